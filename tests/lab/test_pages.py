@@ -57,6 +57,15 @@ def test_test_scores_need_settings_that_were_not_chosen_on_them(change_record):
     assert [line.partition(":")[0] for line in quality.problems()] == ["multi30k-fast", "multi30k-fast"]
 
 
+def test_a_recipe_that_is_no_longer_the_measured_one_is_noticed(monkeypatch):
+    load = quality.load_config
+    monkeypatch.setattr(quality, "load_config", lambda names: load(names, ["train.max_epochs=99"]))
+    stale = [line for line in quality.problems() if "train.max_epochs" in line]
+    assert [line.partition(":")[0] for line in stale] == [
+        f"configs/{name}.yaml" for name in ("multi30k-fast", "multi30k", "multi30k-extra")
+    ]
+
+
 def test_an_unknown_form_of_the_command_is_refused(capsys):
     assert docs.main(["chekc"]) == 2
     assert "chekc" in capsys.readouterr().err

@@ -34,8 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.unpack:
         paths = [str(bundle.unpack(options.unpack)), os.environ.get("PYTHONPATH")]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # of the processes that run the blocks
-    with tempfile.TemporaryDirectory(prefix="gpu-rehearsal-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gpu-") as folder:
         records = options.records or (Path(folder) if options.rehearse else SPEED)
+        os.environ["TMPDIR"] = folder  # of the blocks
         return run_all(options.names, records.resolve(), "cpu" if options.rehearse else "cuda")
 
 
