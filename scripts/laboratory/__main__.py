@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import logging
 import re
 import sys
@@ -14,15 +13,8 @@ from pathlib import Path
 from scripts.laboratory.harness.records import ROOT, add_set_option, exit_code
 from seq2seq_attn.errors import UsageError
 
-MODULES = {
-    "golden": "golden",
-    "house": "house",
-    "kill-resume": "kill_resume",
-    "picture": "picture",
-    "record": "record",
-    "closest": "closest",  # a step of the experiment distil
-}
-"""other tools, by command"""
+TOOLS = ("golden", "house", "picture", "closest")
+"""modules with a command of their own; `closest` is a step of the experiment distil"""
 BENCHMARKS = Path(__file__).parent / "benchmarks"
 
 
@@ -41,10 +33,10 @@ def main(arguments: Sequence[str]) -> int | None:
         case ["bench", *_]:
             print("\n".join(f"{name}: {purpose}" for name, purpose in benchmarks().items()))
             return 0
-        case [name, *rest] if name in MODULES:
-            return call(MODULES[name], rest)
-    usage = re.sub(r"(?m)^# ?", "", (ROOT / "scripts" / "lab").read_text(encoding="utf-8").split("\n", 1)[1])
-    raise UsageError(f"{' '.join(arguments) or 'no command'}: no such tool\n{usage.rpartition('cd ')[0].rstrip()}")
+        case [name, *rest] if name in TOOLS:
+            return call(name, rest)
+    usage = re.findall("(?m)^# (.*)", (ROOT / "scripts" / "lab").read_text(encoding="utf-8"))
+    raise UsageError("\n".join([f"{' '.join(arguments) or 'no command'}: no such tool", *usage]))
 
 
 def call(module: str, arguments: Sequence[str]) -> int | None:
@@ -56,9 +48,7 @@ def call(module: str, arguments: Sequence[str]) -> int | None:
 def benchmarks() -> dict[str, str]:
     """Each benchmark, with the first line of its docstring."""
     texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(BENCHMARKS.glob("*.py"))}
-    docstrings = {
-        name: ast.get_docstring(ast.parse(text)) or "" for name, text in texts.items() if "\ndef main(" in text
-    }
+    docstrings = {name: text.split('"""')[1] for name, text in texts.items() if "\ndef main(" in text}
     return {name.replace("_", "-"): docstring.split("\n")[0] for name, docstring in docstrings.items()}
 
 

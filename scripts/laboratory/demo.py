@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import shutil
 import sys
 import textwrap
 import threading
@@ -13,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from scripts.laboratory.attention_text import attention_text
 from scripts.laboratory.harness.records import add_set_option, exit_code, read_events
 from scripts.laboratory.harness.runs import Run, train_all
 from seq2seq_attn import load
@@ -22,6 +20,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.report.files import ReportFiles, plot_path
 from seq2seq_attn.report.tables import Table
 from seq2seq_attn.runtime.cpus import num_available_cpus
+from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
 ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")
 CONFIGS = {ATTENTION: "quickstart", FIXED: "quickstart-fixed"}
@@ -33,8 +32,10 @@ OWN_SENTENCE = "Der kleine Hund, den die Frau sieht, schläft heute."
 """of words that the embedded corpus has, as a test checks"""
 
 SHOWN_EPOCHS = (1, 3)
-WIDTH = 120
-"""columns, where the output is no terminal"""
+WIDTH = 80
+"""columns of running text"""
+SHADES = {0.0: " ", 0.05: "░", 0.2: "▒", 0.4: "▓", 0.7: "█"}
+"""of the map, by the smallest weight that each stands for"""
 LOGGED = "scripts.laboratory.harness.runs"
 SUGGESTIONS = f"""\
   .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
@@ -108,7 +109,21 @@ def show_sentence() -> None:
     lines = {"source": SENTENCE, "reference": REFERENCE, "attention": attended.text, "fixed vector": fixed.text}
     print("\n".join(f"{name:<12}  {text}" for name, text in lines.items()))
     if (attention := attended.attention_map()) is not None:
-        print(f"\n{attention_text(attention, width=width())}")
+        print(f"\n{attention_text(attention)}")
+
+
+def attention_text(attention: AttentionMap) -> str:
+    """A row for each target token, a column for each source token, whose letters stand above it, one under the other.
+    A row ends with the source token of its largest weight."""
+    sources, targets = attention.source_tokens, attention.target_tokens
+    height, label_width = max(map(len, sources)), max(map(len, targets), default=0)
+    columns = zip(*(source.rjust(height) for source in sources), strict=True)
+    lines = [f"{'':{label_width}}  {' '.join(letters)}".rstrip() for letters in columns]
+    for target, weights_S in zip(targets, attention.weights_TS, strict=True):
+        cells = "".join(2 * SHADES[max(least for least in SHADES if weight >= least)] for weight in weights_S)
+        lines.append(f"{target:>{label_width}}  {cells}  {sources[int(weights_S.argmax())]}")
+    legend = "  ".join(f"{shade} {least:g}+" for least, shade in SHADES.items() if least)
+    return "\n".join([*lines, "", f"weight: {legend}", textwrap.fill(MAP_NOTE, WIDTH)])
 
 
 def show_scores() -> None:
@@ -122,11 +137,7 @@ def show_scores() -> None:
         for index, name in enumerate(("attention", "fixed vector"))
     ]
     print(Table(header, rows).to_text())
-    print(textwrap.fill(report.page.conclusion, width(), break_on_hyphens=False))
-
-
-def width() -> int:
-    return shutil.get_terminal_size((WIDTH, 24)).columns
+    print(textwrap.fill(report.page.conclusion, WIDTH, break_on_hyphens=False))
 
 
 def run() -> int:

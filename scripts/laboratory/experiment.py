@@ -1,7 +1,7 @@
 """Experiments: the question, the runs that answer it, how they are scored, and where the record goes.
 
 An experiment is a file of `experiments/`. In its texts `$dir` is its folder under `runs/lab`. In settings,
-`$seed` is the seed of a run and `$choice` a value of `choose`.
+`$seed` is the seed of a run.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ class Arm(BaseModel):
     set: dict[str, Any] = {}
     texts: list[str] = []
     """commands that write the text of this arm, once the arms before it are trained"""
-    is_equal: bool = True
-    """whether it has as many parameters as the baseline, within 3 %"""
     is_scored: bool = True
     """False: its runs only make texts or weights for other arms"""
     is_published: bool = False
@@ -60,16 +58,6 @@ class TestFiles(BaseModel):
     reference: str
 
 
-class Choice(BaseModel):
-    """A value that each arm tries with its first seed; the other seeds take the one that validated best."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: str
-    """of the value in the record, such as `dropout`"""
-    values: list[float]
-
-
 class Experiment(BaseModel):
     """A question, and what it takes to answer it."""
 
@@ -84,8 +72,6 @@ class Experiment(BaseModel):
     set: dict[str, Any] = {}
     texts: list[str] = []
     """commands that write text, run before training"""
-    folder: str = ""
-    """the experiment whose runs this one shares; default: its own"""
     arms: dict[str, Arm] = {}
     axes: list[str] = []
     """folders of `configs/`: each file is an arm, named `folder/file`"""
@@ -93,7 +79,6 @@ class Experiment(BaseModel):
     """files of these folders that are no arms"""
     baseline: str = ""
     """the arm that the others are compared with; default: the first"""
-    choose: Choice | None = None
     seeds: str = "1"
     evaluate: dict[str, Any] = {}
     """arguments of `seq2seq_attn.evaluate`"""
@@ -113,16 +98,13 @@ class Experiment(BaseModel):
     @property
     def directory(self) -> Path:
         """Where its text and runs are."""
-        return RUNS / (self.folder or self.name)
+        return RUNS / self.name
 
-    def run(self, arm: str, seed: int, chosen: float | None = None) -> Run:
-        """A run of an arm. `chosen` is the value of `choose`."""
+    def run(self, arm: str, seed: int) -> Run:
+        """A run of an arm."""
         own, settings = self.arms[arm], {**self.set, **self.arms[arm].set, **self.trial}
-        label = [] if self.choose is None or chosen is None else [f"{self.choose.name}{chosen:g}"]
-        texts = [_setting(key, value) for key, value in settings.items()]
-        texts = [Template(text).safe_substitute(seed=seed, choice=chosen) for text in texts]
-        path = self.directory / "-".join([stem(arm), *label, f"s{seed}"])
-        return Run(path, (*self.configs, *own.configs), tuple(texts), seed)
+        texts = [Template(_setting(key, value)).safe_substitute(seed=seed) for key, value in settings.items()]
+        return Run(self.directory / f"{stem(arm)}-s{seed}", (*self.configs, *own.configs), tuple(texts), seed)
 
     @model_validator(mode="after")
     def _check(self) -> Experiment:
@@ -130,13 +112,13 @@ class Experiment(BaseModel):
             raise ValueError("is_published: test sets are for settings that were chosen before; say chosen_on")
         return self
 
-    def finished(self, chosen: dict[str, float]) -> Iterator[tuple[str, Run]]:
+    def finished(self) -> Iterator[tuple[str, Run]]:
         """The finished runs of the scored arms, the baseline's first, whatever seeds were asked for."""
         for arm in sorted(self.arms, key=lambda arm: arm != self.baseline):
-            label = self.run(arm, 0, chosen.get(arm)).path.name.removesuffix("0")
-            matches = [re.fullmatch(rf"{re.escape(label)}(\d+)", path.name) for path in self.directory.glob("*/")]
+            names = (path.name for path in self.directory.glob(f"{stem(arm)}-s*/"))
+            matches = (re.fullmatch(rf"{re.escape(stem(arm))}-s(\d+)", name) for name in names)
             for seed in sorted(int(match[1]) for match in matches if match):
-                run = self.run(arm, seed, chosen.get(arm))
+                run = self.run(arm, seed)
                 if self.arms[arm].is_scored and run.is_finished():
                     yield arm, run
 
@@ -170,16 +152,15 @@ def load_experiment(name: str, settings: Sequence[str] = ()) -> Experiment:
     if parent is not None:
         values = {**yaml.safe_load((FOLDER / f"{parent}.yaml").read_text(encoding="utf-8")), **values}
     trial = f"{name}-trial" if settings else name
-    folder = RUNS / (trial if settings else values.get("folder", name))
-    text = Template(yaml.safe_dump(values, sort_keys=False)).safe_substitute(dir=folder)
+    text = Template(yaml.safe_dump(values, sort_keys=False)).safe_substitute(dir=RUNS / trial)
     try:
         experiment = Experiment(name=trial, **yaml.safe_load(text))
     except (ValidationError, TypeError) as error:
         raise UsageError(f"{FOLDER / name}.yaml: {error}") from None
     if settings:
         changed = {key: yaml.safe_load(value) for key, _, value in (setting.partition("=") for setting in settings)}
-        record = folder.resolve() / f"record{Path(experiment.record).suffix}"
-        experiment = experiment.model_copy(update={"folder": "", "record": str(record), "trial": changed})
+        record = experiment.directory.resolve() / f"record{Path(experiment.record).suffix}"
+        experiment = experiment.model_copy(update={"record": str(record), "trial": changed})
     experiment.arms.update(_arms_of_axes(experiment))
     experiment.baseline = experiment.baseline or next(iter(experiment.arms))
     return experiment

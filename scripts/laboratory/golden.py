@@ -1,15 +1,12 @@
-"""Add loss curves to tests/golden, or regenerate them, and print by how much they changed.
+"""Write the loss curves of tests/golden, and print by how much they changed.
 
-    scripts/lab golden             the attentions that have no curve yet
-    scripts/lab golden NAME...     these
-    scripts/lab golden --all       every attention
+    scripts/lab golden NAME...     the named attentions; without a name, all of them
 
 A curve is fifty deterministic updates on the reverse task, which a refactoring must not change.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 
@@ -18,6 +15,8 @@ import torch
 from scripts.laboratory.harness.records import ROOT
 from scripts.laboratory.harness.samples import FIRST_ID, reverse_batch
 from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import read_json
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.train.loss import batch_loss
@@ -31,15 +30,11 @@ DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
 def main(arguments: Sequence[str]) -> None:
     """Compute the curves, compare them with the stored ones, and store them."""
     variants = packaged_variants("attention")
-    parser = argparse.ArgumentParser(prog="scripts/lab golden", description="Loss curves into tests/golden.")
-    parser.add_argument("names", nargs="*", help="attentions; default: those without a curve")
-    parser.add_argument("--all", action="store_true", help="every attention")
-    options = parser.parse_args(arguments)
-    if unknown := set(options.names) - set(variants):
-        parser.error(f"no such attention: {', '.join(sorted(unknown))}; there are {', '.join(variants)}")
-    curves = json.loads(CURVES.read_text(encoding="utf-8")) if CURVES.exists() else {}
+    if unknown := set(arguments) - set(variants):
+        raise UsageError(f"no such attention: {', '.join(sorted(unknown))}; there are {', '.join(variants)}")
+    curves = read_json(CURVES)
     stored = {name: curves[name] for name in variants if name in curves}
-    for name in variants if options.all else options.names or [name for name in variants if name not in stored]:
+    for name in arguments or variants:
         curve = loss_curve(name)
         changes = [abs(a / b - 1) for a, b in zip(curve, stored.get(name, []), strict=False)]
         change = f"largest relative change {max(changes):.1e}" if changes else "new"

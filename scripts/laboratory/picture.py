@@ -1,7 +1,7 @@
 """Draw README's picture: the attention of one sentence beside BLEU by sentence length.
 
 The model of `scripts/demo`, which runs first, translates the sentence. The curves are those of the record `demo`
-(`scripts/lab record demo runs/demo-report.json`).
+(`scripts/lab run demo`).
 """
 
 from __future__ import annotations

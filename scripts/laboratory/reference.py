@@ -1,7 +1,4 @@
-"""The reference pages of docs/, written from the code: variants, settings, commands.
-
-python -m scripts.laboratory.reference      # writes docs/variants.md, docs/configuration.md, docs/commands.md
-"""
+"""The reference pages of docs/, written from the code: variants, settings, commands."""
 
 from __future__ import annotations
 
@@ -19,14 +16,15 @@ import yaml
 from pydantic_core import PydanticUndefined
 from typer.main import get_command
 
+from scripts.laboratory.harness.records import ROOT
+from scripts.laboratory.pages import render
 from seq2seq_attn.cli import PROGRAM, app
-from seq2seq_attn.config import Config
+from seq2seq_attn.config import Config, packaged_config_names
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS
 from seq2seq_attn.model.variants import Axis, ModelAxis, find_build, packaged_variants
 from seq2seq_attn.train.loss import OBJECTIVE
 
-ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 100
 """columns of the help texts"""
 HUGE = 2**31 - 1
@@ -67,32 +65,22 @@ def variants_page() -> str:
     lines = ["# Variants", VARIANTS.rstrip()]
     for axis, question in QUESTIONS.items():
         lines += ["", f"## {axis.capitalize()}", "", question, ""]
-        lines += table(["variant", "overlay", "what it is", "paper", "options"], variant_rows(axis))
+        lines.append(table(["variant", "overlay", "what it is", "paper", "options"], variant_rows(axis)))
     return page(lines)
 
 
 def variant_rows(axis: str) -> Iterator[list[str]]:
     """A row per file of the axis's folder."""
-    place = axis_of(axis)
+    place = Axis.of_model(axis) if axis in get_args(ModelAxis) else OBJECTIVE  # type: ignore[arg-type]
     folder = Path(*place.package.split("."))
     for name in packaged_variants(place):
         module = importlib.import_module(f"{place.package}.{name}")
         summary, paper = summary_and_paper(module.__doc__ or "")
         shorthands = [short for short, (full, _) in ENCODER_SHORTHANDS.items() if axis == "encoder" and full == name]
-        overlays = [f"`{axis}/{overlay}`" for overlay in (name, *shorthands) if has_overlay(axis, overlay)]
+        overlays = [f"{axis}/{overlay}" for overlay in (name, *shorthands)]
+        overlays = [f"`{overlay}`" for overlay in overlays if overlay in packaged_config_names()]
         link = f"[`{name}`](../{folder / f'{name}.py'})"
         yield [link, ", ".join(overlays), summary, paper, ", ".join(options(place, name))]
-
-
-def has_overlay(axis: str, name: str) -> bool:
-    """Whether `-c AXIS/NAME` exists."""
-    return (ROOT / "configs" / axis / f"{name}.yaml").is_file()
-
-
-def axis_of(axis: str) -> Axis:
-    """Where the variants of an axis are."""
-    model_axes = get_args(ModelAxis)
-    return Axis.of_model(axis) if axis in model_axes else OBJECTIVE  # type: ignore[arg-type]
 
 
 def summary_and_paper(docstring: str) -> tuple[str, str]:
@@ -122,12 +110,12 @@ def choices(annotation: Any) -> tuple[Any, ...]:
 def configuration_page() -> str:
     """All settings, section by section."""
     lines = ["# Configuration", CONFIGURATION.rstrip(), "", "## Packaged configurations", ""]
-    lines += table(["`-c`", "what it is"], configuration_rows())
+    lines.append(table(["`-c`", "what it is"], configuration_rows()))
     for key, section in sections(Config):
         rows = [*setting_rows(key, section)]
         width = 4 if any(meaning for *_, meaning in rows) else 3
         lines += ["", f"## {key or 'The run'}", "", *paragraphs(section), ""]
-        lines += table(["key", "value", "default", "meaning"][:width], (row[:width] for row in rows))
+        lines.append(table(["key", "value", "default", "meaning"][:width], [row[:width] for row in rows]))
     return page(lines)
 
 
@@ -215,30 +203,17 @@ def commands_page() -> str:
     return page(lines)
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The lines of a Markdown table."""
-    yield f"| {' | '.join(header)} |"
-    yield f"|{'---|' * len(header)}"
-    for row in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
-
-
 def as_yaml(value: Any) -> str:
     """A value as a configuration would have it."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
     return f"`{text}`"
 
 
-def page(lines: list[str]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    return render.table(head, ([cell.replace("|", r"\|") for cell in row] for row in rows), align="---")
+
+
+def page(lines: Iterable[str]) -> str:
     """The text of a page."""
-    return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def main() -> None:
-    """Write the pages."""
-    for path, text in documents():
-        path.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return "\n".join(line.rstrip() for line in "\n".join(lines).split("\n")) + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,10 +23,6 @@ class Results:
 
     experiment: Experiment
     runs: list[tuple[str, Run]]
-    chosen: dict[str, float] = field(default_factory=dict)
-    """of each arm, the value of `choose` that validated best"""
-    tuning: list[Record] = field(default_factory=list)
-    """validation BLEU of each value that was tried"""
 
     @property
     def path(self) -> Path:
@@ -54,14 +50,12 @@ class Results:
 
     def header(self) -> Record:
         """The question's data, settings and seeds, for records of systems."""
-        first = self.runs[0][1].config
-        num_seeds = max(len(runs) for runs in self.runs_by_arm.values())
         return {
             "what": self.experiment.about,
-            **({"chosen_on": self.experiment.chosen_on} if self.experiment.chosen_on else {}),
+            "chosen_on": self.experiment.chosen_on,
             "config": self.experiment.configs[0],
             "set": [setting for setting in self.runs[0][1].settings if not setting.startswith("data.")],
-            "num_seeds": num_seeds,
-            "seed": first.seed,
+            "num_seeds": max(len(runs) for runs in self.runs_by_arm.values()),
+            "seed": self.runs[0][1].seed,
             "environment": describe("scripts/lab"),
         }

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 
-from scripts.laboratory.experiment import Experiment, parse_seeds, stem
-from scripts.laboratory.harness.records import Record
-from scripts.laboratory.harness.runs import best_validation, train_all
+from scripts.laboratory.experiment import Experiment, stem
+from scripts.laboratory.harness.runs import train_all
 from scripts.laboratory.results import Results
 from scripts.laboratory.schemas import SCHEMAS
 from seq2seq_attn.errors import UserError
@@ -44,14 +43,11 @@ def run_experiment(experiment: Experiment, *, only: Sequence[str], seeds: Sequen
 
 
 def train_arms(experiment: Experiment, only: Sequence[str], seeds: Sequence[int], jobs: int) -> None:
-    """Train stage after stage, and in each seed after seed, so that an interrupted experiment has whole seeds."""
+    """Train seed after seed, so that an interrupted experiment has whole seeds."""
     for arms in stages(experiment, only):
         for arm in arms:
             write_texts(experiment.arms[arm].texts, experiment.directory)
-        if experiment.choose:
-            train_all([experiment.run(arm, 1, value) for value in experiment.choose.values for arm in arms], jobs)
-        chosen, _ = choose(experiment)
-        train_all([experiment.run(arm, seed, chosen.get(arm)) for seed in seeds for arm in arms], jobs)
+        train_all([experiment.run(arm, seed) for seed in seeds for arm in arms], jobs)
 
 
 def stages(experiment: Experiment, arms: Sequence[str]) -> list[list[str]]:
@@ -66,33 +62,16 @@ def stages(experiment: Experiment, arms: Sequence[str]) -> list[list[str]]:
     return [stage for stage in grouped if stage]
 
 
-def choose(experiment: Experiment) -> tuple[dict[str, float], list[Record]]:
-    """The value of `choose` that validated best for each arm, and the validation BLEU of all that were tried."""
-    if experiment.choose is None:
-        return {}, []
-    chosen, tried = {}, []
-    for arm in experiment.arms:
-        runs = {value: experiment.run(arm, 1, value) for value in sorted(experiment.choose.values)}
-        scores = {value: best_validation(run.path)["bleu"] for value, run in runs.items() if run.is_finished()}
-        tried += [{"arm": arm, experiment.choose.name: value, "validation": bleu} for value, bleu in scores.items()]
-        if scores:
-            chosen[arm] = max(scores, key=lambda value: float(scores[value]))
-    return chosen, tried
-
-
 def find_results(experiment: Experiment) -> Results:
-    """All finished runs; for an evaluation, those with the experiment's seeds only, as its record is of single runs.
+    """All finished runs.
 
     Raises:
         UserError: the baseline has none.
     """
-    chosen, tried = choose(experiment)
-    runs = list(experiment.finished(chosen))
-    if experiment.writes == "evaluation":
-        runs = [(arm, run) for arm, run in runs if run.seed in parse_seeds(experiment.seeds)]
+    runs = list(experiment.finished())
     if not runs or runs[0][0] != experiment.baseline:
         raise UserError(f"{experiment.name}: no finished run of `{experiment.baseline}` in {experiment.directory}")
-    return Results(experiment, runs, chosen, tried)
+    return Results(experiment, runs)
 
 
 def write_texts(commands: Sequence[str], directory: Path) -> None:

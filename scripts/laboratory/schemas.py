@@ -13,16 +13,14 @@ from statistics import fmean
 from typing import Any
 
 from scripts.laboratory.captions.corpora import surnames_of
-from scripts.laboratory.experiment import stem
-from scripts.laboratory.harness.records import Record, describe, load_records
+from scripts.laboratory.experiment import Experiment, stem
+from scripts.laboratory.harness.records import Record, describe, read_training
 from scripts.laboratory.harness.runs import Run, bootstrap_by_name, describe_run, score_lines, score_row
-from scripts.laboratory.harness.settings import difference, settings_of
-from scripts.laboratory.moves import measure_moves
-from scripts.laboratory.record import record_of
+from scripts.laboratory.harness.settings import changed_settings, difference, settings_of
 from scripts.laboratory.results import Results
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics
+from seq2seq_attn.metrics.names import DEFAULT_MEASURES
 from seq2seq_attn.metrics.seeds import BootstrapSamples, pool
 from seq2seq_attn.text.corpus import read_lines
 
@@ -31,7 +29,30 @@ Records = Iterator[tuple[Path, Record]]
 
 def evaluation(results: Results) -> Records:
     """Scores of a few runs with signatures, sizes and settings, overall and by length."""
-    yield results.path, record_of(results.path.stem, results.report.data, results.experiment.chosen_on)
+    yield results.path, _evaluation(results.path.stem, results.experiment, results.report.data)
+
+
+def _evaluation(name: str, experiment: Experiment, report: Record) -> Record:
+    return {
+        "name": name,
+        "chosen_on": experiment.chosen_on,
+        "runs": [_evaluated_run(run) for run in report["runs"]],
+        "languages": [report["languages"]["source"], report["languages"]["target"]],
+        "length": report["length"],
+        "sets": report["sets"],
+    }
+
+
+def _evaluated_run(run: Record) -> Record:
+    path = Path(run["path"])
+    about = describe_run(path)
+    return {
+        **{key: run[key] for key in ("name", "config", "attention", "seed", "lowercases", "search")},
+        "training": {**read_training(path), "minutes": about["minutes"]},
+        "num_threads": run["training_environment"].get("num_threads"),
+        **{key: about[key] for key in ("hardware", "commit", "is_dirty", "torch")},
+        "date": about["trained_at"],
+    }
 
 
 def points(results: Results) -> Records:
@@ -54,9 +75,7 @@ def points(results: Results) -> Records:
             "arms": [_arm(results, arm, runs) for arm, runs in results.runs_by_arm.items()],
             "signatures": {measure["name"]: measure["signature"] for measure in sets[0]["measures"]},
             "length": report.data["length"]["tokenizer"],
-            "resampling": report.data["resampling"],
             "points": measured,
-            **({"tuning": results.tuning} if results.tuning else {}),
             "environment": report.data["environment"],
         },
     )
@@ -114,45 +133,47 @@ def _arm(results: Results, name: str, runs: Sequence[Run]) -> Record:
     return {
         "name": name,
         "about": arm.about,
-        "is_equal": arm.is_equal,
         "parameters": about[0]["parameters"],
         "seeds": [run.seed for run in runs],
-        "dropout": results.chosen.get(name),
         "updates": about[0]["updates"],
-        "minutes": round(fmean(run["minutes"] for run in about), 1),
-        "validation": [round(run["validation_bleu"], 1) for run in about],
-        "commits": sorted({run["commit"] for run in about}),
+        "validation": [round(one["validation_bleu"], 1) for one in about],
+        "commits": sorted({one["commit"] for one in about}),
     }
 
 
 def levers(results: Results) -> Records:
-    """Validation BLEU of each arm by seed, its gain over the baseline, and the test sets of published arms. The
-    baseline has a record only if it is published."""
-    experiment, known = results.experiment, load_records(results.path)
+    """Validation BLEU of each arm by seed, and its gain over the baseline, which has a record only if it is published.
+    The runs of published arms are scored on the test sets; the first of them also has a record as an evaluation."""
+    experiment, [validation] = results.experiment, results.report.data["sets"]
     for name, runs in results.runs_by_arm.items():
         arm, config = experiment.arms[name], runs[0].config
         is_baseline = name == experiment.baseline
         if is_baseline and not arm.is_published:
             continue
-        settings = settings_of(config)
-        same = [key for key, record in known.items() if not difference(record["settings"], settings)]
-        file = same[0] if same else stem(name)
-        former = known.get(file, {"runs": []})
-        entries = [_lever_run(results, run, arm.is_published) for run in runs]
-        yield (
-            results.path / f"{file}.json",
-            {
-                **former,
-                "settings": settings,
-                "config": config.name,
-                "beam_size": experiment.evaluate["beam_size"],
-                "runs": _with_runs(former["runs"], entries),
-                **({"chosen_on": experiment.chosen_on} if arm.is_published else {}),
-                **({"without": arm.without} if arm.without else {}),
-                **({} if is_baseline else {"against": _against(results, name, settings)}),
-                "environment": describe("scripts/lab"),
-            },
-        )
+        settings, path = settings_of(config), results.path / f"{stem(name)}.json"
+        former = read_json(path) if path.exists() else {}
+        if "settings" not in former or changed_settings(former["settings"], config):
+            former = {"runs": []}
+        entries = {run["seed"]: run for run in former["runs"]}
+        for run, index in zip(runs, _indices(results, name), strict=True):
+            entry = {"seed": run.seed, "validation": _bleu(validation, index), **describe_run(run.path)}
+            if arm.is_published:
+                report = results.evaluate([run], f"test-{run.path.name}", split=(), metric=DEFAULT_MEASURES).data
+                sets = (one for one in report["sets"] if one["name"].startswith("test_2"))
+                entry["test"] = {one["name"]: _bleu(one, 0) for one in sets}
+                if run == runs[0]:
+                    yield results.path.with_name(path.name), _evaluation(stem(name), experiment, report)
+            entries[run.seed] = entry
+        values = {
+            "settings": settings,
+            "config": config.name,
+            "beam_size": experiment.evaluate["beam_size"],
+            "runs": [entries[seed] for seed in sorted(entries)],
+            **({"chosen_on": experiment.chosen_on} if arm.is_published else {}),
+            **({"without": arm.without} if arm.without else {}),
+            **({} if is_baseline else {"against": _against(results, name, settings)}),
+        }
+        yield path, {**former, **values, "environment": describe("scripts/lab")}
 
 
 def _against(results: Results, name: str, settings: Record) -> Record:
@@ -171,35 +192,11 @@ def _against(results: Results, name: str, settings: Record) -> Record:
     }
 
 
-def _lever_run(results: Results, run: Run, is_published: bool) -> Record:
-    index = [scored for _, scored in results.runs].index(run)
-    entry = {"seed": run.seed, "validation": _bleu(results.report.data["sets"][0], index), **describe_run(run.path)}
-    if is_published:
-        sets = results.evaluate([run], f"test-{run.path.name}", split=()).data["sets"]
-        entry["test"] = {scores["name"]: _bleu(scores, 0) for scores in sets if scores["name"].startswith("test_2")}
-    return entry
-
-
 def _bleu(scores: Record, index: int) -> Record:
     """The BLEU of a run on a set."""
     measure = scores["measures"][0]
     bleu = round(measure["runs"][index]["score"], 2)
     return {"bleu": bleu, "num_pairs": scores["num_pairs"], "signature": measure["signature"]}
-
-
-def _with_runs(entries: Sequence[Record], new: Sequence[Record]) -> list[Record]:
-    """The seeds in order, new ones added or replaced.
-
-    Raises:
-        UsageError: another run of a seed has published test scores.
-    """
-    by_seed = {entry["seed"]: entry for entry in entries}
-    for entry in new:
-        old = by_seed.get(entry["seed"], {})
-        if "test" in old and old["trained_at"] != entry["trained_at"]:
-            raise UsageError(f"seed {entry['seed']}: test scores of another run are on record; train another seed")
-        by_seed[entry["seed"]] = entry
-    return [by_seed[seed] for seed in sorted(by_seed)]
 
 
 def mechanisms(results: Results) -> Records:
@@ -245,7 +242,6 @@ def _seed_scores(results: Results, run: Run) -> Record:
         **{key: _rounded(attention[key]) for key in ("entropy", "dropped", "repeated")},
         "search": report["runs"][0]["search"],
         "scored_at_commit": ((report["environment"].get("git") or {}).get("commit") or "unknown")[:12],
-        "moves": measure_moves(run.path) if attention.get("gold") else None,
     }
 
 

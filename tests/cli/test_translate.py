@@ -5,13 +5,12 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from scripts.laboratory.harness.samples import hostile_lines
 from seq2seq_attn import load
 from seq2seq_attn.cli.streams import LineReader
 from seq2seq_attn.errors import UsageError, UserError
@@ -36,6 +35,35 @@ def stdin(monkeypatch: pytest.MonkeyPatch) -> Stdin:
 
 
 # ---- line i out is line i in ----
+
+
+def hostile_lines(count: int, ordinary: Sequence[str]) -> list[bytes]:
+    """Lines that drop, shift or break other tools, among ordinary ones.
+
+    No line holds a line feed, none ends in a carriage return. One line has 10,000 words.
+    """
+    generator = np.random.default_rng(0)
+    kinds = [
+        *(line.encode() for line in ordinary),
+        b"",
+        b"   ",
+        b"\x00",
+        b"Ein \x00 Hund",
+        bytes(range(1, 10)) + b"\x0b\x0c" + bytes(range(14, 32)) + b"x",
+        "Ein\u2028Hund\u2029rennt\x85.".encode(),
+        "\u200f\u202eשלום\u202c ‏ Hund".encode(),
+        "Ein 🐕‍🦺 rennt 👨‍👩‍👧‍👦 ☺️".encode(),
+        b"\xff\xfe kein UTF-8 \xc3",
+        b"\xed\xa0\x80 surrogate",
+        b"a\rb\x1b[31mred\x1b[0m",
+        "\ufeffWiese".encode(),
+        "e\u0301".encode() * 40,
+        b"<unk> <pad> <bos> <eos> ||| @@ \xe2\x96\x81",
+        b"Wiese" * 60,
+    ]
+    lines = [kinds[i] for i in generator.integers(0, len(kinds), count)]
+    lines[count // 3] = b"Hund " * 10_000
+    return lines
 
 
 def test_two_thousand_hostile_lines(

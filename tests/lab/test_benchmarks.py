@@ -10,7 +10,7 @@ import pytest
 import torch
 import yaml
 
-from scripts.laboratory.benchmarks import cli, fast, measure, peers, prepare, scaling, search, time_to_bleu, train, work
+from scripts.laboratory.benchmarks import fast, measure, peers, prepare, scaling, search, time_to_bleu, train, work
 from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
@@ -20,7 +20,15 @@ from seq2seq_attn.model import speed
 
 CPU = torch.device("cpu")
 UNUSED = {"environment", "fed_back", "run", "name", "bare_lines_per_s", "num_usable_cpus", "content", "is_same"}
-UNUSED |= {"types", "cpu_seconds", "largest_process_mib"}
+UNUSED |= {
+    "left_out",
+    "gemm_peak",
+    "flops_per_token",
+    "share_of_gemm_peak",
+    "types",
+    "cpu_seconds",
+    "largest_process_mib",
+}
 """keys of records that are optional, or that no page shows"""
 TASK = {"num_sentences": 0, "steps": 1, "learning_rate": "1.0e-9", "updates": 1, "window": 1, "hidden_size": 16}
 TASK |= {"half_size": 8, "is_toy": True}
@@ -39,11 +47,9 @@ def numbers(value: object) -> list[float]:
     ("module", "arguments", "record"),
     [
         (train, [], "train"),
-        (train, ["--cores", "--config", "multi30k"], "cores"),
         (search, [], "search"),
         (fast, [], "fast"),
         (scaling, [], "scaling"),
-        (prepare, [], "prepare"),
         (time_to_bleu, [], "time-to-bleu"),
     ],
 )
@@ -58,6 +64,13 @@ def test_a_benchmark_prints_the_figures_of_its_record(module, arguments, record,
     assert rows is None or all(number >= 0.0 for number in numbers(rows))
 
 
+def test_preparing_is_measured_by_its_command(capfd):
+    prepare.main(["--quick"])
+    found = yaml.safe_load(capfd.readouterr().out)
+    assert [row["processes"] for row in found["rows"]] == [1, 2]
+    assert all(number > 0.0 for number in numbers(found["rows"]))
+
+
 def test_peers_take_turns_by_their_commands_and_logs(tmp_path, monkeypatch):
     monkeypatch.setattr(peers, "precisions", lambda device: ["fp32"])
     rows = list(peers.measure({}, tmp_path, peers.QUICK, is_toy=True))
@@ -70,31 +83,13 @@ def test_peers_take_turns_by_their_commands_and_logs(tmp_path, monkeypatch):
         competitor.turn(0)
 
 
-def test_the_command_line_is_measured_and_a_lost_line_is_an_error(tmp_path, capfd, monkeypatch):
-    settings = measure.toy_settings(tmp_path / "toy")
-    command = ["train", "-c", "quickstart", "--run-dir", str(tmp_path / "run"), *cli_settings(settings)]
-    cli.run_timed([*cli.COMMAND, *command])
-    monkeypatch.setattr(cli, "NUM_RUNS", 1)
-    capfd.readouterr()
-    cli.main(["--quick", "--run", str(tmp_path / "run")])
-    found = yaml.safe_load(capfd.readouterr().out)
-    assert not found["help"]["imports_torch"]
-    assert [case["lines_out"] for case in found["hostile_lines"]] == [20, 80]
-    with pytest.raises(UserError, match="no-such-run"):
-        cli.main(["--quick", "--run", str(tmp_path / "no-such-run")])
-
-
-def cli_settings(settings: list[str]) -> list[str]:
-    return [part for setting in [*settings, "train.max_updates=1"] for part in ("--set", setting)]
-
-
 def test_the_tutorials_model_is_the_same_function_as_ours(tmp_path):
     config = load_config(["tutorial"], measure.toy_settings(tmp_path))
     sizes = work.Sizes(40, 30)
     found = work.gradient_difference(config, sizes, "fp32")
     assert 0.0 < max(found.values()) < 1e-5
     configs = {"tutorial": config.model, "multi30k": load_config(["multi30k"]).model}
-    record, _ = search.measure(configs, dict.fromkeys(configs, sizes), search.QUICK, CPU)
+    record = search.measure(configs, dict.fromkeys(configs, sizes), search.QUICK, CPU)
     assert record["differences"]["fp32"]["log_prob"] < 1e-4
     assert record["differences"]["fp32"]["same_tokens"] == 1.0
 
@@ -114,15 +109,14 @@ def test_the_fast_paths_keep_up_with_the_plain_one(name):
 
 def test_bf16_is_left_out_where_it_is_emulated(monkeypatch, tmp_path):
     monkeypatch.setattr(turns, "multiplies_bf16", lambda device: False)
-    record = train.measure(load_config(["tutorial"], measure.toy_settings(tmp_path)), False, 1)
-    assert (record["left_out"], [*record["gemm_peak"]]) == (["bf16"], ["fp32"])
+    record = train.measure(load_config(["tutorial"], measure.toy_settings(tmp_path)), train.QUICK)
     assert not any("bf16" in row["name"] for row in record["rows"])
     assert search.precisions(CPU) == ["fp32", "int8"]
 
 
 @pytest.mark.parametrize(
     ("module", "arguments"),
-    [(train, "--quick --record"), (peers, "--quick --record"), (train, "--config multi30k"), (cli, "--quick")],
+    [(train, "--quick --record"), (peers, "--quick --record")],
 )
 def test_a_benchmark_refuses_what_it_cannot_measure(module, arguments):
     with pytest.raises(SystemExit) as stopped:

@@ -5,17 +5,17 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
 
 from scripts.laboratory import demo
-from scripts.laboratory.attention_text import attention_text
 from scripts.laboratory.harness.records import ROOT
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.text.captions import find_captions, tokenize_caption
 from seq2seq_attn.text.corpus import iter_lines
-from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
 TINY = ["data.limit={train: 60, valid: 5, test: 20}", "train.max_epochs=1"]
 
@@ -60,7 +60,23 @@ def map_height():
     """Lines of the map if the sentence is translated as the reference has it; the tiny model writes anything."""
     source, target = tokenize_caption(demo.SENTENCE), tokenize_caption(demo.REFERENCE)
     weights = np.full((len(target) + 1, len(source) + 1), 0.1)
-    return len(attention_text(AttentionMap.of(source, target, weights), width=demo.WIDTH).split("\n"))
+    return len(demo.attention_text(AttentionMap.of(source, target, weights)).split("\n"))
+
+
+def test_the_map_by_hand():
+    weights_TS = np.array([[0.9, 0.1, 0.0], [0.3, 0.5, 0.2]])
+    text = demo.attention_text(AttentionMap(["Der", "Hund", "."], ["The", "dog"], weights_TS))
+    assert text.split("\n") == [
+        "       H",
+        "     D u",
+        "     e n",
+        "     r d .",
+        "The  ██░░    Der",
+        "dog  ▒▒▓▓▒▒  Hund",
+        "",
+        "weight: ░ 0.05+  ▒ 0.2+  ▓ 0.4+  █ 0.7+",
+        *textwrap.wrap(MAP_NOTE, demo.WIDTH),
+    ]
 
 
 def test_it_reuses_finished_runs(shown, monkeypatch, capsys):

@@ -14,7 +14,7 @@ from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
 from scripts.laboratory.benchmarks.search import random_sentences, searcher
 from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
 from scripts.laboratory.harness.records import describe
-from scripts.laboratory.harness.turns import Contestant, Ratio, paired_ratio, precisions, take_turns
+from scripts.laboratory.harness.turns import Contestant, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
@@ -49,19 +49,14 @@ def main(arguments: Sequence[str]) -> None:
     keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
     num_turns, num_sentences = (1, 4) if options.quick else (9, 128)
-    rows: dict[str, dict[str, float]] = {}
-
-    def measure(row: str, works: Mapping[str, Work]) -> None:
-        ratios = gains(works, num_turns)
-        rows[row] = {piece: round(ratio.value, 3) for piece, ratio in ratios.items()}
-
+    rows = {}
     for name in ["quickstart"] if options.quick else NUM_TYPES:
         for precision in precisions(CPU):
-            measure(f"training {name}, {precision}", training(name, precision, num_sentences))
+            rows[f"training {name}, {precision}"] = gains(training(name, precision, num_sentences), num_turns)
     for output in ("output/softmax", "output/lexical"):
         for beam_size, label in ((1, "greedy"), (5, "beam 5")):
             row = f"translating multi30k with {output}, {label}, fp32"
-            measure(row, searching(beam_size, output, min(num_sentences, 64)))
+            rows[row] = gains(searching(beam_size, output, min(num_sentences, 64)), num_turns)
     publish({"turns": num_turns, "rows": rows, "environment": describe("lab")}, options.record)
 
 
@@ -103,9 +98,9 @@ def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Wor
     return {BASE: without(lambda: speed.without([])), **{piece: without(way) for piece, way in IN_SEARCH.items()}}
 
 
-def gains(works: Mapping[str, Work], num_turns: int) -> dict[str, Ratio]:
+def gains(works: Mapping[str, Work], num_turns: int) -> dict[str, float]:
     """Speed with everything on over speed without each piece, from paired turns, in CPU time."""
     contestants = {name: Contestant(name, work, clock=time.process_time) for name, work in works.items()}
     take_turns(list(contestants.values()), num_turns, warm_up=2)
     base = contestants.pop(BASE)
-    return {name: paired_ratio(base.speeds, one.speeds) for name, one in contestants.items()}
+    return {name: round(paired_ratio(base.speeds, one.speeds).value, 3) for name, one in contestants.items()}

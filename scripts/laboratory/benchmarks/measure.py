@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import random
 from pathlib import Path
-from typing import Any
 
 import torch
 import yaml
@@ -29,20 +29,11 @@ def build_parser(name: str, description: str | None, *, path: Path | None = None
 
 def publish(record: Record, path: Path | None) -> None:
     """Print the figures of a record as YAML, and write it to a path; None: only print."""
-    figures = {key: _rounded(value) for key, value in record.items() if key != "environment"}
+    figures = {key: value for key, value in json.loads(json.dumps(record)).items() if key != "environment"}
     print(yaml.safe_dump(figures, sort_keys=False, allow_unicode=True, default_flow_style=None, width=240), flush=True)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, record)
-
-
-def _rounded(value: Any) -> Any:
-    """Numbers to four digits, for reading."""
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(item) for item in value]
-    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def toy_settings(folder: Path) -> list[str]:

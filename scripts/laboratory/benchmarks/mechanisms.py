@@ -14,48 +14,46 @@ from scripts.laboratory.benchmarks.work import BUCKETED, make_batches, our_updat
 from scripts.laboratory.experiment import load_experiment, stem
 from scripts.laboratory.harness.records import ROOT, Record, describe
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json, write_json
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
 from seq2seq_attn.runtime.precision import training_precision
+
+NUM_TURNS = 9
 
 
 def main(arguments: Sequence[str]) -> None:
     """Measure the named arms of the experiment `mechanisms`, print, and keep the speed in their records."""
     experiment = load_experiment("mechanisms")
     parser = argparse.ArgumentParser(prog="scripts/lab bench mechanisms", description=__doc__)
-    parser.add_argument("arms", nargs="+", metavar="ARM", help="of scripts/lab list")
-    parser.add_argument("--turns", type=int, default=9, help="default: %(default)s")
+    parser.add_argument("arms", nargs="+", choices=experiment.arms, metavar="ARM", help="of scripts/lab list")
     parser.add_argument("--record", action="store_true", help=f"keep it in the arm's record in {experiment.record}")
     options = parser.parse_args(arguments)
-    if unknown := [arm for arm in options.arms if arm not in experiment.arms]:
-        raise UsageError(f"{', '.join(unknown)}: expected some of {', '.join(experiment.arms)}")
     torch.set_num_threads(1)
     keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
     for arm in options.arms:
-        speed = measure_speed([experiment.baseline, arm], options.turns)
+        speed = measure_speed([experiment.baseline, arm])
         print(f"{arm}: {speed['ratio']} [{speed['low']}, {speed['high']}] of {experiment.baseline}", flush=True)
         if options.record:
             path = ROOT / experiment.record / f"{stem(arm)}.json"
             write_json(path, {**read_json(path), "speed": speed})
 
 
-def measure_speed(arms: Sequence[str], num_turns: int) -> Record:
+def measure_speed(arms: Sequence[str]) -> Record:
     """The speed of the second arm relative to the first, in target tokens per second."""
     precision = training_precision("auto", CPU)
     contestants = []
     for arm in arms:
         config = load_experiment("mechanisms").run(arm, 1).config
-        batches, sizes = make_batches(config, num_turns)
+        batches, sizes = make_batches(config, NUM_TURNS)
         update = our_update(our_updater(config, sizes, precision), 1.0)
         contestants.append(Contestant(arm, updates_over(batches[BUCKETED], update), clock=time.process_time))
-    take_turns(contestants, num_turns, warm_up=2)
+    take_turns(contestants, NUM_TURNS, warm_up=2)
     base, own = contestants
     ratio = paired_ratio(own.speeds, base.speeds)
     return {
         **{key: round(value, 3) for key, value in zip(("ratio", "low", "high"), ratio, strict=True)},
-        "turns": num_turns,
+        "turns": NUM_TURNS,
         "ms_per_1000_tokens": round(1e6 / statistics.median(own.speeds), 1),
         "precision": precision,
         "environment": describe("scripts/lab"),

@@ -45,13 +45,13 @@ open(output, "w").write("".join(" ".join(one.tokens) + "\\n" for one in found))
 
 
 class System(NamedTuple):
-    """A toolkit: its package, its commands, and regular expressions for what they log."""
+    """A toolkit: its package, what it imports, its commands, and regular expressions for what they log."""
 
     package: str
-    needs: tuple[str, ...]
+    needs: str
     config: str
-    train: tuple[str, ...]
-    translate: tuple[str, ...]
+    train: str
+    translate: str
     parameters: str
     tokens_per_s: str
     seconds: str
@@ -61,58 +61,46 @@ class System(NamedTuple):
 # (OpenNMT-py 3.5.1: torch < 2.3; JoeyNMT 2.3.0: protobuf < 3.21), then what it imports when it trains and translates.
 PEERS = {
     "joeynmt 2.3.0": System(
-        "joeynmt==2.3.0",
-        (
-            *("importlib-metadata", "matplotlib", "numpy", "packaging", "pyyaml", "sacrebleu", "sentencepiece"),
-            *("setuptools", "subword-nmt", "tensorboard", "tqdm"),
-        ),
-        "joeynmt.yaml",
-        ("-m", "joeynmt", "train", "$config", "--skip-test"),
-        ("-m", "joeynmt", "test", "$config", "-o", "$folder/output"),
-        r"Total params: (\d+)",
-        r"Tokens per Sec: +(\d+)",
-        r"Generation took ([\d.]+)",
+        package="joeynmt==2.3.0",
+        needs="""
+            importlib-metadata matplotlib numpy packaging pyyaml sacrebleu sentencepiece setuptools subword-nmt
+            tensorboard tqdm
+        """,
+        config="joeynmt.yaml",
+        train="-m joeynmt train $config --skip-test",
+        translate="-m joeynmt test $config -o $folder/output",
+        parameters=r"Total params: (\d+)",
+        tokens_per_s=r"Tokens per Sec: +(\d+)",
+        seconds=r"Generation took ([\d.]+)",
     ),
     "OpenNMT-py 3.5.1": System(
-        "OpenNMT-py==3.5.1",
-        (
-            *("configargparse", "ctranslate2", "fasttext-wheel", "numpy", "pyahocorasick", "pyonmttok", "pyyaml"),
-            *("rapidfuzz", "sacrebleu", "setuptools<81", "spacy"),
-        ),
-        "opennmt.yaml",
-        ("-m", "onmt.bin.train", "-config", "$config"),
-        (
-            *("-m", "onmt.bin.translate", "-model", "$folder/opennmt/model_step_1.pt", "-src", "$folder/test.de"),
-            *(
-                "-output",
-                "$folder/output.test",
-                "-batch_size",
-                "64",
-                "-batch_type",
-                "sents",
-                "-beam_size",
-                "$beam_size",
-            ),
-            *("-min_length", "$steps", "-max_length", "$steps", "-max_length_ratio", "0", "-report_time"),
-            *("-random_sampling_topk", "$topk"),  # greedy: the best token, which is faster than a beam of one
-        ),
-        r"number of parameters: (\d+)",
-        r"/ *(\d+) tok/s",
-        r"Total translation time \(s\): ([\d.]+)",
+        package="OpenNMT-py==3.5.1",
+        needs="""
+            configargparse ctranslate2 fasttext-wheel numpy pyahocorasick pyonmttok pyyaml rapidfuzz sacrebleu
+            setuptools<81 spacy
+        """,
+        config="opennmt.yaml",
+        train="-m onmt.bin.train -config $config",
+        # `-random_sampling_topk 1` is greedy: the best token, which is faster than a beam of one
+        translate="""
+            -m onmt.bin.translate -model $folder/opennmt/model_step_1.pt -src $folder/test.de
+            -output $folder/output.test -batch_size 64 -batch_type sents -beam_size $beam_size
+            -min_length $steps -max_length $steps -max_length_ratio 0 -report_time -random_sampling_topk $topk
+        """,
+        parameters=r"number of parameters: (\d+)",
+        tokens_per_s=r"/ *(\d+) tok/s",
+        seconds=r"Total translation time \(s\): ([\d.]+)",
     ),
 }
 OURS = System(
-    "",
-    (),
-    "ours.yaml",
-    (
-        *("-m", "seq2seq_attn", "train", "-c", "$config", "--run-dir", "$folder/run-$precision", "--overwrite"),
-        *("--precision", "$precision"),
-    ),
-    ("-c", OUR_DECODING, "$folder/run-$precision", "$precision", "$beam_size", "$folder/raw.de", "$folder/output.test"),
-    r"(\d+) parameters,",
-    r"(\d+) tokens/s",
-    r"took ([\d.]+)",
+    package="",
+    needs="",
+    config="ours.yaml",
+    train="-m seq2seq_attn train -c $config --run-dir $folder/run-$precision --overwrite --precision $precision",
+    translate="-c $our_decoding $folder/run-$precision $precision $beam_size $folder/raw.de $folder/output.test",
+    parameters=r"(\d+) parameters,",
+    tokens_per_s=r"(\d+) tokens/s",
+    seconds=r"took ([\d.]+)",
 )
 DIFFERENCES = (
     "The models compute different functions, so their outputs cannot be compared numerically, only their sizes.",
@@ -154,8 +142,9 @@ class Competitor(Contestant):
         system, num_sentences = self._system, self.task["num_sentences"]
         config = self.task["folder"] / system.config
         values = {**self.task, "config": config, "precision": self.name.removeprefix("ours, ")}
+        values["our_decoding"] = OUR_DECODING
         write_lines(config, [Template((CONFIGS / system.config).read_text(encoding="utf-8")).substitute(values)])
-        command = system.translate if num_sentences else (*system.train, *self._settings)
+        command = system.translate.split() if num_sentences else [*system.train.split(), *self._settings]
         done = run_timed([str(self._python), *(Template(part).substitute(values) for part in command)])
         logged = re.findall(system.seconds if num_sentences else system.tokens_per_s, done.stderr)
         if done.exit_code or not logged:
@@ -270,7 +259,7 @@ def ensure_environment(system: System) -> Path:
     constrained = [*install, "-c", str(ROOT / "constraints.txt")]  # the same torch and numpy for all
     subprocess.run([*constrained, "torch"], check=True)
     subprocess.run([*install, "--no-deps", system.package], check=True)
-    subprocess.run([*constrained, *system.needs], check=True)
+    subprocess.run([*constrained, *system.needs.split()], check=True)
     if subprocess.run([python, "-c", test]).returncode:
         raise UserError(f"{folder}: {system.package} cannot be imported; remove that folder and try again")
     return python

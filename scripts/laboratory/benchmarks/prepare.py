@@ -1,56 +1,32 @@
-"""Lines per second from text to a prepared corpus, and memory, with one process and with two.
+"""Lines per second of `seq2seq prepare`, and its memory, with one process and with two.
 
-The text is Multi30k's training set over and over, lightly varied. A line is one side of a pair. Seconds leave out
-training SentencePiece and loading spaCy. Per core: lines per second of processor time, of all processes together.
-Memory is resident, of all processes together (proportional set size).
+The text is Multi30k's training set over and over, lightly varied. A line is one side of a pair. Seconds are those of
+the command, the training of SentencePiece included. Per core: lines per second of processor time, of all processes
+together. Memory is resident, of all processes together (proportional set size).
 """
 
 from __future__ import annotations
 
-import json
 import random
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
 from scripts.laboratory.harness.processes import peak_mib
-from scripts.laboratory.harness.records import Record, describe
+from scripts.laboratory.harness.records import Record, describe, set_arguments
+from scripts.laboratory.harness.runs import SEQ2SEQ
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.corpus import read_lines
 
 SIDES = ("de", "en")
 SAMPLE_EVERY_S = 0.5
-PREPARE = """
-import json, resource, sys, time
-from unittest import mock
-from seq2seq_attn.config import load_config
-from seq2seq_attn.data import prepare
-
-def clocks():
-    return time.perf_counter(), time.process_time()
-
-def timed_build(*arguments, **options):
-    began = clocks()
-    built = build_tokenizers(*arguments, **options)
-    building.extend(end - begin for begin, end in zip(began, clocks()))
-    return built
-
-building, build_tokenizers = [], prepare.build_tokenizers
-config = load_config(["base"], sys.argv[1:])
-began = clocks()
-with mock.patch.object(prepare, "build_tokenizers", timed_build):
-    corpus = prepare.prepare_corpus(config)
-seconds, cpu_s = (end - begin - built for begin, end, built in zip(began, clocks(), building))
-workers = resource.getrusage(resource.RUSAGE_CHILDREN)
-num_lines = 2 * sum(audit["pairs_read"] for audit in corpus.audit.values())
-per_core = num_lines / (cpu_s + workers.ru_utime + workers.ru_stime)
-speeds = {"lines_per_s": num_lines / seconds, "lines_per_s_per_core": per_core}
-print(json.dumps({"seconds": seconds, "tokenizer_seconds": building[0], **speeds}))
-"""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -89,7 +65,7 @@ def write_corpus(prefix: Path, pairs: Sequence[Sequence[str]], num_pairs: int) -
 
 
 def measure(folder: Path, tokenizer: str, num_processes: int) -> Record:
-    """Seconds, speeds and the largest memory of a process that prepares the corpus.
+    """Seconds, speeds and the largest memory of a command that prepares the corpus.
 
     Raises:
         UserError: it failed.
@@ -97,10 +73,19 @@ def measure(folder: Path, tokenizer: str, num_processes: int) -> Record:
     with tempfile.TemporaryDirectory(dir=folder) as data_dir:
         data = {"corpus": "files", "data_dir": data_dir, "tokenizer.name": tokenizer, "num_processes": num_processes}
         data |= {split: folder / split for split in ("train", "valid")}
-        command = [sys.executable, "-c", PREPARE, *(f"data.{key}={value}" for key, value in data.items())]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        settings = set_arguments(f"data.{key}={value}" for key, value in data.items())
+        began_at, used_s = time.perf_counter(), cpu_seconds()
+        process = subprocess.Popen([*SEQ2SEQ, "prepare", "-c", "base", *settings], stdout=subprocess.DEVNULL)
         peak = peak_mib(process, SAMPLE_EVERY_S)
-        output, _ = process.communicate()
+        seconds, used_s = time.perf_counter() - began_at, cpu_seconds() - used_s
     if process.returncode:
         raise UserError(f"prepare with {tokenizer}, {num_processes} processes: exit {process.returncode}")
-    return {**json.loads(output), "peak_mib": peak}
+    num_lines = sum(len(read_lines(path)) for side in SIDES for path in folder.glob(f"*.{side}"))
+    speeds = {"lines_per_s": num_lines / seconds, "lines_per_s_per_core": num_lines / used_s}
+    return {"seconds": seconds, **speeds, "peak_mib": peak}
+
+
+def cpu_seconds() -> float:
+    """Processor time of all processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

@@ -16,7 +16,7 @@ from scripts.laboratory.benchmarks.work import Sizes
 from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.records import Record, describe
 from scripts.laboratory.harness.runs import describe_run
-from scripts.laboratory.harness.turns import Contestant, left_out, paired_ratio, take_turns
+from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
 from seq2seq_attn import load
 from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import collate_source
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> None:
     keep_memory_flat()  # as `seq2seq translate` does
     amount = QUICK if options.quick else Amount()
     configs = {name: load_config([name]).model for name in PREPARED_SIZES}
-    record, _ = measure(configs, PREPARED_SIZES, amount, CPU)
+    record = measure(configs, PREPARED_SIZES, amount, CPU)
     record["options"] |= {"threads": 1, "run": options.run and options.run.name}
     if options.run is not None:
         name = RunDir(options.run).config().name
@@ -80,10 +80,8 @@ def measure(
     sizes: dict[str, Sizes],
     amount: Amount,
     device: torch.device,
-    is_over: Callable[[], bool] = lambda: False,
-) -> tuple[Record, list[Contestant]]:
-    """Random weights and a forced number of steps: speeds, ratios to the tutorial's loop, differences to its model; and
-    the contestants."""
+) -> Record:
+    """Random weights and a forced number of steps: speeds, ratios to the tutorial's loop, differences to its model."""
     torch.manual_seed(1)
     ours = forced_model(configs["multi30k"], sizes["multi30k"]).to(device)
     same = forced_model(configs["tutorial"], sizes["tutorial"])
@@ -96,15 +94,13 @@ def measure(
         *our_contestants("its function", same, amount, device),
         *our_contestants("multi30k", ours, amount, device),
     ]
-    take_turns(contestants, amount.turns, warm_up=1, is_over=is_over)  # the first turn allocates
-    record = {
+    take_turns(contestants, amount.turns, warm_up=1)  # the first turn allocates
+    return {
         "options": {**amount._asdict(), "device": device.type},
         "steps": NUM_STEPS,
-        "left_out": left_out(device),
         "rows": [speed_row(one, contestants[0]) for one in contestants],
         "differences": differences(tutorial, same, device),
     }
-    return record, contestants
 
 
 def forced_model(config: ModelConfig, sizes: Sizes) -> Seq2Seq:

@@ -10,21 +10,19 @@ import resource
 import signal
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
 from scripts.laboratory.harness.records import Record, add_set_option, describe, read_events, set_arguments
+from scripts.laboratory.harness.runs import SEQ2SEQ
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.train.checkpoint import has_state
 
 POLL_S = 1.0
-SAVING_S = 20.0
-"""left of the time for the training run to save its state"""
 STOPPED = (143, -signal.SIGTERM)
 """exit codes after SIGTERM: once training has begun, and before"""
 
@@ -37,30 +35,26 @@ def main(arguments: Sequence[str]) -> None:
     add_set_option(parser)
     options = parser.parse_args(arguments)
     targets = [0.0] if options.quick else [float(target) for target in options.targets.split(",")]
+    record = measure(options.config, targets, options.set, is_toy=options.quick)
+    publish({**record, "environment": describe("lab")}, options.record)
+
+
+def measure(config: str, targets: Sequence[float], settings: Sequence[str], *, is_toy: bool) -> Record:
+    """The minutes and the speed of a training run; on a toy corpus if `is_toy`."""
     with tempfile.TemporaryDirectory() as folder:
         run_dir = Path(folder) / "run"
-        settings = [*(toy_settings(Path(folder) / "toy") if options.quick else []), *options.set]
-        train = ["train", "-c", options.config, "--run-dir", str(run_dir), *set_arguments(settings)]
-        train_until([sys.executable, "-m", "seq2seq_attn", *train], run_dir, targets[-1])
+        toy = toy_settings(Path(folder) / "toy") if is_toy else []
+        train = ["train", "-c", config, "--run-dir", str(run_dir), *set_arguments([*toy, *settings])]
+        train_until([*SEQ2SEQ, *train], run_dir, targets[-1])
         events = read_events(run_dir)
         num_threads = read_json(run_dir / "environment.json")["num_threads"]
-    about = {"config": options.config, "settings": options.set, "threads": num_threads}
     peak_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    publish(
-        {**about, **summarize(events, targets), "peak_mib": peak_mib, "environment": describe("lab")}, options.record
-    )
+    about = {"config": config, "settings": list(settings), "threads": num_threads}
+    return {**about, **summarize(events, targets), "peak_mib": peak_mib}
 
 
-def train_until(
-    command: Sequence[str],
-    run_dir: Path,
-    target: float,
-    *,
-    left_s: Callable[[], float] = lambda: float("inf"),
-) -> bool:
-    """Run a training command until a validation reaches the target or the time is over; then it saves its state.
-
-    Returns whether it trained to its end instead.
+def train_until(command: Sequence[str], run_dir: Path, target: float) -> None:
+    """Run a training command until a validation reaches the target; then it saves its state.
 
     Raises:
         UserError: training failed.
@@ -69,13 +63,12 @@ def train_until(
     is_stopped = False
     while process.poll() is None:
         is_reached = any(event.get("bleu", -1.0) >= target for event in read_events(run_dir))
-        if not is_stopped and has_state(run_dir / "last") and (is_reached or left_s() < SAVING_S):
+        if is_reached and not is_stopped and has_state(run_dir / "last"):
             process.send_signal(signal.SIGTERM)
             is_stopped = True
         time.sleep(POLL_S)
     if process.returncode not in (0, *STOPPED):
         raise UserError(f"training failed with exit code {process.returncode}; {run_dir}/train.log says more")
-    return process.returncode == 0
 
 
 def summarize(events: Sequence[Record], targets: Sequence[float]) -> Record:

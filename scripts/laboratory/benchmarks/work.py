@@ -13,7 +13,7 @@ from scripts.laboratory.benchmarks.tutorial import TutorialModel
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.samples import reverse_batch
 from scripts.laboratory.harness.turns import Contestant
-from seq2seq_attn.config import Config, ModelConfig
+from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -59,26 +59,6 @@ def make_batches(config: Config, num_batches: int) -> tuple[dict[str, list[Batch
     }
     batches = {kind: [pairs.batch(batch) for batch in found] for kind, found in indices.items()}
     return batches, Sizes(len(prepared.source_vocab), len(prepared.target_vocab))
-
-
-def flops_per_token(model: ModelConfig, sizes: Sizes, batches: Sequence[Batch]) -> float:
-    """Useful operations per target token, forward and backward, without padding: those of the matrix products."""
-    embedding, memory = model.embedding_size, 2 * model.encoder.hidden_size
-    hidden = model.hidden_size or memory
-    option = model.attention.options.get("attention_size")
-    scoring = option if isinstance(option, int) else hidden
-    joined = hidden + memory + embedding
-    readout = model.readout_size
-    output = joined * sizes.num_target_ids if readout is None else readout * (joined + sizes.num_target_ids)
-    if model.output.name == "lexical":
-        output += embedding * (embedding + sizes.num_target_ids)
-    per_target = output + 3 * hidden * (embedding + memory + hidden) + hidden * scoring
-    if model.decoder.name == "conditional":
-        per_target += 3 * hidden * hidden  # its second cell reads the first one's state
-    per_source = 6 * model.encoder.hidden_size * (embedding + model.encoder.hidden_size) + memory * scoring
-    source = sum(int(batch.source.lengths_B.sum()) for batch in batches)
-    target = sum(batch.num_tokens for batch in batches)
-    return 6.0 * (per_target + per_source * source / target)
 
 
 def our_updater(

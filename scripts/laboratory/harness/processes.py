@@ -37,7 +37,7 @@ def run_timed(command: Sequence[str]) -> Finished:
     return Finished(seconds, None if is_hidden else usage.ru_maxrss / 1024, process.returncode, stderr)
 
 
-def peak_mib(process: subprocess.Popen[str], every_s: float) -> float:
+def peak_mib(process: subprocess.Popen[bytes], every_s: float) -> float:
     """Wait until a process has ended; the largest memory of its whole tree, sampled every `every_s` seconds."""
     peak_bytes, sampled_at = 0, time.monotonic()
     while process.poll() is None:

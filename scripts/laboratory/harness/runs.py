@@ -11,13 +11,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scripts.laboratory.harness.records import Record, read_events, read_training
-from scripts.laboratory.harness.settings import flatten
+from scripts.laboratory.harness.settings import difference, flatten
 from seq2seq_attn import load
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
@@ -28,7 +28,8 @@ from seq2seq_attn.metrics.significance import percentile_interval
 
 NameT = TypeVar("NameT")
 SEQ2SEQ = (sys.executable, "-m", "seq2seq_attn")
-MAY_DIFFER = ("name", "data.data_dir", "data.source_dir", "data.num_processes", "train.precision")
+MAY_DIFFER = {"name", "data.data_dir", "data.source_dir", "data.num_processes", "train.precision"}
+MAY_DIFFER |= {"search.max_length_ratio"}  # training chooses a value
 """settings that do not make a finished run another one than the planned one"""
 
 log = logging.getLogger(__name__)
@@ -72,13 +73,9 @@ class Run:
         config_path = self.path / "config.yaml"
         if not config_path.is_file():
             return False
-        planned, trained = (flatten(one.model_dump()) for one in (self.config, load_config([str(config_path)])))
-        if planned["search.max_length_ratio"] is None:  # training chose a value
-            planned["search.max_length_ratio"] = trained["search.max_length_ratio"]
-        for key in planned | trained:
-            values = planned.get(key), trained.get(key)
-            if values[0] != values[1] and key not in MAY_DIFFER:
-                raise UsageError(f"{self.path}: trained with {key}={values[1]!r}, not {values[0]!r}; remove the run")
+        trained, planned = (flatten(config.model_dump()) for config in (load_config([str(config_path)]), self.config))
+        if changed := difference(trained, planned).keys() - MAY_DIFFER:
+            raise UsageError(f"{self.path}: trained with other values of {', '.join(sorted(changed))}; remove the run")
         return (self.path / "finished.json").is_file()
 
 
@@ -95,12 +92,10 @@ def train_all(runs: Sequence[Run], jobs: int) -> None:
     for run in corpora.values():  # each once, before processes that would do it at the same time
         if subprocess.run([*SEQ2SEQ, "prepare", *run.arguments], stdout=subprocess.DEVNULL).returncode:
             raise UserError(f"{run.path}: its data cannot be prepared")
-    failed = []
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        trainings = {pool.submit(_train, run): run for run in waiting}
+        trainings = [pool.submit(_train, run) for run in waiting]
         try:
-            for training in as_completed(trainings):
-                failed += [] if _has_succeeded(training, trainings[training]) else [trainings[training]]
+            failed = [run for run, training in zip(waiting, trainings, strict=True) if not training.result()]
         except KeyboardInterrupt:  # Ctrl-C reaches the trainings too, which save their state
             pool.shutdown(cancel_futures=True)
             raise
@@ -108,19 +103,15 @@ def train_all(runs: Sequence[Run], jobs: int) -> None:
         raise UserError(f"training failed, see {', '.join(str(run.log_path) for run in failed)}")
 
 
-def _train(run: Run) -> tuple[int, float]:
-    """Exit code and minutes of a training."""
+def _train(run: Run) -> bool:
+    """Train a run; whether it succeeded."""
     run.path.parent.mkdir(parents=True, exist_ok=True)
     command = [*SEQ2SEQ, "train", *run.arguments, "--run-dir", str(run.path), "--resume"]
     began_at = time.monotonic()
     with run.log_path.open("ab") as file:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment).returncode
-    return code, (time.monotonic() - began_at) / 60
-
-
-def _has_succeeded(training: Future[tuple[int, float]], run: Run) -> bool:
-    code, minutes = training.result()
+    minutes = (time.monotonic() - began_at) / 60
     outcome = f"failed with exit code {code}, see {run.log_path}"
     if not code:
         outcome = f"validation BLEU {best_validation(run.path)['bleu']:.1f}, {minutes:.1f} minutes"

@@ -9,7 +9,6 @@ from typing import Any
 from scripts.laboratory.harness.records import Record
 from seq2seq_attn.config import Config, load_config
 
-OBJECTIVES = "train.objectives."
 _IGNORED = (
     *("name", "seed", "data.data_dir", "data.source_dir", "data.num_processes", "search.batch_size"),
     *("train.device", "train.num_threads", "train.cuda_graphs", "train.log_every_updates", "train.precision"),
@@ -17,15 +16,6 @@ _IGNORED = (
     *("search.max_length_ratio", "search.beam_size"),
 )
 """not compared: names, seeds, and what the machine or the laboratory sets"""
-_WHOLE_TRAINING = {"start": 0.0, "end": 1.0}
-"""defaults of an objective's start and end, left out of the comparison"""
-_DELETED = {
-    "model.dropout.token": 0.0,
-    "model.dropout.recurrent": 0.0,
-    "data.concatenate": None,
-    "data.subword_sampling": None,
-}
-"""settings in records that the package no longer has, with the values that switched them off"""
 
 
 def flatten(values: dict[str, Any], prefix: str = "") -> Record:
@@ -37,16 +27,9 @@ def flatten(values: dict[str, Any], prefix: str = "") -> Record:
 
 
 def settings_of(config: Config) -> Record:
-    """The settings by which runs are grouped into one lever. Extra texts are compared by file name, and runs that
-    training starts from by the names of their directories without the seed (`-s1`). Several threads are a setting,
-    because they change the minutes."""
+    """The settings by which runs are compared. Extra texts are compared by file name, and runs that training starts
+    from by the names of their directories without the seed (`-s1`)."""
     settings = {key: value for key, value in flatten(config.model_dump(mode="json")).items() if key not in _IGNORED}
-    if (num_threads := config.train.num_threads or 1) > 1:
-        settings["train.num_threads"] = num_threads
-    for name in config.train.objectives:
-        for setting, value in _WHOLE_TRAINING.items():
-            if settings[key := f"{OBJECTIVES}{name}.{setting}"] == value:
-                del settings[key]
     names = [spec if isinstance(spec, str) else spec[0] for spec in settings.get("data.extra", [])]
     if start := settings["train.start_from"]:
         settings["train.start_from"] = re.sub(r"-s\d+$", "", Path(start).name)
@@ -54,8 +37,13 @@ def settings_of(config: Config) -> Record:
 
 
 def difference(base: Record, settings: Record) -> Record:
-    """The settings that differ, as the second has them; a key that a record lacks has its default."""
-    defaults = {**settings_of(load_config(["base"])), **_DELETED}
-    keys = dict.fromkeys([*base, *settings])
-    values = {key: (base.get(key, defaults.get(key)), settings.get(key, defaults.get(key))) for key in keys}
-    return {key: new for key, (old, new) in values.items() if old != new}
+    """The settings that differ, as the second has them; None for those that it lacks."""
+    return {key: settings.get(key) for key in dict.fromkeys([*base, *settings]) if base.get(key) != settings.get(key)}
+
+
+def changed_settings(recorded: Record, config: Config) -> list[str]:
+    """The keys whose values in a configuration are not those of a record. A key that the record lacks has its
+    default."""
+    defaults = settings_of(load_config(["base"]))
+    settings = settings_of(config).items()
+    return [key for key, value in settings if recorded.get(key, defaults.get(key)) != value]

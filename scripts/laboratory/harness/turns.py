@@ -27,18 +27,15 @@ class Contestant:
         work: Callable[[int], float],
         *,
         device: torch.device | None = None,
-        num_threads: int | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`work` does the work of the turn with a given number and returns its amount (tokens, sentences)."""
-        self.name, self.num_threads = name, num_threads
+        self.name = name
         self.speeds: list[float] = []
         self._work, self._device, self._clock = work, device, clock
 
     def turn(self, number: int) -> None:
         """Do the work of one turn and keep its speed: amount per second."""
-        if self.num_threads:
-            torch.set_num_threads(self.num_threads)
         synchronize(self._device)
         began_at = self._clock()
         amount = self._work(number)
@@ -58,32 +55,19 @@ class Ratio(NamedTuple):
     low: float
     high: float
 
-    def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
-
-def take_turns(
-    contestants: Sequence[Contestant],
-    num_turns: int,
-    *,
-    warm_up: int = 0,
-    before_turn: Callable[[], None] = lambda: None,
-    is_over: Callable[[], bool] = lambda: False,
-) -> None:
+def take_turns(contestants: Sequence[Contestant], num_turns: int, *, warm_up: int = 0) -> None:
     """Turns 0 to `num_turns` - 1, all contestants in each, every other turn in reversed order.
 
-    The warm-up turns before them are not counted, nor is `before_turn`. Turns end early once time `is_over`.
+    The warm-up turns before them are not counted.
     """
     for contestant in contestants:
         for number in range(warm_up):
             contestant.turn(number)
         contestant.speeds.clear()
     for number in range(num_turns):
-        before_turn()
         for contestant in contestants if number % 2 == 0 else reversed(contestants):
             contestant.turn(number)
-        if is_over():
-            break
 
 
 def paired_ratio(speeds: Sequence[float], base_speeds: Sequence[float]) -> Ratio:
@@ -117,8 +101,3 @@ def synchronize(device: torch.device | None) -> None:
 def precisions(device: torch.device | str) -> list[Precision]:
     """Precisions that the device supports in hardware; emulated bf16 would take minutes and show nothing."""
     return ["fp32", "bf16"] if multiplies_bf16(torch.device(device)) else ["fp32"]
-
-
-def left_out(device: torch.device | str) -> list[str]:
-    """Precisions that `precisions` leaves out."""
-    return [name for name in ("fp32", "bf16") if name not in precisions(device)]

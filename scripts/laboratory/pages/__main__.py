@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
-from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
+from scripts.laboratory import reference
+from scripts.laboratory.harness.records import ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import bottleneck, mechanisms, pictures, quality, results
-from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block
+from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
 from seq2seq_attn.files import write_text
 
 
@@ -18,15 +17,16 @@ def documents() -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each document."""
     yield ROOT / "README.md", readme()
     evaluated = results.evaluations()
-    yield DOCS / "results.md", results.results_page(evaluated)
+    pages = {
+        DOCS / "results.md": results.results_page(evaluated),
+        DOCS / "quality.md": quality.quality_page(),
+        BOTTLENECK / "README.md": bottleneck.bottleneck_page(bottleneck.load_bottleneck()),
+        SPEED / "README.md": render("speed.md.j2", records=load_records(SPEED)),
+        **dict(mechanisms.mechanism_pages()),
+    }
+    yield from ((path, with_hand_written(text, path)) for path, text in pages.items())
     yield from results.config_headers(evaluated)
-    yield DOCS / "quality.md", quality.quality_page()
-    yield from mechanisms.mechanism_pages()
-    yield DOCS / "typos.md", render("typos.md.j2", r=load_records(RECORDS)["typos"])
-    yield SPEED / "README.md", render("speed.md.j2", records=load_records(SPEED))
-    yield BOTTLENECK / "README.md", bottleneck.bottleneck_page(bottleneck.load_bottleneck())
-    if find_spec("scripts.laboratory.reference"):
-        yield from import_module("scripts.laboratory.reference").documents()
+    yield from reference.documents()
 
 
 def readme() -> str:
@@ -53,7 +53,7 @@ def problems() -> Iterator[str]:
     for picture in pictures.pictures():
         if not picture.is_current:
             yield f"{picture.path.relative_to(ROOT)}: {advice}"
-    yield from quality.refusals()
+    yield from quality.problems()
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -108,7 +108,6 @@ def _measured(record: Record) -> Record:
     """Means over the seeds of a record. Attention's figures are None without attention to source words."""
     captions = record["captions"]
     rates = {key: rate for run in captions[:1] for key, rate in run["error_rates"].items() if rate is not None}
-    moves = [run["moves"] for run in captions if run.get("moves")]
     buckets = zip(*(run["by_length"] for run in captions), strict=True)
     return {
         "captions": captions,
@@ -118,7 +117,6 @@ def _measured(record: Record) -> Record:
         "multi30k_bleu": [run["validation_bleu"] for run in record["multi30k"]],
         "by_length": [fmean(score["bleu"] for score in bucket) for bucket in buckets],
         "error_rates": {int(key): _mean([run["error_rates"] for run in captions], key) for key in rates},
-        "moves": {key: _mean([move[key] for move in moves], "error_rate") for key in ("next", "jump")},
         **{key: _mean(captions, key) for key in ("entropy", "dropped", "repeated")},
         "score": {
             "captions": _mean(captions, "bleu") or 0.0,

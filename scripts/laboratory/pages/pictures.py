@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from scripts.laboratory.harness.records import RECORDS, SPEED, Record, load_records
+from scripts.laboratory.harness.records import SPEED, Record, load_records
 from scripts.laboratory.pages import bottleneck, mechanisms, quality, results
-from scripts.laboratory.pages.render import BOTTLENECK, DOCS, LEVERS, p_value
+from scripts.laboratory.pages.render import BOTTLENECK, DOCS, p_value
 from seq2seq_attn.files import sha256_of_values
 
 PLOTS = DOCS / "plots"
@@ -73,11 +73,9 @@ def pictures() -> Iterator[Picture]:
     title = "BLEU on Multi30k, German to English (test_2016_flickr; the tutorial lower-cased)"
     yield Picture(PLOTS / "results.png", title, 3.4, plot_bars, results_bars(results.evaluations()))
     title = "BLEU that each technique adds to multi30k-fast (Multi30k, validation set)"
-    yield Picture(PLOTS / "quality.png", title, 3.2, plot_bars, technique_bars(load_records(LEVERS)))
+    yield Picture(PLOTS / "quality.png", title, 3.2, plot_bars, technique_bars())
     title = "Our speed on one core; dashed line: the speed of the others, in fp32"
     yield Picture(PLOTS / "speed.png", title, 5.0, plot_bars, speed_bars(load_records(SPEED)))
-    title = "Right answers on words of five letters and more"
-    yield Picture(PLOTS / "typos.png", title, 3.8, plot_bars, typo_bars(load_records(RECORDS)["typos"]["tests"]))
     yield Picture(
         PLOTS / "mechanisms.png", "BLEU of every mechanism, all else equal", 11.5, plot_dots, mechanism_dots()
     )
@@ -89,9 +87,6 @@ def pictures() -> Iterator[Picture]:
     for name, title in titles.items():
         record = load_records(BOTTLENECK)[name]
         yield Picture(BOTTLENECK / f"{name}.png", title, 4.6, plot_lines, bleu_lines(record))
-        if vectors := record.get("vectors"):
-            title = "The fixed vectors of one to six captions"
-            yield Picture(BOTTLENECK / f"{name}-vectors.png", title, 5.0, plot_vectors, vectors)
 
 
 def results_bars(records: Mapping[str, Record]) -> Groups:
@@ -106,13 +101,13 @@ def results_bars(records: Mapping[str, Record]) -> Groups:
     return groups
 
 
-def technique_bars(levers: Mapping[str, Record]) -> Groups:
+def technique_bars() -> Groups:
     """The gain of each technique."""
     groups: Groups = []
-    for technique in quality.techniques(levers):
-        remark = "" if technique["is_current"] else ", former recipe"
-        text = f"{technique['gain']:+.2f}  (p {p_value(technique['p_value'])}{remark})"
-        groups.append((technique["name"], [(technique["gain"], text, BLUE)]))
+    for record in quality.ablation():
+        gain, p = -record["against"]["gain"], p_value(record["against"]["p_value"])
+        text = f"{gain:+.2f}  (p {p}{'' if quality.is_current(record) else ', former recipe'})"
+        groups.append((record["without"], [(gain, text, BLUE)]))
     return groups
 
 
@@ -129,24 +124,6 @@ def speed_bars(records: Mapping[str, Record]) -> Groups:
         groups.append(
             (label, [(speed, f"{speed:.1f} ×  in {name}", PALE if name == "fp32" else BLUE) for speed, name in values])
         )
-    return groups
-
-
-def typo_bars(tests: Mapping[str, Record]) -> Groups:
-    """Shares of right answers, and of attention on the typo, for known and new words."""
-    titles = {
-        "found": "finder names the typo",
-        "corrected": "corrector writes the word",
-        "attended": "attention is on the typo",
-    }
-    groups: Groups = []
-    for key, title in titles.items():
-        rows = {test: tests[test]["words"]["5 letters and more"] for test in ("known", "new")}
-        shares = {test: 100 * row[key] / row["n"] for test, row in rows.items()}
-        bars = [
-            (share, f"{share:.0f} %  {test} words", BLUE if test == "known" else PALE) for test, share in shares.items()
-        ]
-        groups.append((title, bars))
     return groups
 
 
@@ -235,12 +212,3 @@ def plot_lines(axes: Axes, data: Record) -> None:
     axes.set(xlim=(-0.2, x[-1] + 1.7), ylim=(0, 1.05 * top))
     axes.set_xlabel(data["x_label"], fontsize=11)
     axes.grid(axis="y", alpha=0.25)
-
-
-def plot_vectors(axes: Axes, data: Record) -> None:
-    """The two principal components of sentence vectors, colored by length."""
-    x, y = zip(*data["points"], strict=True)
-    dots = axes.scatter(x, y, c=data["lengths"], cmap="viridis", s=12)
-    axes.figure.colorbar(dots, label="source tokens")
-    first, second = (f"{100 * share:.0f} % of the variance" for share in data["shares"])
-    axes.set(xlabel=f"principal component 1 ({first})", ylabel=f"principal component 2 ({second})")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -21,6 +20,9 @@ BOTTLENECK = DOCS / "bottleneck"
 LEVERS, MECHANISMS = RECORDS / "levers", RECORDS / "mechanisms"
 LAST_COMMIT = "20d66b9"
 """the commit whose scripts and settings measured what the package and the laboratory no longer have"""
+HAND_WRITTEN = (
+    "<!-- from here on not written by scripts/docs: measured once, by programs of the commits that are named -->"
+)
 PAIRED_BOOTSTRAP = "one-sided paired bootstrap (a two-sided p is about twice as large)"
 BLEU = (
     "BLEU counts the words and sequences of up to four words that a translation shares with a person's translation: 0 "
@@ -45,29 +47,14 @@ def _templates() -> jinja2.Environment:
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
     options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined}
     templates = jinja2.Environment(loader=loader, **options)
-    templates.filters |= {"f": format, "percent": percent, "p": p_value, "count_of": count_of, "mean_sd": mean_sd}
-    templates.filters |= {"interval": interval, "ratio": ratio, "ratios": ratios, "distinct": distinct, "fmean": fmean}
-    templates.filters |= {
-        "provenance": provenance,
-        "with_settings": with_settings,
-        "grouped": grouped,
-        "times": times,
-        "keys": keys,
-    }
-    templates.filters |= {"prefix": lambda text, prefix, suffix="": f"{prefix}{text}{suffix}"}
-    templates.tests["below"] = lambda name, values, limit: all(value.get(name, 0.0) < limit for value in values)
+    functions = (count_of, grouped, interval, keys, mean_sd, overlay_text, percent, provenance, ratio, ratios, times)
+    templates.filters |= {function.__name__: function for function in (*functions, with_settings)}
+    templates.filters |= {"f": format, "p": p_value}
+    templates.filters["prefix"] = lambda text, prefix, suffix="": f"{prefix}{text}{suffix}"
     templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
-    templates.globals |= {
-        "table": table,
-        "header": header,
-        "cells": table_row,
-        "last_commit": LAST_COMMIT,
-        "bleu_is": BLEU,
-    }
-    templates.globals |= {"paired_bootstrap": PAIRED_BOOTSTRAP, "wilson": wilson}
-    templates.tests["in"] = lambda value, values: value in values
-    templates.filters["options"] = overlay_text
-    templates.filters["extract"] = lambda key, values: values[key]
+    templates.tests["below"] = lambda name, values, limit: all(value.get(name, 0.0) < limit for value in values)
+    templates.globals |= {"table": table, "header": header, "cells": table_row, "last_commit": LAST_COMMIT}
+    templates.globals |= {"bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
     return templates
 
 
@@ -92,6 +79,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, align: str = "-
     return "\n".join([header(head, align=align), *map(table_row, rows)])
 
 
+def with_hand_written(text: str, path: Path) -> str:
+    """A page with what its file has from the line `HAND_WRITTEN` on, if it has that line."""
+    _, mark, rest = path.read_text(encoding="utf-8").partition(HAND_WRITTEN)
+    return f"{text}\n{mark}{rest}" if mark else text
+
+
 def replace_block(text: str, begin: str, end: str, block: str) -> str:
     """A page with the lines between two markers replaced.
 
@@ -105,15 +98,14 @@ def replace_block(text: str, begin: str, end: str, block: str) -> str:
     return f"{head}{begin}\n\n{block}\n{end}{tail}"
 
 
-def provenance(record: Record, command: str, *, is_gone: bool = False) -> str:
-    """Command, hardware, versions, commit and date of a record. `is_gone`: nobody can run the command any more."""
+def provenance(record: Record, command: str) -> str:
+    """Command, hardware, versions, commit and date of a record."""
     environment = record["environment"]
     git = environment.get("git") or {}
     changes = " with changes" if git.get("is_dirty") else ""
     return (
-        f"`scripts/{command}`{f' of commit {LAST_COMMIT}' if is_gone else ''}, {environment['device_name']}, "
-        f"torch {environment['packages']['torch']}, commit {git.get('commit', 'unknown')[:12]}{changes}, "
-        f"{environment['written_at']}."
+        f"`scripts/{command}`, {environment['device_name']}, torch {environment['packages']['torch']}, "
+        f"commit {git.get('commit', 'unknown')[:12]}{changes}, {environment['written_at']}."
     )
 
 
@@ -148,15 +140,6 @@ def grouped(values: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list
 def percent(share: float | None) -> str:
     """A share as a percentage; nothing without one."""
     return "" if share is None else f"{100 * share:.1f} %"
-
-
-def wilson(count: int, total: int) -> tuple[float, float, float]:
-    """A share and its 95 % interval (Wilson 1927), in percent."""
-    z, share = 1.96, count / total
-    middle = share + z * z / (2 * total)
-    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    scale = 100 / (1 + z * z / total)
-    return 100 * share, scale * (middle - half), scale * (middle + half)
 
 
 def p_value(value: float) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record, load_records
-from scripts.laboratory.pages.quality import chosen_rows, test_cells, test_names, track
+from scripts.laboratory.pages.quality import recipe_records, test_cells, test_names, track
 from scripts.laboratory.pages.render import interval, mean_sd, p_value, render, table
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 
@@ -28,7 +28,7 @@ def evaluations() -> dict[str, Record]:
 def configurations(records: Mapping[str, Record]) -> dict[str, Record]:
     """Each configuration that has a record: its first run, and its scores on the first test set."""
     configs: dict[str, Record] = {}
-    several = chosen_rows()
+    several = recipe_records()
     for record in records.values():
         for config in dict.fromkeys(run["config"] for run in record["runs"]):
             tested = [run for run in several[config]["runs"] if "test" in run] if config in several else []
@@ -70,10 +70,9 @@ def results_page(records: Mapping[str, Record]) -> str:
     """docs/results.md: all scores of all records."""
     values: Record = {"measures": MEASURES, "by_length": length_table, "other": load_records(RECORDS)}
     values |= {"overview": configurations(records), "min_pairs": MIN_PAIRS}
-    several = chosen_rows()
+    several = recipe_records()
     values |= {"several": several, "tests": test_names(*several.values()), "track": track, "test_cells": test_cells}
-    plots = {path.name for path in (ROOT / "docs" / "plots").glob("*.png")}
-    return render("results.md.j2", records=records, plots=plots, **values)
+    return render("results.md.j2", records=records, **values)
 
 
 def length_table(record: Record, test: Record) -> str:

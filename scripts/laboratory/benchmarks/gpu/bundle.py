@@ -13,50 +13,49 @@ import sys
 import tarfile
 from pathlib import Path
 
-from scripts.laboratory.benchmarks.gpu.plan import BUNDLE_ABOUT, WORK
 from scripts.laboratory.harness.records import ROOT, describe
 from seq2seq_attn.files import write_json
 
-PACKAGES = (
-    *("pydantic", "pydantic_core", "annotated-types", "typing-inspection", "typing_extensions", "PyYAML"),
-    # the versions of these are part of what a prepared corpus is known by
-    *("sentencepiece", "torchtext"),
-    *("requests", "urllib3", "idna", "certifi", "charset-normalizer", "six"),  # torchtext imports them
-    *("tensorboard", "grpcio", "protobuf", "absl-py", "Markdown", "Werkzeug", "MarkupSafe"),
-    *("pytest", "iniconfig", "pluggy", "packaging", "Pygments"),
-)
+# sentencepiece and torchtext: their versions are part of what a prepared corpus is known by
+PACKAGES = """
+    pydantic pydantic_core annotated-types typing-inspection typing_extensions PyYAML
+    sentencepiece torchtext requests urllib3 idna certifi charset-normalizer six
+    tensorboard grpcio protobuf absl-py Markdown Werkzeug MarkupSafe
+    pytest iniconfig pluggy packaging Pygments
+""".split()
 PLATFORMS = [f"manylinux{kind}_x86_64" for kind in ("_2_28", "_2_27", "_2_17", "2014", "1")]
-CORPUS, WHEELS, ABOUT = "corpus.tar.gz", "wheels", "bundle.json"
+CORPUS, WHEELS = "corpus.tar.gz", "wheels"
+SITE = ROOT / "build" / "gpu" / "site"
+"""where `unpack` installs the wheels"""
+ABOUT = SITE.with_name("bundle.json")
+"""the commit of an unpacked bundle"""
 
 
 def write(folder: Path, *, python_version: str) -> None:
-    """Fill a folder, print the sizes and the command that runs there."""
+    """Fill a folder, print its size and the command that runs there."""
     shutil.rmtree(folder / WHEELS, ignore_errors=True)
     (folder / WHEELS).mkdir(parents=True)
     _download(folder / WHEELS, python_version)
     _pack_corpus(folder / CORPUS)
-    write_json(folder / ABOUT, {"git": describe("gpu")["git"], "python": python_version})
-    sizes = {path: path.stat().st_size / 2**20 for path in folder.rglob("*") if path.is_file()}
-    for path, mib in sorted(sizes.items(), key=lambda item: -item[1]):
-        print(f"{mib:>7.2f} MiB  {path.relative_to(folder)}")
-    print(f"{sum(sizes.values()):>7.2f} MiB  in all")
-    print(f"\nThere, in a copy of the tracked files with this folder in its place:\n  scripts/gpu --from {folder}")
+    write_json(folder / ABOUT.name, {"git": describe("gpu")["git"], "python": python_version})
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    print(f"{size / 2**20:.1f} MiB")
+    print(f"There, in a copy of the tracked files with this folder in its place:\n  scripts/gpu --from {folder}")
 
 
 def unpack(folder: Path) -> Path:
     """Put the corpus in its place and install the wheels into a folder of their own, once; that folder."""
-    site = WORK / "site"
-    about = (folder / ABOUT).read_text(encoding="utf-8")
-    if BUNDLE_ABOUT.is_file() and BUNDLE_ABOUT.read_text(encoding="utf-8") == about:
-        return site
-    shutil.rmtree(site, ignore_errors=True)
+    about = (folder / ABOUT.name).read_text(encoding="utf-8")
+    if ABOUT.is_file() and ABOUT.read_text(encoding="utf-8") == about:
+        return SITE
+    shutil.rmtree(SITE, ignore_errors=True)
     wheels = sorted(map(str, (folder / WHEELS).glob("*.whl")))
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(site)]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(SITE)]
     subprocess.run([*command, *wheels], check=True)
     with tarfile.open(folder / CORPUS) as archive:
         archive.extractall(ROOT, filter="data")
-    BUNDLE_ABOUT.write_text(about, encoding="utf-8")  # last: an interrupted unpacking is done again
-    return site
+    ABOUT.write_text(about, encoding="utf-8")  # last: an interrupted unpacking is done again
+    return SITE
 
 
 def _download(folder: Path, python_version: str) -> None:
