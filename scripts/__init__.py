@@ -1,4 +1,1 @@
-"""Scripts of a checkout: benchmarks, the bottleneck experiment, the bench of mechanisms and small tools.
-
-`scripts/NAME` runs them.
-"""
+"""Scripts of a checkout; `scripts/NAME` runs them."""
