@@ -98,14 +98,15 @@ def _side(
 ) -> TokenizedSide:
     kept = [*compress(tokenized, keep.tolist())]
     lines = ["\n".join([*tokens, ""]).encode("utf-8") for tokens in kept]
-    counts = Counter(chain.from_iterable(kept))
+    flat = [*chain.from_iterable(kept)]
+    counts = Counter(flat)
     index_of = dict(zip(counts, range(len(counts)), strict=True))
     return TokenizedSide(
         tokens=b"".join(lines),
         num_bytes=_lengths(lines),
         lengths=lengths[keep],
         kept=counts,
-        indices=np.fromiter(map(index_of.__getitem__, chain.from_iterable(kept)), dtype=np.int32),
+        indices=np.fromiter(map(index_of.__getitem__, flat), dtype=np.int32, count=len(flat)),
         dropped=Counter(chain.from_iterable(compress(tokenized, (~keep).tolist()))),
         longest=int(lengths.max(initial=0)),
     )
