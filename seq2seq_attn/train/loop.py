@@ -181,6 +181,7 @@ class Trainer:
             epoch=epoch,
             group=self._group,
             prepare=self._updater.prepare,
+            with_surfaces=self._updater.model.output.copies_source,
         )
 
     def _update(self, batches: UpdateBatches, train_log: TrainLog, *, began_at: float) -> None:
