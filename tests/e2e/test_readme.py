@@ -19,6 +19,7 @@ from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ("cosine", "variants")
 PAGES = {
     page: (ROOT / page).read_text(encoding="utf-8")
     for page in (
@@ -70,10 +71,12 @@ def folder(tmp_path, monkeypatch):
     config = toy_config(corpus="files", train="corpus/train", valid="corpus/dev", test={"test": "corpus/test"})
     for seed, name in enumerate(RUNS, start=97):
         make_toy_run(tmp_path / name, config, seed=seed)
-    shutil.copy(ROOT / "examples" / "cosine.py", tmp_path)
+    for name in EXAMPLES:
+        shutil.copy(ROOT / "examples" / f"{name}.py", tmp_path)
     (tmp_path / "my.yaml").write_text("extends: quickstart\n", encoding="utf-8")
     yield tmp_path
-    sys.modules.pop("cosine", None)
+    for name in EXAMPLES:
+        sys.modules.pop(name, None)
 
 
 def write_text_files(folder):
