@@ -30,18 +30,15 @@ def run_experiment(experiment: Experiment, *, only: Sequence[str], seeds: Sequen
     """
     write_texts(experiment.texts, experiment.directory)
     train_arms(experiment, only, seeds, jobs)
-    runs = list(experiment.finished())
-    if not runs or runs[0][0] != experiment.baseline:
-        raise UserError(f"{experiment.name}: no finished run of `{experiment.baseline}` in {experiment.directory}")
-    results = Results(experiment, runs)
+    results = find_results(experiment)
     written = []
     for path, record in SCHEMAS[experiment.writes](results):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, record)
         written.append(path)
-    for arm, finished in results.runs_by_arm.items():
+    for arm, runs in results.runs_by_arm.items():
         for command in experiment.then:
-            shell(Template(command).safe_substitute(run=finished[0].path, arm=stem(arm)))
+            shell(Template(command).safe_substitute(run=runs[0].path, arm=stem(arm)))
     return written
 
 
@@ -63,6 +60,14 @@ def stages(experiment: Experiment, arms: Sequence[str]) -> list[list[str]]:
         else:
             grouped[-1].append(arm)
     return [stage for stage in grouped if stage]
+
+
+def find_results(experiment: Experiment) -> Results:
+    """All finished runs. Raises UserError if the baseline has none."""
+    runs = list(experiment.finished())
+    if not runs or runs[0][0] != experiment.baseline:
+        raise UserError(f"{experiment.name}: no finished run of `{experiment.baseline}` in {experiment.directory}")
+    return Results(experiment, runs)
 
 
 def write_texts(commands: Sequence[str], directory: Path) -> None:

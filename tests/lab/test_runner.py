@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from scripts.laboratory import experiment as experiments
-from scripts.laboratory import record as record_of_evaluation
 from scripts.laboratory import results as results_of_runs
 from scripts.laboratory import schemas
 from scripts.laboratory.__main__ import main
@@ -176,17 +175,6 @@ def test_mechanisms_have_a_record_per_arm_that_grows(folder):
         2,
         7,
     ]
-
-
-def test_an_evaluation_is_of_the_seeds_of_the_experiment(folder, monkeypatch):
-    monkeypatch.setattr(record_of_evaluation, "ROOT", folder)
-    [record] = written("evaluation", evaluate={}, seeds="1").values()
-    former = read(RECORDS / "tutorial.json")
-    assert_like(record, former, without=("length", "sets", "search", "best"))
-    assert [(run["name"], run["seed"]) for run in record["runs"]] == [
-        (run.path.name, 1) for _, run in find_results(load_experiment("tiny")).runs if run.seed == 1
-    ]
-    assert_like(record["sets"][0]["measures"][0], former["sets"][0]["measures"][0])
 
 
 def test_systems_have_intervals_of_their_gain(folder):

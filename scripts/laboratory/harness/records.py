@@ -1,7 +1,4 @@
-"""Records of measurements: JSON files with the environment that they were measured in.
-
-Importing this needs the standard library only, and so do reading records and making pages of them.
-"""
+"""Records of measurements: JSON files with the environment that they were measured in."""
 
 from __future__ import annotations
 
