@@ -1,4 +1,4 @@
-"""Of several translations of each training source, keep the closest to the reference (Kim and Rush 2016, section 3.3).
+"""Keep the translation of each training source that is closest to the reference (Kim and Rush 2016, section 3.3).
 
     scripts/lab closest TRANSLATIONS SOURCES REFERENCES PREFIX
 

@@ -66,7 +66,7 @@ class Experiment(BaseModel):
     name: str
     question: str
     about: str = ""
-    """what the record says of the data"""
+    """description of the data, for the record"""
     configs: list[str] = []
     """configurations under those of every arm"""
     set: dict[str, Any] = {}
@@ -84,7 +84,7 @@ class Experiment(BaseModel):
     """arguments of `seq2seq_attn.evaluate`"""
     test: TestFiles | None = None
     chosen_on: ChosenOn = ""
-    """what the settings of the arms were chosen on"""
+    """the data that the settings of the arms were chosen on"""
     writes: Schema = Field(alias="schema")
     """the form of its record (`schemas.py`)"""
     record: str

@@ -1,1 +1,1 @@
-"""What `scripts/lab bench NAME` measures, a module each, and `scripts/gpu`."""
+"""The benchmarks: one module per `scripts/lab bench NAME`, and those of `scripts/gpu`."""

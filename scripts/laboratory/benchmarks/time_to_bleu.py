@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def measure(config: str, targets: Sequence[float], settings: Sequence[str], *, is_toy: bool) -> Record:
-    """The minutes and the speed of a training run; on a toy corpus if `is_toy`."""
+    """Train, and return the minutes and the speed. `is_toy` trains on a toy corpus."""
     with tempfile.TemporaryDirectory() as folder:
         run_dir = Path(folder) / "run"
         toy = toy_settings(Path(folder) / "toy") if is_toy else []
