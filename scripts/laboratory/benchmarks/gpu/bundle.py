@@ -22,7 +22,7 @@ PACKAGES = """
     sentencepiece torchtext requests urllib3 idna certifi charset-normalizer six
     tensorboard grpcio protobuf absl-py Markdown Werkzeug MarkupSafe
     pytest iniconfig pluggy packaging Pygments
-    joeynmt==2.3.0 subword-nmt importlib-metadata zipp
+    joeynmt==2.3.0 subword-nmt importlib-metadata==8.7.0 zipp
 """.split()
 PLATFORMS = [f"manylinux{kind}_x86_64" for kind in ("_2_28", "_2_27", "_2_17", "2014", "1")]
 CORPUS, WHEELS = "corpus.tar.gz", "wheels"

@@ -19,9 +19,12 @@ from scripts.laboratory.harness.records import Record, ratio_fields, read_events
 from scripts.laboratory.harness.runs import SEQ2SEQ, Run, train_all
 from scripts.laboratory.harness.turns import ratios_to, take_turns
 from seq2seq_attn.config import load_config
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json
+from seq2seq_attn.files import write_lines
+from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.text import multi30k
+from seq2seq_attn.text.corpus import read_lines
 
 CONFIG, TEST_SET, TARGET = "multi30k-fast", "test_2016_flickr", 40.0
 FOLDER = Path(tempfile.gettempdir())
@@ -31,14 +34,14 @@ PEER_AMOUNT = peers.Amount(turns=2, window=150, sentences=0, decoding_turns=0, s
 
 
 def raw_text_to_bleu(device: torch.device) -> Record:
-    """Seconds from raw text to the BLEU of a test set: prepare, train, evaluate, each a command of its own."""
+    """Seconds from raw text to the BLEU of a test set: prepare, train, translate, each a command of its own."""
     settings = _settings(device, "data")
     arguments = ["-c", CONFIG, *set_arguments(settings)]
     seconds = {
         "prepare": _timed(["prepare", *arguments]),
         "train": _timed(["train", *arguments, "--run-dir", str(RUN_DIR)]),
     }
-    seconds["evaluate"], [bleu] = _evaluate([RUN_DIR], device)
+    seconds["translate"], [bleu] = _translate([RUN_DIR], device)
     if device != CPU and bleu < TARGET:
         raise UserError(f"BLEU {bleu:.1f} on {TEST_SET}; expected at least {TARGET:g}")
     course = summarize(read_events(RUN_DIR), [35.0, TARGET])
@@ -53,7 +56,7 @@ def eight_seeds(device: torch.device) -> Record:
     began_at = time.monotonic()
     train_all(runs, jobs=number)
     seconds = {"prepare and train": time.monotonic() - began_at}
-    seconds["evaluate"], bleu = _evaluate([run.path for run in runs], device)
+    seconds["translate"], bleu = _translate([run.path for run in runs], device)
     training_s = [60 * read_training(run.path)["minutes"] for run in runs]
     return {"config": CONFIG, "seconds": seconds, "total_s": sum(seconds.values()), "bleu": bleu, "train_s": training_s}
 
@@ -107,18 +110,22 @@ def _settings(device: torch.device, data: str) -> list[str]:
     ]
 
 
-def _timed(arguments: Sequence[str]) -> float:
-    """The seconds of a command of `seq2seq`."""
+def _timed(*commands: Sequence[str]) -> float:
+    """The seconds of some commands of `seq2seq`, all at once."""
     began_at = time.monotonic()
-    if code := subprocess.run([*SEQ2SEQ, *arguments], stdout=subprocess.DEVNULL).returncode:
-        raise UserError(f"seq2seq {' '.join(arguments)}: exit code {code}")
+    started = [subprocess.Popen([*SEQ2SEQ, *arguments], stdout=subprocess.DEVNULL) for arguments in commands]
+    if any([process.wait() for process in started]):
+        raise UserError(f"seq2seq {' '.join(commands[0])}: failed")
     return time.monotonic() - began_at
 
 
-def _evaluate(runs: Sequence[Path], device: torch.device) -> tuple[float, list[float]]:
-    """The seconds of `seq2seq evaluate`, and the BLEU of each run. Lengths in characters need no spaCy."""
-    report = FOLDER / "report.json"
-    options = ["--split", "valid" if device == CPU else TEST_SET, "--length-in", "characters"]
-    options += ["--metric", "bleu", "--no-attention", "--json", str(report)]
-    seconds = _timed(["evaluate", *map(str, runs), "--device", device.type, *options])
-    return seconds, [one["score"] for one in read_json(report)["sets"][0]["measures"][0]["runs"]]
+def _translate(runs: Sequence[Path], device: torch.device) -> tuple[float, list[float]]:
+    """The seconds of `seq2seq translate` for a test set by all runs at once, and the BLEU of each."""
+    split = "valid" if device == CPU else TEST_SET
+    sources, references = prepare_corpus(load_config([str(runs[0] / "config.yaml")])).text(split)
+    write_lines(FOLDER / "sources", sources)
+    outputs = [FOLDER / f"translations-{number}" for number in range(len(runs))]
+    common = ["translate", "-i", str(FOLDER / "sources"), "--device", device.type, "--batch-size", "256"]
+    seconds = _timed(*([*common, "--run", str(run), "-o", str(out)] for run, out in zip(runs, outputs, strict=True)))
+    measure = Measure("bleu", references)
+    return seconds, [measure.statistics(read_lines(output)).score().score for output in outputs]
