@@ -19,7 +19,7 @@ BLOCKS = {
     "training": (5, "training speed at the tutorial's function, also with CUDA graphs, against its own loop"),
     "training-multi30k": (4, "training speed at the sizes of `multi30k`, also with CUDA graphs"),
     "bleu": (8, "raw text to the BLEU of test_2016_flickr, by `seq2seq train` and `seq2seq evaluate`"),
-    "translation": (5, "translation speed of random weights, and of that run from text to text"),
+    "translation": (7, "translation speed of random weights, and of that run from text to text"),
     "profile": (3, "kernels, busy time and arithmetic of an update and of a search"),
     "batched": (3, "several seeds side by side as one batched model"),
     "peers": (6, "training speed of JoeyNMT against ours, by their own commands"),

@@ -29,7 +29,7 @@ from seq2seq_attn.runtime.precision import Precision
 TOLERANCE: dict[Precision, float] = {"fp32": 1e-3, "bf16": 2e-2}
 """relative difference of losses that another order of summation, or bf16's 8-bit mantissa, explains"""
 TRAINED = train.Amount(batches=6, rounds=6, warm_up_rounds=3)  # a graph is recorded when a shape comes twice
-TRANSLATED = search.Amount(turns=6, batch_size=512, sentences=1024)
+TRANSLATED = search.Amount(turns=4, batch_size=512, sentences=1024, single_sentences=20)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -93,7 +93,7 @@ def translation(device: torch.device) -> Record:
     amount = search.QUICK if device == CPU else TRANSLATED
     record = search.measure(configs, sizes, amount, device)
     run = commands.RUN_DIR
-    return record | ({"run": search.time_batches(run, amount.turns, device)} if run.is_dir() else {})
+    return record | ({"run": search.time_batches(run, min(3, amount.turns), device)} if run.is_dir() else {})
 
 
 def tests(device: torch.device) -> Record:

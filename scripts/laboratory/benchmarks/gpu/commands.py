@@ -114,7 +114,8 @@ def _timed(*commands: Sequence[str]) -> float:
     """The seconds of some commands of `seq2seq`, all at once."""
     began_at = time.monotonic()
     started = [subprocess.Popen([*SEQ2SEQ, *arguments], stdout=subprocess.DEVNULL) for arguments in commands]
-    if any([process.wait() for process in started]):
+    codes = [process.wait() for process in started]
+    if any(codes):
         raise UserError(f"seq2seq {' '.join(commands[0])}: failed")
     return time.monotonic() - began_at
 
