@@ -14,7 +14,7 @@ def normalizer(request):
 
 
 def scores(dtype=torch.float64, scale=1.0):
-    return torch.randn(4, 7, dtype=dtype, generator=torch.Generator().manual_seed(3)) * scale
+    return torch.randn(4, 7, dtype=dtype, generator=torch.Generator(torch.get_default_device()).manual_seed(3)) * scale
 
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])

@@ -109,7 +109,7 @@ def tests(device: torch.device) -> Record:
         done = subprocess.run([*command, *selection], stdout=subprocess.PIPE, text=True)
         summaries.append(done.stdout.splitlines()[-1].strip("= "))
         if done.returncode:
-            failed.append(done.stdout[-6_000:])
+            failed.append(done.stdout)
     if failed:
         raise UserError("pytest:\n" + "\n".join(failed))
     return {"summaries": summaries}

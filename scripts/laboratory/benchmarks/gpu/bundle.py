@@ -18,7 +18,7 @@ from seq2seq_attn.files import write_json
 
 # sentencepiece and torchtext: their versions are part of what a prepared corpus is known by
 PACKAGES = """
-    pydantic pydantic_core annotated-types typing-inspection typing_extensions PyYAML
+    typer pydantic pydantic_core annotated-types typing-inspection typing_extensions PyYAML
     sentencepiece torchtext requests urllib3 idna certifi charset-normalizer six
     tensorboard grpcio protobuf absl-py Markdown Werkzeug MarkupSafe
     pytest iniconfig pluggy packaging Pygments
