@@ -19,12 +19,14 @@ BLOCKS = {
     "training": (5, "training speed at the tutorial's function, also with CUDA graphs, against its own loop"),
     "training-multi30k": (4, "training speed at the sizes of `multi30k`, also with CUDA graphs"),
     "bleu": (8, "raw text to the BLEU of test_2016_flickr, by `seq2seq train` and `seq2seq evaluate`"),
-    "translation": (7, "translation speed of random weights, and of that run from text to text"),
+    "translation": (5, "translation speed of random weights against the tutorial's loop"),
     "profile": (3, "kernels, busy time and arithmetic of an update and of a search"),
     "batched": (3, "several seeds side by side as one batched model"),
-    "peers": (6, "training speed of JoeyNMT against ours, by their own commands"),
-    "tests": (6, "the device tests, the golden loss curves, the contracts on the GPU"),
-    "seeds": (14, "raw text to eight models, trained at once by eight processes"),
+    "peers": (7, "training speed of JoeyNMT against ours, by their own commands"),
+    "tests": (7, "the device tests, the golden loss curves, the contracts on the GPU"),
+    "seeds": (14, "raw text to eight models, trained at once by eight processes that share the GPU"),
+    "seeds-in-turns": (20, "the same where the multi-process service is not installed"),
+    "text": (3, "translation speed of a run of the blocks before, from text to text"),
 }
 """the share of the time that a block may take, and what it measures"""
 

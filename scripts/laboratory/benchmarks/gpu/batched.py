@@ -97,7 +97,7 @@ def _batched_update(
             forward_backward()
         run = graph.replay
 
-    def update() -> None:
+    def update(kept: object = inputs) -> None:  # a graph reads its inputs where they were, so they must live
         optimizer.zero_grad(set_to_none=False)
         run()
         optimizer.step()

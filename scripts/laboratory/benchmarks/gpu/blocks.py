@@ -87,32 +87,35 @@ def training(device: torch.device, *, name: str) -> Record:
 
 
 def translation(device: torch.device) -> Record:
-    """Sentences per second: of random weights in paired turns, and of the run of the block `bleu` from text to text."""
+    """Sentences per second of random weights, in paired turns."""
     configs = {name: build_config(name, device).model for name in search.PREPARED_SIZES}
     sizes = dict.fromkeys(configs, work.Sizes(40, 40)) if device == CPU else search.PREPARED_SIZES
     amount = search.QUICK if device == CPU else TRANSLATED
-    record = search.measure(configs, sizes, amount, device)
-    run = commands.RUN_DIR
-    return record | ({"run": search.time_batches(run, min(3, amount.turns), device)} if run.is_dir() else {})
+    return search.measure(configs, sizes, amount, device)
+
+
+def text(device: torch.device) -> Record:
+    """Sentences per second of a trained run, from text to text."""
+    return {"rows": search.time_batches(commands.trained_run(), 1 if device == CPU else 3, device)}
 
 
 def tests(device: torch.device) -> Record:
-    """The device tests, the golden loss curves and the contracts, by pytest."""
+    """The device tests, the golden loss curves and the contracts of variants, at the same time."""
     # warnings are shown, not errors: another torch on another machine deprecates other things
     command = [sys.executable, "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider"]
-    command += ["-n", "8"] if device != CPU and importlib.util.find_spec("xdist") else []
-    selections = [["-m", "device", "tests/device", "tests/golden"], ["--device", "cuda", "tests/contract"]]
+    side_by_side = ["-n", "8"] if importlib.util.find_spec("xdist") else []
+    selections = [
+        ["-m", "device", "tests/device"],
+        ["-m", "device", "tests/golden"],
+        ["tests/contract", "--device", "cuda", "--ignore=tests/contract/test_configs.py", *side_by_side],
+    ]
     if device == CPU:
         selections = [["tests/golden", "-k", "stored and dot and not scaled"]]
-    summaries, failed = [], []
-    for selection in selections:
-        done = subprocess.run([*command, *selection], stdout=subprocess.PIPE, text=True)
-        summaries.append(done.stdout.splitlines()[-1].strip("= "))
-        if done.returncode:
-            failed.append(done.stdout)
-    if failed:
-        raise UserError("pytest:\n" + "\n".join(failed))
-    return {"summaries": summaries}
+    started = [subprocess.Popen([*command, *one], stdout=subprocess.PIPE, text=True) for one in selections]
+    outputs = [process.communicate()[0] for process in started]
+    if any(process.returncode for process in started):
+        raise UserError("pytest:\n" + "\n".join(outputs))
+    return {"summaries": [output.splitlines()[-1].strip("= ") for output in outputs]}
 
 
 RUN: dict[str, Callable[[torch.device], Record]] = {
@@ -125,7 +128,9 @@ RUN: dict[str, Callable[[torch.device], Record]] = {
     "batched": lambda device: batched.measure(build_config("multi30k-fast", device), device),
     "peers": commands.against_joeynmt,
     "tests": tests,
-    "seeds": commands.eight_seeds,
+    "seeds": partial(commands.eight_seeds, share=True),
+    "seeds-in-turns": partial(commands.eight_seeds, share=False),
+    "text": text,
 }
 
 

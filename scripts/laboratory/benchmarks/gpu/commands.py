@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -30,7 +33,7 @@ CONFIG, TEST_SET, TARGET = "multi30k-fast", "test_2016_flickr", 40.0
 FOLDER = Path(tempfile.gettempdir())
 RUN_DIR = FOLDER / "run"
 """the run of `raw_text_to_bleu`, for the blocks after it"""
-PEER_AMOUNT = peers.Amount(turns=2, window=150, sentences=0, decoding_turns=0, sizes=(512,))
+PEER_AMOUNT = peers.Amount(turns=1, window=40, sentences=0, decoding_turns=0, sizes=(512,))
 
 
 def raw_text_to_bleu(device: torch.device) -> Record:
@@ -48,21 +51,57 @@ def raw_text_to_bleu(device: torch.device) -> Record:
     return {"config": CONFIG, "seconds": seconds, "total_s": sum(seconds.values()), "bleu": bleu, **course}
 
 
-def eight_seeds(device: torch.device) -> Record:
-    """Seconds from raw text to eight trained models and their scores: a process for each model, all at once."""
+def eight_seeds(device: torch.device, *, share: bool) -> Record:
+    """Seconds from raw text to eight trained models and their scores: a process for each model, all at once. With
+    `share`, their kernels run at the same time, by NVIDIA's multi-process service; else in turns."""
     folder, number = FOLDER / "seeds", 8 if device != CPU else 2
-    settings = tuple(_settings(device, "data of seeds"))
-    runs = [Run(folder / f"seed-{seed}", (CONFIG,), settings, seed) for seed in range(1, number + 1)]
-    began_at = time.monotonic()
-    train_all(runs, jobs=number)
-    seconds = {"prepare and train": time.monotonic() - began_at}
-    seconds["translate"], bleu = _translate([run.path for run in runs], device)
+    runs = [
+        Run(folder / f"seed-{seed}", (CONFIG,), tuple(_settings(device, "data of seeds")), seed)
+        for seed in range(1, number + 1)
+    ]
+    with _multi_process_service() if share and device != CPU else nullcontext():
+        began_at = time.monotonic()
+        train_all(runs, jobs=number)
+        seconds = {"prepare and train": time.monotonic() - began_at}
+        seconds["translate"], bleu = _translate([run.path for run in runs], device)
     training_s = [60 * read_training(run.path)["minutes"] for run in runs]
     return {"config": CONFIG, "seconds": seconds, "total_s": sum(seconds.values()), "bleu": bleu, "train_s": training_s}
 
 
+def trained_run() -> Path:
+    """A run that a block before this has trained.
+
+    Raises:
+        UserError: there is none.
+    """
+    runs = [path for path in (RUN_DIR, FOLDER / "seeds" / "seed-1") if (path / "model.safetensors").is_file()]
+    if not runs:
+        raise UserError("no trained run here; name the block bleu or seeds first")
+    return runs[0]
+
+
+@contextmanager
+def _multi_process_service() -> Iterator[None]:
+    """Start the daemon, and stop it.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    control = shutil.which("nvidia-cuda-mps-control", path=f"{os.environ['PATH']}:/usr/local/nvidia/bin")
+    if control is None:
+        raise UserError("nvidia-cuda-mps-control: not installed; try the block seeds-in-turns")
+    folder = FOLDER / "mps"
+    folder.mkdir(exist_ok=True)
+    os.environ |= {"CUDA_MPS_PIPE_DIRECTORY": str(folder), "CUDA_MPS_LOG_DIRECTORY": str(folder)}
+    subprocess.run([control, "-d"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([control], input=b"quit\n")
+
+
 def against_joeynmt(device: torch.device) -> Record:
-    """Target tokens per second that JoeyNMT and ours log, at equal sizes, in two turns."""
+    """Target tokens per second that JoeyNMT and ours log, at equal sizes, over their last updates."""
     is_toy = device == CPU
     folder = FOLDER / "peers"
     folder.mkdir(exist_ok=True)
@@ -85,16 +124,17 @@ def against_joeynmt(device: torch.device) -> Record:
         "learning_rate": "1.0e-3",
         "num_sentences": 0,
     }
-    task |= {"updates": 4 * window, "window": window, "hidden_size": size, "half_size": size // 2}
-    for entrant in entrants:
-        entrant.task = {**task, "steps": peers.NUM_STEPS, "beam_size": 1, "topk": 1}
+    task |= {"hidden_size": size, "half_size": size // 2, "steps": peers.NUM_STEPS, "beam_size": 1, "topk": 1}
+    for entrant in entrants:  # ours records its graphs in the first updates
+        long = 1 if is_toy or entrant.name.startswith("joeynmt") else 8
+        entrant.task = {**task, "updates": 3 * long * window, "window": long * window}
     take_turns(entrants, amount.turns)
     rows = [
         {"contestant": one.name, "tokens_per_s": one.speed, "speeds": one.speeds, "parameters": one.num_parameters}
         | ratio_fields(ratios_to(one, entrants[:1]))
         for one in entrants
     ]
-    return {"hidden_size": size, "updates": 4 * window, "window": window, "rows": rows}
+    return {"hidden_size": size, "batch_size": 64, "rows": rows}
 
 
 def _settings(device: torch.device, data: str) -> list[str]:
