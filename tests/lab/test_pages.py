@@ -143,7 +143,7 @@ def test_a_variant_that_left_the_package_keeps_its_section(monkeypatch, pages):
 
 def test_records_of_a_gpu_have_a_section():
     environment = {"device_name": "GPU", "packages": {"torch": "2"}, "written_at": "now"}
-    record = {"environment": environment, "summary": "41 passed, 2 skipped in 9.00s"}
+    record = {"environment": environment, "summaries": ["41 passed, 2 skipped in 9.00s"]}
     text = render.render("speed.md.j2", records={**records.load_records(records.SPEED), "gpu-tests": record})
     assert "41 passed, 2 skipped" in text.partition("## On a GPU\n")[2]
 

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
         raise UserError("no CUDA device here; try the blocks on the CPU with scripts/gpu --rehearse")
     end_turns_after(0.8 * float(seconds))
     environment = describe("gpu", device) | {"command": ["gpu", name]}
-    if environment["git"] is None and ABOUT.is_file():  # no checkout, but a copy of its files
+    if ABOUT.is_file():  # a copy of a checkout's files: the bundle knows its commit
         environment["git"] = read_json(ABOUT)["git"]
     publish({**RUN[name](torch.device(device)), "environment": environment}, Path(path))
 
@@ -128,8 +128,7 @@ RUN: dict[str, Callable[[torch.device], Record]] = {
     "batched": lambda device: batched.measure(build_config("multi30k-fast", device), device),
     "peers": commands.against_joeynmt,
     "tests": tests,
-    "seeds": partial(commands.eight_seeds, share=True),
-    "seeds-in-turns": partial(commands.eight_seeds, share=False),
+    "seeds": commands.eight_seeds,
     "text": text,
 }
 

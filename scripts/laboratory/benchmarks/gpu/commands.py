@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -51,19 +48,17 @@ def raw_text_to_bleu(device: torch.device) -> Record:
     return {"config": CONFIG, "seconds": seconds, "total_s": sum(seconds.values()), "bleu": bleu, **course}
 
 
-def eight_seeds(device: torch.device, *, share: bool) -> Record:
-    """Seconds from raw text to eight trained models and their scores: a process for each model, all at once. With
-    `share`, their kernels run at the same time, by NVIDIA's multi-process service; else in turns."""
+def eight_seeds(device: torch.device) -> Record:
+    """Seconds from raw text to eight trained models and their scores: a process for each model, all at once."""
     folder, number = FOLDER / "seeds", 8 if device != CPU else 2
     runs = [
         Run(folder / f"seed-{seed}", (CONFIG,), tuple(_settings(device, "data of seeds")), seed)
         for seed in range(1, number + 1)
     ]
-    with _multi_process_service() if share and device != CPU else nullcontext():
-        began_at = time.monotonic()
-        train_all(runs, jobs=number)
-        seconds = {"prepare and train": time.monotonic() - began_at}
-        seconds["translate"], bleu = _translate([run.path for run in runs], device)
+    began_at = time.monotonic()
+    train_all(runs, jobs=number)
+    seconds = {"prepare and train": time.monotonic() - began_at}
+    seconds["translate"], bleu = _translate([run.path for run in runs], device)
     training_s = [60 * read_training(run.path)["minutes"] for run in runs]
     return {"config": CONFIG, "seconds": seconds, "total_s": sum(seconds.values()), "bleu": bleu, "train_s": training_s}
 
@@ -78,26 +73,6 @@ def trained_run() -> Path:
     if not runs:
         raise UserError("no trained run here; name the block bleu or seeds first")
     return runs[0]
-
-
-@contextmanager
-def _multi_process_service() -> Iterator[None]:
-    """Start the daemon, and stop it.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    control = shutil.which("nvidia-cuda-mps-control", path=f"{os.environ['PATH']}:/usr/local/nvidia/bin")
-    if control is None:
-        raise UserError("nvidia-cuda-mps-control: not installed; try the block seeds-in-turns")
-    folder = FOLDER / "mps"
-    folder.mkdir(exist_ok=True)
-    os.environ |= {"CUDA_MPS_PIPE_DIRECTORY": str(folder), "CUDA_MPS_LOG_DIRECTORY": str(folder)}
-    subprocess.run([control, "-d"], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run([control], input=b"quit\n")
 
 
 def against_joeynmt(device: torch.device) -> Record:
