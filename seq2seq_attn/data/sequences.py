@@ -14,9 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import open_regular
-
 Values = npt.NDArray[Any]
 
 
@@ -96,15 +93,5 @@ def _offsets_path(path: Path) -> Path:
 
 
 def _map(path: Path, dtype: type[np.generic]) -> Values:
-    """The values of a file, mapped into memory.
-
-    Raises:
-        UserError: it is missing or damaged.
-    """
-    try:
-        with open_regular(path) as stream:
-            if not path.stat().st_size:
-                return np.empty(0, dtype=dtype)  # which cannot be mapped
-            return np.memmap(stream, dtype=dtype, mode="r")
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: damaged ({' '.join(str(error).split())}); prepare the data again") from None
+    """The values of a file, mapped into memory."""
+    return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)

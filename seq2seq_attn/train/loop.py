@@ -18,7 +18,7 @@ import torch
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.length_ratios import with_length_limit
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import TRAIN_TEXT, VALID_SOURCES, PreparedCorpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
@@ -26,15 +26,15 @@ from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, give_back_memory, k
 from seq2seq_attn.runtime.precision import allow_tf32, training_precision
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
+from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
-from seq2seq_attn.train.checkpoint import SavedState
 from seq2seq_attn.train.distributed import join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start, open_log
 from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.session import FEWER_THREADS, Session, catch_signals, locked, set_num_threads
-from seq2seq_attn.train.start import check_start, create_run_dir
+from seq2seq_attn.train.start import check_same_data, check_start, create_run_dir
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater
 from seq2seq_attn.train.validate import Interrupted, Validator
@@ -64,7 +64,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
     with join_group() as group:
         path = group.broadcast(lambda: check_start(config, run_dir, resume=resume, overwrite=overwrite))
         prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
-        set_num_threads(config, prepared, path if resume else None)
+        group.first_before_others(lambda: set_num_threads(config, prepared, path if resume else None))
         path = path or group.broadcast(lambda: create_run_dir(config))
         with catch_signals() as stop, ExitStack() as locks:
             trainer = Trainer(config, RunDir(path), prepared, Session(stop, group))
@@ -107,36 +107,36 @@ class Trainer:
         )
         self._watch = Watch(torch.get_num_threads() if device.type == "cpu" else 1, fix=FEWER_THREADS)
         self._schedules = Schedules(config.train, updates_per_epoch=self._epoch(0).num_updates)
-        self._saved = SavedState(run, prepared, config, self._updater)
         self._state = TrainState()
         self._saved_at = 0
 
     def train(self, *, resume: bool = False, overwrite: bool = False) -> None:
         """Train to the end or until a signal, starting from the last saved state if there is one."""
-        loaded = self._saved.load() if resume else None
-        if loaded is not None:
-            self._state, self._saved_at = loaded.state, loaded.state.update
-            if loaded.finished and (reason := self._stop_reason()):
+        is_new = not (resume and self._group.broadcast(lambda: checkpoint.has_state(self.run.last_dir)))
+        if not is_new:
+            self._group.first_before_others(self._restore)
+            if self._state.finished and (reason := self._stop_reason()):
                 if not self.run.is_finished():
-                    self._mark_finished(loaded.finished)
+                    self._mark_finished()
                 log.info("%s: finished (%s); to continue, raise that limit with --set", self.run.path, reason)
                 return
-        notes = set_start_values(self._updater, self._config, self._prepared) if loaded is None else []
-        self._open_run(is_new=loaded is None, overwrite=overwrite or resume)
+            self._state.finished = None
+        notes = set_start_values(self._updater, self._config, self._prepared) if is_new else []
+        self._open_run(is_new=is_new, overwrite=overwrite or resume)
         self._session.start_clock(self._state.elapsed_s)
         with open_log(
             self.run,
             self._config,
             self._state,
             self._schedules,
-            position=None if loaded is None else loaded.metrics_position,
+            is_new=is_new,
             num_types=len(self._prepared.target_vocab),
             is_first=self._group.is_first,
         ) as train_log:
-            start = "starts" if loaded is None else f"continues after update {self._state.update}"
+            start = "starts" if is_new else f"continues after update {self._state.update}"
             log.info("%s: training %s", self.run.path, start)
             log_start(self._config, self._updater, self._prepared, self._schedules)
-            if loaded is None:
+            if is_new:
                 for line in notes:
                     log.info(line)
                 if self._updater.reverse is not None:
@@ -163,10 +163,10 @@ class Trainer:
                 self._watch.check()
         if state.validated_at != state.update and not self._validate(train_log):
             self._leave_if_asked(train_log)
-        finished = self._stop_reason()
-        train_log.ended(state, finished)
-        self._save(train_log, finished=finished)
-        self._mark_finished(finished)
+        state.finished = self._stop_reason()
+        train_log.ended(state)
+        self._save(train_log)
+        self._mark_finished()
 
     def _updates(self) -> Generator[UpdateBatches, None, None]:
         """The batches of each update from the current state on, epoch after epoch."""
@@ -204,12 +204,12 @@ class Trainer:
             train_log.applied(state, epoch, learning_rate=rate, teacher_forcing_ratio=ratio)
         elif result.kind == "non_finite":
             what = train_log.skipped(state, epoch, result, [index for rows in batches.indices for index in rows])
-            if state.num_bad_in_row >= self._config.train.max_bad_updates:
-                raise self._too_many_skipped(what)
+            if state.num_bad_in_row >= self._config.train.max_bad_updates or not self._updater.has_finite_weights():
+                raise self._not_finite(what)
 
-    def _too_many_skipped(self, what: str) -> UserError:
+    def _not_finite(self, what: str) -> UserError:
         return UserError(
-            f"{self._state.num_bad_in_row} updates in a row skipped: loss or gradient not finite; the last:"
+            f"{self._state.num_bad_in_row} updates in a row: loss, gradient or weights not finite; the last:"
             f" {what}. {self.run.last_dir} holds the last good state (update {self._saved_at}): resume it with"
             f" --set train.optimizer.learning_rate={self._config.train.optimizer.learning_rate / 2:g}"
             " or --precision fp32"
@@ -236,18 +236,21 @@ class Trainer:
         return True
 
     def _save_best(self, scores: dict[str, float]) -> None:
-        about = {"update": str(self._state.update), "epoch": str(self._state.epoch)}
-        text = {TRAIN_TEXT: self._prepared.train_sha256, VALID_SOURCES: self._prepared.valid_sha256("source")}
-        metadata = about | {name: str(score) for name, score in scores.items()} | text
-        self.run.save_best(self._updater.model.state_dict(), metadata)
+        about = {"update": self._state.update, "epoch": self._state.epoch}
+        self.run.save_best(self._updater.model.state_dict(), about | scores)
         if self._updater.reverse is not None:
-            text[VALID_SOURCES] = self._prepared.valid_sha256("target")  # the reverse model's sources
-            self.run.reverse.save_best(self._updater.reverse.state_dict(), about | text)
+            self.run.reverse.save_best(self._updater.reverse.state_dict(), about)
 
-    def _save(self, train_log: TrainLog, *, finished: str | None = None) -> None:
-        """Save all that a resume needs. `finished`: the reason if training has ended."""
+    def _restore(self) -> None:
+        check_same_data(self.run, self._config, self._prepared)
+        self._state = checkpoint.restore_training(checkpoint.load_state(self.run.last_dir), self._updater)
         self._saved_at = self._state.update
-        self._saved.save(self._state, finished=finished, metrics_position=train_log.position())
+
+    def _save(self, train_log: TrainLog) -> None:
+        """Save all that a resume needs."""
+        self._saved_at = self._state.update
+        self._state.metrics_position = train_log.position()
+        checkpoint.save_training(self.run, self._updater, self._state)
 
     def _leave_if_asked(self, train_log: TrainLog) -> None:
         """Save and leave if a signal has asked for it. All ranks call this after the same update."""
@@ -277,11 +280,11 @@ class Trainer:
             if self._updater.reverse is not None:
                 self.run.reverse.reopen(self.run.reverse.config())
 
-    def _mark_finished(self, reason: str | None) -> None:
+    def _mark_finished(self) -> None:
         if not self._group.is_first:
             return
         state = self._state
-        end = {"reason": reason, "update": state.update, "epoch": state.epoch, "minutes": state.elapsed_s / 60}
+        end = {"reason": state.finished, "update": state.update, "epoch": state.epoch, "minutes": state.elapsed_s / 60}
         self.run.mark_finished({**end, "best_score": state.best_score, "best_update": state.best_update})
         if self._updater.reverse is not None:
             self.run.reverse.mark_finished(end)

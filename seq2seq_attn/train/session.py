@@ -165,7 +165,7 @@ def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | No
     if is_set_by_user() or resolve_device(config.train.device).type != "cpu":
         return
     if resumed is not None and checkpoint.has_state(last_dir := RunDir(resumed).last_dir):
-        before = int(checkpoint.read_values(last_dir)["num_threads"])
+        before = checkpoint.load_state(last_dir).values["num_threads"]
         if before <= num_available_cpus():
             set_threads(before)
             return

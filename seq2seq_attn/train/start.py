@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from seq2seq_attn.config import Config, config_from_dict, load_config, with_default
+from seq2seq_attn.config import Config, load_config, with_default
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
 
@@ -135,24 +136,19 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
 
     Raises:
         UsageError: the settings cannot be trained or cannot be changed by a resume, or the directory is taken.
-        UserError: the state to be resumed is damaged or its best model missing, or word vectors or the run to start
-            from cannot be read.
+        UserError: a file of the run to be resumed is damaged, or word vectors or the run to start from cannot be read.
     """
-    from seq2seq_attn.train import checkpoint
     from seq2seq_attn.train.check import check_config
+    from seq2seq_attn.train.checkpoint import has_state
     from seq2seq_attn.train.pretrained import check_start_values
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
-    run = None if path is None or not resume else RunDir(path)
-    if run is not None and checkpoint.has_state(run.last_dir):
-        values = checkpoint.read_values(run.last_dir)
-        check_same_run(config_from_dict(values["config"]), config)
-        if values["state"]["best_update"] is not None:
-            _check_best_exists(run)
-        return path
-    if run is not None and run.config_path.exists():  # stopped before its first state was saved
+    if resume and path is not None and (run := RunDir(path)).config_path.exists():
         check_same_run(run.config(), config)
+        if has_state(run.last_dir):
+            run.check_files()
+            return path
     check_start_values(config)
     return path
 
@@ -173,14 +169,24 @@ def check_same_run(saved: Config, config: Config) -> None:
         log.warning("%s: %r in this session, %r before", key, new, old)
 
 
-def _check_best_exists(run: RunDir) -> None:
-    """Raise UserError if the best model, or the reverse model, is missing. Only a better one would be saved."""
-    for saved in (run, run.reverse):
-        if saved.config_path.exists() and not saved.model_path.exists():
-            raise UserError(
-                f"{saved.model_path}: missing, and training would save only a better model; copy it back, or start the "
-                "run over with --overwrite"
-            )
+def check_same_data(run: RunDir, config: Config, prepared: PreparedCorpus) -> None:
+    """Check the corpus of a resume, and the length limit that follows from it, against those of the run.
+
+    Raises:
+        UserError: another corpus.
+        UsageError: another length limit.
+    """
+    if run.text_hashes()["content"] != prepared.text_hashes()["content"]:
+        raise UserError(
+            f"{prepared.directory}: not the corpus that {run.path} was started with (its content hash differs); put the"
+            " same text and tokenizer versions back, or start a new run"
+        )
+    before, now = run.config().search.max_length_ratio, config.search.max_length_ratio
+    if before != now:
+        raise UsageError(
+            f"search.max_length_ratio={now:g}: the run was started with {before:g}, which a resume cannot change; set "
+            f"search.max_length_ratio={before:g}"
+        )
 
 
 def _last_written_at(run: RunDir) -> tuple[float, str]:

@@ -70,6 +70,10 @@ class TrainState:
     """hypotheses cut at the length limit in the best validation"""
     num_without_better: int = 0
     """validations since the best one"""
+    finished: str | None = None
+    """why training ended; None if it has not"""
+    metrics_position: int = 0
+    """the length of `metrics.jsonl` that belongs to this state, in bytes"""
     plateau: Plateau = field(default_factory=Plateau)
     window: Window = field(default_factory=Window)
 

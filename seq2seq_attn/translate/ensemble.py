@@ -8,7 +8,7 @@ import torch
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run_dir import ModelInfo, RunDir
 from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.ensemble import Ensemble
 from seq2seq_attn.search.steps import step_model
@@ -17,8 +17,10 @@ from seq2seq_attn.text.tokenizers.factory import saved_settings
 from seq2seq_attn.text.vocab import Vocab
 
 
-def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precision) -> Seq2Seq | Ensemble:
-    """The best model of a run, or the ensemble of several runs, ready to translate.
+def load_models(
+    runs: Sequence[RunDir], device: torch.device, precision: Precision
+) -> tuple[Seq2Seq | Ensemble, list[ModelInfo]]:
+    """The best model of a run, or the ensemble of several runs, ready to translate; and what is known of each model.
 
     Raises:
         UserError: a run's files are missing, damaged or of another version.
@@ -26,9 +28,10 @@ def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precisi
     """
     configs = [run.config() for run in runs]
     check_alike(runs)
-    models = [run.load_model(config.model).to(device).eval() for run, config in zip(runs, configs, strict=True)]
+    loaded = [run.load_model(config.model) for run, config in zip(runs, configs, strict=True)]
+    models, infos = [model.to(device).eval() for model, _ in loaded], [info for _, info in loaded]
     if len(models) == 1:
-        return models[0]
+        return models[0], infos
     for run, model in zip(runs[1:], models[1:], strict=True):
         if model.output.copies_source != models[0].output.copies_source:
             raise UsageError(
@@ -37,7 +40,7 @@ def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precisi
                 "tokens; in an ensemble, either all runs must copy or none"
             )
     with torch.inference_mode():
-        return Ensemble([step_model(model, precision) for model in models])
+        return Ensemble([step_model(model, precision) for model in models]), infos
 
 
 def check_alike(runs: Sequence[RunDir]) -> None:
@@ -67,8 +70,8 @@ def _difference(first: RunDir, other: RunDir) -> str | None:
         if settings != others:
             keys = [key for key in {**settings, **others} if settings.get(key) != others.get(key)]
             return f"the {side} tokenizer ({', '.join(keys)})"
-    vocabs = (first.source_vocab(), other.source_vocab()), (first.target_vocab(), other.target_vocab())
-    for side, (vocab, of_other) in zip(SIDES, vocabs, strict=True):
+    for side in SIDES:
+        vocab, of_other = first.vocab(side), other.vocab(side)
         if vocab != of_other:
             return f"the {side} vocabulary ({_vocab_difference(vocab, of_other)})"
     return None

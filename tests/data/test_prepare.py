@@ -187,14 +187,14 @@ def damage_cut(directory):
 
 
 def damage_meta(directory):
-    (directory / "meta.json").write_text("{")
-    return "meta.json: not a readable JSON file"
+    (directory / "manifest.json").write_text("{")
+    return "manifest.json: not a readable JSON file"
 
 
 def damage_empty(directory):
     for path in directory.iterdir():
         path.unlink()
-    return "meta.json: no such file"
+    return "manifest.json: no such file"
 
 
 @pytest.mark.parametrize("damage", [damage_cut, damage_meta, damage_empty])
@@ -280,6 +280,27 @@ def test_the_same_bytes_from_several_processes(prepared_bytes, monkeypatch, name
     expected = prepared_bytes(**settings, num_processes=1)
     monkeypatch.setattr(chunks, "MAX_PAIRS", 2)
     assert prepared_bytes(**settings, num_processes=2) == expected
+
+
+@pytest.mark.parametrize("num_changes", [1, 99])
+def test_text_that_changes_meanwhile_is_stored_under_its_own_hash(make_config, tmp_path, monkeypatch, num_changes):
+    changes = iter(range(num_changes))
+
+    def build(*lines, **options):
+        if (number := next(changes, None)) is not None:
+            (tmp_path / "valid.de").write_text(f"neu\n\nText {number}\n", encoding="utf-8")
+        return build_tokenizers(*lines, **options)
+
+    monkeypatch.setattr(prepare, "build_tokenizers", build)
+    if num_changes > 1:
+        with pytest.raises(UserError, match="text changes while it is prepared"):
+            prepare_corpus(make_config())
+        assert list((tmp_path / "data" / "prepared").iterdir()) == []
+        return
+    prepared = prepare_corpus(make_config())
+    assert prepared.text("valid")[0] == ["neu", "", "Text 0"]
+    assert [path.name for path in prepared.directory.parent.iterdir()] == [prepared.directory.name]
+    assert prepare_corpus(make_config()).directory == prepared.directory
 
 
 def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_path, monkeypatch):

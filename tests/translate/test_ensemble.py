@@ -12,6 +12,7 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.manifest import list_files
 from seq2seq_attn.text.vocab import Vocab
 from seq2seq_attn.translate.scoring import force_decode
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
@@ -122,9 +123,11 @@ def test_other_vocabularies_are_refused(tmp_path: Path, side: str) -> None:
     for name in ("a", "longer", "swapped"):
         make_toy_run(tmp_path / name)
     tokens = Vocab.load(tmp_path / "a" / f"{side}.vocab").tokens
-    Vocab([*tokens, "more"]).save(tmp_path / "longer" / f"{side}.vocab")
-    Vocab([*tokens[:-2], tokens[-1], tokens[-2]]).save(tmp_path / "swapped" / f"{side}.vocab")
-    for other in ("longer", "swapped"):
+    others = {"longer": [*tokens, "more"], "swapped": [*tokens[:-2], tokens[-1], tokens[-2]]}
+    for other, changed in others.items():
+        path = tmp_path / other / f"{side}.vocab"
+        Vocab(changed).save(path)
+        list_files(path.parent, [path])
         with pytest.raises(UsageError, match=f"the {side} vocabulary"):
             load([tmp_path / "a", tmp_path / other])
 
