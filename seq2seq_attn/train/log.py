@@ -183,17 +183,12 @@ def open_log(
     state: TrainState,
     schedules: Schedules,
     *,
-    is_new: bool,
     num_types: int,
     is_first: bool,
 ) -> Iterator[TrainLog]:
-    """The log of a session that starts at `state`. On the first rank it writes to the run.
-
-    Args:
-        is_new: start the files of the run over.
-        num_types: the size of the target vocabulary.
-    """
-    position = None if is_new else state.metrics_position
+    """The log of a session that starts at `state`. On the first rank it writes to the run. `num_types`: the size of the
+    target vocabulary."""
+    position = None if state.saved_at is None else state.metrics_position
     total_updates = schedules.total_updates
     minutes = config.train.max_minutes
     end_s = None if minutes is None else 60 * minutes - state.elapsed_s
@@ -204,8 +199,14 @@ def open_log(
         yield TrainLog(run_log, progress, config, schedules, num_types=num_types)
 
 
-def log_start(config: Config, updater: Updater, prepared: PreparedCorpus, schedules: Schedules) -> None:
+def log_start(
+    run: RunDir, config: Config, state: TrainState, updater: Updater, prepared: PreparedCorpus, schedules: Schedules
+) -> None:
     """Log device, sizes, faults of the text and missing fast paths, at the start of a session."""
+    start = "starts" if state.saved_at is None else f"continues after update {state.update}"
+    log.info("%s: training %s", run.path, start)
+    if updater.reverse is not None:
+        log.info("%s: saves the target-to-source model with each new best model", run.reverse.path)
     model, device, num_processes = updater.model, updater.device, updater.group.size
     processes = f"{num_processes} processes, " if num_processes > 1 else ""
     num_threads = torch.get_num_threads()
