@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 Values = npt.NDArray[Any]
 
+_SENTENCES_AT_ONCE = 4_096
+
 
 class SequenceStore:
     """Sequences of values of one type. The files are opened on first use."""
@@ -32,7 +34,7 @@ class SequenceStore:
         if not -len(self) <= index < len(self):
             raise IndexError(f"sentence {index} of {len(self)}")
         index %= len(self)
-        return self._values[self.offsets[index] : self.offsets[index + 1]]
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
 
     def exists(self) -> bool:
         """Whether the files exist."""
@@ -44,7 +46,8 @@ class SequenceStore:
         return np.array(_map(_offsets_path(self._path), np.int64))
 
     @cached_property
-    def _values(self) -> Values:
+    def values(self) -> Values:
+        """The values of all sequences, one after the other."""
         return _map(self._path, self._dtype)
 
 
@@ -53,6 +56,16 @@ class TokenStore:
 
     def __init__(self, path: Path) -> None:
         self._lines = SequenceStore(path, np.uint8)
+
+    def blocks(self) -> Iterator[tuple[list[str], Values]]:
+        """The tokens of some thousand sentences, one after the other, and the number of each sentence's; then those of
+        the next sentences."""
+        for start in range(0, len(self), _SENTENCES_AT_ONCE):
+            offsets = self._lines.offsets[start : start + _SENTENCES_AT_ONCE + 1]
+            text = self._lines.values[offsets[0] : offsets[-1]]
+            line_ends = np.flatnonzero(text == ord("\n"))
+            lengths = np.diff(np.searchsorted(line_ends, offsets - offsets[0]))
+            yield text.tobytes().decode("utf-8").split("\n")[:-1], lengths
 
     def __len__(self) -> int:
         return len(self._lines)
