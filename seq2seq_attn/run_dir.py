@@ -100,25 +100,32 @@ class RunDir:
         """Create an empty run directory. With `overwrite`, the files of an earlier run are removed first.
 
         Raises:
-            UserError: the folder is not empty, and `overwrite` is false or it is not a run directory.
+            UsageError: as `check_free`.
         """
         run = cls(path)
-        if run.path.exists() and not run.path.is_dir():
-            raise UserError(f"{path}: a file, not a folder; choose another --run-dir")
-        if run.path.is_dir() and not run.is_empty():
-            if not overwrite:
-                raise UserError(
-                    f"{path}: not empty; use --resume to continue, --overwrite to start over, or another --run-dir"
-                )
-            if not run.config_path.exists():
-                raise UserError(
-                    f"{path}: not empty and not a run directory, so --overwrite keeps it; choose another --run-dir"
-                )
-            files = {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}
-            for old in sorted(files, key=lambda path: path.name == _CONFIG):  # last: it makes the folder a run
-                shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
+        run.check_free(overwrite=overwrite)
+        files = {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}
+        for old in sorted(files, key=lambda path: path.name == _CONFIG):  # last: it makes the folder a run
+            shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
         run.path.mkdir(parents=True, exist_ok=True)
         return run
+
+    def check_free(self, *, overwrite: bool) -> None:
+        """Check that a run may be written here.
+
+        Raises:
+            UsageError: there is a run, and `overwrite` is false; or something else.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path}: a file; --run-dir expects a directory")
+        if not self.path.exists() or self.is_empty():
+            return
+        if not self.config_path.exists():
+            raise UsageError(
+                f"{self.path}: not empty and not a run directory (it has no {_CONFIG}); choose another --run-dir"
+            )
+        if not overwrite:
+            raise UsageError(f"{self.path}: already holds a run; --resume continues it, --overwrite replaces it")
 
     def is_empty(self) -> bool:
         """Whether the existing directory is empty, apart from a lock file."""
@@ -243,13 +250,19 @@ class RunDir:
         return self.finished_at() is not None
 
     def reopen(self, config: Config) -> None:
-        """Prepare a run for resuming: mark it unfinished, write the configuration, and remove temporary files of a
-        killed process."""
+        """Prepare a run for resuming: mark it unfinished, and write the configuration."""
+        self.remove_leftovers()
+        remove_listed(self.path / _FINISHED)
+        self.save_config(config)
+
+    def remove_leftovers(self) -> None:
+        """Remove temporary files of a process that was killed, and all of a run that was not even begun."""
+        has_draft = any(self.path.glob(f".{_CONFIG}.*.tmp"))
+        if has_draft and not self.config_path.exists():
+            (self.path / MANIFEST).unlink(missing_ok=True)
         for name in (*_LISTED, MANIFEST):
             for leftover in self.path.glob(f".{name}.*.tmp"):
                 leftover.unlink()
-        remove_listed(self.path / _FINISHED)
-        self.save_config(config)
 
     def check_files(self) -> None:
         """Check that no file of the run, or of the reverse model, is missing or damaged.

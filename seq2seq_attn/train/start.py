@@ -91,22 +91,13 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
         str(run_dir).encode()
     except UnicodeEncodeError:
         raise UsageError(f"--run-dir {str(run_dir)!r}: not UTF-8, the encoding of a run's files; rename it") from None
-    if run_dir.exists() and not run_dir.is_dir():
-        raise UsageError(f"{run_dir}: a file; --run-dir expects a directory")
     run = RunDir(run_dir)
-    has_config = run.config_path.exists()
-    if resume and not has_config:
-        _clear_leftovers(run)
-    if run_dir.exists():
-        run.check_no_links()
+    if resume and not run.config_path.exists():
+        run.remove_leftovers()
+    run.check_free(overwrite=resume or overwrite)
+    run.check_no_links()
     if not run_dir.exists() or run.is_empty():
         return run_dir
-    if not has_config:
-        raise UsageError(
-            f"{run_dir}: not empty and not a run directory (it has no {run.config_path.name}); choose another --run-dir"
-        )
-    if not (resume or overwrite):
-        raise UsageError(f"{run_dir}: already holds a run; --resume continues it, --overwrite replaces it")
     if resume and run.model_path.exists() and not has_state(run.last_dir):
         raise UsageError(
             f"{run_dir}: has a model, but no saved state to resume (no {run.last_dir.name}/); "
@@ -191,12 +182,6 @@ def check_same_data(run: RunDir, config: Config, prepared: PreparedCorpus) -> No
 
 def _last_written_at(run: RunDir) -> tuple[float, str]:
     return (run.last_dir if run.last_dir.exists() else run.path).stat().st_mtime, run.path.name
-
-
-def _clear_leftovers(run: RunDir) -> None:
-    """Remove the temporary file of a process that was killed while it wrote the first file."""
-    for leftover in run.path.glob(f".{run.config_path.name}.*.tmp"):
-        leftover.unlink()
 
 
 def _is_under(key: str, prefixes: Sequence[str]) -> bool:
