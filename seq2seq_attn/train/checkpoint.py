@@ -8,7 +8,7 @@ separate file (`model.safetensors` of the run directory).
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections import ChainMap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,10 +34,11 @@ def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
     Raises:
         UserError: a weight or moment is not finite; the former state stays.
     """
-    rng_states = join_rng_states(updater.group.gather(rng_state(updater.device)))
-    if updater.group.is_first:
+    group = updater.group
+    rng_states = group.gather(rng_state(updater.device, group.rank))
+    if group.is_first:
         values = {"state": state.to_dict(), **_circumstances(updater), **updater.values()}
-        save_state(run.last_dir, updater.tensors() | rng_states, values)
+        save_state(run.last_dir, updater.tensors() | dict(ChainMap(*rng_states)), values)
 
 
 def restore_training(saved: Saved, updater: Updater) -> TrainState:
@@ -51,7 +52,7 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
         _warn_of_differences(values, updater)
         updater.load(tensors, values)
         if updater.group.rank < values["num_processes"]:
-            set_rng_state(tensors, updater.device, rank=updater.group.rank)
+            set_rng_state(tensors, updater.device, updater.group.rank)
         return TrainState.from_dict(values["state"])
     except torch.OutOfMemoryError:
         raise
@@ -94,28 +95,19 @@ def load_state(last_dir: Path) -> Saved:
     return read_tensors(last_dir / STATE)
 
 
-def rng_state(device: torch.device) -> dict[str, Tensor]:
-    """The states of torch's random number generators, from which all training draws."""
-    tensors = {"rng/torch": torch.get_rng_state()}
+def rng_state(device: torch.device, rank: int = 0) -> dict[str, Tensor]:
+    """The states of torch's random number generators, from which all training draws on this rank."""
+    tensors = {f"rng/{rank}/torch": torch.get_rng_state()}
     if device.type == "cuda":
-        tensors["rng/cuda"] = torch.cuda.get_rng_state(device)
+        tensors[f"rng/{rank}/cuda"] = torch.cuda.get_rng_state(device)
     return tensors
 
 
-def join_rng_states(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The states of all ranks together: the first rank's under their plain names, the others' under `<name>@<rank>`."""
-    return {_rank_key(name, rank): tensor for rank, own in enumerate(states) for name, tensor in own.items()}
-
-
-def set_rng_state(tensors: dict[str, Tensor], device: torch.device, *, rank: int = 0) -> None:
+def set_rng_state(tensors: dict[str, Tensor], device: torch.device, rank: int = 0) -> None:
     """Restore the generators of a rank (the GPU's only if the state has one)."""
-    torch.set_rng_state(tensors[_rank_key("rng/torch", rank)])
-    if device.type == "cuda" and (name := _rank_key("rng/cuda", rank)) in tensors:
+    torch.set_rng_state(tensors[f"rng/{rank}/torch"])
+    if device.type == "cuda" and (name := f"rng/{rank}/cuda") in tensors:
         torch.cuda.set_rng_state(tensors[name], device)
-
-
-def _rank_key(name: str, rank: int) -> str:
-    return f"{name}@{rank}" if rank else name
 
 
 def model_tensors(model: nn.Module) -> dict[str, Tensor]:

@@ -33,6 +33,8 @@ CURVES = {
 """the values of each event that go to TensorBoard"""
 _CELL, _GAP, _MAX_LABEL = 18, 4, 160
 """pixels in a picture of attention: the side of a weight's square, the margin of labels, and their maximum width"""
+_MAX_WEIGHTS = 4_000_000 // _CELL**2
+"""in a picture, for at most about 4 megapixels: those of 500 x 500 weights take 7 GB and 100 s in TensorBoard"""
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +113,7 @@ class RunLog:
             shown = "\n".join(f"    {name:10}  {text}" for name, text in texts.items())
             with naming(self._run.path):
                 self._writer.add_text(f"sample {number}", shown, update)
-                if sample.attention is not None:
+                if sample.attention is not None and sample.attention.weights_TS.size <= _MAX_WEIGHTS:
                     picture = _draw_attention(sample.attention)
                     self._writer.add_image(f"attention/sample {number}", picture, update, dataformats="HWC")
 

@@ -106,7 +106,7 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus
     train(corpus, stopped.path, *settings, num_processes=2, options=("--resume",))
     expected, found = (checkpoint.load_state(run.last_dir).tensors for run in (whole, stopped))
     assert expected.keys() == found.keys()
-    assert "rng/torch@1" in found
+    assert "rng/1/torch" in found
     assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
     assert events(stopped, "validation") == events(whole, "validation")
 
