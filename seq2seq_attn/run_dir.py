@@ -173,14 +173,19 @@ class RunDir:
         or damaged."""
         return read_listed_json(self.path / _CORPUS)
 
+    def text_files(self, side: Side) -> dict[str, str]:
+        """The SHA-256 of the tokenizer and vocabulary files of a side, by name. Raises UserError if one is missing or
+        damaged."""
+        return check_files(self.path, prefix=f"{side}.")
+
     def tokenizer(self, side: Side) -> Tokenizer:
-        """The tokenizer of a side. Raises UserError if its files are missing or damaged."""
-        check_files(self.path, prefix=f"{side}.")
+        """The tokenizer of a side. Raises UserError as `text_files`."""
+        self.text_files(side)
         return load_tokenizer(self.path, side)
 
     def vocab(self, side: Side) -> Vocab:
-        """The vocabulary of a side. Raises UserError if its file is missing or damaged."""
-        check_files(self.path, prefix=f"{side}.")
+        """The vocabulary of a side. Raises UserError as `text_files`."""
+        self.text_files(side)
         return Vocab.load(vocab_path(self.path, side))
 
     # ---- the best model ----
@@ -292,14 +297,9 @@ class RunDir:
         write_listed_json(self.path / _ENVIRONMENT, describe_environment(command, device))
 
     def environment(self) -> dict[str, Any] | None:
-        """The environment that `write_environment` wrote; None if it is missing or (with a warning) damaged."""
-        if not (self.path / _ENVIRONMENT).exists():
-            return None
-        try:
-            return read_listed_json(self.path / _ENVIRONMENT)
-        except UserError as error:
-            log.warning("%s; left out", error)
-            return None
+        """The environment that `write_environment` wrote, if any. Raises UserError if it is damaged."""
+        path = self.path / _ENVIRONMENT
+        return read_listed_json(path) if path.exists() else None
 
 
 def _check_shapes(path: Path, tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:

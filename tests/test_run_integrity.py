@@ -87,8 +87,9 @@ def test_damage_to_the_notes_of_a_run_is_noticed(run: RunDir, caplog: pytest.Log
         path = run.path / name
         path.write_text(re.sub(r"\d", "7", path.read_text(), count=3))
     assert not run.is_finished()
-    assert run.environment() is None
-    assert "environment.json: damaged" in caplog.text
+    assert "finished.json: damaged" in caplog.text
+    with pytest.raises(UserError, match=r"environment\.json: damaged"):
+        run.environment()
 
 
 @pytest.mark.parametrize(

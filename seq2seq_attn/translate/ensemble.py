@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import torch
 
@@ -13,8 +14,6 @@ from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.ensemble import Ensemble
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.tokenizers.base import SIDES
-from seq2seq_attn.text.tokenizers.factory import saved_settings
-from seq2seq_attn.text.vocab import Vocab
 
 
 def load_models(
@@ -54,33 +53,11 @@ def check_alike(runs: Sequence[RunDir]) -> None:
         raise UsageError("no run to load: name at least one")
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise UsageError(f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones")
-    for other in runs[1:]:
-        difference = _difference(runs[0], other)
-        if difference is not None:
+    for other, side in product(runs[1:], SIDES):
+        before, now = runs[0].text_files(side), other.text_files(side)
+        differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        if differing:
             raise UsageError(
-                f"{runs[0].path} and {other.path} differ in {difference}; an ensemble needs runs trained on the same "
-                "prepared data"
+                f"{runs[0].path} and {other.path} differ in {', '.join(differing)}; an ensemble needs runs trained on "
+                "the same prepared data"
             )
-
-
-def _difference(first: RunDir, other: RunDir) -> str | None:
-    """The first difference in the text processing of two runs, or None."""
-    for side in SIDES:
-        settings, others = (saved_settings(run.path, side) for run in (first, other))
-        if settings != others:
-            keys = [key for key in {**settings, **others} if settings.get(key) != others.get(key)]
-            return f"the {side} tokenizer ({', '.join(keys)})"
-    for side in SIDES:
-        vocab, of_other = first.vocab(side), other.vocab(side)
-        if vocab != of_other:
-            return f"the {side} vocabulary ({_vocab_difference(vocab, of_other)})"
-    return None
-
-
-def _vocab_difference(vocab: Vocab, other: Vocab) -> str:
-    if len(vocab) != len(other):
-        return f"{len(vocab):,} and {len(other):,} entries"
-    token_id, pair = next(
-        (i, pair) for i, pair in enumerate(zip(vocab.tokens, other.tokens, strict=True)) if len({*pair}) > 1
-    )
-    return f"id {token_id}: {pair[0]!r} and {pair[1]!r}"
