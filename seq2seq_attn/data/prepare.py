@@ -105,7 +105,7 @@ def audit_report(prepared: PreparedCorpus) -> str:
     """The numbers of pairs read, kept and dropped, and the corpus's statistics, as text for a terminal."""
     meta = prepared.meta
     limits = meta["config"]
-    lines = [f"{prepared.directory}  ({prepared.source_language} -> {prepared.target_language})", ""]
+    lines = [f"{prepared.directory}  ({limits['source_language']} -> {limits['target_language']})", ""]
     lines += [*corpus.audit_lines(prepared.audit), "", describe_ratios(prepared.pairs("train"))]
     dropped = dropped_pairs(prepared)
     sizes = " and ".join(f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab))

@@ -59,11 +59,6 @@ class PairStore:
         """int32 ids of a target sentence, a view into the file."""
         return self._target[index]
 
-    @property
-    def has_links(self) -> bool:
-        """Whether the pairs have links."""
-        return self._links is not None
-
     def links(self, index: int) -> LinkArray:
         """int32 [links, 2], source and target positions; a view into the file.
 
@@ -95,7 +90,7 @@ class PairStore:
             sources,
             [self.target(index) for index in indices],
             indices,
-            links=[self.links(index) for index in indices] if self.has_links else None,
+            links=[self.links(index) for index in indices] if self._links is not None else None,
             surfaces=[*map(self._surface, indices)] if self._surface is not None and with_surfaces else None,
             vectors=[*map(vectors.at_positions, indices, sources)] if vectors is not None else None,
         )
@@ -126,16 +121,6 @@ class PreparedCorpus:
     def test_splits(self) -> list[str]:
         """The test sets."""
         return [split for split in self.splits if split not in ("train", "valid")]
-
-    @property
-    def source_language(self) -> str:
-        """Code of the source language, `de`; `de+fr+cs` for several."""
-        return str(self.meta["config"]["source_language"])
-
-    @property
-    def target_language(self) -> str:
-        """Code of the target language, `en`."""
-        return str(self.meta["config"]["target_language"])
 
     @property
     def audit(self) -> dict[str, Any]:

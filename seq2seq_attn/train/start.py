@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
+from itertools import count
 from pathlib import Path
 
 from seq2seq_attn.config import Config, load_config, with_default
@@ -112,14 +114,12 @@ def create_run_dir(config: Config) -> Path:
     time get different ones."""
     base = f"{date.today().isoformat()}-{config.name.replace('/', '-')}-s{config.seed}"
     RUNS_DIR.mkdir(exist_ok=True)
-    number, path = 1, RUNS_DIR / base
-    while True:
-        try:
+    for number in count(1):
+        path = RUNS_DIR / (base if number == 1 else f"{base}-{number}")
+        with suppress(FileExistsError):
             path.mkdir()
-            return path
-        except FileExistsError:
-            number += 1
-            path = RUNS_DIR / f"{base}-{number}"
+            break
+    return path
 
 
 def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path | None:

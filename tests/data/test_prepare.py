@@ -65,7 +65,6 @@ def test_the_whole_way(make_config):
     prepared = prepare_corpus(make_config())
     assert prepared.splits == ["train", "valid", "more"]
     assert prepared.test_splits == ["more"]
-    assert (prepared.source_language, prepared.target_language) == ("de", "en")
     kept = [TRAIN[i] for i in (0, 1, 2)]
     assert prepared.text("train") == ([pair[0] for pair in kept], [pair[1] for pair in kept])
     assert prepared.text("valid") == ([pair[0] for pair in VALID], [pair[1] for pair in VALID])
@@ -186,7 +185,22 @@ def damage_cut(directory):
     return "valid.target.txt: damaged"
 
 
-def damage_meta(directory):
+def damage_bit(directory):
+    path = directory / "meta.json"
+    content = bytearray(path.read_bytes())
+    content[-9] ^= 1
+    path.write_bytes(content)
+    return "meta.json: damaged"
+
+
+def damage_pipe(directory):
+    path = directory / "train.source.ids"
+    path.unlink()
+    os.mkfifo(path)
+    return "train.source.ids: cannot be read"
+
+
+def damage_manifest(directory):
     (directory / "manifest.json").write_text("{")
     return "manifest.json: not a readable JSON file"
 
@@ -197,7 +211,7 @@ def damage_empty(directory):
     return "manifest.json: no such file"
 
 
-@pytest.mark.parametrize("damage", [damage_cut, damage_meta, damage_empty])
+@pytest.mark.parametrize("damage", [damage_cut, damage_bit, damage_pipe, damage_manifest, damage_empty])
 def test_a_damaged_folder_is_made_again_with_a_notice(make_config, damage, caplog):
     first = prepare_corpus(make_config())
     whole = {path.name: path.read_bytes() for path in first.directory.iterdir()}
