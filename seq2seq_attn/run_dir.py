@@ -233,7 +233,11 @@ class RunDir:
         except UnknownVariant as unknown:
             raise unknown.of_run(self.path) from None
         saved = self.load_best()
-        _check_shapes(self.model_path, saved.tensors, expected)
+        shapes, expected_shapes = ({name: t.shape for name, t in some.items()} for some in (saved.tensors, expected))
+        if shapes != expected_shapes:
+            raise UserError(
+                f"{self.model_path}: not the model of this run's {_CONFIG} and vocabularies; copy the run again"
+            )
         with torch.random.fork_rng(devices=[]):  # building draws weights that are replaced right away
             model = build_model(config, **sizes)
         model.load_state_dict(saved.tensors)
@@ -305,17 +309,6 @@ class RunDir:
         """The environment that `write_environment` wrote, if any. Raises UserError if it is damaged."""
         path = self.path / _ENVIRONMENT
         return read_listed_json(path) if path.exists() else None
-
-
-def _check_shapes(path: Path, tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    in_file, by_config = ({name: [*tensor.shape] for name, tensor in some.items()} for some in (tensors, expected))
-    for name in {**in_file, **by_config}:
-        if in_file.get(name) != by_config.get(name):
-            raise UserError(
-                f"{path}: not the model of this run's config.yaml and vocabularies ({name}: "
-                f"{in_file.get(name, 'absent')} in the file, {by_config.get(name, 'absent')} by the configuration); "
-                "copy the run again"
-            )
 
 
 def newest_run(runs_dir: str | Path = "runs") -> RunDir:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -18,7 +19,7 @@ import torch
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.length_ratios import with_length_limit
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.data.store import PairStore, PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
@@ -32,7 +33,7 @@ from seq2seq_attn.train.log import TrainLog, log_start, open_log
 from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.schedules import Schedules
-from seq2seq_attn.train.session import Session, catch_signals, locked, set_num_threads
+from seq2seq_attn.train.session import Session, StopRequest, catch_signals, locked, set_num_threads
 from seq2seq_attn.train.start import check_same_data, check_start, create_run_dir
 from seq2seq_attn.train.state import TrainState
 from seq2seq_attn.train.update import Updater
@@ -70,21 +71,12 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
             updater = _build_updater(config, prepared, group)
             group.broadcast(lambda: locks.enter_context(locked(run.path)))
             if resume and group.broadcast(lambda: has_state(run.last_dir)):
-                notes, state = [], group.first_before_others(lambda: _restore(run, config, prepared, updater))
-                if state.finished:
-                    return run
+                state, notes = group.first_before_others(lambda: _restore(run, config, prepared, updater)), []
             else:
-                notes, state = set_start_values(updater, config, prepared), TrainState()
+                state, notes = TrainState(), set_start_values(updater, config, prepared)
                 group.broadcast(lambda: _write_run(run, config, prepared, updater, overwrite=overwrite or resume))
-            epoch = EpochBatches(prepared.pairs("train"), config.train.batch, seed=config.seed, epoch=0)
-            schedules = Schedules(config.train, updates_per_epoch=epoch.num_updates)
-            num_types = len(prepared.target_vocab)
-            with open_log(run, config, state, schedules, num_types=num_types, is_first=group.is_first) as train_log:
-                log_start(run, config, state, updater, prepared, schedules)
-                for note in notes:
-                    log.info(note)
-                session = Session(stop, group, device=updater.device, elapsed_s=state.elapsed_s)
-                Trainer(run, config, prepared, updater, schedules, state, session, train_log).train()
+            if not state.finished:
+                _train(run, config, prepared, updater, state, stop, notes)
     return run
 
 
@@ -116,6 +108,31 @@ def _write_run(run: RunDir, config: Config, prepared: PreparedCorpus, updater: U
         create_reverse_run(run.reverse, config, prepared, updater.device)
 
 
+def _train(
+    run: RunDir,
+    config: Config,
+    prepared: PreparedCorpus,
+    updater: Updater,
+    state: TrainState,
+    stop: StopRequest,
+    notes: Sequence[str],
+) -> None:
+    """Train from `state` on, to the end or until a signal. `notes`: on the start values, for the log."""
+    pairs, group, device = prepared.pairs("train"), updater.group, updater.device
+    epoch = EpochBatches(pairs, config.train.batch, seed=config.seed, epoch=0)
+    schedules = Schedules(config.train, updates_per_epoch=epoch.num_updates)
+    validator = Validator(
+        prepared, config, device=device, precision=updater.precision, should_stop=lambda: stop.is_set, group=group
+    )
+    session = Session(stop, group, device=device, elapsed_s=state.elapsed_s)
+    num_types = len(prepared.target_vocab)
+    with open_log(run, config, state, schedules, num_types=num_types, is_first=group.is_first) as train_log:
+        log_start(run, config, state, updater, prepared, schedules)
+        for note in notes:
+            log.info(note)
+        Trainer(run, config, pairs, updater, validator, schedules, state, session, train_log).train()
+
+
 def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
     """Restore the saved state of a run, and take the run up again, unless it has reached its end."""
     check_same_data(run, config, prepared)
@@ -142,37 +159,25 @@ def _mark_finished(run: RunDir, state: TrainState, updater: Updater) -> None:
         run.reverse.mark_finished(end)
 
 
+@dataclass
 class Trainer:
     """A training run in progress."""
 
-    def __init__(
-        self,
-        run: RunDir,
-        config: Config,
-        prepared: PreparedCorpus,
-        updater: Updater,
-        schedules: Schedules,
-        state: TrainState,
-        session: Session,
-        train_log: TrainLog,
-    ) -> None:
-        self._run, self._config, self._pairs = run, config, prepared.pairs("train")
-        self._updater, self._schedules, self._state = updater, schedules, state
-        self._session, self._log = session, train_log
-        self._validator = Validator(
-            prepared,
-            config,
-            device=updater.device,
-            precision=updater.precision,
-            should_stop=lambda: session.stop.is_set,
-            group=updater.group,
-        )
+    run: RunDir
+    config: Config
+    pairs: PairStore
+    updater: Updater
+    validator: Validator
+    schedules: Schedules
+    state: TrainState
+    session: Session
+    log: TrainLog
 
     def train(self) -> None:
         """Make updates until a limit is reached. Before each, validate and save if that is due, and leave after a
         signal. At first, a new run is saved, and a validation may be due that a signal interrupted in the last
         session."""
-        state, config = self._state, self._config.train
+        state, config = self.state, self.config.train
         with closing(self._batches()) as batches:
             while True:
                 if (state.is_validation_due(config.validation) and self._validate()) or state.is_save_due(config):
@@ -181,96 +186,96 @@ class Trainer:
                 if state.stop_reason(config):
                     break
                 self._update(batches)
-                self._session.check_machine()
+                self.session.check_machine()
         if state.validated_at != state.update and not self._validate():
             self._leave_if_asked()
         state.finished = state.stop_reason(config)
-        self._log.ended(state)
+        self.log.ended(state)
         self._save()
-        _mark_finished(self._run, state, self._updater)
+        _mark_finished(self.run, state, self.updater)
 
     def _batches(self) -> Generator[UpdateBatches, None, None]:
         """The batches of each update from the current state on, epoch after epoch."""
         while True:
             epoch = EpochBatches(
-                self._pairs,
-                self._config.train.batch,
-                seed=self._config.seed,
-                epoch=self._state.epoch,
-                group=self._updater.group,
-                prepare=self._updater.prepare,
-                with_surfaces=self._updater.model.output.copies_source,
+                self.pairs,
+                self.config.train.batch,
+                seed=self.config.seed,
+                epoch=self.state.epoch,
+                group=self.updater.group,
+                prepare=self.updater.prepare,
+                with_surfaces=self.updater.model.output.copies_source,
             )
-            yield from epoch.updates(self._state.batches_done)
+            yield from epoch.updates(self.state.batches_done)
 
     def _update(self, batches: Generator[UpdateBatches, None, None]) -> None:
         """Make an update, which is skipped if it is not finite, and record it."""
-        state, epoch, began_at = self._state, self._state.epoch, time.monotonic()
+        state, epoch, began_at = self.state, self.state.epoch, time.monotonic()
         update = next(batches)
-        rate = self._schedules.learning_rate(state.update, plateau_factor=state.plateau.factor)
-        ratio = self._schedules.teacher_forcing_ratio(state.update)
-        result = self._updater.train_step(
+        rate = self.schedules.learning_rate(state.update, plateau_factor=state.plateau.factor)
+        ratio = self.schedules.teacher_forcing_ratio(state.update)
+        result = self.updater.train_step(
             update,
             update=state.update,
             learning_rate=rate,
             teacher_forcing_ratio=ratio,
-            objective_weights=self._schedules.objective_weights(state.update),
+            objective_weights=self.schedules.objective_weights(state.update),
         )
         state.record_update(result, update)
-        state.elapsed_s = self._session.elapsed_s
+        state.elapsed_s = self.session.elapsed_s
         state.window.seconds += time.monotonic() - began_at
         if result.kind == "applied":
-            self._log.applied(state, epoch, learning_rate=rate, teacher_forcing_ratio=ratio)
+            self.log.applied(state, epoch, learning_rate=rate, teacher_forcing_ratio=ratio)
         elif result.kind == "non_finite":
-            what = self._log.skipped(state, epoch, result, [index for rows in update.indices for index in rows])
-            if state.num_bad_in_row >= self._config.train.max_bad_updates or not self._updater.has_finite_weights():
+            what = self.log.skipped(state, epoch, result, [index for rows in update.indices for index in rows])
+            if state.num_bad_in_row >= self.config.train.max_bad_updates or not self.updater.has_finite_weights():
                 raise self._not_finite(what)
 
     def _not_finite(self, what: str) -> UserError:
-        state = self._state
+        state = self.state
         return UserError(
             f"{state.num_bad_in_row} updates in a row: loss, gradient or weights not finite; the last: {what}. "
-            f"{self._run.last_dir} holds the last good state (update {state.saved_at}): resume it with --set "
-            f"train.optimizer.learning_rate={self._config.train.optimizer.learning_rate / 2:g} or --precision fp32"
+            f"{self.run.last_dir} holds the last good state (update {state.saved_at}): resume it with --set "
+            f"train.optimizer.learning_rate={self.config.train.optimizer.learning_rate / 2:g} or --precision fp32"
         )
 
     def _validate(self) -> bool:
         """Validate, and save the model if it is the best. False if a signal interrupted it, with nothing recorded."""
-        state, config = self._state, self._config.train
+        state, config = self.state, self.config.train
         began_at = time.monotonic()
         give_back_memory()  # updates and translation use blocks of different sizes
-        average = self._updater.average
+        average = self.updater.average
         with average.swapped_in() if average else nullcontext():
             try:
-                validation = self._validator.validate(self._updater.model)
+                validation = self.validator.validate(self.updater.model)
             except Interrupted:
                 return False
             is_best = state.record_validation(validation, config.validation)
-            if is_best and self._updater.group.is_first:
+            if is_best and self.updater.group.is_first:
                 self._save_best(validation.scores)
         state.plateau.record(is_best, config.schedule)
         give_back_memory()
-        state.elapsed_s = self._session.elapsed_s
-        self._log.validated(state, validation, is_best=is_best, seconds=time.monotonic() - began_at)
+        state.elapsed_s = self.session.elapsed_s
+        self.log.validated(state, validation, is_best=is_best, seconds=time.monotonic() - began_at)
         return True
 
     def _save_best(self, scores: dict[str, float]) -> None:
-        about = {"update": self._state.update, "epoch": self._state.epoch}
-        self._run.save_best(self._updater.model.state_dict(), about | scores)
-        if self._updater.reverse is not None:
-            self._run.reverse.save_best(self._updater.reverse.state_dict(), about)
+        about = {"update": self.state.update, "epoch": self.state.epoch}
+        self.run.save_best(self.updater.model.state_dict(), about | scores)
+        if self.updater.reverse is not None:
+            self.run.reverse.save_best(self.updater.reverse.state_dict(), about)
 
     def _save(self) -> None:
         """Save all that a resume needs."""
-        self._state.saved_at = self._state.update
-        self._state.metrics_position = self._log.position()
-        save_training(self._run, self._updater, self._state)
+        self.state.saved_at = self.state.update
+        self.state.metrics_position = self.log.position()
+        save_training(self.run, self.updater, self.state)
 
     def _leave_if_asked(self) -> None:
         """Save and leave if a signal has asked for it. All ranks call this after the same update."""
-        state = self._state
-        state.elapsed_s, must_stop = self._session.sync_ranks(state.elapsed_s)
+        state = self.state
+        state.elapsed_s, must_stop = self.session.sync_ranks(state.elapsed_s)
         if must_stop:
             self._save()
-            log.info("state of update %d saved; continue with --resume --run-dir %s", state.update, self._run.path)
-            self._session.stop.leave()
+            log.info("state of update %d saved; continue with --resume --run-dir %s", state.update, self.run.path)
+            self.session.stop.leave()
