@@ -92,14 +92,16 @@ def check_files(folder: Path, *, prefix: str = "") -> dict[str, str]:
     Raises:
         UserError: as `read_listed`.
     """
-    digests = {}
-    for name, expected in _read(folder).items():
+    digests, listed = {}, _read(folder)
+    for name, expected in listed.items():
         if name.startswith(prefix):
             try:
                 digests[name] = sha256_of(folder / name)
             except OSError as error:
                 raise _unreadable(folder / name, error) from None
             if digests[name] not in expected:
+                if listed != _read(folder):  # it has just been replaced
+                    return check_files(folder, prefix=prefix)
                 raise _damaged(folder / name)
     return digests
 

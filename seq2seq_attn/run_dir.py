@@ -22,7 +22,6 @@ from seq2seq_attn.config import Config, ModelConfig, config_from_dict, dump_conf
 from seq2seq_attn.config.sources import read_mapping
 from seq2seq_attn.data.store import PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import finite
 from seq2seq_attn.manifest import (
     MANIFEST,
     check_files,
@@ -198,7 +197,7 @@ class RunDir:
     def save_best(self, state_dict: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
         """Write the best model so far: tensors by name, and JSON values about it (update, scores, ...). Raises
         UserError as `write_tensors`."""
-        write_tensors(self.model_path, state_dict, finite(about))
+        write_tensors(self.model_path, state_dict, about)
 
     def load_best(self) -> Saved:
         """The tensors of the best model, on the CPU, and the values about it.

@@ -140,5 +140,15 @@ def test_a_reader_sees_one_content_while_another_process_replaces_it(
             write_listed(path, b"new")
         return real(path)
 
-    monkeypatch.setattr(manifest, "read_regular", overtaken)
-    assert read_listed(path)[0] == b"new"
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "read_regular", overtaken)
+        assert read_listed(path)[0] == b"new"
+    hashed = manifest.sha256_of
+
+    def hash_overtaken(path: Path) -> str:
+        if real(path) == b"new":
+            write_listed(path, b"newer")
+        return hashed(path)
+
+    monkeypatch.setattr(manifest, "sha256_of", hash_overtaken)
+    assert check_files(tmp_path) == {"file": read_listed(path)[1]}

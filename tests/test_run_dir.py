@@ -57,7 +57,7 @@ def test_the_best_model_comes_back_tied_parameters_too(run: RunDir) -> None:
     best = run.load_best()
     assert sorted(best.tensors) == ["a", "b"]
     assert torch.equal(best.tensors["b"], shared)
-    assert best.values == {"update": 7, "perplexity": None}
+    assert best.values == {"update": 7, "perplexity": float("inf")}
 
 
 def test_a_pickle_is_never_loaded(run: RunDir) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config, SearchConfig
+from seq2seq_attn.files import finite
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import Precision, translation_precision
@@ -126,7 +127,7 @@ class System:
             "attention": self.config.model.attention.name,
             "seed": self.config.seed,
             "lowercases": lowercases,
-            "model": self.translator.infos[0].about,
+            "model": finite(self.translator.infos[0].about),  # JSON has no infinity
             "training_environment": run.environment(),
             **how,
         }
