@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.data.store import TRAIN_TEXT
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.arms import Arm, find_arms
 from seq2seq_attn.evaluation.attention import AttentionAnalyzer
@@ -249,7 +248,7 @@ def _files_to_write(files: ReportFiles, first: System, name: str, inputs: Sequen
 def _arms(systems: Sequence[System]) -> list[Arm]:
     """The runs grouped by configuration and training text; an ensemble is an arm of its own."""
     runs = [system for system in systems if not system.is_ensemble]
-    texts = [system.runs[0].best_metadata().get(TRAIN_TEXT) for system in runs]
+    texts = [system.runs[0].text_hashes()["train"] for system in runs]
     ensembles = [Arm(system.name, (index,), ()) for index, system in enumerate(systems) if system.is_ensemble]
     return [*find_arms([system.name for system in runs], [system.config for system in runs], texts), *ensembles]
 

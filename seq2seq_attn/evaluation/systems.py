@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config, SearchConfig
-from seq2seq_attn.files import sha256_of
-from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.files import finite
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import Precision, translation_precision
@@ -105,10 +103,10 @@ class System:
         paths = [run.path for run in self.runs]
         return load(paths, self.decoding.device, precision=self.decoding.precision)
 
-    @cached_property
+    @property
     def model_hash(self) -> str | list[str]:
-        """The hash of the model; of an ensemble, those of all models. Raises UserError if a model is missing."""
-        hashes = [_hash_model(run) for run in self.runs]
+        """The hash of the loaded model; of an ensemble, those of all models."""
+        hashes = [info.sha256 for info in self.translator.infos]
         return hashes if self.is_ensemble else hashes[0]
 
     def describe(self) -> dict[str, Any]:
@@ -129,7 +127,7 @@ class System:
             "attention": self.config.model.attention.name,
             "seed": self.config.seed,
             "lowercases": lowercases,
-            "model": _with_numbers(run.best_metadata()),
+            "model": finite(self.translator.infos[0].about),  # JSON has no infinity
             "training_environment": run.environment(),
             **how,
         }
@@ -148,29 +146,8 @@ def make_ensemble(runs: Sequence[System]) -> System:
     )
 
 
-def _hash_model(run: RunDir) -> str:
-    if not run.model_path.is_file():
-        run.best_metadata()  # says what is wrong
-    return sha256_of(run.model_path)
-
-
 def _search_values(search: SearchOptions) -> dict[str, Any]:
     """The settings that decide the translations."""
     values = search.model_dump(include={"beam_size", "length_penalty", "max_length_ratio"})
     more = search.model_dump(include={"coverage_penalty", "no_repeat_ngram"})
     return values | {key: value for key, value in more.items() if value}
-
-
-def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
-    """The numbers among the metadata as numbers: the header of a safetensors file holds strings only."""
-    scores = dict.fromkeys(("perplexity", *TITLES), float)
-    kinds: dict[str, type[int] | type[float]] = {"update": int, "epoch": int, **scores}
-    values: dict[str, int | float | str] = dict(metadata)
-    for key in kinds.keys() & metadata.keys():
-        try:
-            value = kinds[key](metadata[key])
-        except ValueError:
-            continue
-        if math.isfinite(value):  # JSON has no infinity
-            values[key] = value
-    return values

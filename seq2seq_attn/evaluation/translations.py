@@ -17,8 +17,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.systems import System
-from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_lines
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.manifest import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
 from seq2seq_attn.translate.batching import explained_batch_size
@@ -26,7 +25,6 @@ from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 
 log = logging.getLogger(__name__)
 
-_LINES_HASH = "hypotheses_sha256"
 _SOURCE_HASH = "source_sha256"
 _WITHOUT_EFFECT = {"batch_size", "keep_attention", "n_best"}
 """search options that do not decide the best translation"""
@@ -162,14 +160,13 @@ def _saved(paths: Sequence[Path], made_by: dict[str, Any], num_lines: int) -> Se
 
 def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> SetTranslations | None:
     try:
-        note = read_checked_json(path.with_suffix(".json"))
-        counts, digest = LineCounts.from_dict(note), note.pop(_LINES_HASH)
-        if note != {**made_by, **counts.to_dict()} or sha256_of(path) != digest:
-            return None
-        lines = read_lines(path)
-    except (KeyError, OSError, UserError):  # missing or damaged
+        note, lines = read_listed_json(path.with_suffix(".json")), read_listed(path)[0].decode().split("\n")[:-1]
+        counts = LineCounts.from_dict(note)
+    except (KeyError, UserError):  # missing or damaged
         return None
-    return SetTranslations(lines, counts, no_map=_REUSED, is_reused=True) if len(lines) == num_lines else None
+    if note != {**made_by, **counts.to_dict()} or len(lines) != num_lines:
+        return None
+    return SetTranslations(lines, counts, no_map=_REUSED, is_reused=True)
 
 
 def _save(path: Path, lines: Sequence[str], note: dict[str, Any], *, inside: Path | None) -> None:
@@ -180,16 +177,18 @@ def _save(path: Path, lines: Sequence[str], note: dict[str, Any], *, inside: Pat
     if _source_hash(path) not in (None, note[_SOURCE_HASH]):
         log.warning("%s: replaces translations of other lines; to keep both, add --json FILE", path)
     try:
-        write_lines(path, lines)
-        write_checked_json(path.with_suffix(".json"), {**note, _LINES_HASH: sha256_of(path)})
-    except OSError as error:
-        log.warning("%s: not saved (%s)", path, error.strerror)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_listed(path.with_suffix(".json"))  # the note never belongs to other lines
+        write_listed(path, "".join(f"{line}\n" for line in lines).encode())
+        write_listed_json(path.with_suffix(".json"), note)
+    except (OSError, UserError) as error:
+        log.warning("%s: not saved (%s)", path, error)
 
 
 def _source_hash(path: Path) -> Any:
     """The hash of the source lines of saved translations; None if there are none, or it is not known."""
     try:
-        return read_checked_json(path.with_suffix(".json")).get(_SOURCE_HASH)
+        return read_listed_json(path.with_suffix(".json")).get(_SOURCE_HASH)
     except UserError:
         return None
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Decoder
 from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoder
@@ -262,17 +261,3 @@ def _freeze_embeddings(model: Seq2Seq, config: ModelConfig) -> None:
         )
     for embedding in embeddings:
         embedding.weight.requires_grad_(False)
-
-
-def load_weights(model: Seq2Seq, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Load a file's tensors, of the model's names and shapes, into the model.
-
-    Raises:
-        UserError: a value is not finite.
-    """
-    for name, tensor in tensors.items():
-        if not torch.isfinite(tensor).all():
-            raise UserError(
-                f"{path}: {name} holds values that are not finite; it is damaged: copy or train the run again"
-            )
-    model.load_state_dict(tensors)

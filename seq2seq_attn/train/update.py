@@ -30,8 +30,8 @@ UpdateKind = Literal["applied", "overflow", "non_finite"]
 @dataclass(frozen=True)
 class UpdateResult:
     """The outcome of an update. `applied`: the weights changed; `overflow`: fp16 gradients overflowed, as happens while
-    the scaler searches for its scale; `non_finite`: the loss or a gradient is not finite. The last two skip the
-    update."""
+    the scaler searches for its scale; `non_finite`: the loss or a gradient is not finite, or the update left weights
+    that are not (`Updater.has_finite_weights`). Apart from such weights, the last two skip the update."""
 
     kind: UpdateKind
     num_tokens: int
@@ -124,9 +124,16 @@ class Updater:
             is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
             self._apply(update, is_finite)
         kind: UpdateKind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
+        if is_finite and not self.has_finite_weights():
+            kind = "non_finite"
         loss_sum, nll_sum, *term_sums = sums
         terms = dict(zip(self._weights, zip(term_sums, counts, strict=True), strict=True))
         return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norm_values[0], terms)
+
+    @torch.no_grad()
+    def has_finite_weights(self) -> bool:
+        """Whether training can go on: weights that are not finite stay so. (The norm of weights above 1e19 is not.)"""
+        return bool(nn.utils.get_total_norm(self._trained.parameters()).isfinite())
 
     def _explained_out_of_memory(self) -> AbstractContextManager[None]:
         batch = self._config.batch

@@ -25,7 +25,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.data.surface import POSITIONS, Ids, spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.run_dir import ModelInfo, RunDir, newest_run
 from seq2seq_attn.runtime.cpus import Load
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import translation_precision
@@ -89,10 +89,11 @@ class Translator:
         max_source_length: int = 100,
         precision: str = "auto",
         watch: Watch | None = None,
+        infos: Sequence[ModelInfo] = (),
     ) -> None:
         """`model`: a `Seq2Seq`, or another `StepModel` such as an ensemble. `search`: settings for options that a call
         does not give. `max_source_length`: the maximum number of source tokens (without EOS) in a segment.
-        `precision`: as in `load`. `watch`: checked before each batch.
+        `precision`: as in `load`. `watch`: checked before each batch. `infos`: one for each loaded model.
         """
         self.model = model
         self.source_tokenizer = source_tokenizer
@@ -105,6 +106,7 @@ class Translator:
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
         self.watch = watch
+        self.infos = infos
         self._prepared: tuple[list[Any], StepModel[Any]] | None = None
 
     def with_max_source_length(self, max_source_length: int) -> Translator:
@@ -319,31 +321,30 @@ def load(
             averages the models' probabilities and uses the first run's search settings.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
         precision: arithmetic of matrix products: `fp32`; `bf16`, faster on hardware that supports it; `int8`, faster on
-            most CPUs and only available there (with the encoder in bf16 if the CPU supports it); `auto`: fp32, as
-            the others changed BLEU by 0.1 (docs/speed).
+            most CPUs and only there (with the encoder in bf16 if possible); `auto`: fp32, as the others change BLEU.
 
     Raises:
         UserError: there is no run, or a file of it is missing, damaged or of another version.
-        UsageError: the device does not exist or does not support the precision, or runs do not share tokenizers and
-            vocabularies.
+        UsageError: the device does not exist or lacks the precision, or runs differ in tokenizers or vocabularies.
     """
     on_device = resolve_device(device)
     named = [run] if isinstance(run, str | Path) else run
     run_dirs = [newest_run()] if named is None else [RunDir(path) for path in named]
     machine = Load()
-    model = load_models(run_dirs, on_device, translation_precision(precision, on_device))
+    model, infos = load_models(run_dirs, on_device, translation_precision(precision, on_device))
     num_bytes = max(run.model_path.stat().st_size for run in run_dirs)
     watch = Watch(choose_threads(num_bytes // 4, machine)) if on_device.type == "cpu" else None  # float32
     run_dir, config = run_dirs[0], run_dirs[0].config()
     return Translator(
         model,
-        source_tokenizer=run_dir.source_tokenizer(),
-        target_tokenizer=run_dir.target_tokenizer(),
-        source_vocab=run_dir.source_vocab(),
-        target_vocab=run_dir.target_vocab(),
+        source_tokenizer=run_dir.tokenizer("source"),
+        target_tokenizer=run_dir.tokenizer("target"),
+        source_vocab=run_dir.vocab("source"),
+        target_vocab=run_dir.vocab("target"),
         search=config.search,
         device=on_device,
         max_source_length=config.data.max_length,
         precision=precision,
         watch=watch,
+        infos=infos,
     )

@@ -192,9 +192,6 @@ def test_runs_on_another_text_are_not_seeds_of_one_arm(toy: Path, capsys: pytest
     assert not second.run.path.exists()
     (first.run.path / "finished.json").unlink()  # interrupted: a resume checks this itself
     prepare_corpora([first, second])
-    first.run.mark_finished()
-    shutil.rmtree(first.run.last_dir)  # the run no longer knows its corpus
-    prepare_corpora([first, second])
 
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(toy: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -188,7 +188,7 @@ def test_a_target_without_words_is_validated_by_chrf(capsys: pytest.CaptureFixtu
     of_words = dumped(capsys, "--train=corpus/train", *LANGUAGES)
     assert of_words["train"]["validation"]["metric"] == "bleu"
     own, _ = train(capsys, *of_chinese)
-    assert "chrf" in own.best_metadata()
+    assert "chrf" in own.load_best().values
 
 
 def test_a_file_of_settings_comes_before_the_choices_for_a_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,7 +67,7 @@ def test_the_unit_is_that_of_the_tokenizer(
 ) -> None:
     run = make_toy_run(tmp_path / "run", toy_config(tokenizer=tokenizer))
     translate(["Ein ✈"], run=run.path, output=tmp_path / "out")
-    assert f"1 of {len(run.source_tokenizer().tokenize('Ein ✈'))} {unit} unknown to this run: ✈" in caplog.messages[0]
+    assert f"1 of {len(run.tokenizer('source').tokenize('Ein ✈'))} {unit} unknown to this run: ✈" in caplog.messages[0]
 
 
 def test_unknown_words_of_a_prefix_are_told_once(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

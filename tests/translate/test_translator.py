@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -402,18 +401,7 @@ def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) 
     run.save_config(config)
     with pytest.raises(UserError, match=r"model.safetensors: not the model of this run's config.yaml") as error:
         load(run.path)
-    assert "by the configuration, and " in str(error.value)
     assert len(str(error.value)) < 400
-
-
-@pytest.mark.parametrize("value", [math.nan, -math.inf])
-def test_weights_that_are_no_numbers_are_refused(tmp_path: Path, value: float) -> None:
-    run = make_toy_run(tmp_path / "run")
-    tensors = run.load_best()
-    tensors["output.projection.bias"][3] = value
-    run.save_best(tensors, {})
-    with pytest.raises(UserError, match=r"model.safetensors: output.projection.bias holds values that are not finite"):
-        load(run.path)
 
 
 # ---- loading ----

@@ -151,7 +151,7 @@ def test_the_run_holds_a_run_of_the_other_direction(toy: ConfigMaker, tmp_path: 
     run = train(toy("search.max_length_extra=0", "train.max_epochs=1"), run_dir=tmp_path / "run")
     reverse = RunDir(run.path / "reverse")
     assert reverse.is_finished()
-    assert reverse.best_metadata()["update"] == run.best_metadata()["update"]
+    assert reverse.load_best().values["update"] == run.load_best().values["update"]
     there, back = run.config(), reverse.config()
     assert (back.data.source_language, back.data.target_language) == ("en", "de")
     assert (back.name, back.train.objectives) == ("toy-reverse", {})
@@ -160,7 +160,7 @@ def test_the_run_holds_a_run_of_the_other_direction(toy: ConfigMaker, tmp_path: 
     assert translator.source_vocab.tokens == load(run.path).target_vocab.tokens
     assert isinstance(translator.translate(["dog cat"])[0].text, str)
     again = train(toy("train.max_updates=1"), run_dir=run.path, overwrite=True)
-    assert RunDir(again.path / "reverse").best_metadata()["update"] == "1"
+    assert RunDir(again.path / "reverse").load_best().values["update"] == 1
 
 
 def test_the_texts_of_the_other_direction_are_exchanged() -> None:
