@@ -176,13 +176,14 @@ def initialize(model: nn.Module) -> None:
     (a block per gate), other matrices Glorot-uniform (each matrix of a stack by itself; the filters of a convolution
     with their width as part of the fan-in and fan-out), vectors and the score vector of each head uniform in
     +-1 / sqrt(size). The gates of a cell's input matrix count as one matrix. Scalars, the factors of PyTorch's
-    normalization layers and parameters with `norm` in their own name keep their values."""
+    normalization layers and parameters with `norm` in their own name keep their values. Then each module that has a
+    method `init_parameters()` sets the values of its own that should differ."""
     layers = [module for module in model.modules() if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm)]
     factors = {id(parameter) for layer in layers for parameter in layer.parameters()}
     filters = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv1d)}
+    if any(parameter.is_meta for parameter in model.parameters()):
+        return
     for name, parameter in model.named_parameters():
-        if parameter.is_meta:
-            continue
         kind = name.rpartition(".")[2]
         if name.endswith("embedding.weight"):
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
@@ -201,6 +202,10 @@ def initialize(model: nn.Module) -> None:
         else:
             for matrix in parameter.detach().view(-1, *parameter.shape[-2:]):
                 nn.init.xavier_uniform_(matrix)
+    with torch.no_grad():
+        for module in model.modules():
+            if init_parameters := getattr(module, "init_parameters", None):
+                init_parameters()
 
 
 def count_parameters(model: nn.Module) -> int:
