@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,8 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import Batch, collate, rounded_up
 from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, with_reverse
 from seq2seq_attn.train.objectives.base import Objective
@@ -41,17 +41,33 @@ def make_batch(rows: Sequence[int] = range(4)) -> Batch:
     return batch.to(torch.get_default_device())
 
 
+class PredictsWeights(Output):
+    """Its predictions are the attention weights; the target tokens have these log-probabilities."""
+
+    def __init__(self, log_probs_N: torch.Tensor) -> None:
+        super().__init__()
+        self.log_probs_N = log_probs_N
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> torch.Tensor:
+        return step.weights_BS.clamp_min(1e-30).log()
+
+    def target_log_probs(self, outputs: Outputs, batch: Batch) -> torch.Tensor:
+        return self.log_probs_N
+
+    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
+        raise NotImplementedError
+
+
 def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
     """Outputs of a decoder whose attention weights are these, which drew the first source position at each step, and
     whose predictions are also the weights, as are the reverse model's weights; nothing else of them is known."""
-    none = torch.full((1,), torch.nan)
+    unknown_TB1 = torch.full_like(weights_TBS[:, :, :1], torch.nan)
     draws = Draw(weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0))
-    log_probs_N = -1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS
-    none_of_memory: Any = None
+    features_N1 = unknown_TB1.flatten(0, 1)[batch.positions_N]
+    output = PredictsWeights(-1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS)
     return Outputs(
-        *(none, batch.positions_N, batch.targets_N, none, none, none),
-        *(weights_TBS, none_of_memory, draws, lambda: log_probs_N),
-        lambda chosen_I: weights_TBS.flatten(0, 1)[batch.positions_N[chosen_I]].clamp_min(1e-30).log(),
+        *(features_N1, batch.positions_N, batch.targets_N, unknown_TB1, unknown_TB1, unknown_TB1, weights_TBS),
+        *(Memory.of(None, batch.source), output, batch, draws),
         reverse_weights_SBT=weights_TBS.permute(2, 1, 0),
     )
 

@@ -91,6 +91,8 @@ def make_outputs(output, batch, dtype=torch.float64, scale=1.0):
         embedded_TBE=draw(num_steps, num_pairs, SIZES["embedding_size"]),
         weights_TBS=torch.softmax(scores, dim=-1),
         memory=make_memory(output, batch, dtype),
+        output=output,
+        batch=batch,
         read_ids_TB=batch.tgt_in_BT.t() if output.needs_history else None,
     )
 

@@ -9,7 +9,7 @@ F features, V target vocabulary.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -43,17 +43,24 @@ class Outputs(NamedTuple):
     embedded_TBE: Tensor
     weights_TBS: Tensor
     memory: Memory
+    output: Output
+    """the output that predicts from these steps"""
+    batch: Batch
     extra: Any = None
     """the attention's `Attended.extra`, the tensors of all steps in one: [T, B, ...]"""
-    target_log_probs: Callable[[], Tensor] | None = None
-    """`log_probs_N` of the target tokens, without gradient; objectives call it"""
-    log_probs_of: Callable[[Tensor], Tensor] | None = None
-    """`log_probs_IV` at the target tokens with indices I of N, with gradient; objectives call it"""
     read_ids_TB: Tensor | None = None
     """int64, the token that each step has read; None: the output does not ask for the history"""
     reverse_weights_SBT: Tensor | None = None
     """attention weights of the reverse model, which reads the target and predicts the source; with gradient, for
     objectives that compare directions"""
+
+    def log_probs_of(self, chosen_I: slice | Tensor) -> Tensor:
+        """`log_probs_IV` at the target tokens with indices I of N, with gradient; computed by each call."""
+        return self.output.log_probs(*self.rows(chosen_I))
+
+    def target_log_probs(self) -> Tensor:
+        """`log_probs_N` of the target tokens, without gradient; computed by each call."""
+        return self.output.target_log_probs(self, self.batch)
 
     def rows(self, chosen: slice | Tensor) -> tuple[StepOutput, Memory]:
         """The steps that predict the chosen target tokens, and the memory of their sentences, row by row. The
@@ -128,7 +135,7 @@ class Output(nn.Module, ABC):
         log_probs = []
         for start in range(0, len(targets_N), ROWS_AT_ONCE):
             chosen = slice(start, start + ROWS_AT_ONCE)
-            log_probs_NV = self.log_probs(*outputs.rows(chosen))
+            log_probs_NV = outputs.log_probs_of(chosen)
             log_probs.append(log_probs_NV.gather(1, targets_N[chosen].unsqueeze(1)).squeeze(1))
         return torch.cat(log_probs)
 

@@ -37,8 +37,8 @@ class Reinforce(Objective):
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Objective.term`."""
-        if not isinstance(outputs.extra, Draw) or outputs.target_log_probs is None:
-            raise ValueError("reinforce: outputs without draws, or without log-probabilities of the target tokens")
+        if not isinstance(outputs.extra, Draw):
+            raise ValueError("reinforce: outputs without draws")
         draw_log_probs_TB, baselines_TB = outputs.extra
         is_target_TB = is_target_BT(batch).t()
         log_probs_TB = _by_step(outputs.target_log_probs(), outputs, batch)

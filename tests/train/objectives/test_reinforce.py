@@ -21,7 +21,7 @@ from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import reinforce
-from tests.contract.test_objectives import make_batch, outputs_of, random_scores
+from tests.contract.test_objectives import PredictsWeights, make_batch, outputs_of, random_scores
 
 SOURCE, TARGET = [5, 6], [7, 8]
 NUM_POSITIONS, NUM_STEPS = 3, 3
@@ -35,7 +35,7 @@ def test_by_hand() -> None:
     draws = Draw(weights_TBS[:, :, 0].log(), torch.tensor([[-1.5], [-4.0]], dtype=torch.float64))
     log_probs_N = torch.zeros(len(batch.targets_N), dtype=torch.float64)
     log_probs_N[:2] = torch.tensor([-1.0, -3.0])
-    outputs = outputs._replace(weights_TBS=weights_TBS, extra=draws, target_log_probs=lambda: log_probs_N)
+    outputs = outputs._replace(weights_TBS=weights_TBS, extra=draws, output=PredictsWeights(log_probs_N))
     # R = -4, -3; R / n - b = -0.5, 1; A = -1, 1
     expected = (-math.log(2) + 0.25) + (math.log(4) + 1.0)
     assert reinforce.build(entropy=0.0).term(outputs, batch).item() == pytest.approx(expected)
@@ -47,7 +47,6 @@ def test_a_batch_is_the_sum_of_loops_over_its_steps() -> None:
     batch = make_batch()
     outputs = outputs_of(batch, random_scores(batch))
     draw_log_probs_TB, baselines_TB = outputs.extra
-    assert outputs.target_log_probs is not None
     pairs = zip(outputs.positions_N.tolist(), outputs.target_log_probs().tolist(), strict=True)
     log_prob = dict(itertools.islice(pairs, batch.num_tokens))
     num_pairs, expected = len(batch.tgt_out_BT), 0.0
