@@ -35,6 +35,8 @@ class Axis:
     """the name of the class in the package's `base` that every variant is an instance of"""
     key: str
     options_key: str
+    must_take_sizes: bool = True
+    """whether a variant that asks for nothing of the model is an error"""
 
     @classmethod
     def of_model(cls, axis: ModelAxis) -> Axis:
@@ -47,6 +49,13 @@ class Axis:
 _SETTINGS_ELSEWHERE = {"normalizer": "model.attention.normalizer", "cell": "model.encoder.cell or model.decoder.cell"}
 """keys of the axes that have no section of their own"""
 _imported: dict[str, ModuleType] = {}
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A parameter of `build` that this model or its data does not have: a variant that asks for it is refused."""
+
+    reason: str
 
 
 class UnknownVariant(UsageError):
@@ -118,17 +127,19 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
     """Build a variant from its options and from those `sizes` of its axis that its `build` has a parameter for.
 
     Raises:
-        UsageError: there is no such variant, an option is unknown or of the wrong type, or the sizes do not fit it.
+        UsageError: there is no such variant, an option is unknown or of the wrong type, the sizes do not fit it, or
+            it asks for one that is missing.
     """
     axis = _axis(axis)
-    build = find_build(axis, name)
+    key, build = axis.key.format(name=name), find_build(axis, name)
     given = {size: value for size, value in sizes.items() if size in _parameters(build)}
-    if sizes and not given and name not in packaged_variants(axis):
-        raise UsageError(f"{axis.key.format(name=name)}: takes none of {', '.join(sizes)}; add one to its parameters")
+    if sizes and not given and axis.must_take_sizes and name not in packaged_variants(axis):
+        raise UsageError(f"{key}: takes none of {', '.join(sizes)}; add one to its parameters")
+    if missing := next((value for value in given.values() if isinstance(value, Missing)), None):
+        raise UsageError(f"{key}: {missing.reason}")
     built = build(**given, **_checked_options(axis, name, build, list(sizes), options))
     contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
     if not isinstance(built, contract):
-        key = axis.key.format(name=name)
         raise UsageError(f"{key}: built {type(built).__name__}; expected an instance of {contract.__name__}")
     return built
 

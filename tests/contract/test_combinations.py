@@ -34,7 +34,7 @@ REFUSED = {
     **dict.fromkeys(product(WITHOUT_POSITIONS, READ_WEIGHTS), "reads attention weights over source positions"),
     ("uniform", "pointer"): "there is nothing to learn",
     ("hard", "marginal"): "gives all weight to one position",
-    **dict.fromkeys(product(["initial", "key_value", "self_history"], ["marginal"]), "reads a source value"),
+    **dict.fromkeys(product(["key_value", "self_history"], ["marginal"]), "reads a source value"),
 }
 """(attention, output) and the reason; every other pair works"""
 

@@ -11,7 +11,7 @@ import torch
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import Batch, collate, rounded_up
 from seq2seq_attn.model.attention.base import Draw
-from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs
 from seq2seq_attn.model.variants import packaged_variants
@@ -31,7 +31,9 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def objective(name: str) -> Objective:
-    [built] = build_objectives(load_config([f"objective/{name}"]).train.objectives).values()
+    config = load_config(["quickstart", f"objective/{name}"])
+    model = model_without_weights(config.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
+    [built] = build_objectives(config, model).values()
     return built
 
 

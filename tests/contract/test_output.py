@@ -10,8 +10,11 @@ import torch
 
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
+from seq2seq_attn.model.attention.scaled_dot import ScaledDot
 from seq2seq_attn.model.decoder.base import Memory
+from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.variants import build_variant, packaged_variants
@@ -41,7 +44,13 @@ def readout(hidden, context, embedded):
     return torch.tanh(joined @ weight)
 
 
-OFFERED = {"memory_size": MEMORY_SIZE, "num_source_ids": NUM_SOURCE_IDS, "readout": readout}
+OFFERED = {
+    "memory_size": MEMORY_SIZE,
+    "num_source_ids": NUM_SOURCE_IDS,
+    "source_attention": ScaledDot(SIZES["hidden_size"], MEMORY_SIZE, 2, softmax.weights),
+    "source_embedding": Embedding(NUM_SOURCE_IDS, SIZES["embedding_size"]),
+    "readout": readout,
+}
 
 
 def build(name, dtype=torch.float64):

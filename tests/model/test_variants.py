@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig, ObjectiveConfig
+from seq2seq_attn.config import Config, ModelConfig, ObjectiveConfig
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.normalizer import softmax
@@ -37,6 +37,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def attention(name: str, **options: object):
     return build_variant("attention", name, options, **SIZES)
+
+
+def objectives(**by_name: ObjectiveConfig):
+    """Objectives of a model with additive attention."""
+    config = Config(train={"objectives": by_name})
+    model = model_without_weights(config.model, num_source_ids=9, num_target_ids=9)
+    return build_objectives(config, model)
 
 
 def write(folder: Path, name: str, text: str) -> None:
@@ -96,9 +103,9 @@ def test_no_name_reaches_beyond_what_the_user_imported(folder):
     with pytest.raises(
         UsageError, match=r"mine:run'?: mine only imports run; name a function or class that it defines"
     ):
-        build_objectives({"mine:run": ObjectiveConfig(options={"args": ["true"]})})
+        objectives(**{"mine:run": ObjectiveConfig(options={"args": ["true"]})})
     with pytest.raises(UsageError, match=r"mine:write_json'?: mine only imports write_json"):
-        build_objectives({"mine:write_json": ObjectiveConfig(options={"path": "x", "value": 1})})
+        objectives(**{"mine:write_json": ObjectiveConfig(options={"path": "x", "value": 1})})
     with pytest.raises(UsageError, match=r"mine:Bag': takes none of query_size, memory_size, normalizer"):
         attention("mine:Bag")
 
@@ -108,13 +115,13 @@ def test_an_objective_of_a_module_is_one_too(folder):
     write(folder, "mine", objective + "def dict_of(): return {}\n")
     settings = {name: ObjectiveConfig(options={"fertility": 2.0}) for name in ("mine", "mine:build")}
     with pytest.raises(UsageError, match=r"train\.objectives\.mine: no such variant; .* needs --import mine\)$"):
-        build_objectives(settings)
+        objectives(**settings)
     import_variants("mine")
-    assert [type(one).__name__ for one in build_objectives(settings).values()] == ["Fertility", "Fertility"]
+    assert [type(one).__name__ for one in objectives(**settings).values()] == ["Fertility", "Fertility"]
     with pytest.raises(
         UsageError, match=r"train\.objectives\.mine:dict_of: built dict; expected an instance of Objective"
     ):
-        build_objectives({"mine:dict_of": ObjectiveConfig()})
+        objectives(**{"mine:dict_of": ObjectiveConfig()})
 
 
 def test_an_objective_with_parameters_is_refused(folder):
@@ -131,7 +138,7 @@ def test_an_objective_with_parameters_is_refused(folder):
     with pytest.raises(
         UsageError, match=r"train\.objectives\.learned:Learned: has parameters, which no optimizer would"
     ):
-        build_objectives({"learned:Learned": ObjectiveConfig()})
+        objectives(**{"learned:Learned": ObjectiveConfig()})
 
 
 def test_what_a_variant_builds_is_checked(folder):

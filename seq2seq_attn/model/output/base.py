@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -98,27 +98,17 @@ class Output(nn.Module, ABC):
     """Probabilities of the target vocabulary.
 
     `copies_source` says whether those of source positions follow, by their surface ids (`data/surface.py`).
-    `needs_weights` says whether it reads attention weights over source positions, `needs_soft_weights` whether it
-    learns nothing from one-hot ones, `needs_embeddings` whether it reads `Encoded.embedded_BSE`; a model that lacks
-    them is refused before data is prepared. `needs_table` says whether `set_table` is called before training starts,
-    `needs_history` whether it reads `StepOutput.history`.
+    `needs_history` says whether it reads `StepOutput.history`. A `build` with a parameter `source_attention` gets the
+    attention if its weights are over source positions, one with `source_embedding` the embedding of source tokens, one
+    with `readout` the decoder's; a model that lacks it is refused before data is prepared.
     """
 
     copies_source: bool = False
-    needs_weights: bool = False
-    needs_soft_weights: bool = False
-    needs_embeddings: bool = False
-    needs_table: bool = False
     needs_history: bool = False
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Any:
         """The part of a source batch that all steps read, `Memory.output`: any batch-first named tuple, or a tensor."""
         return None
-
-    def set_table(self, table: TranslationTable) -> str:
-        """Take t(target | source), which IBM model 1 has estimated from the training pairs; returns a line for the log.
-        It is kept in buffers, which travel with the weights. Only for an output with `needs_table`."""
-        raise NotImplementedError(f"{type(self).__name__} needs a table, and has no `set_table`")
 
     @abstractmethod
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
@@ -142,6 +132,16 @@ class Output(nn.Module, ABC):
     @abstractmethod
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """The cross-entropy of a batch's target tokens."""
+
+
+@runtime_checkable
+class TakesTable(Protocol):
+    """An output that reads a translation table."""
+
+    def set_table(self, table: TranslationTable) -> str:
+        """Take t(target | source), which IBM model 1 has estimated from the training pairs, before training starts;
+        returns a line for the log. It is kept in buffers, which travel with the weights."""
+        ...
 
 
 class ScoredOutput(Output):
