@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, JsonValue
 from pydantic_core import PydanticKnownError
 
 MAX_COUNT = 2**31 - 1
@@ -96,5 +96,6 @@ RatioOfLengths = Annotated[Real, Field(ge=1.0, le=MAX_LENGTH_RATIO)]
 Weight = Annotated[Real, Field(ge=0.0, le=1e9)]
 
 _Scalar: TypeAlias = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
-Options = dict[str, _Scalar | list[_Scalar]]
-"""A variant's settings, of types that survive YAML. The variant's `build` checks their names."""
+Options = dict[str, _Scalar | list[_Scalar] | dict[str, JsonValue]]
+"""A variant's settings, of types that survive YAML; a dict is a variant inside this one. The variant's `build` checks
+their names."""
