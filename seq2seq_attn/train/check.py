@@ -17,6 +17,7 @@ from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
+from seq2seq_attn.train.dry_run import check_imported
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
 from seq2seq_attn.train.reverse import check_reverse
 from seq2seq_attn.train.schedules import Schedules
@@ -42,6 +43,7 @@ def check_config(config: Config) -> None:
     """
     model = _check_model(config.model, config.data)
     _check_objectives(config, model)
+    check_imported(config)
     if config.search.coverage_penalty and not model.has_attention:
         raise UsageError(
             f"search.coverage_penalty={config.search.coverage_penalty:g}: needs attention over source positions, which "
