@@ -17,8 +17,9 @@ from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.variants import build_variant, packaged_variants
+from seq2seq_attn.model.variants import build_variant
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
+from tests.contract.chosen import variants
 from tests.surfaces import surface_of
 
 SIZES = {"feature_size": 11, "hidden_size": 5, "context_size": 7, "embedding_size": 3, "num_ids": 17}
@@ -31,7 +32,7 @@ SURFACES = [surface_of(*pair, SIZES["num_ids"]) for pair in zip(SOURCE, TARGET, 
 KNOWN = [[UNK if i >= SIZES["num_ids"] else i for i in ids] for ids in TARGET]
 
 
-@pytest.fixture(params=packaged_variants("output"))
+@pytest.fixture(params=variants("output"))
 def name(request):
     return request.param
 
