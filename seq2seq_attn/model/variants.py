@@ -39,8 +39,6 @@ class Axis:
     """the name of the class in the package's `base` that every variant is an instance of"""
     key: str
     options_key: str
-    must_take_sizes: bool = True
-    """whether a variant that asks for nothing of the model is an error"""
 
     @classmethod
     def of_model(cls, axis: ModelAxis) -> Axis:
@@ -159,8 +157,6 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
     axis = _axis(axis)
     key, build = axis.key.format(name=name), find_build(axis, name)
     given = {size: value for size, value in sizes.items() if size in _parameters(build)}
-    if sizes and not given and axis.must_take_sizes and name not in packaged_variants(axis):
-        raise UsageError(f"{key}: takes none of {', '.join(sizes)}; add one to its parameters")
     if missing := next((value for value in given.values() if isinstance(value, Missing)), None):
         raise UsageError(f"{key}: {missing.reason}")
     built = build(**given, **_checked_options(axis, name, build, sizes, options))

@@ -18,11 +18,7 @@ from seq2seq_attn.model.variants import Axis, Missing, build_variant
 from seq2seq_attn.train.objectives.base import Objective
 
 OBJECTIVE = Axis(
-    "seq2seq_attn.train.objectives",
-    "Objective",
-    "train.objectives.{name}",
-    "train.objectives.{name}.options",
-    must_take_sizes=False,
+    "seq2seq_attn.train.objectives", "Objective", "train.objectives.{name}", "train.objectives.{name}.options"
 )
 
 _NO_DRAWS = Missing(

@@ -106,7 +106,7 @@ def test_no_name_reaches_beyond_what_the_user_imported(folder):
         objectives(**{"mine:run": ObjectiveConfig(options={"args": ["true"]})})
     with pytest.raises(UsageError, match=r"mine:write_json'?: mine only imports write_json"):
         objectives(**{"mine:write_json": ObjectiveConfig(options={"path": "x", "value": 1})})
-    with pytest.raises(UsageError, match=r"mine:Bag': takes none of query_size, memory_size, normalizer"):
+    with pytest.raises(UsageError, match=r"mine:Bag': built Bag; expected an instance of Attention"):
         attention("mine:Bag")
 
 
