@@ -260,7 +260,7 @@ def located(error: Exception) -> str:
     raised it."""
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
-        error, lines = SyntaxError(error.msg), [(str(error.filename), error.lineno)]
+        lines.append((str(error.filename), error.lineno))
     where = [f"{file}:{line}: " for file, line in lines if file in _files]
     return f"{where[-1] if where else ''}{type(error).__name__}: {error}"
 
