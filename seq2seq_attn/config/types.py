@@ -96,6 +96,7 @@ RatioOfLengths = Annotated[Real, Field(ge=1.0, le=MAX_LENGTH_RATIO)]
 Weight = Annotated[Real, Field(ge=0.0, le=1e9)]
 
 _Scalar: TypeAlias = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
-Options = dict[str, _Scalar | list[_Scalar] | dict[str, JsonValue]]
-"""A variant's settings, of types that survive YAML; a dict is a variant inside this one. The variant's `build` checks
-their names."""
+Options = dict[str, _Scalar | list[_Scalar]]
+"""A variant's settings, of types that survive YAML. The variant's `build` checks their names."""
+NestedOptions = dict[str, _Scalar | list[_Scalar] | dict[str, JsonValue]]
+"""Settings that may hold variants with settings of their own, `{name, options}`."""

@@ -24,7 +24,7 @@ from pydantic import Field, PrivateAttr, PydanticUserError, TypeAdapter, Validat
 
 from seq2seq_attn.config import explain_value
 from seq2seq_attn.config.section import Section
-from seq2seq_attn.config.types import Options
+from seq2seq_attn.config.types import NestedOptions
 from seq2seq_attn.errors import UsageError, UserError
 
 ModelAxis = Literal["encoder", "cell", "attention", "normalizer", "decoder", "output"]
@@ -67,7 +67,7 @@ class Nested(Section):
     it, for the sizes of the variant that holds it and those of the call."""
 
     name: str
-    options: Options = Field(default_factory=dict)
+    options: NestedOptions = Field(default_factory=dict)
     _build: Callable[..., Any] = PrivateAttr()
 
     def __call__(self, **sizes: Any) -> Any:
