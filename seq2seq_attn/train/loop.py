@@ -30,6 +30,7 @@ from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.checkpoint import has_state, load_state, restore_training, save_training
 from seq2seq_attn.train.distributed import Group, join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start, open_log
+from seq2seq_attn.train.loss import build_objectives
 from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
 from seq2seq_attn.train.schedules import Schedules
@@ -92,10 +93,20 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
         num_target_ids=len(prepared.target_vocab),
         vector_sizes=vector_sizes(prepared.source_tokenizer),
     ).to(device)
-    reverse = build_reverse(config, prepared, device)
+    objectives = build_objectives(config, model)
+    needs_reverse = any(objective.needs_reverse for objective in objectives.values())
+    reverse = build_reverse(config, prepared, device) if needs_reverse else None
     if not group.is_first:
         torch.manual_seed(group.rank_seed(config.seed))  # ranks share the weights but not the dropout masks
-    return Updater(model, config.train, device=device, precision=precision, group=group, reverse=reverse)
+    return Updater(
+        model,
+        config.train,
+        device=device,
+        precision=precision,
+        group=group,
+        objectives=objectives,
+        reverse=reverse,
+    )
 
 
 def _write_run(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater, *, overwrite: bool) -> None:

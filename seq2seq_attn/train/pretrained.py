@@ -1,5 +1,5 @@
 """Start values of a new model that are not random: the weights of another run (`train.start_from`), word vectors
-(`model.embedding`), and the translation table that an output asks for (`Output.needs_table`). The weights of another
+(`model.embedding`), and the translation table that an output takes (`TakesTable`). The weights of another
 run include its word vectors, as training changed them, and its table.
 
 Runs, files and training pairs are read only when training starts, so a resumed or moved run does not need them.
@@ -16,7 +16,7 @@ from seq2seq_attn.data.extra import PACKAGED_NEEDS
 from seq2seq_attn.data.store import PairStore, PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import embedding_of
-from seq2seq_attn.model.output.base import Output
+from seq2seq_attn.model.output.base import Output, TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.ibm1 import estimate_table
@@ -161,8 +161,7 @@ def _set_vectors(model: Seq2Seq, config: ModelConfig, prepared: PreparedCorpus) 
 
 
 def set_table(output: Output, pairs: PairStore) -> list[str]:
-    """Estimate t(target | source) by IBM model 1 from the training pairs, if the output asks for it; lines for the
-    log."""
-    if not output.needs_table:
+    """Estimate t(target | source) by IBM model 1 from the training pairs, if the output takes it; lines for the log."""
+    if not isinstance(output, TakesTable):
         return []
     return [output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))]

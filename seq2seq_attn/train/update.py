@@ -21,7 +21,8 @@ from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
-from seq2seq_attn.train.loss import batch_loss, build_objectives
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.objectives.base import Objective
 from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
 
 UpdateKind = Literal["applied", "overflow", "non_finite"]
@@ -56,11 +57,13 @@ class Updater:
         device: torch.device,
         precision: Precision,
         group: Group = ALONE,
+        objectives: Mapping[str, Objective] | None = None,
         reverse: Seq2Seq | None = None,
         build_graphed: Callable[[Pass, torch.device], GraphedPass] | None = None,
     ) -> None:
-        """`reverse`: the model of the other direction, if an objective needs it. `build_graphed`: turns a pass into one
-        that replays graphs; None: CUDA graphs if config and device allow."""
+        """`objectives`: those that `config` names, built for this model. `reverse`: the model of the other direction,
+        if an objective needs it. `build_graphed`: turns a pass into one that replays graphs; None: CUDA graphs if
+        config and device allow."""
         self.model = model
         self.reverse = reverse
         self._trained = model if reverse is None else nn.ModuleDict({"model": model, REVERSE: reverse})
@@ -69,7 +72,7 @@ class Updater:
         self.device = device
         self.precision = precision
         self.group = group
-        self._objectives = build_objectives(config.objectives)
+        self._objectives = objectives or {}
         self._configured = {name: objective.weight for name, objective in config.objectives.items()}
         if reverse is not None:
             self._configured[REVERSE] = 1.0

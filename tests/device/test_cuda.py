@@ -103,10 +103,8 @@ def some_batches():
     return [reverse_batch(16, num_types=NUM_TYPES, max_length=9 + 8 * (i % 2), seed=i) for i in range(12)]
 
 
-@pytest.mark.parametrize("variant", REPEATABLE)
+@pytest.mark.parametrize("variant", [name for name in REPEATABLE if name != "hierarchical"])  # refused
 def test_graphs_make_the_updates_of_the_plain_pass(variant):
-    if not make(variant).decoder.attention.is_capturable:
-        pytest.skip("refused with CUDA graphs")
     expected = updates(make(variant), some_batches(), cuda_graphs=False)
     assert updates(make(variant), some_batches(), cuda_graphs=True) == pytest.approx(expected, rel=1e-3)
 

@@ -9,7 +9,7 @@ from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.data.surface import Surface
 from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.copy import build
+from seq2seq_attn.model.output.copy import Copy
 from seq2seq_attn.search.beam import beam_search
 from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.options import SearchOptions
@@ -32,7 +32,7 @@ def memory_of(surface):
 
 
 def test_the_formula_by_hand():
-    output = build(feature_size=1, hidden_size=1, context_size=1, embedding_size=1, num_ids=6).double()
+    output = Copy(feature_size=1, gate_size=3, num_ids=6).double()
     with torch.no_grad():
         output.projection.weight.fill_(0.0)
         output.projection.bias.copy_(torch.log(torch.tensor([0.1, 0.1, 0.2, 0.1, 0.2, 0.3])))
@@ -84,7 +84,7 @@ def test_probabilities_and_loss_are_those_of_a_loop(make_model):
 
 
 def test_a_copied_word_without_weight_has_a_finite_loss():
-    output = build(feature_size=1, hidden_size=1, context_size=1, embedding_size=1, num_ids=6).double()
+    output = Copy(feature_size=1, gate_size=3, num_ids=6).double()
     step = step_of([[1.0]], [[1.0]], [[1.0]], [[1.0]], [[0.0, 1.0]])
     log_probs = output.log_probs(step, memory_of([[6, 7]]))
     assert math.log(LEAST_WEIGHT) - 10 < log_probs[0, 6].item() < math.log(LEAST_WEIGHT)

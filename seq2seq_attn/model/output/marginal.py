@@ -31,6 +31,8 @@ from torch import Tensor
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.attention.base import Attention
+from seq2seq_attn.model.attention.hard import Hard
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output import base
@@ -49,9 +51,6 @@ class Marginal(ScoredOutput):
         readout: the decoder's, from states, values and embeddings to features.
         top_k: K; None: all positions.
     """
-
-    needs_weights = True
-    needs_soft_weights = True
 
     def __init__(self, feature_size: int, num_ids: int, readout: Readout, top_k: int | None) -> None:
         super().__init__(feature_size, num_ids)
@@ -113,18 +112,19 @@ def build(
     context_size: int,
     num_ids: int,
     memory_size: int,
-    readout: Readout | None,
+    source_attention: Attention,
+    readout: Readout,
     top_k: Size | None = None,
 ) -> Marginal:
     """`top_k`: sum over the heaviest positions alone; null: over all.
 
     Raises:
-        UsageError: a context that is not as wide as a value, or a decoder without a readout.
+        UsageError: a context that is not as wide as a value, or weights that are 1 at one position and 0 elsewhere.
     """
-    if readout is None:
+    if isinstance(source_attention, Hard) and not source_attention.draws_positions:
         raise UsageError(
-            "model.output.name='marginal': reads out each source value by itself, and this decoder has no "
-            "`readout`; choose another output, such as softmax"
+            "model.output.name='marginal': sums over source positions, and model.attention.name='hard' gives all "
+            "weight to one position; choose another attention, such as additive"
         )
     if context_size != memory_size:
         raise UsageError(
