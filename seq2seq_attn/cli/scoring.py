@@ -27,7 +27,6 @@ from seq2seq_attn.evaluation.attention_scores import GoldAttention
 from seq2seq_attn.metrics.alignment import Weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
-from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.parallel import find_text
@@ -55,8 +54,8 @@ def score_pairs(
     alignment: str | Path | None = None,
     attention: str | Path | None = None,
     format: Format = "text",
-    search: SearchOptions = AS_CONFIGURED,
     device: str = "auto",
+    batch_size: int | None = None,
 ) -> None:
     """Write one line per pair to standard output: the natural logarithm of the target's probability given its source, a
     tab, and the number of target tokens. Both include `<eos>`. The perplexity goes to the log.
@@ -66,7 +65,7 @@ def score_pairs(
         run: run directory; None: the run in `runs/` that finished last.
         links: gold links between words, one line per pair (Pharaoh); the log tells how well the attention's links fit.
         alignment, attention, format: as for `translate_lines`; the objects of `json` are those of `_as_json`.
-        search: its `batch_size` is the number of pairs decoded at once.
+        batch_size: pairs decoded at once; None: as configured for translation.
 
     Raises:
         UsageError: options contradict each other or need attention that the model does not have.
@@ -84,7 +83,7 @@ def score_pairs(
         _Totals(translator),
         *([_LinkScores(targets, gold)] if gold is not None else []),
     ]
-    batch_size = search.over(translator.search).batch_size
+    batch_size = batch_size or translator.search.batch_size
     with ExitStack() as stack:
         form = partial(_as_json, translator) if format == "json" else _as_text
         out = LineWriter(stack.enter_context(open_output(STREAM)), form)

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from seq2seq_attn.cli import options
-from seq2seq_attn.search.options import SearchOptions
 
 Texts = Annotated[
     list[str] | None,
@@ -44,8 +43,17 @@ Format = Annotated[
 
 
 @options.command(
-    *("beam_size", "n_best", "length_penalty", "coverage_penalty", "no_repeat_ngram", "max_length_ratio", "unk"),
-    *("prefix", "method", "num_samples", "temperature", "top_k", "top_p", "seed", "batch_size"),
+    *(
+        "method",
+        "beam_size",
+        "n_best",
+        "length_penalty",
+        "coverage_penalty",
+        "no_repeat_ngram",
+        "max_length_ratio",
+        "unk",
+    ),
+    *("prefix", "num_samples", "temperature", "top_k", "top_p", "seed", "batch_size"),
 )
 def translate(
     texts: Texts = None,
@@ -71,10 +79,10 @@ def translate(
         inputs=input or [],
         output=output,
         format=format,
-        search=SearchOptions.given(**search),
         alignment=alignment,
         attention=attention,
         device=device,
         precision=precision,
         show_progress=options.is_terminal(),
+        **search,
     )

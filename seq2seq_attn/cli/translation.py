@@ -9,10 +9,11 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tqdm import tqdm
 
@@ -26,11 +27,10 @@ from seq2seq_attn.cli.writers import (
     line_form,
     open_attention_writers,
 )
-from seq2seq_attn.config import shorten
+from seq2seq_attn.config import SearchConfig, shorten
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
-from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
 from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_of_tabs
@@ -53,12 +53,12 @@ def translate_lines(
     inputs: Sequence[str | Path] = (),
     output: str | Path = STREAM,
     format: Format = "text",
-    search: SearchOptions = AS_CONFIGURED,
     alignment: str | Path | None = None,
     attention: str | Path | None = None,
     device: str = "auto",
     precision: str = "auto",
     show_progress: bool = False,
+    **search: Any,
 ) -> None:
     """Translate texts, or files line by line, or standard input.
 
@@ -69,30 +69,32 @@ def translate_lines(
         output, format, alignment, attention: where the translations go, and as what (`writers.py`).
         device, precision: as in `translator.load`.
         show_progress: whether stderr is a terminal, for a bar.
+        search: options of the search.
 
     Raises:
         UsageError: options contradict each other or need attention that the model does not have.
         UserError: a run or file cannot be read, or a file cannot be written.
     """
-    _check_input(texts, inputs, search.prefix)
+    _check_input(texts, inputs, str(search.get("prefix", "")))
     check_attention_name(attention)
     names = [] if texts else [str(path) for path in inputs or [STREAM]]
     check_files(names, {"-o": output, "--alignment": alignment, "--attention": attention})
     translator = _load(runs, device, precision)
     _check_sources(texts, names, translator)
     check_has_attention(translator, alignment=alignment, attention=attention)
-    keep_attention = bool(alignment or attention or (format == "json" and translator.has_attention))
-    search = search.model_copy(update={"keep_attention": keep_attention}).over(translator.search)
-    warn_of_prefix(translator, search.prefix)
-    warnings = Warnings(", ".join(map(shown_name, names)), translator.source_tokenizer, search)
+    options = translator.search_options(search)
+    warn_of_prefix(translator, options.prefix)
+    warnings = Warnings(", ".join(map(shown_name, names)), translator.source_tokenizer, options)
     with ExitStack() as stack:
         readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
         side_writers = open_attention_writers(stack, alignment=alignment, attention=attention)
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
-        writers = [LineWriter(out, line_form(format, search.n_best)), *side_writers, warnings]
+        writers = [LineWriter(out, line_form(format, options.n_best)), *side_writers, warnings]
         bar = stack.enter_context(_progress_bar(names, output, show_progress))
         lines = line_chunks(readers) if readers else iter([_lines(texts, num_sources(translator.source_tokenizer))])
-        _translate_chunks(translator, lines, writers, bar, search)
+        stack.enter_context(explained_batch_size(options.batch_size))
+        translate = partial(translator.translate_lines, keep_attention=format == "json" or len(writers) > 2, **search)
+        _write_chunks(translate, lines, writers, bar)
     warnings.report()
     for reader in readers:
         reader.warn_of_invalid()
@@ -169,30 +171,28 @@ def _progress_bar(names: Sequence[str], output: str | Path, is_terminal: bool) -
     return tqdm(total=total, unit="line", delay=every_s, mininterval=every_s, disable=is_hidden, file=sys.stderr)
 
 
-def _translate_chunks(
-    translator: Translator,
+def _write_chunks(
+    translate: Callable[[Sequence[str]], Iterator[list[Translation]]],
     chunks: Iterator[Sequence[str]],
     writers: Sequence[Writer],
     bar: tqdm[NoReturn],
-    search: SearchOptions,
 ) -> None:
     number = 0
-    with explained_batch_size(search.batch_size):
-        for chunk in chunks:
-            for line, translations in zip(chunk, translator.translate_lines(chunk, search), strict=True):
-                for writer in writers:
-                    writer.write(number, line, translations)
-                number += 1
+    for chunk in chunks:
+        for line, translations in zip(chunk, translate(chunk), strict=True):
             for writer in writers:
-                writer.flush()
-            bar.update(len(chunk))
+                writer.write(number, line, translations)
+            number += 1
+        for writer in writers:
+            writer.flush()
+        bar.update(len(chunk))
 
 
 class Warnings(Writer):
     """Warns of source tokens unknown to the run, lines cut by the length limit, and tabs where they separate nothing:
     per sentence for texts on the command line, as totals for a file."""
 
-    def __init__(self, name: str, tokenizer: Tokenizer, search: SearchOptions) -> None:
+    def __init__(self, name: str, tokenizer: Tokenizer, search: SearchConfig) -> None:
         """Take the file's name (empty: texts), the source tokenizer and the options of the search."""
         self._name = name
         self._tokenizer = tokenizer

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.search.hypothesis import StepModel
+from seq2seq_attn.search.base import StepModel
 from seq2seq_attn.search.steps import LogProbs
 
 

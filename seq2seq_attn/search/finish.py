@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from seq2seq_attn.search.hypothesis import Hypothesis
+from seq2seq_attn.search.base import Hypothesis
 
 IntArray = npt.NDArray[np.int64]
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
@@ -20,25 +19,7 @@ from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
 from seq2seq_attn.runtime.precision import Precision
-from seq2seq_attn.search.hypothesis import StepModel
-
-_num_optimizer_steps = 0
-
-
-def _count_optimizer_step(*_: object) -> None:
-    global _num_optimizer_steps
-    _num_optimizer_steps += 1
-
-
-# fused optimizers, which training uses, change weights without raising their version
-register_optimizer_step_post_hook(_count_optimizer_step)
-
-
-def weights_version(model: nn.Module) -> list[tuple[int, int]]:
-    """Values that change whenever the weights do; not when they are changed through `Parameter.data`."""
-    # tensors made in inference mode have no version, and cannot be changed in place
-    versions = [(p.data_ptr(), 0 if p.is_inference() else p._version) for p in model.parameters()]
-    return [*versions, (_num_optimizer_steps, 0)]
+from seq2seq_attn.search.base import StepModel
 
 
 def step_model(model: Seq2Seq, precision: Precision = "fp32") -> StepModel[Any]:

@@ -15,6 +15,7 @@ from seq2seq_attn.model.build import ENCODER_SHORTHANDS, model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import ModelAxis, takes
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.search.base import build_scorers, find_search
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
@@ -44,6 +45,7 @@ def check_config(config: Config) -> None:
     """
     model = _check_model(config.model, config.data)
     _check_objectives(config, model, build_objectives(config.train.objectives))
+    build_scorers(find_search(config.search)[1])
     if config.search.coverage_penalty and not model.has_attention:
         raise UsageError(
             f"search.coverage_penalty={config.search.coverage_penalty:g}: needs attention over source positions, which "

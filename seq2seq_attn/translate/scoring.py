@@ -19,7 +19,6 @@ from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.ensemble import Ensemble
-from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import PAD
@@ -29,7 +28,6 @@ from seq2seq_attn.translate.batching import (
     list_of_lines,
     read_line_vectors,
     unknown_positions,
-    watched,
 )
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
 
@@ -67,7 +65,7 @@ def force_decode(
         raise UsageError(
             f"{len(sources)} source lines and {len(targets)} target lines: give one target for each source"
         )
-    batch_size = SearchOptions.given(batch_size=batch_size).over(translator.search).batch_size
+    batch_size = translator.search_options({"batch_size": batch_size}).batch_size
     _model(translator)  # rejects an ensemble now, not at the first pair
     return (
         decoded
@@ -101,8 +99,10 @@ def _decode_chunk(
     ]
     rows = [row for row, pair in enumerate(pairs) if pair.source]
     translations = [empty_translation(translator.has_attention)] * len(pairs)
-    batches = batches_by_length([max(len(pairs[row].source), len(pairs[row].target)) for row in rows], batch_size)
-    for positions in watched(batches, translator.watch):
+    lengths = [max(len(pairs[row].source), len(pairs[row].target)) for row in rows]
+    for positions in batches_by_length(lengths, batch_size):
+        if translator.watch is not None:
+            translator.watch.check()
         chosen = [rows[position] for position in positions]
         decoded = _decode_batch(translator, [pairs[row] for row in chosen])
         for row, translation in zip(chosen, decoded, strict=True):
