@@ -152,14 +152,12 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
     return decorate
 
 
-_METAVARS = ((int, "N"), (str, "TEXT"))
-
-
 def _search_option(name: str) -> Any:
     field = SearchConfig.model_fields[name]
-    kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
-    choices = [value for value in get_args(field.annotation) if isinstance(value, str)]
-    metavar = "|".join(choices) or next((name for kind, name in _METAVARS if field.annotation is kind), "X")
+    annotation: Any = field.annotation
+    kind: Any = Annotated[(annotation, *field.metadata)] if field.metadata else annotation
+    choices = [value for value in get_args(annotation) if isinstance(value, str)]
+    metavar = "|".join(choices) or {int: "N", str: "TEXT"}.get(annotation, "X")
     text = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", field.description or "")
     if name == "method":
         metavar, text = "NAME", f"{', '.join(packaged_variants(SEARCH))}, or a function of your own (--import)."

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from seq2seq_attn.cli.options import Format
@@ -18,6 +19,7 @@ from seq2seq_attn.cli.writers import (
     check_attention_name,
     check_has_attention,
     open_attention_writers,
+    write_all,
 )
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
@@ -90,16 +92,9 @@ def score_pairs(
         writers = [out, *open_attention_writers(stack, alignment=alignment, attention=attention), *summaries]
         stack.enter_context(explained_batch_size(batch_size))
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
-        _write_all(writers, sources, decoded)
-        out.flush()
+        write_all(writers, count(), sources, ([pair] for pair in decoded))
     for summary in summaries:
         summary.report()
-
-
-def _write_all(writers: Sequence[Writer], sources: Sequence[str], decoded: Iterable[Translation]) -> None:
-    for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
-        for writer in writers:
-            writer.write(number, line, [pair])
 
 
 def _as_text(number: int, line: str, translations: list[Translation]) -> str:

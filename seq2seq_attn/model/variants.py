@@ -57,7 +57,7 @@ SEARCH = Axis(
     "seq2seq_attn.search",
     "search.method={name!r}",
     "search",
-    support=("base", "ensemble", "finish", "ranking", "steps"),
+    support=("base", "finish", "ranking", "steps"),
 )
 SCORER = Axis(
     "seq2seq_attn.search.scorers",

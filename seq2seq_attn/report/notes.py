@@ -7,23 +7,13 @@ from typing import Any
 
 from seq2seq_attn.evaluation.scores import BucketScores, SetScores
 
-_SETTINGS = {
-    "method": "method {}",
-    "coverage_penalty": "coverage penalty {:g}",
-    "no_repeat_ngram": "no repeated {}-gram",
-}
-
 
 def search_lines(description: Mapping[str, Any]) -> list[str]:
     """How a system searched; none of saved hypotheses."""
     if not (search := description.get("search")):
         return []
-    settings = [f"beam size {search['beam_size']}", f"length penalty {search['length_penalty']:g}"]
-    for name, value in search.items():
-        if name in _SETTINGS:
-            settings.append(_SETTINGS[name].format(value))
-        elif name not in ("beam_size", "length_penalty", "max_length_ratio"):
-            settings.append(f"{name}={value}")
+    shown = {name.replace("_", " "): value for name, value in search.items() if name != "max_length_ratio"}
+    settings = [f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in shown.items()]
     if (precision := description.get("precision", "fp32")) != "fp32":
         settings.append(precision)
     return [f"{description['name']}: {', '.join(settings)}"]

@@ -1,4 +1,4 @@
-"""The contract of a search method, the models that it reads, and the hypotheses that it returns.
+"""The contracts of search methods and scorers, the models that they read, and the hypotheses that a search returns.
 
 A method is a file of this folder, or of a module named by `--import`, with a function
 
@@ -36,7 +36,7 @@ from seq2seq_attn.config.explain import explain
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.variants import SCORER, SEARCH, build_variant, find_build, read_parameters
+from seq2seq_attn.model.variants import SCORER, SEARCH, build_variant, find_build, read_parameters, takes
 
 StateT = TypeVar("StateT")
 
@@ -163,9 +163,14 @@ def find_search(config: SearchConfig, given: Mapping[str, object] | None = None)
         raise UsageError(explain(error)) from None
 
 
-def build_scorers(options: SearchConfig) -> list[Scorer]:
-    """The scorers of a search, in the order of their names in its options. Raises UsageError as `build_variant`."""
-    return [build_variant(SCORER, name, own) for name, own in options.scorers.items()]
+def build_scorers(options: SearchConfig, **parts: Any) -> list[Scorer]:
+    """The scorers of a search, in the order of their names in its options, with those `parts` that they take. Raises
+    UsageError as `build_variant`."""
+    scorers = []
+    for name, own in options.scorers.items():
+        taken = {part: value for part, value in parts.items() if takes(SCORER, name, part)}
+        scorers.append(build_variant(SCORER, name, own, **taken))
+    return scorers
 
 
 def _options_type(name: str, search: Search) -> type[SearchConfig]:

@@ -10,11 +10,9 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.precision import Precision
-from seq2seq_attn.search.ensemble import Ensemble
-from seq2seq_attn.search.steps import step_model
+from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.text.tokenizers.factory import saved_settings
-from seq2seq_attn.text.vocab import Vocab
 
 
 def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precision) -> Seq2Seq | Ensemble:
@@ -68,16 +66,5 @@ def _difference(first: RunDir, other: RunDir) -> str | None:
             keys = [key for key in {**settings, **others} if settings.get(key) != others.get(key)]
             return f"the {side} tokenizer ({', '.join(keys)})"
     vocabs = (first.source_vocab(), other.source_vocab()), (first.target_vocab(), other.target_vocab())
-    for side, (vocab, of_other) in zip(SIDES, vocabs, strict=True):
-        if vocab != of_other:
-            return f"the {side} vocabulary ({_vocab_difference(vocab, of_other)})"
-    return None
-
-
-def _vocab_difference(vocab: Vocab, other: Vocab) -> str:
-    if len(vocab) != len(other):
-        return f"{len(vocab):,} and {len(other):,} entries"
-    token_id, pair = next(
-        (i, pair) for i, pair in enumerate(zip(vocab.tokens, other.tokens, strict=True)) if len({*pair}) > 1
-    )
-    return f"id {token_id}: {pair[0]!r} and {pair[1]!r}"
+    differing = (side for side, (vocab, its_own) in zip(SIDES, vocabs, strict=True) if vocab != its_own)
+    return next((f"the {side} vocabulary" for side in differing), None)

@@ -18,7 +18,6 @@ from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.search.ensemble import Ensemble
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import PAD
@@ -42,7 +41,6 @@ class _Pair(NamedTuple):
     source: list[str]
     target: list[str]
     text: str
-    """text of the target, as given"""
 
 
 def force_decode(
@@ -78,10 +76,8 @@ def force_decode(
 
 def _model(translator: Translator) -> Seq2Seq:
     """The translator's model. Forced decoding needs a `Seq2Seq`, not just a `StepModel`."""
-    if isinstance(translator.model, Ensemble):
-        raise UsageError("forced decoding takes one run, not an ensemble; score each run by itself")
     if not isinstance(translator.model, Seq2Seq):
-        raise TypeError(f"expected a translator with a Seq2Seq model, got one with {type(translator.model).__name__}")
+        raise UsageError("forced decoding takes one run, not an ensemble; score each run by itself")
     return translator.model
 
 

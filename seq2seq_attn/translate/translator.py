@@ -11,6 +11,7 @@ never split if its target consists of source positions.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -63,6 +64,8 @@ from seq2seq_attn.translate.translation import (
 )
 
 __all__ = ["Translation", "Translator", "load"]
+
+log = logging.getLogger(__name__)
 
 
 class _Segment(NamedTuple):
@@ -117,6 +120,10 @@ class Translator:
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
         self.watch = watch
+        self._copies = target_tokenizer.name == POSITIONS or not (
+            isinstance(model, Seq2Seq) and not model.output.copies_source
+        )
+        self._others: dict[str, Translator] = {}  # runs that scorers read
 
     def __repr__(self) -> str:
         sizes = f"{len(self.source_vocab):,} source and {len(self.target_vocab):,} target types"
@@ -155,8 +162,7 @@ class Translator:
         if n_best := options.get("n_best"):
             raise TypeError(f"translate gives one translation per line; use translate_n_best(texts, n_best={n_best})")
         lines = list_of_lines(texts, "texts", "translate([text])")
-        translations = self.translate_lines(lines, keep_attention=keep_attention, **options)
-        return [best for best, *_ in translations]
+        return [best for best, *_ in self.translate_lines(lines, keep_attention=keep_attention, **options)]
 
     def translate_n_best(self, texts: Iterable[str], *, n_best: int, **options: Any) -> list[list[Translation]]:
         """Up to `n_best` translations of each line, best first and different as token sequences; otherwise as
@@ -186,7 +192,9 @@ class Translator:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
             )
-        plan = _Plan(search, values, build_scorers(values), keep_attention and self.has_attention)
+        plan = _Plan(
+            search, values, build_scorers(values, load_steps=self._load_steps), keep_attention and self.has_attention
+        )
         pieces = chunks(lines, num_results=values.n_best)
         return (translations for piece in pieces for translations in self._translate_chunk(piece, plan))
 
@@ -228,6 +236,14 @@ class Translator:
         with torch.inference_mode():
             return step_model(self.model, self._precision)
 
+    def _load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
+        """The steps of another run, the ids of a source line in it, and the number of target ids, for a scorer."""
+        other = self._others[run] if run in self._others else load(run, str(self.device), precision=self._precision)
+        self._others[run] = other
+        if other.target_vocab != self.target_vocab:
+            raise UsageError(f"{run}: another target vocabulary than that of the run that translates")
+        return other._steps, other.source_vocab.ids_of(other.source_tokenizer.tokenize(line)), len(other.target_vocab)
+
     def _translate_batch(self, segments: Sequence[_Segment], plan: _Plan) -> list[list[Translation]]:
         source = self._source(segments, plan)
         best = [
@@ -239,19 +255,17 @@ class Translator:
 
     def _source(self, segments: Sequence[_Segment], plan: _Plan) -> SearchSource:
         lines = [segment.source for segment in segments]
-        surfaces = [
-            surface_of_tokens(spell_source(segment.source, self.target_tokenizer), segment.prefix, self.target_vocab)
-            for segment in segments
-        ]
-        batch = collate_source(
-            [self.source_vocab.ids_of(line) for line in lines],
-            [surface.source for surface in surfaces],
-            read_line_vectors(lines, self.source_tokenizer),
-        )
+        prefixes, spelled = [self.target_vocab.ids_of(segment.prefix) for segment in segments], None
+        if self._copies:
+            pairs = [(spell_source(line, self.target_tokenizer), prefix) for _, line, prefix in segments]
+            surfaces = [surface_of_tokens(*pair, self.target_vocab) for pair in pairs]
+            prefixes, spelled = [[*both.target] for both in surfaces], [both.source for both in surfaces]
+        ids = [self.source_vocab.ids_of(line) for line in lines]
+        batch = collate_source(ids, spelled, read_line_vectors(lines, self.source_tokenizer))
         return SearchSource(
             batch.to(self.device),
             [len(segment.prefix) + plan.options.max_length(len(segment.source)) for segment in segments],
-            [list(surface.target) for surface in surfaces],
+            prefixes,
             plan.scorers,
             keeps_weights=plan.keep_attention or plan.options.unk == "copy",
             ids_of=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
@@ -259,7 +273,8 @@ class Translator:
         )
 
     def _translation(self, segment: _Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
-        source, spelled = segment.source, spell_source(segment.source, self.target_tokenizer)
+        source = segment.source
+        spelled = spell_source(source, self.target_tokenizer) if self._copies else source
         tokens = self.target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
         weights_TS = hypothesis.weights_TS
         heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
@@ -306,6 +321,8 @@ def load(
     on_device = resolve_device(device)
     named = [run] if isinstance(run, str | Path) else run
     run_dirs = [newest_run()] if named is None else [RunDir(path) for path in named]
+    if named is None:
+        log.info("model: %s", run_dirs[0].path)
     machine = Load()
     model = load_models(run_dirs, on_device, translation_precision(precision, on_device))
     num_bytes = max(run.model_path.stat().st_size for run in run_dirs)

@@ -12,8 +12,7 @@ from seq2seq_attn.config import ModelConfig, SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.search.ensemble import Ensemble
-from seq2seq_attn.search.steps import PlainSteps, step_model
+from seq2seq_attn.search.steps import Ensemble, PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS, UNK
 from tests.search.fake_model import FakeModel, Prefix, every_hypothesis, log_prob_of, sources
 from tests.search.searching import beam_search, greedy_search
