@@ -175,8 +175,7 @@ def _as_name(value: object) -> str:
 def _search_values(search: SearchConfig) -> dict[str, Any]:
     """The options that a report names: some always, the others where they have been changed."""
     defaults = {**decisive_options(SearchConfig()), "max_length_extra": search.max_length_extra}
-    values = decisive_options(search).items()
-    return {key: value for key, value in values if key in _REPORTED or value != defaults.get(key)}
+    return {k: value for k, value in decisive_options(search).items() if k in _REPORTED or value != defaults.get(k)}
 
 
 def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:

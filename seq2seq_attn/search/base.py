@@ -166,11 +166,10 @@ def find_search(config: SearchConfig, given: Mapping[str, object] | None = None)
 def build_scorers(options: SearchConfig, **parts: Any) -> list[Scorer]:
     """The scorers of a search, in the order of their names in its options, with those `parts` that they take. Raises
     UsageError as `build_variant`."""
-    scorers = []
-    for name, own in options.scorers.items():
-        taken = {part: value for part, value in parts.items() if takes(SCORER, name, part)}
-        scorers.append(build_variant(SCORER, name, own, **taken))
-    return scorers
+    return [
+        build_variant(SCORER, name, own, **{part: parts[part] for part in parts if takes(SCORER, name, part)})
+        for name, own in options.scorers.items()
+    ]
 
 
 def _options_type(name: str, search: Search) -> type[SearchConfig]:

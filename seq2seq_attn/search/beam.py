@@ -58,8 +58,8 @@ class Beam(NamedTuple):
     """int64, the tokens of each slot's hypothesis, BOS first"""
     totals_BK: Tensor
     """float32, the total of the scores of the alive hypothesis in each slot; -inf for none"""
-    log_probs_BK: Tensor
-    """float32, its log-probability; the same tensor if nothing changes scores"""
+    log_probs_BK: Tensor | None
+    """float32, its log-probability; None: that is the total"""
     num_finished_B: Tensor
     """int64, slots taken by finished hypotheses"""
     best_scores_BN: Tensor
@@ -74,8 +74,8 @@ class Chosen(NamedTuple):
 
     totals_BK: Tensor
     """float32, -inf for none"""
-    log_probs_BK: Tensor
-    """float32; the same tensor if nothing changes scores"""
+    log_probs_BK: Tensor | None
+    """float32; None: those are the totals"""
     parents_BK: Tensor
     """int64, the slots that they continue"""
     ids_BK: Tensor
@@ -131,22 +131,31 @@ def choose_best(beam: Beam, ranked: Ranked) -> Chosen:
     return order_tokens(beam, ids_RJ, scores_RJ, scores_RJ, log_probs_RJ)
 
 
-def order_tokens(beam: Beam, ids_RJ: Tensor, ranks_RJ: Tensor, scores_RJ: Tensor, log_probs_RJ: Tensor) -> Chosen:
+def order_tokens(
+    beam: Beam, ids_RJ: Tensor, ranks_RJ: Tensor, scores_RJ: Tensor, log_probs_RJ: Tensor | None
+) -> Chosen:
     """The continuations of J tokens of each row with the highest sum of the beam's total and `ranks_RJ`."""
-    num_beams, num_slots = beam.totals_BK.shape
-    ranks_BC = (beam.totals_BK.view(-1, 1) + ranks_RJ).view(num_beams, -1)  # slot by slot
-    ordered, order = ranks_BC.sort(dim=-1, descending=True, stable=True)
-    totals_BK, order_BK = ordered[:, :num_slots], order[:, :num_slots]
+    ranks_BC = add(beam.totals_BK, ranks_RJ)
+    order_BK = ranks_BC.argsort(dim=-1, descending=True, stable=True)[:, : beam.totals_BK.shape[1]]
+    totals_BC = ranks_BC if scores_RJ is ranks_RJ else add(beam.totals_BK, scores_RJ)
+    return take(beam, order_BK, totals_BC, log_probs_RJ, ids_RJ)
 
-    def choose(sums_BK: Tensor, steps_RJ: Tensor) -> Tensor:
-        return (sums_BK.view(-1, 1) + steps_RJ).view(num_beams, -1).gather(1, order_BK)
 
-    if scores_RJ is not ranks_RJ:
-        totals_BK = choose(beam.totals_BK, scores_RJ)
-    is_same = log_probs_RJ is scores_RJ and beam.log_probs_BK is beam.totals_BK
-    log_probs_BK = totals_BK if is_same else choose(beam.log_probs_BK, log_probs_RJ)
+def take(beam: Beam, order_BK: Tensor, totals_BC: Tensor, log_probs_RJ: Tensor | None, ids_RJ: Tensor) -> Chosen:
+    """The candidates at these positions of a beam, slot by slot."""
+    log_probs_BK = None
+    if log_probs_RJ is not None:
+        so_far_BK = beam.totals_BK if beam.log_probs_BK is None else beam.log_probs_BK
+        log_probs_BK = add(so_far_BK, log_probs_RJ).gather(1, order_BK)
     parents_BK = order_BK.div(ids_RJ.shape[1], rounding_mode="floor")
-    return Chosen(totals_BK, log_probs_BK, parents_BK, ids_RJ.view(num_beams, -1).gather(1, order_BK))
+    return Chosen(
+        totals_BC.gather(1, order_BK), log_probs_BK, parents_BK, ids_RJ.view(len(order_BK), -1).gather(1, order_BK)
+    )
+
+
+def add(sums_BK: Tensor, steps_RJ: Tensor) -> Tensor:
+    """`sums_BC` with the steps of each row added, slot by slot."""
+    return (sums_BK.view(-1, 1) + steps_RJ).view(len(sums_BK), -1)
 
 
 def is_taken(beam: Beam, chosen: Chosen) -> Tensor:
@@ -169,7 +178,7 @@ def _start(source: SearchSource, options: SearchConfig, num_beams: int) -> Beam:
         limits_B=torch.tensor(list(source.max_lengths_B), device=device).repeat_interleave(num_beams),
         tokens_BKT=torch.full((len(sentences_B), num_slots, 1), BOS, device=device),
         totals_BK=totals_BK,
-        log_probs_BK=totals_BK,
+        log_probs_BK=None,
         num_finished_B=torch.zeros_like(sentences_B),
         best_scores_BN=torch.full((len(sentences_B), options.n_best), -torch.inf, device=device),
         is_source_BS=is_source_BS,
@@ -191,18 +200,17 @@ def _advance(
         sentences_B=beam.sentences_B,
         parents_BK=parents_BK,
         ids_BK=ids_BK,
-        log_probs_BK=log_probs_BK,
+        log_probs_BK=totals_BK if log_probs_BK is None else log_probs_BK,
         scores_BK=scores_BK,
         is_ended_BK=is_ended_BK,
         is_cut_BK=is_alive_BK & (beam.limits_B <= length).unsqueeze(1),
         weights_RS=weights_RS,
     )
     best_BN = torch.cat([beam.best_scores_BN, scores_BK.masked_fill(~is_ended_BK, -torch.inf)], dim=1)
-    alive_BK = totals_BK.masked_fill(~is_alive_BK, -torch.inf)
     beam = beam._replace(
         tokens_BKT=torch.cat([_from_parents(beam.tokens_BKT, parents_BK), ids_BK.unsqueeze(2)], dim=2),
-        totals_BK=alive_BK,
-        log_probs_BK=alive_BK if log_probs_BK is totals_BK else log_probs_BK.masked_fill(~is_alive_BK, -torch.inf),
+        totals_BK=totals_BK.masked_fill(~is_alive_BK, -torch.inf),
+        log_probs_BK=log_probs_BK if log_probs_BK is None else log_probs_BK.masked_fill(~is_alive_BK, -torch.inf),
         num_finished_B=beam.num_finished_B + is_ended_BK.sum(dim=1),
         best_scores_BN=best_BN.topk(beam.best_scores_BN.shape[1]).values,
         coverage_BKS=coverage_BKS,

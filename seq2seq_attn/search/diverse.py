@@ -66,7 +66,8 @@ def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: f
         scores_RJ = scores_RV[rows_R].gather(1, ids_RJ)
         chosen.append(order_tokens(own, ids_RJ, ranks_RJ, scores_RJ, ranked.log_probs(ids_RJ, scores_RJ, rows_R)))
         taken_BV.scatter_add_(1, chosen[-1].ids_BK, is_taken(own, chosen[-1]).float())
-    return Chosen(*(torch.stack(parts, dim=1).flatten(0, 1) for parts in zip(*chosen, strict=True)))
+    fields = zip(*chosen, strict=True)
+    return Chosen._make(None if one[0] is None else torch.stack(one, dim=1).flatten(0, 1) for one in fields)
 
 
 def _merge(groups: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:

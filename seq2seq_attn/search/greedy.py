@@ -35,16 +35,17 @@ def search_rows(
     sentences_R = torch.arange(len(source.max_lengths_B), device=device)
     limits_R = torch.tensor(list(source.max_lengths_B), device=device)
     tokens_RT = torch.full((len(limits_R), 1), BOS, device=device)
-    totals_R = log_probs_R = torch.zeros(len(limits_R), device=device)
+    totals_R = torch.zeros(len(limits_R), device=device)
+    log_probs_R: Tensor | None = None  # the totals
     steps_model = RankedSteps(model, source, options)
     state = steps_model.start(1)
     steps: list[Step] = []
     while True:
         ranked, state = steps_model.step(tokens_RT, state)
         scores_R1, ids_R1 = choose(ranked, sentences_R, len(steps))
-        log_probs_R1 = ranked.log_probs(ids_R1, scores_R1)
-        totals_R, is_changed = totals_R + scores_R1.squeeze(1), log_probs_R1 is not scores_R1
-        log_probs_R = log_probs_R + log_probs_R1.squeeze(1) if is_changed else totals_R
+        if (log_probs_R1 := ranked.log_probs(ids_R1, scores_R1)) is not None:
+            log_probs_R = (totals_R if log_probs_R is None else log_probs_R) + log_probs_R1.squeeze(1)
+        totals_R = totals_R + scores_R1.squeeze(1)
         ids_R, tokens_RT = ids_R1.squeeze(1), torch.cat([tokens_RT, ids_R1], dim=1)
         is_ended_R = ids_R == EOS
         is_cut_R = ~is_ended_R & (limits_R <= len(steps) + 1)
@@ -53,7 +54,7 @@ def search_rows(
                 sentences_R,
                 parents_BK=torch.zeros_like(ids_R1),
                 ids_BK=ids_R1,
-                log_probs_BK=log_probs_R.unsqueeze(1),
+                log_probs_BK=(totals_R if log_probs_R is None else log_probs_R).unsqueeze(1),
                 scores_BK=(totals_R / (len(steps) + 1) ** options.length_penalty).unsqueeze(1),
                 is_ended_BK=is_ended_R.unsqueeze(1),
                 is_cut_BK=is_cut_R.unsqueeze(1),
@@ -66,5 +67,5 @@ def search_rows(
         if len(index_R) < len(sentences_R):
             state = steps_model.reorder(state, index_R)
             sentences_R, limits_R, tokens_RT = sentences_R[index_R], limits_R[index_R], tokens_RT[index_R]
-            totals_R, log_probs_R = totals_R[index_R], log_probs_R[index_R]
+            totals_R, log_probs_R = totals_R[index_R], None if log_probs_R is None else log_probs_R[index_R]
     return finish(steps, source.batch.lengths_B.tolist(), n_best=1)

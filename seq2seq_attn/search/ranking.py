@@ -20,7 +20,6 @@ from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
 from seq2seq_attn.search.base import NextTokens, Scorer, SearchSource, StepModel
 from seq2seq_attn.text.vocab import BOS, PAD, UNK
 
-EVERY_ROW = slice(None)
 FREE = -1
 """fills `prefixes_RP` after the end of a prefix"""
 
@@ -48,12 +47,13 @@ class Ranked:
             return forbid_tokens_(self._tokens.log_probs().clone(), self._forbidden)
         return self._changed[1]
 
-    def log_probs(self, ids_RJ: Tensor, scores_RJ: Tensor, rows: slice | Tensor = EVERY_ROW) -> Tensor:
-        """The model's log-probabilities of tokens with these scores, -inf for those that are excluded."""
+    def log_probs(self, ids_RJ: Tensor, scores_RJ: Tensor, rows_R: Tensor | None = None) -> Tensor | None:
+        """The model's log-probabilities of tokens with these scores, -inf for those that are excluded; None: they are
+        the scores."""
         if self._changed is None:
-            return scores_RJ
-        log_probs_RJ = self._changed[0][rows].gather(1, ids_RJ)
-        return log_probs_RJ.masked_fill(scores_RJ == -torch.inf, -torch.inf)
+            return None
+        log_probs_RV = self._changed[0] if rows_R is None else self._changed[0][rows_R]
+        return log_probs_RV.gather(1, ids_RJ).masked_fill(scores_RJ == -torch.inf, -torch.inf)
 
 
 class RankedSteps:

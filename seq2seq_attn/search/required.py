@@ -24,7 +24,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.top_tokens import top_tokens
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
-from seq2seq_attn.search.beam import Beam, Chosen, search_beams
+from seq2seq_attn.search.beam import Beam, Chosen, add, search_beams, take
 from seq2seq_attn.search.ranking import Ranked
 from seq2seq_attn.text.vocab import EOS, UNK
 
@@ -66,20 +66,13 @@ def choose_by_bank(beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int
     longer_XT = torch.cat([tokens_RT.repeat_interleave(num_tokens, dim=0), ids_RJ.view(-1, 1)], dim=1)
     banks_BC = count_met(longer_XT, phrases).sum(dim=1).view(num_beams, -1)
 
-    totals_BC = (beam.totals_BK.view(-1, 1) + scores_RJ).view(num_beams, -1)
+    totals_BC = add(beam.totals_BK, scores_RJ)
     order_BC = totals_BC.argsort(dim=1, descending=True, stable=True)
     in_bank_BCN = functional.one_hot(banks_BC.gather(1, order_BC), num_banks)
     position_BC = ((in_bank_BCN.cumsum(dim=1) - 1) * in_bank_BCN).sum(dim=2)  # among those of the same bank
     share_B1 = ((num_slots - beam.num_finished_B) // num_banks).unsqueeze(1)
     order_BK = order_BC.gather(1, (position_BC >= share_B1).int().argsort(dim=1, stable=True))[:, :num_slots]
-    log_probs_RJ = ranked.log_probs(ids_RJ, scores_RJ)
-    log_probs_BC = (beam.log_probs_BK.view(-1, 1) + log_probs_RJ).view(num_beams, -1)
-    return Chosen(
-        totals_BC.gather(1, order_BK),
-        log_probs_BC.gather(1, order_BK),
-        order_BK.div(num_tokens, rounding_mode="floor"),
-        ids_RJ.view(num_beams, -1).gather(1, order_BK),
-    )
+    return take(beam, order_BK, totals_BC, ranked.log_probs(ids_RJ, scores_RJ), ids_RJ)
 
 
 def count_met(tokens_XT: Tensor, phrases: Sequence[Sequence[int]]) -> Tensor:
