@@ -63,6 +63,22 @@ def test_a_translation_is_one_short_line(root: Path) -> None:
     assert "\n" not in repr(long)
 
 
+def test_a_translator_says_what_it_is(root: Path) -> None:
+    shown = repr(seq2seq_attn.load(root / "runs" / "fixed", "cpu"))
+    assert shown.startswith("Translator(")
+    assert "cpu" in shown
+    assert "0x" not in shown
+
+
+def test_an_evaluation_takes_every_option_of_the_search(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "de").write_text("".join(f"{line}\n" for line in SOURCE), encoding="utf-8")
+    named = {"source": tmp_path / "de", "reference": tmp_path / "de", "json": tmp_path / "out.json", "device": "cpu"}
+    sampled = seq2seq_attn.evaluate(root / "runs" / "fixed", **named, method="sample", seed=3, temperature=2.0)
+    assert sampled.data["runs"][0]["search"]["method"] == "sample"
+    with pytest.raises(UsageError, match=r"search\.temprature"):
+        seq2seq_attn.evaluate(root / "runs" / "fixed", **named, temprature=2.0)
+
+
 class Tables(HTMLParser):
     """The texts of a snippet, and whatever could reach beyond it."""
 

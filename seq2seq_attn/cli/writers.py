@@ -86,7 +86,7 @@ def line_form(format: Format, n_best: int, *, with_weights: bool) -> LineForm:
     the objects that differ."""
 
     def values(translation: Translation) -> dict[str, object]:
-        weights_TS = translation.attention
+        weights_TS = None if translation.attention is None else translation.attention.astype(float).round(4).tolist()
         return {
             "text": translation.text,
             "score": _rounded(translation.score),
@@ -94,7 +94,7 @@ def line_form(format: Format, n_best: int, *, with_weights: bool) -> LineForm:
             "tokens": translation.tokens,
             "links": None if translation.heaviest is None else translation.links(),
             "is_cut": translation.is_cut,
-            **({"weights": weights_TS if weights_TS is None else weights_TS.round(4).tolist()} if with_weights else {}),
+            **({"weights": weights_TS} if with_weights else {}),
         }
 
     def as_object(number: int, line: str, translations: list[Translation]) -> str:
