@@ -98,7 +98,7 @@ class Hypothesis:
 
 
 class SearchSource(NamedTuple):
-    """The sentences of a search. A method that needs no text leaves `ids_of` and `text_of` alone."""
+    """The sentences of a search. A method that needs no text leaves `to_ids` and `to_text` alone."""
 
     batch: SourceBatch
     max_lengths_B: Sequence[int]
@@ -110,9 +110,9 @@ class SearchSource(NamedTuple):
     """in the order in which they stack"""
     keeps_weights: bool = True
     """whether hypotheses come with attention weights"""
-    ids_of: Callable[[str], list[int]] = lambda text: []
+    to_ids: Callable[[str], list[int]] = lambda text: []
     """the target ids of a text"""
-    text_of: Callable[[int, Hypothesis], str] = lambda sentence, hypothesis: ""
+    to_text: Callable[[int, Hypothesis], str] = lambda sentence, hypothesis: ""
     """the text of a hypothesis of the sentence with that index in the batch"""
 
 

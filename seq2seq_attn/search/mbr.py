@@ -40,7 +40,7 @@ class Options(sample.Options):
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
     """The `n_best` samples of each sentence with different texts and the highest expected chrF, their score."""
     samples = sample.search(model, source, options)
-    texts = [[source.text_of(row, drawn) for drawn in of_row] for row, of_row in enumerate(samples)]
+    texts = [[source.to_text(row, drawn) for drawn in of_row] for row, of_row in enumerate(samples)]
     return [
         [replace(drawn[index], score=risk) for index, risk in least_risk(own, options.n_best)]
         for drawn, own in zip(samples, texts, strict=True)

@@ -33,8 +33,8 @@ class Options(beam.Options):
     """The options of a beam with required words."""
 
     required: tuple[str, ...] = ()
-    """Words or phrases that every translation contains, as they are written in the target language; a line that is
-    split into segments has them in each."""
+    """Words or phrases that every translation contains; subwords may continue the last word. A line that is split into
+    segments has them in each."""
 
 
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
@@ -43,9 +43,9 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     Raises:
         UsageError: a required word is not in the vocabulary, or the beam has fewer slots than banks.
     """
-    phrases = [[*ids] for ids in dict.fromkeys(tuple(source.ids_of(text)) for text in options.required)]
+    phrases = [[*ids] for ids in dict.fromkeys(tuple(source.to_ids(text)) for text in options.required)]
     for text in options.required:
-        if not (ids := source.ids_of(text)) or UNK in ids:
+        if not (ids := source.to_ids(text)) or UNK in ids:
             raise UsageError(f"required={text!r}: not in the run's target vocabulary")
     num_banks = 1 + sum(map(len, phrases))
     if options.beam_size < num_banks:

@@ -268,8 +268,8 @@ class Translator:
             prefixes,
             plan.scorers,
             keeps_weights=plan.keep_attention or plan.options.unk == "copy",
-            ids_of=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
-            text_of=lambda row, hypothesis: self._translation(segments[row], hypothesis, plan).text,
+            to_ids=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
+            to_text=lambda row, hypothesis: self._translation(segments[row], hypothesis, plan).text,
         )
 
     def _translation(self, segment: _Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:

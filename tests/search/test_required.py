@@ -21,7 +21,7 @@ IDS = {"a": [A], "b": [B], "ab": [A, B], "ba": [B, A], "aa": [A, A], "strange": 
 
 def search(model: FakeModel, batch: SourceBatch, limits: list[int], **options: Any) -> list[list[Hypothesis]]:
     method, values = find_search(SearchConfig(), {"method": "required", **options})
-    return method(model, SearchSource(batch, limits, ids_of=lambda text: IDS.get(text, [])), values)
+    return method(model, SearchSource(batch, limits, to_ids=lambda text: IDS.get(text, [])), values)
 
 
 def contains(ids: list[int], phrase: list[int]) -> bool:
