@@ -5,12 +5,12 @@
 A class is named as `variants:CLASS`; the parameters of its constructor are the sizes that it asks for and its options.
 CONTRIBUTING.md says what each axis provides.
 
-Shapes: B rows, S source positions, T target positions, N target tokens, E embedding size, H hidden size, M value size,
-P pre-activations, F features, V target vocabulary.
+Shapes: B rows (R in search), S source positions, T target positions, N target tokens, E embedding size, H hidden size,
+M value size, P pre-activations, F features, V target vocabulary, J candidates of a row.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,11 @@ from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 from seq2seq_attn.model.output.base import Outputs, ScoredOutput, score_logits
 from seq2seq_attn.model.readout import Bridge
 from seq2seq_attn.model.wide import wide
-from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.search import beam
+from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
+from seq2seq_attn.search.beam import Beam, Chosen, order_tokens, search_beams
+from seq2seq_attn.search.ranking import Ranked
+from seq2seq_attn.text.vocab import EOS, PAD
 from seq2seq_attn.train.objectives.base import Objective
 
 
@@ -147,3 +151,36 @@ class Small(Objective):
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
         sizes_TB = wide(outputs.hidden_TBH).abs().pow(self.power).mean(dim=-1)
         return sizes_TB[batch.tgt_out_BT.t() != PAD].sum()
+
+
+class LastMinute(beam.Options):
+    """The options of `last_minute`."""
+
+    share: float = 0.5
+    """of the length limit, before which no hypothesis ends"""
+
+
+def last_minute(model: StepModel[Any], source: SearchSource, options: LastMinute) -> list[list[Hypothesis]]:
+    """A beam search whose hypotheses end late."""
+
+    def choose(beam: Beam, ranked: Ranked) -> Chosen:
+        scores_RV = ranked.scores().clone()
+        num_slots, length = beam.totals_BK.shape[1], beam.tokens_BKT.shape[2]
+        is_early_R = (length < options.share * beam.limits_B).repeat_interleave(num_slots)
+        scores_RV[is_early_R, EOS] = -torch.inf
+        scores_RJ, ids_RJ = scores_RV.topk(num_slots, dim=1)
+        return order_tokens(beam, ids_RJ, scores_RJ, scores_RJ, ranked.log_probs(ids_RJ, scores_RJ))
+
+    return search_beams(model, source, options, choose)
+
+
+class Long(Scorer):
+    """score(EOS) = log p(EOS) - bonus; other tokens keep theirs."""
+
+    def __init__(self, *, bonus: float = 0.5) -> None:
+        self.bonus = bonus
+
+    def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: None) -> tuple[Tensor, None]:
+        penalty_V = torch.zeros_like(scores_RV[0])
+        penalty_V[EOS] = self.bonus
+        return scores_RV - penalty_V, state

@@ -9,7 +9,6 @@ import typer
 
 from seq2seq_attn.cli import options
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.search.options import SearchOptions
 
 Pairs = Annotated[
     str | None, typer.Argument(metavar="PAIRS", help="A .tsv, a .jsonl, or a prefix (two files).", show_default=False)
@@ -48,7 +47,7 @@ def score(
     attention: options.Attention = None,
     format: Format = "text",
     device: options.Device = "auto",
-    **search: object,
+    **search: int,
 ) -> None:
     """Score given translations by their log-probability.
 
@@ -70,6 +69,6 @@ def score(
         alignment=alignment,
         attention=attention,
         format=format,
-        search=SearchOptions.given(**search),
         device=device,
+        **search,
     )

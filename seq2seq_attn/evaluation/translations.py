@@ -16,7 +16,7 @@ from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.systems import System
+from seq2seq_attn.evaluation.systems import System, decisive_options
 from seq2seq_attn.manifest import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
@@ -26,8 +26,6 @@ from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 log = logging.getLogger(__name__)
 
 _SOURCE_HASH = "source_sha256"
-_WITHOUT_EFFECT = {"batch_size", "keep_attention", "n_best"}
-"""search options that do not decide the best translation"""
 _NO_POSITIONS = "its attention does not look at source positions"
 _NOT_SHOWN = "its translation is empty, or its map is too large"
 _REUSED = "its saved hypotheses were used, which come without attention"
@@ -124,13 +122,12 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
     translator = system.translator
     if test_set.num_concatenated > 1:
         translator = translator.with_max_source_length(_max_source_length(system, test_set))
-    search = system.search.model_copy(update={"keep_attention": keep_maps})
     started = time.monotonic()
     lines, counts = [], LineCounts(0, 0)
     maps: list[PackedMap | None] = []
     unknown: list[UnknownTokens | None] = []
     shown = tqdm(
-        translator.translate_lines(test_set.source, search),
+        translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.decoding.search),
         desc=f"{system.label}, {test_set.name}",
         total=len(test_set.source),
         unit="line",
@@ -201,7 +198,7 @@ def _max_source_length(system: System, test_set: EvaluationSet) -> int:
 
 def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
     return {
-        **system.search.model_dump(exclude=_WITHOUT_EFFECT),
+        **decisive_options(system.search),
         "max_source_length": _max_source_length(system, test_set),
         "precision": system.precision,
         "model_sha256": system.model_hash,

@@ -35,17 +35,22 @@ class Axis:
     """A folder of variants, and where a configuration names one of them. In both keys, `{name}` is the variant's."""
 
     package: str
-    contract: str
-    """the name of the class in the package's `base` that every variant is an instance of"""
     key: str
     options_key: str
+    contract: str = ""
+    """the name of the class in the package's `base` that every variant is an instance of; empty: variants are functions
+    that nothing builds"""
+    base: str = ""
+    """the module of that class, if it is another one"""
+    support: tuple[str, ...] = ("base",)
+    """files of the folder that are no variants"""
 
     @classmethod
     def of_model(cls, axis: ModelAxis) -> Axis:
         """A folder beside this file."""
         prefix = f"model.{axis}"
         key = _SETTINGS_ELSEWHERE.get(axis, f"{prefix}.name")
-        return cls(f"{__package__}.{axis}", axis.capitalize(), f"{key}={{name!r}}", f"{prefix}.options")
+        return cls(f"{__package__}.{axis}", f"{key}={{name!r}}", f"{prefix}.options", axis.capitalize())
 
 
 _SETTINGS_ELSEWHERE = {"normalizer": "model.attention.normalizer", "cell": "model.encoder.cell or model.decoder.cell"}
@@ -82,6 +87,21 @@ class Nested(Section):
         return nested
 
 
+SEARCH = Axis(
+    "seq2seq_attn.search",
+    "search.method={name!r}",
+    "search",
+    support=("base", "finish", "ranking", "steps"),
+)
+SCORER = Axis(
+    "seq2seq_attn.search.scorers",
+    "search.scorers.{name}",
+    "search.scorers.{name}",
+    "Scorer",
+    "seq2seq_attn.search.base",
+)
+
+
 class UnknownVariant(UsageError):
     """The name is neither a variant of the package nor one from an imported module."""
 
@@ -113,10 +133,11 @@ def import_variants(modules: str | Sequence[str]) -> None:
 
 def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
     """The package's variants: the files in the axis's folder."""
-    spec = importlib.util.find_spec(_axis(axis).package)
+    axis = _axis(axis)
+    spec = importlib.util.find_spec(axis.package)
     assert spec is not None
-    folders = spec.submodule_search_locations or []
-    return sorted(module.name for module in pkgutil.iter_modules(folders) if module.name != "base")
+    modules = pkgutil.iter_modules(spec.submodule_search_locations or [])
+    return sorted(module.name for module in modules if not module.ispkg and module.name not in axis.support)
 
 
 def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") -> Callable[..., Any]:
@@ -156,11 +177,13 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
     """
     axis = _axis(axis)
     key, build = axis.key.format(name=name), find_build(axis, name)
-    given = {size: value for size, value in sizes.items() if size in _parameters(build)}
+    given = {size: value for size, value in sizes.items() if size in read_parameters(build)}
+    if sizes and not given and name not in packaged_variants(axis):
+        raise UsageError(f"{key}: takes none of {', '.join(sizes)}; add one to its parameters")
     if missing := next((value for value in given.values() if isinstance(value, Missing)), None):
         raise UsageError(f"{key}: {missing.reason}")
     built = build(**given, **_checked_options(axis, name, build, sizes, options))
-    contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
+    contract = getattr(importlib.import_module(axis.base or f"{axis.package}.base"), axis.contract)
     if not isinstance(built, contract):
         raise UsageError(f"{key}: built {type(built).__name__}; expected an instance of {contract.__name__}")
     return built
@@ -174,7 +197,7 @@ def _checked_options(
     Raises:
         UsageError: an option is unknown, missing, or of the wrong type.
     """
-    parameters = {key: parameter for key, parameter in _parameters(build).items() if key not in sizes}
+    parameters = {key: parameter for key, parameter in read_parameters(build).items() if key not in sizes}
     is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     prefix = axis.options_key.format(name=name)
     checked = {}
@@ -220,10 +243,11 @@ def takes(axis: Axis | ModelAxis, name: str, parameter: str) -> bool:
     Raises:
         UsageError: as `find_build`.
     """
-    return parameter in _parameters(find_build(axis, name))
+    return parameter in read_parameters(find_build(axis, name))
 
 
-def _parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+def read_parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a function with their types, or the types' names where these are not known at run time."""
     try:
         return inspect.signature(build, eval_str=True).parameters
     except NameError:  # a type imported for type checkers only

@@ -12,8 +12,9 @@ from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS, model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.variants import ModelAxis, takes
+from seq2seq_attn.model.variants import SCORER, ModelAxis, find_build, takes
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.search.base import find_search
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
@@ -44,6 +45,8 @@ def check_config(config: Config) -> None:
     model = _check_model(config.model, config.data)
     _check_objectives(config, model)
     check_imported(config)
+    for name in find_search(config.search)[1].scorers:
+        find_build(SCORER, name)
     if config.search.coverage_penalty and not model.has_attention:
         raise UsageError(
             f"search.coverage_penalty={config.search.coverage_penalty:g}: needs attention over source positions, which "

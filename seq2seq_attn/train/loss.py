@@ -18,7 +18,7 @@ from seq2seq_attn.model.variants import Axis, Missing, build_variant
 from seq2seq_attn.train.objectives.base import Objective
 
 OBJECTIVE = Axis(
-    "seq2seq_attn.train.objectives", "Objective", "train.objectives.{name}", "train.objectives.{name}.options"
+    "seq2seq_attn.train.objectives", "train.objectives.{name}", "train.objectives.{name}.options", "Objective"
 )
 
 _NO_DRAWS = Missing(

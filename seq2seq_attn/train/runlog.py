@@ -23,8 +23,7 @@ from seq2seq_attn.files import finite, naming
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.validate import Sample
-from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.snippet import map_colors
+from seq2seq_attn.translate.attention_map import AttentionMap, map_colors
 
 CURVES = {
     "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),

@@ -24,7 +24,7 @@ FIXED_ON_RESUME = (
     *("seed", "data", "model", "train.start_from", "train.batch"),
     *("train.optimizer.name", "train.optimizer.average_decay"),
     *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
-    *(f"search.{key}" for key in ("length_penalty", "coverage_penalty", "no_repeat_ngram")),
+    *(f"search.{key}" for key in ("method", "length_penalty", "coverage_penalty", "no_repeat_ngram", "scorers")),
     *(f"search.{key}" for key in ("max_length_ratio", "max_length_extra")),
 )
 """Settings that a resume cannot change: the saved state depends on them, or scores before and after the resume could

@@ -11,8 +11,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import ModelInfo, RunDir
 from seq2seq_attn.runtime.precision import Precision
-from seq2seq_attn.search.ensemble import Ensemble
-from seq2seq_attn.search.steps import step_model
+from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.tokenizers.base import SIDES
 
 

@@ -74,3 +74,24 @@ def test_a_variant_from_outside_trains_is_resumed_and_translates(
     capsys.readouterr()
     assert run(["translate", "--run", "mine", *imports, "--beam-size", "2", "Hund Katze"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = ["--import", "variants", "--method", "variants:last_minute"]
+    own = ["--set", "share=0.9", "--set", 'scorers={"variants:Long": {bonus: 2}}']
+    settings = [*toy_settings(Path("toy")), "train.validation.num_pairs=4", "train.max_updates=2"]
+    configured = ["search.method=variants:last_minute", "search.share=0.8", "search.max_length_ratio=2"]
+    train = ["train", "--run-dir", "mine", "-c", "base", "--import", "variants"]
+    assert run([*train, *(word for setting in [*settings, *configured] for word in ("--set", setting))]) == 0
+    capsys.readouterr()
+    assert run(["translate", "--run", "mine", "--import", "variants", "Hund Katze"]) == 0
+    as_configured = capsys.readouterr().out
+    assert run(["translate", "--run", "mine", *named, *own, "Hund Katze"]) == 0
+    assert min(len(out.strip()) for out in (as_configured, capsys.readouterr().out)) >= 15  # characters are tokens
+    assert run(["evaluate", "mine", "--split", "valid", *named, *own, "--reuse-hypotheses"]) == 0
+    assert "BLEU" in capsys.readouterr().out
+    assert list(Path("mine/hyps").glob("valid.*share0.9*.txt"))
+    assert run(["translate", "--run", "mine", *named, "--set", "sahre=1", "Hund"]) == 2
+    assert "search.sahre" in capsys.readouterr().err

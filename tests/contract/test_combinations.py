@@ -7,18 +7,17 @@ from itertools import product
 import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.config import ModelConfig, SearchConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
-from seq2seq_attn.search.beam import beam_search
-from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.train.loss import batch_loss
 from tests.contract.chosen import MODULES, variants
+from tests.search.searching import beam_search
 from tests.surfaces import surface_of
 
 CHOICES = {
@@ -106,7 +105,7 @@ def test_a_combination_trains_and_searches(names):
     torch.testing.assert_close(together.loss_sum, sum(alone))
     with speed.plain():
         torch.testing.assert_close(batch_loss(model, batch).loss_sum, together.loss_sum)
-    options, limits = SearchOptions(beam_size=3, n_best=3), [5, 6, 4]
+    options, limits = SearchConfig(beam_size=3, n_best=3), [5, 6, 4]
     found, plain = (
         beam_search(steps, batch.source, options, max_lengths_B=limits)
         for steps in (step_model(model), PlainSteps(model))
