@@ -49,6 +49,8 @@ SMALL_CORPUS = 100_000
 """Corpora below this number of pairs use one process, which finishes before worker processes would have started."""
 MAX_TRAINING_LINES = 100_000
 """Lines per side that a tokenizer is trained on, approximately."""
+MANY_DROPPED = 0.05
+"""the share of training pairs above which the log of a training says why they were dropped"""
 _STALE_AFTER_S = 24 * 3600.0
 """A temporary folder of this age was left by a killed process."""
 
@@ -87,7 +89,7 @@ def prepare_corpus(
         _build(folders[0], config.data, raw, {"hash": digest, **identity}, show_progress)
         log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
         prepared = PreparedCorpus(folders[0])
-    for note in _notes(prepared):
+    for note in [*prepared.meta["notes"], *_many_dropped(prepared)]:
         log.info("%s", note)
     return prepared
 
@@ -106,7 +108,7 @@ def audit_report(prepared: PreparedCorpus) -> str:
         f"dropped from train: {sum(dropped.values()):,} of {prepared.audit['train']['pairs_read']:,} pairs",
         *(f"  {count:,} because {reason}" for reason, count in dropped.items()),
         "validation and test sets are kept whole; duplicates and overlaps are counted, never dropped",
-        *_notes(prepared),
+        *prepared.meta["notes"],
         f"vocabulary: {sizes} ids, source and target{joint}",
     ]
     return "\n".join(lines)
@@ -126,10 +128,13 @@ def _by_reason(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[st
     return {reason: dropped[fault] for fault, reason in reasons.items() if dropped[fault]}
 
 
-def _notes(prepared: PreparedCorpus) -> list[str]:
-    """Lines for the user: changes to the text, extra pairs, links."""
-    notes: list[str] = prepared.meta.get("notes", [])
-    return notes
+def _many_dropped(prepared: PreparedCorpus) -> list[str]:
+    """A line for the log of a training if more than a few pairs were dropped."""
+    num_pairs, dropped = prepared.audit["train"]["pairs_read"], dropped_pairs(prepared)
+    if sum(dropped.values()) <= MANY_DROPPED * num_pairs:
+        return []
+    reasons = ", ".join(f"{count:,} because {reason}" for reason, count in dropped.items())
+    return [f"dropped from {num_pairs:,} training pairs: {reasons}; see data.max_length and data.max_length_ratio"]
 
 
 def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
