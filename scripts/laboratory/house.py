@@ -24,7 +24,7 @@ LIMITS = {
     "upward imports": 0,
     "files": 250,
     "files at the root": 6,
-    "lines": 26_700,
+    "lines": 26_770,
     "lines of the longest file": 350,
     "lines of the longest function": 50,
 }
