@@ -108,8 +108,9 @@ def _write(
         check_num_links(links, sum(1 for _ in text.pairs()))
     assigned = assign(text.pairs(), chosen) if chosen else ((*pair, split) for pair in text.pairs())
     with ExitStack() as stack:
+        kinds = SIDES if links is None else (*SIDES, "links")
         streams = {
-            name: [stack.enter_context(_writer(directory / f"{name}.{kind}")) for kind in (*SIDES, "links")]
+            name: [stack.enter_context(_writer(directory / f"{name}.{kind}")) for kind in kinds]
             for name in ([split, "valid"] if chosen else [split])
         }
         lines = repeat("") if links is None else iter_lines(links)
@@ -119,7 +120,7 @@ def _write(
             part = part if VECTORS in text.languages or noise.keeps(source, target) else None
             counts[part] += 1
             num_filled += bool(source.strip() and target.strip())
-            for stream, value in zip(streams[part], (source, target, line), strict=True) if part else ():
+            for stream, value in zip(streams[part], (source, target, line), strict=False) if part else ():
                 stream.write(f"{value}\n")
     if not num_filled:
         purpose = {"train": "train", "valid": "validate"}.get(split, "evaluate")

@@ -81,9 +81,12 @@ class Noise:
 
     def notes(self, split: str) -> list[str]:
         """A line for each kind that occurs."""
-        found = [(kind, count) for kind, count in self.counts.items() if count]
-        fate = {kind: "dropped" if kind in self._drop else f"kept; data.filter=[{kind}] drops them" for kind in KINDS}
-        return [f"{split}: {count:,} {kind} ({KINDS[kind]}), {fate[kind]}" for kind, count in found]
+        advice = "kept; data.filter=[{}] drops them" if split == "train" else "kept"
+        return [
+            f"{split}: {count:,} {kind} ({KINDS[kind]}), {'dropped' if kind in self._drop else advice.format(kind)}"
+            for kind, count in self.counts.items()
+            if count
+        ]
 
 
 def _words(line: str) -> Iterable[str]:

@@ -65,19 +65,18 @@ class Text:
             yield lines
 
     def _cells(self, format: Format) -> Iterator[Sequence[str]]:
-        path, pick, size, is_header = self.paths[0], itemgetter(*self.columns), 0, self.has_header
-        for number, row in format.rows(path) if format.rows else ():
+        path, pick = self.paths[0], itemgetter(*self.columns)
+        rows = format.rows(path) if format.rows else iter(())
+        size = len(next(row for _, row in rows if row)) if self.has_header else 0
+        for number, row in rows:
             size = size or len(row)
             if "1" in row and len(row) != size:
                 counts = f"{len(row)} columns, but {size} before" if len(row) > 1 else "no tab or other separator"
                 raise UserError(f"{path}, line {number}: {counts}; expected the same columns in each line")
             try:
-                cells = pick(row) if row else [""] * len(self.columns)
+                yield pick(row) if row else [""] * len(self.columns)
             except KeyError as error:
                 raise UserError(f"{path}, line {number}: no text for {error}; {_known(row)}") from None
-            if not (is_header and row):
-                yield cells
-            is_header = is_header and not row
 
 
 def find_text(spec: Spec, *languages: str | None) -> Text:
