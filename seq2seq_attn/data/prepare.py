@@ -49,8 +49,6 @@ SMALL_CORPUS = 100_000
 """Corpora below this number of pairs use one process, which finishes before worker processes would have started."""
 MAX_TRAINING_LINES = 100_000
 """Lines per side that a tokenizer is trained on, approximately."""
-MANY_DROPPED = 0.05
-"""the share of training pairs above which the log of a training says why they were dropped"""
 _STALE_AFTER_S = 24 * 3600.0
 """A temporary folder of this age was left by a killed process."""
 
@@ -89,7 +87,7 @@ def prepare_corpus(
         _build(folders[0], config.data, raw, {"hash": digest, **identity}, show_progress)
         log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
         prepared = PreparedCorpus(folders[0])
-    for note in [*prepared.meta["notes"], *_many_dropped(prepared)]:
+    for note in _notes(prepared):
         log.info("%s", note)
     return prepared
 
@@ -108,7 +106,7 @@ def audit_report(prepared: PreparedCorpus) -> str:
         f"dropped from train: {sum(dropped.values()):,} of {prepared.audit['train']['pairs_read']:,} pairs",
         *(f"  {count:,} because {reason}" for reason, count in dropped.items()),
         "validation and test sets are kept whole; duplicates and overlaps are counted, never dropped",
-        *prepared.meta["notes"],
+        *_notes(prepared),
         f"vocabulary: {sizes} ids, source and target{joint}",
     ]
     return "\n".join(lines)
@@ -128,13 +126,10 @@ def _by_reason(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[st
     return {reason: dropped[fault] for fault, reason in reasons.items() if dropped[fault]}
 
 
-def _many_dropped(prepared: PreparedCorpus) -> list[str]:
-    """A line for the log of a training if more than a few pairs were dropped."""
-    num_pairs, dropped = prepared.audit["train"]["pairs_read"], dropped_pairs(prepared)
-    if sum(dropped.values()) <= MANY_DROPPED * num_pairs:
-        return []
-    reasons = ", ".join(f"{count:,} because {reason}" for reason, count in dropped.items())
-    return [f"dropped from {num_pairs:,} training pairs: {reasons}; see data.max_length and data.max_length_ratio"]
+def _notes(prepared: PreparedCorpus) -> list[str]:
+    """Lines for the user: changes to the text, extra pairs, links."""
+    notes: list[str] = prepared.meta.get("notes", [])
+    return notes
 
 
 def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
@@ -217,9 +212,12 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, An
 
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
-    """Raises UserError if no training pair is kept."""
+    """Warns if more than 5 % of the training pairs are dropped. Raises UserError if none is kept."""
+    dropped = ", ".join(f"{count} because {reason}" for reason, count in _by_reason(train.dropped, limits).items())
+    if train.keep.any() and train.keep.mean() < 0.95:
+        message = "dropped from %s training pairs: %s; see data.max_length and data.max_length_ratio"
+        log.warning(message, f"{len(train.keep):,}", dropped)
     if not train.keep.any():
-        dropped = ", ".join(f"{count} because {reason}" for reason, count in _by_reason(train.dropped, limits).items())
         raise UserError(
             f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or data.max_length_ratio"
         )
