@@ -116,9 +116,7 @@ def _open(path: Path) -> Iterator[io.BufferedReader]:
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except ModuleNotFoundError:
-        raise UserError(
-            f"{path}: compressed with zstd, which needs Python 3.14; decompress it: unzstd {path}"
-        ) from None
+        raise UserError(f"{path}: zstd, which Python reads from 3.14 on; decompress it: unzstd {path}") from None
     except UserError:
         raise
     except Exception as error:
