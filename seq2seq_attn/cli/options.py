@@ -39,7 +39,7 @@ Train = Annotated[
     typer.Option(
         "--train",
         metavar="FILE",
-        help="Your own text: a .tsv, a .jsonl, or a prefix (corpus/train for corpus/train.en and corpus/train.fr); or "
+        help="Your own text: a table (TSV, CSV, JSON, TMX), or a prefix (corpus/train for corpus/train.en and .fr); or "
         "the option twice: source file, target file. Without -c, its size decides the settings (configs/own*.yaml).",
     ),
 ]
@@ -55,7 +55,7 @@ Valid = Annotated[
 Test = Annotated[
     list[str] | None, typer.Option("--test", metavar="FILE", help="Test pairs for --train, used by evaluate.")
 ]
-_LANGUAGES = "the config's if set, else from two file names or a table's first line"
+_LANGUAGES = "the config's if set, else as named by files, columns or keys"
 SourceLanguage = Annotated[
     str | None, typer.Option(metavar="CODE", help="Language to translate from.", show_default=_LANGUAGES)
 ]

@@ -11,7 +11,8 @@ from seq2seq_attn.cli import options
 from seq2seq_attn.errors import UsageError
 
 Pairs = Annotated[
-    str | None, typer.Argument(metavar="PAIRS", help="A .tsv, a .jsonl, or a prefix (two files).", show_default=False)
+    str | None,
+    typer.Argument(metavar="PAIRS", help="A table (TSV, CSV, JSON, TMX), or a prefix (two files).", show_default=False),
 ]
 Source = Annotated[Path | None, typer.Option(metavar="FILE", help="Source sentences, one per line, instead of PAIRS.")]
 Target = Annotated[Path | None, typer.Option(metavar="FILE", help="The translation of each line of --source.")]

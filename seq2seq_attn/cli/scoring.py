@@ -31,8 +31,7 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
-from seq2seq_attn.text.parallel import find_text
-from seq2seq_attn.text.parallel_files import Text
+from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.several import warn_of_tabs
 from seq2seq_attn.text.vocab import UNK
@@ -63,7 +62,7 @@ def score_pairs(
     tab, and the number of target tokens. Both include `<eos>`. The perplexity goes to the log.
 
     Args:
-        pairs: a prefix, a .tsv or a .jsonl, as for `train --train`; or `source` and `target`, a sentence per line.
+        pairs: a prefix or a table, as for `train --train`; or `source` and `target`, a sentence per line.
         run: run directory; None: the run in `runs/` that finished last.
         links: gold links between words, one line per pair (Pharaoh); the log tells how well the attention's links fit.
         alignment, attention, format: as for `translate_lines`; the objects of `json` are those of `_as_json`.

@@ -207,9 +207,12 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, identity: dict[str
 
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
-    """Raises UserError if no training pair is kept."""
+    """Warns if more than 5 % of the training pairs are dropped. Raises UserError if none is kept."""
+    dropped = ", ".join(f"{count} because {reason}" for reason, count in _by_reason(train.dropped, limits).items())
+    if train.keep.any() and train.keep.mean() < 0.95:
+        message = "dropped from %s training pairs: %s; see data.max_length and data.max_length_ratio"
+        log.warning(message, f"{len(train.keep):,}", dropped)
     if not train.keep.any():
-        dropped = ", ".join(f"{count} because {reason}" for reason, count in _by_reason(train.dropped, limits).items())
         raise UserError(
             f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or data.max_length_ratio"
         )

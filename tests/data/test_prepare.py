@@ -139,7 +139,7 @@ def stamps(directory):
 def test_reused_when_nothing_that_matters_changed(make_config, tmp_path, caplog):
     caplog.set_level("INFO")
     first = prepare_corpus(make_config())
-    assert len(caplog.messages) == 1
+    assert [message for message in caplog.messages if "prepared" in message] == caplog.messages[:1]
     assert "prepared in" in caplog.messages[0]
     before = stamps(first.directory)
     (tmp_path / "elsewhere.de.gz").write_bytes((tmp_path / "train.de.gz").read_bytes())
@@ -152,7 +152,7 @@ def test_reused_when_nothing_that_matters_changed(make_config, tmp_path, caplog)
     again = prepare_corpus(same)
     assert again.directory == first.directory
     assert stamps(again.directory) == before
-    assert "prepared before, reused" in caplog.messages[-1]
+    assert any("prepared before, reused" in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
 from itertools import chain, pairwise
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError
@@ -34,6 +37,19 @@ def english_name(language: str) -> str:
         return get_lang_class(language).__name__.lower()
     except ImportError:
         return language
+
+
+@lru_cache(maxsize=16)
+def stop_words(language: str) -> frozenset[str]:
+    """The most frequent words of a language; none for one that spaCy does not know."""
+    package = find_spec("spacy")
+    path = (
+        Path(package.origin or "", f"../lang/{language}/stop_words.py").resolve()
+        if package and language.isalpha()
+        else Path()
+    )
+    # run alone, as importing spaCy takes a second and 200 MB
+    return frozenset(run_path(str(path))["STOP_WORDS"] if path.is_file() else ())
 
 
 class SpacyTokenizer:
