@@ -50,13 +50,13 @@ def export_page(runs: Sequence[RunDir], path: Path) -> None:
 def _describe(run: RunDir) -> dict[str, Any]:
     config = run.config()
     model = run.load_model(config.model)
-    program, weights = write_program(export_graphs(model))
+    program = write_program(export_graphs(model))
     attention = config.model.attention.name
     return {
         "title": f"{run.path.name}: " + (f"attention {attention}" if model.has_attention else "one vector"),
         "has_attention": model.has_attention,
-        "program": program,
-        "weights": weights,
+        "program": program.description,
+        "weights": program.weights_base64(),
         "source": {
             "language": config.data.source_language,
             "tokens": run.source_vocab().tokens,

@@ -39,7 +39,8 @@ function drawRun(one, number, text, reference) {
       token,
     ),
   );
-  const sources = result.source.map((token, index) =>
+  const positions = one.run.has_attention && result.source.length ? [...result.source, '<eos>'] : result.source;
+  const sources = positions.map((token, index) =>
     el(
       'button',
       {
@@ -51,14 +52,14 @@ function drawRun(one, number, text, reference) {
       token,
     ),
   );
-  const figure = el('div', { class: 'figure', dir: 'auto' }, el('div', { class: 'row' }, sources), el('div', { class: 'row target' }, targets));
+  const between = one.run.has_attention || !result.source.length ? [] : strip(one, result);
+  const figure = el('div', { class: 'figure', dir: 'auto' }, el('div', { class: 'row' }, sources), between, el('div', { class: 'row target' }, targets));
   section.replaceChildren(
     el('h2', {}, one.run.title),
-    result.tokens.length ? figure : el('p', { class: 'quiet' }, 'Type a sentence.'),
+    result.source.length ? figure : el('p', { class: 'quiet' }, 'Type a sentence.'),
     el('p', { class: 'translation', lang: one.run.target.language, dir: 'auto' }, result.text),
-    ...(one.run.has_attention ? [] : [strip(one, result)]),
     ...alternatives(one, number, result),
-    ...(one.run.has_attention && result.tokens.length ? [table(result)] : []),
+    ...(one.run.has_attention && result.tokens.length ? [table(positions, result)] : []),
   );
   if (one.run.has_attention) {
     ribbons(figure, sources, targets, result.weights);
@@ -108,7 +109,7 @@ function ribbons(figure, sources, targets, weights) {
 // The one vector of a model without attention, a pixel per number.
 function strip(one, result) {
   const ids = [...result.source.map((token) => Math.max(one.run.source.tokens.indexOf(token), 0)), one.run.ids.eos];
-  const vector = result.source.length ? one.vector(ids).data : new Float32Array(1);
+  const vector = one.vector(ids).data;
   const canvas = el('canvas', { class: 'strip', width: vector.length, height: 1, role: 'img', 'aria-label': `The sentence as ${vector.length} numbers` });
   const context = canvas.getContext('2d');
   const style = getComputedStyle(document.documentElement);
@@ -116,7 +117,7 @@ function strip(one, result) {
     context.fillStyle = `rgb(${style.getPropertyValue(value < 0 ? '--minus' : '--plus')} / ${Math.min(1, Math.abs(value))})`;
     context.fillRect(index, 0, 1, 1);
   });
-  return el('div', {}, canvas, el('p', { class: 'quiet' }, `All that this model keeps of the sentence: ${vector.length} numbers, however long it is.`));
+  return el('div', { class: 'between' }, canvas, el('p', { class: 'quiet' }, `All that this model keeps of the sentence: ${vector.length} numbers, however long it is.`));
 }
 
 function alternatives(one, number, result) {
@@ -136,10 +137,10 @@ function alternatives(one, number, result) {
   return [el('div', { class: 'choices' }, el('span', { class: 'quiet' }, hint), buttons, undo)];
 }
 
-function table(result) {
-  const head = el('tr', {}, el('th', {}, ''), result.source.map((token) => el('th', { scope: 'col' }, token)));
+function table(positions, result) {
+  const head = el('tr', {}, el('th', {}, ''), positions.map((token) => el('th', { scope: 'col' }, token)));
   const rows = result.tokens.map((token, t) =>
-    el('tr', {}, el('th', { scope: 'row' }, token), result.source.map((_, s) => el('td', {}, percent(result.weights[t][s])))),
+    el('tr', {}, el('th', { scope: 'row' }, token), positions.map((_, s) => el('td', {}, percent(result.weights[t][s])))),
   );
   return el('details', {}, el('summary', {}, 'Attention as a table'), el('table', {}, head, rows));
 }

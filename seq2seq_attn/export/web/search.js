@@ -26,7 +26,7 @@ function decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix = 
   function continued(hypothesis, length) {
     const weights = force[length - 1];
     const previous = hypothesis.ids.at(-1) ?? special.bos;
-    const step = model.step([previous], memory, hypothesis.state, weights ? { weights: Float32Array.from(weights) } : {});
+    const step = model.step([previous], memory, hypothesis.state, weights && { weights });
     const logProbs = step.logProbs;
     const best = length <= prefix.length ? [prefix[length - 1]] : topTokens(logProbs, beamSize, special);
     return best.map((id) => ({
