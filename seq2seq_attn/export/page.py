@@ -1,4 +1,4 @@
-"""A page in which one run or two translate: graphs, weights, tokenizers and interpreter in one file, for any browser."""
+"""A page in which one run or two translate: graphs, weights, tokenizers and interpreter in one file."""
 
 from __future__ import annotations
 
