@@ -120,7 +120,7 @@ class Lexicon(ScoredOutput):
         """p_lex, [B, V]."""
         entries: Entries = memory.output
         probs_BX = (step.weights_BS.unsqueeze(2) * entries.probs_BSK).flatten(1)
-        lexicon_BV = probs_BX.new_zeros(len(probs_BX), self.projection.out_features)
+        lexicon_BV = probs_BX.new_zeros(probs_BX.shape[0], self.projection.out_features)
         return lexicon_BV.scatter_add(1, entries.ids_BSK.flatten(1), probs_BX)
 
     def _log_shares(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:

@@ -67,17 +67,22 @@ class Marginal(ScoredOutput):
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """See `Output.log_probs`. Some rows at a time, as a row takes K times the vocabulary."""
+        if torch.compiler.is_exporting():  # a loop over rows would fix their number
+            return self._log_marginal(step, memory)
         cells_of_row = self.num_softmaxes(step.weights_BS.shape[1]) * self.projection.out_features
         num_rows = max(1, base.CHUNK_CELLS // cells_of_row)
-        rows = torch.arange(len(step.weights_BS), device=step.weights_BS.device)
+        rows = torch.arange(step.weights_BS.shape[0], device=step.weights_BS.device)
         step, memory = step._replace(state=None), memory._replace(attention=None)
         log_probs = []
         for first in range(0, len(rows), num_rows):
             chosen = rows[first : first + num_rows]
-            weights_NK, logits_NKV = self._by_position(select_rows(step, chosen), select_rows(memory, chosen))
-            log_joint_NKV = _log(weights_NK).unsqueeze(2) + torch.log_softmax(logits_NKV, dim=-1)
-            log_probs.append(log_joint_NKV.logsumexp(dim=1))
+            log_probs.append(self._log_marginal(select_rows(step, chosen), select_rows(memory, chosen)))
         return torch.cat(log_probs)
+
+    def _log_marginal(self, step: StepOutput, memory: Memory) -> Tensor:
+        weights_NK, logits_NKV = self._by_position(step, memory)
+        log_joint_NKV = _log(weights_NK).unsqueeze(2) + torch.log_softmax(logits_NKV, dim=-1)
+        return log_joint_NKV.logsumexp(dim=1)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         """See `ScoredOutput.score`."""

@@ -38,7 +38,7 @@ class Pointer(Output):
         """`log_probs_BX`, X = V + S: the target ids, then the source positions; -inf for a position that stands for no
         token."""
         weights_BS, surface_BS = _positive(step, memory), memory.surface_ids_BS
-        least_BV = weights_BS.new_full((len(weights_BS), self._num_ids), LEAST_WEIGHT)
+        least_BV = weights_BS.new_full((weights_BS.shape[0], self._num_ids), LEAST_WEIGHT)
         return functional.pad(least_BV, (0, surface_BS.shape[1])).scatter_add(1, surface_BS, weights_BS).log()
 
     def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
