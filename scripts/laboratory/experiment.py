@@ -40,6 +40,8 @@ class Arm(BaseModel):
     """False: its runs only make texts or weights for other arms"""
     is_published: bool = False
     """whether the test sets are scored too, which needs `chosen_on`"""
+    record: str = ""
+    """a file of `docs/`, if each arm has a record; default: `NAME.json` in the folder `record` of the experiment"""
     without: str = ""
     """the technique of the recipe that it lacks: it is a row of the ablation"""
     source: list[str] = []
@@ -103,8 +105,14 @@ class Experiment(BaseModel):
     def run(self, arm: str, seed: int) -> Run:
         """A run of an arm."""
         own, settings = self.arms[arm], {**self.set, **self.arms[arm].set, **self.trial}
-        texts = [Template(_setting(key, value)).safe_substitute(seed=seed) for key, value in settings.items()]
+        words = {key: value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
+        texts = [Template(f"{key}={word}").safe_substitute(seed=seed) for key, word in words.items()]
         return Run(self.directory / f"{stem(arm)}-s{seed}", (*self.configs, *own.configs), tuple(texts), seed)
+
+    def arm_path(self, arm: str) -> Path:
+        """Where the record of an arm goes, if each arm has one; in a trial, to the folder of the trial's runs."""
+        own = "" if self.trial else self.arms[arm].record
+        return ROOT / (own or f"{self.record}/{stem(arm)}.json")
 
     @model_validator(mode="after")
     def _check(self) -> Experiment:
@@ -121,10 +129,6 @@ class Experiment(BaseModel):
                 run = self.run(arm, seed)
                 if self.arms[arm].is_scored and run.is_finished():
                     yield arm, run
-
-
-def _setting(key: str, value: Any) -> str:
-    return f"{key}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
 
 
 def stem(arm: str) -> str:
@@ -161,7 +165,9 @@ def load_experiment(name: str, settings: Sequence[str] = ()) -> Experiment:
         changed = {key: yaml.safe_load(value) for key, _, value in (setting.partition("=") for setting in settings)}
         record = experiment.directory.resolve() / f"record{Path(experiment.record).suffix}"
         experiment = experiment.model_copy(update={"record": str(record), "trial": changed})
-    experiment.arms.update(_arms_of_axes(experiment))
+    paths = (path for axis in experiment.axes for path in sorted((ROOT / "configs" / axis).glob("*.yaml")))
+    overlays = (f"{path.parent.name}/{path.stem}" for path in paths)
+    experiment.arms.update({name: Arm(configs=[name]) for name in overlays if name not in experiment.leave_out})
     experiment.baseline = experiment.baseline or next(iter(experiment.arms))
     return experiment
 
@@ -176,12 +182,3 @@ def parse_seeds(text: str) -> list[int]:
     if match is None or not (seeds := range(int(match[1]), int(match[2] or match[1]) + 1)):
         raise UsageError(f"--seeds {text}: expected a number or an ascending range such as 1-3")
     return list(seeds)
-
-
-def _arms_of_axes(experiment: Experiment) -> dict[str, Arm]:
-    found = {}
-    for axis in experiment.axes:
-        for path in sorted((ROOT / "configs" / axis).glob("*.yaml")):
-            if (name := f"{axis}/{path.stem}") not in experiment.leave_out:
-                found[name] = Arm(configs=[name])
-    return found

@@ -150,7 +150,7 @@ def levers(results: Results) -> Records:
         is_baseline = name == experiment.baseline
         if is_baseline and not arm.is_published:
             continue
-        settings, path = settings_of(config), results.path / f"{stem(name)}.json"
+        settings, path = settings_of(config), experiment.arm_path(name)
         former = read_json(path) if path.exists() else {}
         if "settings" not in former or changed_settings(former["settings"], config):
             former = {"runs": []}
@@ -162,7 +162,7 @@ def levers(results: Results) -> Records:
                 sets = (one for one in report["sets"] if one["name"].startswith("test_2"))
                 entry["test"] = {one["name"]: _bleu(one, 0) for one in sets}
                 if run == runs[0]:
-                    yield results.path.with_name(path.name), _evaluation(stem(name), experiment, report)
+                    yield results.path.with_name(f"{stem(name)}.json"), _evaluation(stem(name), experiment, report)
             entries[run.seed] = entry
         values = {
             "settings": settings,
@@ -170,7 +170,6 @@ def levers(results: Results) -> Records:
             "beam_size": experiment.evaluate["beam_size"],
             "runs": [entries[seed] for seed in sorted(entries)],
             **({"chosen_on": experiment.chosen_on} if arm.is_published else {}),
-            **({"without": arm.without} if arm.without else {}),
             **({} if is_baseline else {"against": _against(results, name, settings)}),
         }
         yield path, {**former, **values, "environment": describe("scripts/lab")}
@@ -206,7 +205,7 @@ def mechanisms(results: Results) -> Records:
         settings = "".join(f" --set {key}={value}".replace("True", "true") for key, value in arm.set.items())
         begun: Record = {"row": name, "command": f"seq2seq train -c quickstart -c {arm.configs[0]}{settings}"}
         begun |= {"captions": [], "multi30k": []}
-        path = results.path / f"{stem(name)}.json"
+        path = results.experiment.arm_path(name)
         record = read_json(path) if path.exists() else begun
         if record["command"] != begun["command"]:
             record = begun

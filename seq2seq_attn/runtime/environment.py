@@ -24,7 +24,7 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
     import torch
 
     device = torch.device(device)
-    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    versions = {name: _version(name) for name in _PACKAGES}
     return {
         "seq2seq_attn": __version__,
         "python": platform.python_version(),
@@ -40,6 +40,14 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
         "command": [os.fsencode(word).decode(errors="backslashreplace") for word in command],
         "written_at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
+
+
+def _version(package: str) -> str | None:
+    """None: not installed, such as spaCy on a machine that trains on subwords."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _cpu_model() -> str:

@@ -121,7 +121,7 @@ def test_one_source_token_has_weight_one(name, training):
 def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale, training):
     attention, values, query, mask = case(name, torch.float32, scale, training=training)
     for enabled in (False, True):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+        with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16, enabled=enabled):
             attended = attend(attention, values, query, mask)
         assert torch.isfinite(attended.context_BM).all()
         assert attended.weights_BS.dtype == torch.float32
@@ -130,7 +130,7 @@ def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale, training):
 
 def test_the_weights_of_bf16_values_are_float32(name, training):
     attention, values, query, mask = case(name, torch.float32, training=training)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
         attended = attend(attention, values.bfloat16(), query, mask)
     assert attended.weights_BS.dtype == torch.float32
 

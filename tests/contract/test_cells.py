@@ -25,7 +25,7 @@ def build(name, dtype=torch.float64, input_sizes=INPUT_SIZES):
 
 def tensors(dtype=torch.float64, scale=1.0):
     """The inputs of all steps, and the first hidden state."""
-    generator = torch.Generator().manual_seed(2)
+    generator = torch.Generator(torch.get_default_device()).manual_seed(2)
     inputs = [torch.randn(STEPS, BATCH, size, dtype=dtype, generator=generator) * scale for size in INPUT_SIZES]
     return inputs, torch.randn(BATCH, SIZE, dtype=dtype, generator=generator)
 
@@ -50,7 +50,7 @@ def test_a_state_starts_from_the_hidden_state_and_keeps_its_dtype(name):
         cell, (inputs, hidden) = build(name, dtype), tensors(dtype)
         assert torch.equal(cell.hidden(cell.start(hidden)), hidden)
         for enabled in (False, dtype == torch.float32):
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16, enabled=enabled):
                 states = run(cell, inputs, hidden)
             assert {tensor.dtype for state in states for tensor in state if tensor is not None} == {dtype}
             assert cell.hidden(states[-1]).shape == (BATCH, SIZE)
@@ -82,7 +82,7 @@ def test_every_parameter_gets_a_gradient(name):
 def test_large_and_small_inputs_stay_finite_also_in_bf16(name, scale):
     cell, (inputs, hidden) = build(name, torch.float32), tensors(torch.float32, scale)
     for enabled in (False, True):
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+        with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16, enabled=enabled):
             found = cell.hidden(run(cell, inputs, hidden)[-1])
         found.sum().backward()
         assert torch.isfinite(found).all()

@@ -87,15 +87,14 @@ def test_an_attention_works_with_every_output_or_is_refused_for_a_reason(attenti
 @pytest.mark.parametrize("names", SAMPLE, ids=" ".join)
 def test_a_combination_trains_and_searches(names):
     model = build(*names)
-    batch = collate(SOURCE, TARGET, range(3), surfaces=SURFACES)
+    batch = make_batch()
     batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=0.5).loss_sum.backward()
     missing = [name for name, parameter in model.named_parameters() if parameter.grad is None]
     # without weights of its own, an output reads no features
     assert list(model.output.parameters()) == [] or missing == []
     model.eval()
     together = batch_loss(model, batch)
-    pairs = zip(SOURCE, TARGET, SURFACES, strict=True)
-    alone = [batch_loss(model, collate([s], [t], [0], surfaces=[surface])).loss_sum for s, t, surface in pairs]
+    alone = [batch_loss(model, make_batch(slice(row, row + 1))).loss_sum for row in range(3)]
     torch.testing.assert_close(together.loss_sum, sum(alone))
     with speed.plain():
         torch.testing.assert_close(batch_loss(model, batch).loss_sum, together.loss_sum)
@@ -105,6 +104,11 @@ def test_a_combination_trains_and_searches(names):
         for steps in (step_model(model), PlainSteps(model))
     )
     assert [[h.ids for h in best] for best in found] == [[h.ids for h in best] for best in plain]
+
+
+def make_batch(rows=slice(None)):
+    batch = collate(SOURCE[rows], TARGET[rows], range(3)[rows], surfaces=SURFACES[rows])
+    return batch.to(torch.get_default_device())
 
 
 class Untidy(torch.nn.Module):
@@ -129,7 +133,7 @@ class Untidy(torch.nn.Module):
 )
 def test_what_an_encoder_leaves_on_padding_changes_nothing_bit_for_bit(attention, output, garbage):
     model = build("bidirectional", "gru", attention, "softmax", "bahdanau", output, "1").eval()
-    batch = collate(SOURCE, TARGET, range(3), surfaces=SURFACES)
+    batch = make_batch()
     clean = batch_loss(model, batch).loss_sum
     model.encoder = Untidy(model.encoder, garbage)
     assert torch.equal(batch_loss(model, batch).loss_sum, clean)
@@ -138,8 +142,8 @@ def test_what_an_encoder_leaves_on_padding_changes_nothing_bit_for_bit(attention
 @pytest.mark.parametrize("names", SAMPLE, ids=" ".join)
 def test_half_precision_stays_finite(names):
     model = build(*names, dtype=torch.float32)
-    batch = collate(SOURCE, TARGET, range(3), surfaces=SURFACES)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    batch = make_batch()
+    with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
         loss = batch_loss(model, batch)
     loss.loss_sum.backward()
     assert torch.isfinite(loss.loss_sum)

@@ -37,13 +37,13 @@ def build(name, attention="additive", dtype=torch.float64):
 
 
 def embeddings(num_steps=3, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(2)
+    generator = torch.Generator(torch.get_default_device()).manual_seed(2)
     return torch.randn(num_steps, len(SOURCES), 11, dtype=dtype, generator=generator)
 
 
 def run(model, sources, embedded_TBE):
     """The memory and the steps."""
-    memory, state = model.prepare(collate_source(sources))
+    memory, state = model.prepare(collate_source(sources).to(torch.get_default_device()))
     steps = []
     for embedded_BE in embedded_TBE:
         steps.append(model.decoder.step(embedded_BE, state, memory))
@@ -112,7 +112,7 @@ def test_features_have_their_size_and_their_readout(name):
 
 def test_states_stay_in_float32_under_autocast(name):
     model, embedded = build(name, dtype=torch.float32), embeddings(dtype=torch.float32)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
         _, steps = run(model, SOURCES, embedded)
     tensors = [leaf for leaf in tree_leaves(steps[-1].state) if leaf is not None]  # no mask
     assert {tensor.dtype for tensor in tensors} == {torch.float32}

@@ -12,7 +12,12 @@ from seq2seq_attn.model.variants import build_variant, packaged_variants
 
 NUM_IDS, SIZE, EMBEDDING_SIZE = 13, 4, 5
 SENTENCES = [[5, 6, 7, 8, 9], [10, 4], [], [8, 8, 6]]
-SOURCE = collate_source(SENTENCES)
+
+
+def make_source(sentences=SENTENCES):
+    return collate_source(sentences).to(torch.get_default_device())
+
+
 ONE_LAYER = {"embeddings"}
 
 
@@ -39,47 +44,50 @@ def build(name, dtype=torch.float64, dropout=0.0):
 
 def test_a_value_per_position_and_a_summary(name):
     encoder = build(name)
-    encoded = encoder(SOURCE)
-    assert encoded.values_BSM.shape == (len(SENTENCES), SOURCE.ids_BS.shape[1], encoder.memory_size)
+    encoded = encoder(make_source())
+    assert encoded.values_BSM.shape == (len(SENTENCES), make_source().ids_BS.shape[1], encoder.memory_size)
     assert encoded.final_BM.shape == (len(SENTENCES), encoder.memory_size)
-    assert torch.equal(encoded.mask_BS, SOURCE.mask_BS)
+    assert torch.equal(encoded.mask_BS, make_source().mask_BS)
     assert encoded.values_BSM.is_contiguous()
 
 
 def test_the_embeddings_that_it_reads_go_with_the_values(name):
     encoder = build(name).eval()
-    embedded = encoder(SOURCE).embedded_BSE
-    assert torch.equal(embedded[SOURCE.mask_BS], encoder.embedding(SOURCE.ids_BS)[SOURCE.mask_BS])
+    embedded = encoder(make_source()).embedded_BSE
+    assert torch.equal(
+        embedded[make_source().mask_BS],
+        encoder.embedding(make_source().ids_BS)[make_source().mask_BS],
+    )
 
 
 @pytest.mark.parametrize("garbage", [1e4, -3.0])
 def test_padding_changes_nothing_bit_for_bit(name, garbage):
     encoder = build(name).eval()
-    clean = encoder(SOURCE)
+    clean = encoder(make_source())
     encoder.embedding.weight.data[0] = garbage  # the id of padding
-    dirty = encoder(SOURCE)
+    dirty = encoder(make_source())
     assert torch.equal(clean.final_BM, dirty.final_BM)
-    assert torch.equal(clean.values_BSM[SOURCE.mask_BS], dirty.values_BSM[SOURCE.mask_BS])
+    assert torch.equal(clean.values_BSM[make_source().mask_BS], dirty.values_BSM[make_source().mask_BS])
 
 
 def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
     encoder = build(name).eval()
-    together = encoder(SOURCE)
+    together = encoder(make_source())
     for row, sentence in enumerate(SENTENCES):
-        alone = encoder(collate_source([sentence]))
+        alone = encoder(make_source([sentence]))
         torch.testing.assert_close(together.final_BM[row], alone.final_BM[0])
         torch.testing.assert_close(together.values_BSM[row, : alone.values_BSM.shape[1]], alone.values_BSM[0])
 
 
 def test_positions_are_told_apart(name):
     encoder = build(name).eval()
-    values = encoder(collate_source([[7, 7, 7, 7]])).values_BSM[0]
+    values = encoder(make_source([[7, 7, 7, 7]])).values_BSM[0]
     assert not torch.allclose(values[0], values[2])
 
 
 def test_a_sentence_may_be_long(name):
     encoder = build(name, torch.float32).eval()
-    encoded = encoder(collate_source([[7] * 700]))
+    encoded = encoder(make_source([[7] * 700]))
     assert torch.isfinite(encoded.values_BSM).all()
 
 
@@ -88,18 +96,20 @@ def test_gradcheck(name):
 
     def run(weight):
         encoder.embedding.weight.data.copy_(weight.data)
-        encoded = torch.func.functional_call(encoder, {"embedding.weight": weight}, (SOURCE,))
-        return encoded.values_BSM[SOURCE.mask_BS], encoded.final_BM
+        encoded = torch.func.functional_call(encoder, {"embedding.weight": weight}, (make_source(),))
+        return encoded.values_BSM[make_source().mask_BS], encoded.final_BM
 
     assert torch.autograd.gradcheck(run, (encoder.embedding.weight.detach().clone().requires_grad_(),), fast_mode=True)
 
 
 def test_every_parameter_gets_a_gradient_also_in_half_precision(name):
     encoder = build(name, torch.float32, dropout=0.3)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        encoded = encoder(SOURCE)
+    with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
+        encoded = encoder(make_source())
     weights = torch.randn(encoder.memory_size)
-    (encoded.values_BSM[SOURCE.mask_BS].float() @ weights + (encoded.final_BM.float() @ weights).sum()).sum().backward()
+    (
+        encoded.values_BSM[make_source().mask_BS].float() @ weights + (encoded.final_BM.float() @ weights).sum()
+    ).sum().backward()
     for key, parameter in encoder.named_parameters():
         assert parameter.grad is not None, key
         assert torch.isfinite(parameter.grad).all(), key
@@ -108,7 +118,7 @@ def test_every_parameter_gets_a_gradient_also_in_half_precision(name):
 
 def test_dropout_acts_in_training_only(name):
     encoder = build(name, dropout=0.5)
-    first, second = encoder(SOURCE), encoder(SOURCE)
+    first, second = encoder(make_source()), encoder(make_source())
     assert not torch.equal(first.values_BSM, second.values_BSM)
     encoder.eval()
-    assert torch.equal(encoder(SOURCE).values_BSM, encoder(SOURCE).values_BSM)
+    assert torch.equal(encoder(make_source()).values_BSM, encoder(make_source()).values_BSM)

@@ -3,12 +3,15 @@
 import pytest
 import torch
 
+from scripts.laboratory.benchmarks.measure import toy_settings
 from scripts.laboratory.harness.samples import FIRST_ID, repeatable_attentions, reverse_batch
-from seq2seq_attn.config import ModelConfig, SearchConfig, TrainConfig
+from seq2seq_attn.config import ModelConfig, SearchConfig, TrainConfig, load_config
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.train.batches import UpdateBatches
+from seq2seq_attn.train.checkpoint import load_state
+from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
 from tests.search.searching import beam_search, greedy_search
@@ -35,11 +38,13 @@ def make(variant, dropout=0.0):
     return build_model(config, num_source_ids=FIRST_ID + NUM_TYPES, num_target_ids=FIRST_ID + NUM_TYPES)
 
 
-def gradients(model, batch):
+def gradients(model, batch, dtype=None):
+    """The loss and the gradients, with copies that stay on the CPU when the model moves."""
     model.zero_grad()
-    loss = batch_loss(model, batch, label_smoothing=0.1)
+    with torch.autocast("cuda", dtype=dtype, enabled=dtype is not None):
+        loss = batch_loss(model, batch, label_smoothing=0.1)
     loss.loss_sum.backward()
-    return loss.loss_sum.item(), {name: p.grad.cpu() for name, p in model.named_parameters()}
+    return loss.loss_sum.item(), {name: p.grad.cpu().clone() for name, p in model.named_parameters()}
 
 
 @pytest.mark.parametrize("variant", REPEATABLE)
@@ -57,8 +62,7 @@ def test_half_precision_is_close(dtype):
     batch = reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=1).to(CUDA)
     model = make("additive").to(CUDA)
     exact, _ = gradients(model, batch)
-    with torch.autocast("cuda", dtype=dtype):
-        low, found = gradients(model, batch)
+    low, found = gradients(model, batch, dtype)
     assert low == pytest.approx(exact, rel=2e-2)
     assert all(torch.isfinite(gradient).all() for gradient in found.values())
 
@@ -103,6 +107,18 @@ def test_graphs_make_the_updates_of_the_plain_pass(variant):
         pytest.skip("refused with CUDA graphs")
     expected = updates(make(variant), some_batches(), cuda_graphs=False)
     assert updates(make(variant), some_batches(), cuda_graphs=True) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("cuda_graphs", ["false", "true"])
+def test_a_resumed_training_ends_as_a_whole_one(tmp_path, cuda_graphs):
+    fixed = ["train.schedule={name: constant, warmup_updates: 0}", "train.precision=fp32", "train.device=cuda"]
+    settings = [*toy_settings(tmp_path / "toy"), *fixed, f"train.cuda_graphs={cuda_graphs}"]
+    whole, half = (load_config(["multi30k-fast"], [*settings, f"train.max_updates={number}"]) for number in (12, 6))
+    expected = train(whole, run_dir=tmp_path / "whole")
+    train(half, run_dir=tmp_path / "halves")
+    resumed = train(whole, run_dir=tmp_path / "halves", resume=True)
+    tensors, expected_tensors = (load_state(run.last_dir)[0] for run in (resumed, expected))
+    torch.testing.assert_close(tensors, expected_tensors, rtol=1e-4, atol=1e-6)
 
 
 def test_a_graph_drops_other_numbers_at_each_replay():

@@ -21,7 +21,7 @@ def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted((ROOT / "docs" / "speed").iterdir()) == before
     records = {name: json.loads((tmp_path / f"gpu-{name}.json").read_text()) for name in BLOCKS}
-    assert {*records["check"]["losses"]} == {"cpu", "eager", "graphs"}
+    assert {*records["check"]["losses"]["fp32"]} == {"cpu", "eager", "graphs"}
     ways = [
         "tutorial, random batches",
         "tutorial, bucketed batches",
@@ -32,22 +32,24 @@ def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path: Path) -> None:
     assert {*ways} <= {row["name"] for row in tutorial["rows"]}
     assert tutorial["differences"]["fp32"]["loss"] < 1e-5
     assert all(row["sentences_per_s"] > 0 for row in records["translation"]["rows"])
-    assert records["tests"]["summary"].startswith("1 passed")
-    assert records["bleu"]["minutes_to_bleu"]["0"] > 0.0
+    assert records["tests"]["summaries"][0].startswith("1 passed")
+    assert records["bleu"]["seconds"].keys() == {"prepare", "train", "translate"}
+    assert len(records["seeds"]["bleu"]) == 2
+    assert records["batched"]["rows"][0]["difference"] < 1e-5
 
 
 def test_a_difference_to_the_cpu_stops_all_blocks(tmp_path: Path, monkeypatch) -> None:
     started = []
 
     def fail(arguments: list[str], **_: object) -> SimpleNamespace:
-        started.append(arguments[-3])
+        started.append(arguments[-4])
         return SimpleNamespace(returncode=1)
 
     monkeypatch.setattr(command.subprocess, "run", fail)
-    assert command.run_all([], tmp_path, "cpu") == 1
+    assert command.run_all([], tmp_path, "cpu", seconds=60) == 1
     assert started == ["check"]
     (tmp_path / "gpu-check.json").write_text("{}")
-    command.run_all([], tmp_path, "cpu")
+    command.run_all([], tmp_path, "cpu", seconds=60)
     assert started[1:] == [name for name in BLOCKS if name != "check"]
 
 

@@ -29,7 +29,7 @@ TINY = {
     },
     "arms": {
         "additive": {"about": "all states", "configs": ["attention/additive"], "is_published": True},
-        "uniform": {"about": "their mean", "configs": ["attention/uniform"], "without": "attention"},
+        "uniform": {"about": "their mean", "configs": ["attention/uniform"]},
     },
     "seeds": "1-2",
     "evaluate": {"concatenate": [1, 2], "by_length": "1000", "metric": ["bleu", "chrf"]},
@@ -49,6 +49,7 @@ def folder(tmp_path_factory):
         patch.chdir(folder)
         patch.setattr(experiments, "FOLDER", folder)
         patch.setattr(results_of_runs, "ROOT", folder)
+        patch.setattr(experiments, "ROOT", folder)
         main(["run", "tiny"])
         yield folder
 
@@ -122,6 +123,8 @@ def test_settings_make_a_trial_with_a_folder_and_a_record_of_its_own(folder):
     assert (config.train.max_epochs, config.model.hidden_size) == (2, 24)
     assert trial.directory == Path("runs/lab/tiny-trial")
     assert trial.record == str(folder / "runs/lab/tiny-trial/record.json")
+    trial.arms["additive"].record = "docs/records/kept.json"
+    assert folder / "runs/lab/tiny-trial" in trial.arm_path("additive").parents
     with pytest.raises(UserError, match="additive"):
         find_results(trial)
 
@@ -144,9 +147,12 @@ def test_points_are_the_scores_of_the_report(folder):
 
 def test_levers_have_gains_over_the_baseline_and_test_sets_where_published(folder):
     options = {"split": "valid", "beam_size": 1, "metric": ["bleu"]}
-    records = written("levers", record="levers", evaluate=options)
-    additive, uniform = records["levers/additive.json"], records["levers/uniform.json"]
-    assert_like(uniform, read(RECORDS / "levers" / "label-smoothing.json"), without=("settings",))
+    arms = load_experiment("tiny").arms
+    arms["additive"].record = "levers/kept.json"
+    records = written("levers", record="levers", arms=arms, evaluate=options)
+    additive, uniform = records["levers/kept.json"], records["levers/uniform.json"]
+    former = read(RECORDS / "levers" / "embedding-0.0-encoder-0.0-readout-0.0-label-smooth-6c98f4.json")
+    assert_like(uniform, former, without=("settings", "without"))
     assert_like(
         records["additive.json"], read(RECORDS / "multi30k.json"), without=("best", "python", "paired_bootstrap")
     )
@@ -154,7 +160,6 @@ def test_levers_have_gains_over_the_baseline_and_test_sets_where_published(folde
     assert [run["seed"] for run in additive["runs"]] == [1, 2]
     means = [sum(run["validation"]["bleu"] for run in record["runs"]) / 2 for record in (additive, uniform)]
     assert uniform["against"]["gain"] == pytest.approx(means[1] - means[0], abs=0.02)
-    assert uniform["without"] == "attention"
     assert (additive["chosen_on"], "chosen_on" in uniform) == ("validation", False)
 
 

@@ -192,7 +192,8 @@ def measure(pythons: dict[str, Path], folder: Path, amount: Amount, *, is_toy: b
     competitors = [Competitor(name, PEERS[name], python) for name, python in pythons.items()]
     ours = (*set_arguments(settings), "--device", "cpu")
     competitors += [Competitor(f"ours, {name}", OURS, Path(sys.executable), ours) for name in precisions("cpu")]
-    common = {"folder": folder, "is_toy": is_toy, "steps": NUM_STEPS, "beam_size": 1, "topk": 1, "num_sentences": 0}
+    common = {"folder": folder, "is_toy": is_toy, "use_cuda": "false", "num_sentences": 0}
+    common |= {"steps": NUM_STEPS, "beam_size": 1, "topk": 1}
     for size in amount.sizes:
         entrants = [one for one in competitors if size == amount.sizes[0] or not one.name.startswith("joeynmt")]
         task = {"learning_rate": "1.0e-3", "updates": 2 * amount.window, "window": amount.window}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -37,6 +38,7 @@ NUM_STEPS = 14
 PREPARED_SIZES = {"tutorial": Sizes(7853, 5893), "multi30k": Sizes(5485, 3964)}
 """of the vocabularies of the prepared corpora"""
 SPLIT = "test_2016_flickr"
+BATCH_SIZES = (64, 256, 1024)
 Sentences = list[list[int]]
 """ids without EOS"""
 
@@ -224,18 +226,36 @@ def time_run(run: Path, amount: Amount) -> list[Record]:
         translator.translate(sources[:100])
         row: Record = {"precision": name}
         for beam_size in (1, 5):
-            timed = [timed_translation(translator, sources, beam_size) for _ in range(amount.turns)]
+            timed = [timed_translation(translator, sources, beam_size=beam_size) for _ in range(amount.turns)]
             score = measure.statistics(timed[-1][1]).score()
             speed = len(sources) / statistics.median(seconds for seconds, _ in timed)
             row[f"beam_{beam_size}"] = {"sentences_per_s": speed, "bleu": score.score, "signature": score.signature}
-        singles = (timed_translation(translator, [source], 1)[0] for source in sources[: amount.single_sentences])
+        singles = (
+            timed_translation(translator, [source], beam_size=1)[0] for source in sources[: amount.single_sentences]
+        )
         row["one_sentence_ms"] = 1000 * statistics.median(singles)
         found.append(row)
     return found
 
 
-def timed_translation(translator: Translator, sources: Sequence[str], beam_size: int) -> tuple[float, list[str]]:
+def time_batches(run: Path, num_turns: int, device: torch.device) -> list[Record]:
+    """A trained run on real sentences, from text to text, in batches of several sizes: sentences per second and BLEU.
+    The first turn, in which memory is allocated, is not counted."""
+    sources, references = prepare_corpus(RunDir(run).config()).text(SPLIT if device != CPU else "valid")
+    measure, rows = Measure("bleu", references), []
+    for precision in turns.precisions(device):
+        translator = load(run, str(device), precision=precision)
+        for beam_size, batch_size in itertools.product((1, 5), BATCH_SIZES if device != CPU else (4,)):
+            options = {"beam_size": beam_size, "batch_size": batch_size}
+            timed = [timed_translation(translator, sources, **options) for _ in range(1 + num_turns)]
+            seconds, score = statistics.median(s for s, _ in timed[1:]), measure.statistics(timed[-1][1]).score()
+            row = {"precision": precision, **options, "sentences_per_s": len(sources) / seconds, "bleu": score.score}
+            rows.append(row | {"signature": score.signature})
+    return rows
+
+
+def timed_translation(translator: Translator, sources: Sequence[str], **options: Any) -> tuple[float, list[str]]:
     """Seconds for all sentences, and their translations."""
     began_at = time.perf_counter()
-    translations = translator.translate(sources, beam_size=beam_size, keep_attention=False)
+    translations = translator.translate(sources, keep_attention=False, **options)
     return time.perf_counter() - began_at, [translation.text for translation in translations]

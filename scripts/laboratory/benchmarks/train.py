@@ -92,5 +92,6 @@ def our_contestants(
         *(ours("plain loop", name, ratio, off=speed.names()) for name in names),
         *(ours("fast", name, ratio) for name in names),
         *(ours("fast, teacher forcing 1", name, 1.0) for name in names if ratio < 1.0),
+        *(ours("plain loop, CUDA graphs", n, ratio, off=speed.names(), cuda_graphs=True) for n in names if cuda_graphs),
         *(ours("fast, CUDA graphs", name, ratio, cuda_graphs=True) for name in names if cuda_graphs),
     ]

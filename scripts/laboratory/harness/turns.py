@@ -16,6 +16,14 @@ import torch
 from seq2seq_attn.runtime.precision import Precision, multiplies_bf16
 
 CONFIDENCE = 0.95
+_last_start = math.inf
+"""the time on the monotonic clock after which no turn begins"""
+
+
+def end_turns_after(seconds: float) -> None:
+    """From now on, `take_turns` begins no turn later than this, but always takes one."""
+    global _last_start
+    _last_start = time.monotonic() + seconds
 
 
 class Contestant:
@@ -59,13 +67,15 @@ class Ratio(NamedTuple):
 def take_turns(contestants: Sequence[Contestant], num_turns: int, *, warm_up: int = 0) -> None:
     """Turns 0 to `num_turns` - 1, all contestants in each, every other turn in reversed order.
 
-    The warm-up turns before them are not counted.
+    The warm-up turns before them are not counted. There are fewer turns if the time of `end_turns_after` comes.
     """
     for contestant in contestants:
         for number in range(warm_up):
             contestant.turn(number)
         contestant.speeds.clear()
     for number in range(num_turns):
+        if number and time.monotonic() > _last_start:
+            break
         for contestant in contestants if number % 2 == 0 else reversed(contestants):
             contestant.turn(number)
 

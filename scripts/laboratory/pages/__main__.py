@@ -20,7 +20,7 @@ def documents() -> Iterator[tuple[Path, str]]:
     pages = {
         DOCS / "results.md": results.results_page(evaluated),
         DOCS / "quality.md": quality.quality_page(),
-        BOTTLENECK / "README.md": bottleneck.bottleneck_page(bottleneck.load_bottleneck()),
+        BOTTLENECK / "README.md": bottleneck.bottleneck_page(),
         SPEED / "README.md": render("speed.md.j2", records=load_records(SPEED)),
         **dict(mechanisms.mechanism_pages()),
     }

@@ -11,17 +11,12 @@ BASELINE = "additive"
 CORPORA = ("joined", "single", "multi30k")
 
 
-def load_bottleneck() -> dict[str, Record]:
-    """The records of the experiment by corpus."""
-    records = load_records(BOTTLENECK)
-    return {name: records[name] for name in CORPORA}
-
-
-def bottleneck_page(records: dict[str, Record]) -> str:
+def bottleneck_page() -> str:
     """The page."""
+    records = load_records(BOTTLENECK)
     return render(
         "bottleneck.md.j2",
-        records=records,
+        records={name: records[name] for name in CORPORA},
         baseline=BASELINE,
         limits=(DROPPED_BELOW, REPEATED_ABOVE),
         seeds=_seeds,

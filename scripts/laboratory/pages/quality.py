@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
 from typing import get_args
 
-from scripts.laboratory.experiment import ChosenOn
+from scripts.laboratory import experiment as experiments
 from scripts.laboratory.harness.records import RECORDS, Record, load_records
 from scripts.laboratory.harness.settings import changed_settings
 from scripts.laboratory.pages.render import LEVERS, distinct, mean_sd, p_value, render
-from seq2seq_attn.config import load_config, packaged_config_names
+from seq2seq_attn.config import load_config
+from seq2seq_attn.files import read_json
 
-CHOSEN_ON = tuple(filter(None, get_args(ChosenOn)))
+PAGE = "docs/quality.md"
+CHOSEN_ON = tuple(filter(None, get_args(experiments.ChosenOn)))
 """how the settings of runs that were scored on test sets may have been chosen"""
 TASK2 = "task2"
 """in the names of extra texts that come from Multi30k's task 2"""
@@ -56,15 +58,21 @@ def problems() -> Iterator[str]:
 
 def recipe_records() -> dict[str, Record]:
     """The records of packaged configurations: those of track A, then B, the best last."""
-    records = {name: record for name, record in load_records(LEVERS).items() if name in packaged_config_names()}
+    records = {name: record for name, arm, record in arm_records() if arm.is_published}
     return dict(sorted(records.items(), key=lambda item: (track(item[1]), mean_bleu(item[1]))))
 
 
 def ablation() -> list[Record]:
     """The recipe without each of its techniques, the greatest loss first."""
-    records = load_records(LEVERS).items()
-    rows = [record for name, record in records if "without" in record and name not in packaged_config_names()]
+    rows = [{**record, "without": arm.without} for _, arm, record in arm_records() if arm.without]
     return sorted(rows, key=lambda record: float(record["against"]["gain"]))
+
+
+def arm_records() -> Iterator[tuple[str, experiments.Arm, Record]]:
+    """The arms of the experiments whose page this is, with their records."""
+    for experiment in map(experiments.load_experiment, experiments.names()):
+        arms = experiment.arms.items() if experiment.page == PAGE else ()
+        yield from ((name, arm, read_json(path)) for name, arm in arms if (path := experiment.arm_path(name)).exists())
 
 
 def is_current(record: Record) -> bool:

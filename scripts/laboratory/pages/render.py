@@ -52,9 +52,11 @@ def _templates() -> jinja2.Environment:
     templates.filters |= {"f": format, "p": p_value}
     templates.filters["prefix"] = lambda text, prefix, suffix="": f"{prefix}{text}{suffix}"
     templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
+    templates.filters["by_name"] = lambda rows, key: {row["name"]: row[key] for row in rows}
     templates.tests["below"] = lambda name, values, limit: all(value.get(name, 0.0) < limit for value in values)
     templates.globals |= {"table": table, "header": header, "cells": table_row, "last_commit": LAST_COMMIT}
-    templates.globals |= {"bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
+    hand_written = [name for group in load_yaml("hand-written.yaml") for name in group["records"]]
+    templates.globals |= {"hand_written": hand_written, "bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
     return templates
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,15 +15,19 @@ from scripts.laboratory.benchmarks.gpu import bundle
 from scripts.laboratory.harness.records import ROOT, SPEED, exit_code
 
 BLOCKS = {
-    "check": (1, "losses of eager and graphed updates against the CPU's; nothing else runs if they differ"),
-    "training": (3, "training speed at the tutorial's function, also with CUDA graphs, against its own loop"),
-    "training-multi30k": (2, "training speed at the sizes of `multi30k`, also with CUDA graphs"),
-    "bleu": (4, "`seq2seq train` on Multi30k with CUDA graphs, to 35 and to 40 BLEU"),
-    "translation": (3, "translation speed: greedy, beam 5, one sentence at a time"),
-    "tests": (3, "the device tests and the golden loss curves"),
-    "bleu-eager": (6, "`seq2seq train` without CUDA graphs"),
+    "check": (2, "losses of eager and graphed updates against the CPU's; nothing else runs if they differ"),
+    "training": (5, "training speed at the tutorial's function, also with CUDA graphs, against its own loop"),
+    "training-multi30k": (4, "training speed at the sizes of `multi30k`, also with CUDA graphs"),
+    "bleu": (8, "raw text to the BLEU of test_2016_flickr, by `seq2seq train` and `seq2seq evaluate`"),
+    "translation": (5, "translation speed of random weights against the tutorial's loop"),
+    "profile": (3, "kernels, busy time and arithmetic of an update and of a search"),
+    "batched": (3, "several seeds side by side as one batched model"),
+    "peers": (7, "training speed of JoeyNMT against ours, by their own commands"),
+    "tests": (7, "the device tests, the golden loss curves, the contracts on the GPU"),
+    "text": (5, "translation speed of a run of the blocks before, from text to text"),
+    "seeds": (25, "raw text to eight models, trained at once by eight processes"),
 }
-"""minutes after which a block is stopped, and what it measures"""
+"""the share of the time that a block may take, and what it measures"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="gpu-") as folder:
         records = options.records or (Path(folder) if options.rehearse else SPEED)
         os.environ["TMPDIR"] = folder  # of the blocks
-        return run_all(options.names, records.resolve(), "cpu" if options.rehearse else "cuda")
+        device = "cpu" if options.rehearse else "cuda"
+        return run_all(options.names, records.resolve(), device, seconds=60 * options.minutes_in_all)
 
 
 def record_path(records: Path, name: str) -> Path:
@@ -45,14 +51,26 @@ def record_path(records: Path, name: str) -> Path:
     return records / f"gpu-{name}.json"
 
 
-def run_all(names: Sequence[str], records: Path, device: str) -> int:
-    """Run each block in a process of its own, so that none affects the next; `timeout` also ends what it started."""
-    failed = []
-    for name in names or [name for name in BLOCKS if not record_path(records, name).is_file()]:
-        minutes, about = BLOCKS[name]
-        print(f"\n=== {name}: {about}", flush=True)
-        command = ["timeout", "--kill-after=20", f"{minutes}m", sys.executable, "-m", f"{__package__}.blocks"]
-        if subprocess.run([*command, name, device, record_path(records, name)], cwd=ROOT).returncode:
+def run_all(names: Sequence[str], records: Path, device: str, *, seconds: float) -> int:
+    """Run each block in a process of its own, so that none affects the next; `timeout` also ends what it started.
+    Time that a block leaves goes to the blocks after it."""
+    ends_at, failed = time.monotonic() + seconds, []
+    names = names or [name for name in BLOCKS if not record_path(records, name).is_file()]
+    for index, name in enumerate(names):
+        worth, about = BLOCKS[name]
+        share = worth / sum(BLOCKS[other][0] for other in names[index:])
+        limit = max(10.0, share * (ends_at - time.monotonic()))
+        print(f"\n=== {name}: {about} (at most {limit:.0f} s)", flush=True)
+        block = [
+            sys.executable,
+            "-m",
+            f"{__package__}.blocks",
+            name,
+            device,
+            str(record_path(records, name)),
+            str(limit),
+        ]
+        if subprocess.run(["timeout", "--kill-after=5", str(limit), *block], cwd=ROOT).returncode:
             failed.append(name)
             if name == "check":
                 break
@@ -63,11 +81,14 @@ def run_all(names: Sequence[str], records: Path, device: str) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
-    blocks = [f"{name}: {about} (at most {minutes} minutes)" for name, (minutes, about) in BLOCKS.items()]
     parser = argparse.ArgumentParser(prog="scripts/gpu", formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.description = "\n".join(["The benchmarks that wait for a GPU, in blocks.", *blocks])
+    blocks = [f"{name}: {about}" for name, (_, about) in BLOCKS.items()]
+    parser.description = "\n".join(["The benchmarks that need a GPU, in blocks.", *blocks])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BLOCKS)}; none: all without a record")
     parser.add_argument("--records", type=Path, metavar="DIR", help="where records are written (docs/speed)")
+    parser.add_argument(
+        "--minutes-in-all", type=float, default=15, metavar="N", help="shared by the blocks according to their worth"
+    )
     parser.add_argument("--rehearse", action="store_true", help="on the CPU at tiny sizes; leaves docs/ alone")
     parser.add_argument("--bundle", type=Path, metavar="DIR", help="collect what a bare machine lacks")
     parser.add_argument("--python", default="3.12", metavar="X.Y", help="the bare machine's Python (default 3.12)")

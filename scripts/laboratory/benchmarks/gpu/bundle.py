@@ -18,10 +18,11 @@ from seq2seq_attn.files import write_json
 
 # sentencepiece and torchtext: their versions are part of what a prepared corpus is known by
 PACKAGES = """
-    pydantic pydantic_core annotated-types typing-inspection typing_extensions PyYAML
+    typer pydantic pydantic_core annotated-types typing-inspection typing_extensions PyYAML
     sentencepiece torchtext requests urllib3 idna certifi charset-normalizer six
     tensorboard grpcio protobuf absl-py Markdown Werkzeug MarkupSafe
     pytest iniconfig pluggy packaging Pygments
+    joeynmt==2.3.0 subword-nmt importlib-metadata==8.7.0 zipp
 """.split()
 PLATFORMS = [f"manylinux{kind}_x86_64" for kind in ("_2_28", "_2_27", "_2_17", "2014", "1")]
 CORPUS, WHEELS = "corpus.tar.gz", "wheels"
