@@ -60,7 +60,7 @@ def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] 
 
 
 class FastTokens:
-    """`search.hypothesis.NextTokens` that computes logits for a few rows at a time."""
+    """`search.base.NextTokens` that computes logits for a few rows at a time."""
 
     def __init__(self, features_RF: Tensor, output: Product, weights_RS: Tensor | None) -> None:
         self._features_RF, self._output = features_RF, output
@@ -111,7 +111,7 @@ class FastState(NamedTuple):
 
 
 class FastStep:
-    """A `search.hypothesis.StepModel` for the models that `offer_steps` supports.
+    """A `search.base.StepModel` for the models that `offer_steps` supports.
 
     The weights must not change while it is in use: some are copied at its creation, others are the model's own.
     """
