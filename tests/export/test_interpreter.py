@@ -44,12 +44,11 @@ class Interpreter:
 
     def steps(self, program: Program, ids_BS: Tensor, previous_TB: Tensor, force: Tensor | None = None) -> Any:
         """Log-probabilities [T, B, V] and weights [T, B, S]; the message of an error."""
-        task: dict[str, Any] = {
-            "program": program.description,
-            "weights": program.weights_base64(),
-            "ids": ids_BS.tolist(),
-        }
-        task |= {"previous": previous_TB.tolist(), "force": None if force is None else force.flatten().tolist()}
+        task: dict[str, Any] = {"program": program.description, "weights": program.weights_base64()}
+        task |= {"ids": ids_BS.tolist(), "previous": previous_TB.tolist()}
+        if len(ids_BS) == 1:  # a sentence may stand without a list around it
+            task |= {"ids": ids_BS[0].tolist(), "previous": previous_TB[:, 0].tolist()}
+        task["force"] = None if force is None else force.flatten().tolist()
         print(json.dumps(task), file=self._stdin, flush=True)
         answer = json.loads(self._stdout.readline())
         if "error" in answer:

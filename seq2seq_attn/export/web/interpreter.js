@@ -100,10 +100,13 @@ const Seq2Seq = (() => {
     const out = filled([...x.shape.slice(0, -1), numOut], Float32Array, 0);
     const [wide, w, y] = [new Float64Array(x.data), weight.data, out.data];
     for (let o = 0; o < numOut; o += 4) {
-      const [w1, w2, w3] = [1, 2, 3].map((more) => Math.min(o + more, numOut - 1) * width);
+      const [w0, w1, w2, w3] = [0, 1, 2, 3].map((more) => Math.min(o + more, numOut - 1) * width);
       for (let from = 0, at = o; at < y.length; from += width, at += numOut) {
-        let [a, b, c, d] = [0, 0, 0, 0];
-        for (let i = 0, w0 = o * width; i < width; i++) {
+        let a = 0;
+        let b = 0;
+        let c = 0;
+        let d = 0;
+        for (let i = 0; i < width; i++) {
           const value = wide[from + i];
           a += value * w[w0 + i];
           b += value * w[w1 + i];
@@ -147,11 +150,10 @@ const Seq2Seq = (() => {
   function einsum(equation, operands) {
     const [names, result] = equation.replaceAll(' ', '').split('->');
     const letters = names.split(',');
-    const order = [...new Set([...result, ...letters.join('')])];
-    const shape = order.map((letter) => {
-      const k = letters.findIndex((one) => one.includes(letter));
-      return operands[k].shape[letters[k].indexOf(letter)];
-    });
+    const axes = letters.flatMap((one, k) => [...one].map((letter, axis) => [letter, operands[k].shape[axis]]));
+    const lengths = Object.fromEntries(axes);
+    const order = [...result, ...Object.keys(lengths).filter((letter) => !result.includes(letter))];
+    const shape = order.map((letter) => lengths[letter]);
     const offsets = operands.map((x, k) => {
       const strides = stridesOf(x.shape);
       return offsetsOf(shape, order.map((letter) => strides[letters[k].indexOf(letter)] ?? 0));
