@@ -11,8 +11,8 @@ from seq2seq_attn.cli.evaluation import evaluate_runs
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.scoring import Settings
 from seq2seq_attn.evaluation.systems import Decoding
-from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.report.pages import Report
 from seq2seq_attn.search.options import SearchOptions
 
 QUICK = Resampling(num_resamples=50, num_trials=50)

@@ -13,7 +13,7 @@ from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.translate.figure import PlotFormat
 
 if TYPE_CHECKING:
-    from seq2seq_attn.report.build import Report
+    from seq2seq_attn.report.pages import Report
 
 Runs = Annotated[
     list[Path] | None,
@@ -153,7 +153,7 @@ def evaluate(
         decoding=Decoding(SearchOptions.given(**search), device, precision, reuse_hypotheses, options.is_terminal()),
         files=ReportFiles(json, report, plots, csv, latex),
         ensemble=ensemble,
-        analyze_attention=not no_attention,
+        no_attention=no_attention,
     )
     _print(scores, is_full=full)
 

@@ -23,8 +23,7 @@ from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import WordWeights
-from seq2seq_attn.evaluation.attention_scores import GoldAttention
-from seq2seq_attn.metrics.alignment import Weights
+from seq2seq_attn.metrics.alignment import GoldAttention, Weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, TypeVar
 
 import numpy as np
 
-from seq2seq_attn.evaluation.arms import Arm
-from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, pool_analyses, score_attentions
+from seq2seq_attn.evaluation.names import Arm
 from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
-from seq2seq_attn.evaluation.sets import (
-    GERMAN_TO_ENGLISH,
-    EvaluationSet,
-    Languages,
-    concatenated_name,
-)
+from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, concatenated_name
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
+from seq2seq_attn.metrics.attention_stats import AttentionStatistics, join_statistics
 from seq2seq_attn.metrics.bleu import IntArray
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
@@ -86,7 +81,7 @@ def score_sets(
     languages: Languages = GERMAN_TO_ENGLISH,
     settings: Settings = DEFAULT_SETTINGS,
     arms: Sequence[Arm] = (),
-    analyses: Sequence[Sequence[AttentionAnalysis]] | None = None,
+    analyses: Sequence[Sequence[AttentionStatistics]] = (),
 ) -> Scored:
     """Score the translations (system -> those of each set; the first system is the baseline), set by set and pooled, in
     the same buckets. Only sets of equally many concatenated pairs are pooled, and share buckets unless `settings` says
@@ -94,7 +89,7 @@ def score_sets(
 
     Args:
         arms: the systems grouped; empty: each is an arm of its own.
-        analyses: the attention of each system on each set; None: not analyzed.
+        analyses: the attention of each system on each set; empty: not analyzed.
 
     Raises:
         UsageError: `by_length` is not a list of bucket edges.
@@ -110,22 +105,21 @@ def score_sets(
         test_set = _merge_sets([sets[index] for index in indices])
         all_lengths.append(_joined(lengths, indices))
         buckets = make_buckets(all_lengths[-1], edges[test_set.num_concatenated], merge_below=settings.merge_below)
-        scores = score_set(
-            test_set.name,
-            {name: flatten(made[index].lines for index in indices) for name, made in translations.items()},
-            test_set.references,
-            buckets,
-            measures=settings.measures,
-            target_language=spacy_language(languages.target),
-            resampling=settings.resampling,
-            arms=arms,
-            num_concatenated=test_set.num_concatenated,
+        scored.append(
+            score_set(
+                test_set.name,
+                {name: flatten(made[index].lines for index in indices) for name, made in translations.items()},
+                test_set.references,
+                buckets,
+                measures=settings.measures,
+                target_language=spacy_language(languages.target),
+                resampling=settings.resampling,
+                arms=arms,
+                num_concatenated=test_set.num_concatenated,
+                counts=[sum((made[i].counts for i in indices), LineCounts(0, 0)) for made in translations.values()],
+                attention=[join_statistics([sets_of_run[index] for index in indices]) for sets_of_run in analyses],
+            )
         )
-        counts = [sum((made[i].counts for i in indices), LineCounts(0, 0)) for made in translations.values()]
-        scored.append(replace(scores, counts=counts))
-        if analyses is not None:
-            pooled = [pool_analyses([by_set[index] for index in indices]) for by_set in analyses]
-            scored[-1] = replace(scored[-1], attention=score_attentions(pooled, buckets))
     return Scored(scored, all_lengths, tokenizer_name, edges, settings)
 
 

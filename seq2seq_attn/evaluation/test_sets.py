@@ -15,8 +15,7 @@ from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import TRAIN_TEXT, VALID_SOURCES, PreparedCorpus
 from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.attention_scores import GoldLinks
-from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
+from seq2seq_attn.evaluation.sets import EvaluationSet, GoldLinks, concatenated_name
 from seq2seq_attn.files import file_identity
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import tokenize_caption

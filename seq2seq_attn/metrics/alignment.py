@@ -17,6 +17,8 @@ import numpy.typing as npt
 from seq2seq_attn.text.links import Link, shares_of_words
 
 Weights = npt.NDArray[np.floating[Any]]
+SHIFTS = (-1, 0, 1)
+"""target positions by which attention is shifted before it is compared with gold links (`shift_weights`)"""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,24 @@ class AlignmentScore:
     mass: float
     """mean weight on possible links, over the target positions that have one; NaN when no weights were given"""
     num_pairs: int
+
+
+@dataclass(frozen=True, eq=False)
+class GoldAttention:
+    """A model's attention on the references, by forced decoding, over the words that gold links are numbered in."""
+
+    weights: Sequence[Weights]
+    """[target words, source words] of each pair"""
+    links: Sequence[Sequence[Link]]
+
+    def subset(self, indices: npt.NDArray[np.int64]) -> GoldAttention:
+        """The attention on some of the sentence pairs."""
+        chosen = indices.tolist()
+        return GoldAttention([self.weights[index] for index in chosen], [self.links[index] for index in chosen])
+
+    def scores(self) -> dict[int, AlignmentScore]:
+        """Scores against the links, for each shift."""
+        return {shift: score_attention(self.weights, self.links, shift=shift) for shift in SHIFTS}
 
 
 def argmax_links(weights_TS: Weights) -> tuple[Link, ...]:

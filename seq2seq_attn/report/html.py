@@ -26,9 +26,8 @@ from seq2seq_attn.evaluation.translations import SystemTexts
 from seq2seq_attn.files import finite
 from seq2seq_attn.metrics.bleu import TITLES, Measure
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
-from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.example import choose_example
-from seq2seq_attn.report.pages import legend
+from seq2seq_attn.report.pages import Report
 from seq2seq_attn.translate.attention_map import MAP_NOTE
 from seq2seq_attn.translate.packed_map import PackedMap
 
@@ -86,8 +85,8 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         "kind": "evaluation",
         "report": report.data,
         "titles": TITLES,
-        "unit": report.page.unit,
-        "legend": legend(report.page),
+        "unit": report.unit,
+        "legend": report.legend,
         "map_note": MAP_NOTE,
         "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
         "runs": [
@@ -102,10 +101,13 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         "floor": floor,
         "example": example and example._asdict(),
         "sentences": {
-            "sets": [_about(test_set) for test_set in sets],
+            "sets": [
+                {"name": one.name, "num_pairs": len(one.references), "num_concatenated": one.num_concatenated}
+                for one in sets
+            ],
             "source": flatten(test_set.source for test_set in sets),
             "reference": flatten(test_set.references for test_set in sets),
-            "length": flatten(lengths.tolist() for lengths in report.lengths[: len(sets)]),
+            "length": flatten(lengths.tolist() for lengths in report.scored.lengths[: len(sets)]),
             "hypotheses": hypotheses,
             "chrf": chrf,
             "unknown": [_unknown_tokens(system, tokens) for system in systems],
@@ -114,14 +116,6 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         "tokens": tokens.lists,
     }
     return _page("Evaluation: " + ", ".join(names), payload)
-
-
-def _about(test_set: EvaluationSet) -> dict[str, Any]:
-    return {
-        "name": test_set.name,
-        "num_pairs": len(test_set.references),
-        "num_concatenated": test_set.num_concatenated,
-    }
 
 
 def html_maps(lines: Sequence[TranslatedLine]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,18 +42,15 @@ def plot_by_length(
 
     Of several seeds the line is the mean, the band covers the choice of sentences, and bars show the seeds' extremes.
     """
-    figure = new_figure(_width(scores), 4.5)
-    axes = figure.add_subplot()
-    figure.set_layout_engine("constrained")
-    lines: list[Line2D] = []
-    for position, arm in enumerate(scores.arms):
-        of_arm = [row.scores[measure][position] for row in scores.buckets]
-        points = [_point(x, score.interval, score) for x, score in enumerate(of_arm)]
-        lines += _draw_band(axes, position, arm.name, points)
-    axes.set_ylabel(f"{TITLES[measure]} (95 % bootstrap band{_bars_note(scores)})")
-    axes.set_ylim(bottom=0)
-    _finish(axes, lines, scores, unit, f"{TITLES[measure]} by sentence length, {scores.name}")
-    save_figure(figure, path)
+    lines = {
+        arm.name: [
+            _point(x, row.scores[measure][position].interval, row.scores[measure][position])
+            for x, row in enumerate(scores.buckets)
+        ]
+        for position, arm in enumerate(scores.arms)
+    }
+    title = f"{TITLES[measure]} by sentence length, {scores.name}"
+    _plot(path, scores, lines, label=f"{TITLES[measure]} (95 % bootstrap band", title=title, unit=unit)
 
 
 def plot_retention(
@@ -63,24 +60,54 @@ def plot_retention(
 
     Of several seeds it is the share of the first arm's mean; bars show the seeds' extremes.
     """
-    figure = new_figure(_width(scores), 4.5)
-    axes = figure.add_subplot()
-    figure.set_layout_engine("constrained")
     first, *others = scores.arms
-    lines: list[Line2D] = []
+    lines: dict[str, list[_Point]] = {}
     for position, arm in enumerate(others, start=1):
-        points = []
+        lines[arm.name] = []
         for x, row in enumerate(scores.buckets):
             score, baseline = row.scores[measure][position], row.scores[measure][0].interval.value
             if score.retention is not None:
-                points.append(_point(x, score.retention, score, unit=baseline))
-        lines += _draw_band(axes, position, arm.name, points)
-    axes.axhline(1.0, color="0.4", linewidth=1)
-    label = f"share of {first.name}'s {TITLES[measure]} (95 % paired band{_bars_note(scores)})"
-    axes.set_ylabel(label, parse_math=False)
-    axes.set_ylim(bottom=0)
+                lines[arm.name].append(_point(x, score.retention, score, unit=baseline))
+    label = f"share of {first.name}'s {TITLES[measure]} (95 % paired band"
     title = f"{TITLES[measure]} by sentence length, as a share of {first.name}'s, {scores.name}"
-    _finish(axes, lines, scores, unit, title)
+    _plot(path, scores, lines, label=label, title=title, unit=unit, first_color=1, line_at=1.0)
+
+
+def _plot(
+    path: Path,
+    scores: SetScores,
+    arms: Mapping[str, Sequence[_Point]],
+    *,
+    label: str,
+    title: str,
+    unit: str,
+    first_color: int = 0,
+    line_at: float | None = None,
+) -> None:
+    figure = new_figure(_width(scores), 4.5)
+    axes = figure.add_subplot()
+    figure.set_layout_engine("constrained")
+    lines = [
+        line
+        for position, (name, points) in enumerate(arms.items(), start=first_color)
+        for line in _draw_band(axes, position, name, points)
+    ]
+    if line_at is not None:
+        axes.axhline(line_at, color="0.4", linewidth=1)
+    axes.set_ylabel(label + ("; bars: seeds)" if scores.is_grouped else ")"), parse_math=False)
+    axes.set_ylim(bottom=0)
+    labels = [f"{row.bucket.label}\nn={len(row.bucket):,}{'*' * row.bucket.is_thin}" for row in scores.buckets]
+    axes.set_xticks(range(len(labels)), labels)
+    axes.set_xlim(-0.6, len(labels) - 0.4)  # so that no label reaches the edge
+    axes.set_xlabel(f"length in {unit}")
+    width = int(_width(scores) * _TITLE_CHARACTERS_PER_INCH)
+    axes.set_title(textwrap.fill(title, width, break_on_hyphens=False), parse_math=False)
+    axes.grid(axis="y", color="0.88")
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    if lines:  # named, because matplotlib leaves out labels that begin with _
+        for text in axes.legend(handles=lines, frameon=False).get_texts():
+            text.set_parse_math(False)
     save_figure(figure, path)
 
 
@@ -93,10 +120,6 @@ def _point(x: int, interval: Interval, score: ArmScore, *, unit: float = 1.0) ->
     """The interval, with the extremes of the score's seeds in the unit that the interval has."""
     extremes = (score.spread.min / unit, score.spread.max / unit)
     return _Point(x, interval.value, interval.low, interval.high, *extremes)
-
-
-def _bars_note(scores: SetScores) -> str:
-    return "; bars: seeds" if scores.is_grouped else ""
 
 
 def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> list[Line2D]:
@@ -113,18 +136,3 @@ def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) 
     if any(low < high for low, high in zip(least, most, strict=True)):
         axes.vlines(x, least, most, color=_COLORS[color], linewidth=1.2)
     return line
-
-
-def _finish(axes: Axes, lines: Sequence[Line2D], scores: SetScores, unit: str, title: str) -> None:
-    labels = [f"{row.bucket.label}\nn={len(row.bucket):,}{'*' * row.bucket.is_thin}" for row in scores.buckets]
-    axes.set_xticks(range(len(labels)), labels)
-    axes.set_xlim(-0.6, len(labels) - 0.4)  # so that no label reaches the edge
-    axes.set_xlabel(f"length in {unit}")
-    width = int(_width(scores) * _TITLE_CHARACTERS_PER_INCH)
-    axes.set_title(textwrap.fill(title, width, break_on_hyphens=False), parse_math=False)
-    axes.grid(axis="y", color="0.88")
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    if lines:  # named, because matplotlib leaves out labels that begin with _
-        for text in axes.legend(handles=lines, frameon=False).get_texts():
-            text.set_parse_math(False)

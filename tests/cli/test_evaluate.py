@@ -213,7 +213,7 @@ def test_attention_is_analyzed_unless_told_otherwise(workshop):
         assert [row["label"] for row in values["attention"]["buckets"]] == [row.bucket.label for row in scores.buckets]
     assert "Attention by length" in report.text
     assert "Attention against gold links" not in report.text
-    left_out = run_evaluate(workshop, "additive", splits=["short"], analyze_attention=False)
+    left_out = run_evaluate(workshop, "additive", splits=["short"], no_attention=True)
     assert "attention" not in left_out.data["sets"][0]
     assert "Attention by length" not in left_out.text
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seq2seq_attn.evaluation.arms import Arm, named_arms
+from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.seeds import spread
-from seq2seq_attn.metrics.significance import Interval, PairedTest
+from seq2seq_attn.metrics.significance import Interval, PairedTest, spread
 from seq2seq_attn.report.conclusion import conclude
 
 SHORT, MIDDLE, LONG = (0, 9), (9, 26), (26, None)

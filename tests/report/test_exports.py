@@ -13,10 +13,7 @@ import pytest
 
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.report.exports import COLUMNS, csv_text, escape_latex
-from seq2seq_attn.report.pages import latex_page
-from tests.report.conftest import score_systems
-from tests.report.test_arms import grouped  # noqa: F401
-from tests.report.test_tables import make_page
+from tests.report.conftest import report_of, score_systems
 
 HOSTILE = 'a,"b"\n<&|%$#_{}~^\\ $\\frac{1}'
 
@@ -44,7 +41,7 @@ def test_a_row_for_each_score(two_systems):
     assert {row["is_thin"] for row in read(csv_text([few])) if row["length"] == "all"} == {"True"}
 
 
-def test_arms_have_rows_of_their_own(grouped):  # noqa: F811
+def test_arms_have_rows_of_their_own(grouped):
     rows = [row for row in read(csv_text([grouped])) if row["kind"] == "arm" and row["length"] == "all"]
     assert [(row["measure"], row["name"], row["num_seeds"]) for row in rows[:3]] == [
         *(("bleu", "additive", "2"), ("bleu", "none", "3"), ("bleu", "initial", "1"))
@@ -73,9 +70,9 @@ def test_text_stays_text_in_latex(text, expected):
     assert escaped == expected
 
 
-def test_every_row_has_the_columns_of_its_table(two_systems, grouped):  # noqa: F811
+def test_every_row_has_the_columns_of_its_table(two_systems, grouped):
     for scores in (two_systems, grouped, score_systems([HOSTILE, "none"])):
-        text = latex_page(make_page(scores))
+        text = report_of(scores).latex
         tables = re.findall(r"\\begin\{tabular\}\{(l+r+)\}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL)
         assert len(tables) == text.count(r"\caption{") == text.count(r"\begin{table}") > 3
         for columns, body in tables:
@@ -87,7 +84,7 @@ def test_every_row_has_the_columns_of_its_table(two_systems, grouped):  # noqa: 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (Debian: texlive-latex-recommended)")
 def test_latex_compiles(tmp_path):
     scores = score_systems([HOSTILE, "Größe, façade, Łódź, 日本"])
-    (tmp_path / "t.tex").write_text(latex_page(make_page(scores)), encoding="ascii")
+    (tmp_path / "t.tex").write_text(report_of(scores).latex, encoding="ascii")
     document = r"\documentclass{article}\usepackage{booktabs}\begin{document}\input{t}\end{document}"
     (tmp_path / "doc.tex").write_text(document, encoding="ascii")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "doc.tex"]
