@@ -28,7 +28,10 @@ Split = Annotated[
 Source = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one per line.")
 ]
-Reference = Annotated[Path | None, typer.Option(metavar="FILE", help="Reference translations of --source.")]
+Reference = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="Reference translations of --source; may be repeated, all count."),
+]
 Concatenate = Annotated[
     list[int] | None,
     typer.Option(
@@ -54,7 +57,7 @@ Metrics = Annotated[
         parser=_measure,
         metavar="NAME",
         help=f"{', '.join(get_args(MeasureName))}; may be repeated.",
-        show_default=", ".join(DEFAULT_MEASURES),
+        show_default=f"the runs' validation metric, {', '.join(DEFAULT_MEASURES)}",
     ),
 ]
 ByLength = Annotated[
@@ -147,7 +150,7 @@ def evaluate(
         runs,
         splits=split or [],
         source=source,
-        reference=reference,
+        references=reference or [],
         concatenate=concatenate or [],
         settings=Settings(by_length, length_of, _measures(metric), merge_below=merge_below, length_in=length_in),
         decoding=Decoding(SearchOptions.given(**search), device, precision, reuse_hypotheses, options.is_terminal()),
@@ -159,7 +162,7 @@ def evaluate(
 
 
 def _measures(names: list[str] | None) -> tuple[MeasureName, ...]:
-    return cast(tuple[MeasureName, ...], tuple(dict.fromkeys(names or DEFAULT_MEASURES)))
+    return cast(tuple[MeasureName, ...], tuple(dict.fromkeys(names or ())))
 
 
 def _print(scores: Report, *, is_full: bool) -> None:

@@ -25,6 +25,7 @@ from seq2seq_attn.evaluation.test_sets import find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts, translate_set
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
+from seq2seq_attn.metrics.bleu import BUCKET_MEASURES
 from seq2seq_attn.metrics.by_length import check_edges
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES, MeasureName
 from seq2seq_attn.report.files import ReportFiles
@@ -48,9 +49,9 @@ def evaluate(
     *,
     split: str | Sequence[str] = (),
     source: str | Path | None = None,
-    reference: str | Path | None = None,
+    reference: str | Path | Sequence[str | Path] = (),
     concatenate: Sequence[int] = (),
-    metric: Sequence[MeasureName] = DEFAULT_MEASURES,
+    metric: Sequence[MeasureName] = (),
     ensemble: bool = False,
     by_length: str | None = None,
     beam_size: int | None = None,
@@ -67,9 +68,9 @@ def evaluate(
     Args:
         runs: run directories; the others are compared with the first. None: the run that finished last.
         split: splits of the runs' corpus; none: its test sets.
-        source: instead of splits, a file with one sentence per line, and `reference`, its translation.
+        source: instead of splits, a file with one sentence per line, and `reference`, its translation or several.
         concatenate: for each number K, score sets of K pairs concatenated into one; none: pairs as they are.
-        metric: the metrics, the first one also by length.
+        metric: the metrics, the first one also by length; none: that of the runs' validation, BLEU and chrF.
         ensemble: also score all runs as one model, by the mean of their probabilities.
         by_length: lower edges of the length buckets (`9,12,15`), or `quantiles:N`; None: chosen for the corpus.
         beam_size: None: as each run is configured.
@@ -84,7 +85,7 @@ def evaluate(
         [runs] if isinstance(runs, str | Path) else runs,
         splits=[split] if isinstance(split, str) else split,
         source=_path(source),
-        reference=_path(reference),
+        references=[Path(reference)] if isinstance(reference, str | Path) else [*map(Path, reference)],
         concatenate=concatenate,
         settings=Settings(by_length, measures=tuple(metric)),
         decoding=Decoding(SearchOptions.given(beam_size=beam_size), device=device, reuse_hypotheses=reuse_hypotheses),
@@ -98,7 +99,7 @@ def evaluate_runs(
     *,
     splits: Sequence[str] = (),
     source: Path | None = None,
-    reference: Path | None = None,
+    references: Sequence[Path] = (),
     concatenate: Sequence[int] = (),
     settings: Settings = DEFAULT_SETTINGS,
     decoding: Decoding = DEFAULT_DECODING,
@@ -110,7 +111,7 @@ def evaluate_runs(
     their means are compared too. Hypotheses are saved in each run's `hyps/`, or beside the JSON if that is named.
 
     Args:
-        runs, splits, source, reference, concatenate, ensemble: as for `evaluate`.
+        runs, splits, source, references, concatenate, ensemble: as for `evaluate`.
         files: files to write. If none is named, the report goes to the first run, with Markdown and plots beside it,
             under the name of `_report_name`; otherwise no run is written to.
         no_attention: do not analyze it by forced decoding of hypotheses, and of references with gold links.
@@ -125,13 +126,13 @@ def evaluate_runs(
     systems = _make_systems([newest_run().path] if runs is None else runs, decoding, ensemble=ensemble)
     singles = [system for system in systems if not system.is_ensemble]
     name = _report_name(len(singles), source, splits, concatenate) + decoding.variation(systems[0].config.search)
-    to_write = _files_to_write(files, systems[0], f"{name}.json", [path for path in (source, reference) if path])
+    to_write = _files_to_write(files, systems[0], f"{name}.json", [*([source] if source else []), *references])
     sets = find_sets(
         [system.runs[0] for system in singles],
         [system.config for system in singles],
         splits,
         source=source,
-        reference=reference,
+        references=references,
         concatenate=concatenate,
         show_progress=decoding.show_progress,
     )
@@ -180,6 +181,10 @@ def _score(
     if VECTORS in data.sources and settings.length_of == "source":
         log.info("lengths: those of the references, because the name of a file of vectors has none")
         settings = replace(settings, length_of="reference")
+    metric = systems[0].config.train.validation.metric
+    if not settings.measures:
+        leading = [metric] if metric in BUCKET_MEASURES else []
+        settings = replace(settings, measures=tuple(dict.fromkeys((*leading, *DEFAULT_MEASURES))))
     languages = Languages(data.source_name, data.target_language, "files" if sets[0].is_file else data.corpus)
     scored = score_sets(
         sets,

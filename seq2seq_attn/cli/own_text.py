@@ -177,7 +177,7 @@ def _tokenizer_for(config: Config, text: Text, targets: Sequence[str], *language
         return {}
     from seq2seq_attn.text.tokenizers.words import breaks_words, spacy_language
 
-    unknown = [language for language in languages if language != VECTORS and spacy_language(language) != language]
+    unknown = [language for language in languages if language != VECTORS and spacy_language(language) == "xx"]
     if unknown:
         log.info("tokenizer: sentencepiece, because spaCy has no tokenizer for %s", " and ".join(unknown))
     else:

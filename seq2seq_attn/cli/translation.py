@@ -19,9 +19,10 @@ from tqdm import tqdm
 from seq2seq_attn.cli.options import Format
 from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output, shown_name
 from seq2seq_attn.cli.writers import (
+    AttentionFiles,
     LineWriter,
     Writer,
-    check_attention_name,
+    attention_outputs,
     check_has_attention,
     line_form,
     open_attention_writers,
@@ -55,7 +56,7 @@ def translate_lines(
     format: Format = "text",
     search: SearchOptions = AS_CONFIGURED,
     alignment: str | Path | None = None,
-    attention: str | Path | None = None,
+    attention: AttentionFiles = None,
     device: str = "auto",
     precision: str = "auto",
     show_progress: bool = False,
@@ -75,19 +76,19 @@ def translate_lines(
         UserError: a run or file cannot be read, or a file cannot be written.
     """
     _check_input(texts, inputs, search.prefix)
-    check_attention_name(attention)
+    maps = attention_outputs(attention)
     names = [] if texts else [str(path) for path in inputs or [STREAM]]
-    check_files(names, {"-o": output, "--alignment": alignment, "--attention": attention})
+    check_files(names, {"-o": output, "--alignment": alignment, **maps})
     translator = _load(runs, device, precision)
     _check_sources(texts, names, translator)
-    check_has_attention(translator, alignment=alignment, attention=attention)
-    keep_attention = bool(alignment or attention or (format == "json" and translator.has_attention))
+    check_has_attention(translator, {"--alignment": alignment, **maps})
+    keep_attention = bool(alignment or maps or (format == "json" and translator.has_attention))
     search = search.model_copy(update={"keep_attention": keep_attention}).over(translator.search)
     warn_of_prefix(translator, search.prefix)
     warnings = Warnings(", ".join(map(shown_name, names)), translator.source_tokenizer, search)
     with ExitStack() as stack:
         readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
-        side_writers = open_attention_writers(stack, alignment=alignment, attention=attention)
+        side_writers = open_attention_writers(stack, alignment=alignment, attention=maps.values())
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
         writers = [LineWriter(out, line_form(format, search.n_best)), *side_writers, warnings]
         bar = stack.enter_context(_progress_bar(names, output, show_progress))

@@ -22,7 +22,7 @@ from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_
 from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.text.tokenizers.vectors import has_vectors
-from seq2seq_attn.text.tokenizers.words import word_tokenizer
+from seq2seq_attn.text.tokenizers.words import split_words
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
@@ -40,12 +40,12 @@ def analyze_attention(
 ) -> AttentionStatistics:
     """Analyze the translations of a set: from the texts alone, or with a translator from its attention too, if it has
     attention over source positions."""
-    words, reference_words = map(word_tokenizer(languages.target).tokenize_many, (hypotheses, test_set.references))
+    words, reference_words = (split_words(languages.target, lines) for lines in (hypotheses, test_set.references))
     overlap_N4 = np.array([overlap_counts(*pair) for pair in zip(words, reference_words, strict=True)], dtype=np.int64)
     if translator is None or not translator.has_attention:
         return AttentionStatistics(overlap_N4)
     decoded = force_decode(translator, test_set.source, hypotheses, batch_size=batch_size)
-    lines = word_tokenizer(languages.source).tokenize_many(test_set.source)
+    lines = split_words(languages.source, test_set.source)
     counts, between_words = [], WordWeights()
     for pair, line, line_words, target_words in zip(decoded, test_set.source, lines, words, strict=True):
         tokens = pair.source_tokens[:-1]

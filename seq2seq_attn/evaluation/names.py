@@ -15,6 +15,7 @@ from typing import Any
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.text.normalize import visible
 
 # Settings that decide where and how a run was computed, or what it is called, but not what is trained.
 _NOT_TRAINED = (
@@ -55,7 +56,7 @@ def find_arms(names: Sequence[str], configs: Sequence[Config], texts: Sequence[s
     members = list(groups.values())
     arm_names = names if len(members) == len(names) else _arm_names(members, names, configs)
     return [
-        Arm(name, tuple(runs), tuple(configs[run].seed for run in runs))
+        Arm(visible(name), tuple(runs), tuple(configs[run].seed for run in runs))
         for name, runs in zip(arm_names, members, strict=True)
     ]
 
@@ -104,8 +105,10 @@ def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
         raise UsageError(f"{', '.join(map(str, paths))}: the same path twice; name each once")
     names = [path.resolve().name for path in paths]
     if all(map(is_dated, names)) and (varied := differences(configs)):
-        return varied
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+        names = varied
+    elif len(set(names)) < len(names):
+        names = [str(path) for path in paths]
+    return [visible(name) for name in names]
 
 
 def is_dated(name: str) -> bool:

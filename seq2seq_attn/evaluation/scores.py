@@ -32,6 +32,7 @@ from seq2seq_attn.metrics.significance import (
     pool,
     spread,
 )
+from seq2seq_attn.text.normalize import visible
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,7 @@ def score_set(
     references: Sequence[str],
     buckets: Sequence[Bucket],
     *,
+    other_references: Sequence[Sequence[str]] = (),
     measures: Sequence[MeasureName] = DEFAULT_MEASURES,
     target_language: str = "en",
     resampling: Resampling = DEFAULT_RESAMPLING,
@@ -192,6 +194,7 @@ def score_set(
     """Score the hypotheses of each run (name -> lines, those of the baseline first) against the references.
 
     Args:
+        other_references: further references of the same sentences.
         arms: the runs grouped; empty: each run is an arm of its own.
         num_concatenated: number of pairs of the corpus that are concatenated into each pair.
         counts, attention: those of each run; empty: not known.
@@ -202,7 +205,7 @@ def score_set(
     arms = list(arms) or named_arms(list(hypotheses))
     statistics: dict[MeasureName, list[CorpusStatistics]] = {}
     for measure_name in measures:
-        measure = Measure(measure_name, references, target_language=target_language)
+        measure = Measure(measure_name, references, *other_references, target_language=target_language)
         statistics[measure_name] = [measure.statistics(lines) for lines in hypotheses.values()]
     rows = []
     for bucket in buckets:
@@ -211,7 +214,7 @@ def score_set(
         rows.append(BucketScores(bucket, *_score_arms(inside, arms, resampling), attention_scores))
     scores, run_scores = _score_arms(statistics, arms, resampling)
     return SetScores(
-        name,
+        visible(name),
         len(references),
         list(hypotheses),
         arms,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,8 +17,9 @@ from seq2seq_attn.metrics.attention_stats import AttentionStatistics, join_stati
 from seq2seq_attn.metrics.bleu import IntArray
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
+from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
-from seq2seq_attn.text.tokenizers.words import spacy_language, word_tokenizer
+from seq2seq_attn.text.tokenizers.words import split_words, words_name
 
 ItemT = TypeVar("ItemT")
 POOLED, POOLED_WITH_OTHERS = "all test sets", "all sets"
@@ -31,7 +32,8 @@ class Settings:
     by_length: str | None = None
     """first lengths of the buckets (`9,12,15`) or `quantiles:N`; None: Multi30k's own, six quantiles for other text"""
     length_of: LengthOf = "source"
-    measures: tuple[MeasureName, ...] = DEFAULT_MEASURES
+    measures: tuple[MeasureName, ...] = ()
+    """none: `DEFAULT_MEASURES`, after the metric of the runs' validation"""
     resampling: Resampling = DEFAULT_RESAMPLING
     merge_below: int = 0
     """a bucket of fewer sentence pairs is joined to its smaller neighbor; 0: none is joined, thin buckets are marked"""
@@ -95,6 +97,8 @@ def score_sets(
         UsageError: `by_length` is not a list of bucket edges.
         UserError: another number of translations than of references.
     """
+    if not separates_words(languages.source if settings.length_of == "source" else languages.target):
+        settings = replace(settings, length_in="characters")
     lengths, tokenizer_name = _lengths(sets, settings, languages)
     groups = _same_concatenation(sets)
     edges = {
@@ -111,8 +115,9 @@ def score_sets(
                 {name: flatten(made[index].lines for index in indices) for name, made in translations.items()},
                 test_set.references,
                 buckets,
-                measures=settings.measures,
-                target_language=spacy_language(languages.target),
+                other_references=test_set.other_references,
+                measures=settings.measures or DEFAULT_MEASURES,
+                target_language=languages.target,
                 resampling=settings.resampling,
                 arms=arms,
                 num_concatenated=test_set.num_concatenated,
@@ -135,9 +140,7 @@ def _lengths(sets: Sequence[EvaluationSet], settings: Settings, languages: Langu
     if settings.length_in == "characters":
         return [token_lengths(lines, CharacterTokenizer().tokenize_many) for lines in texts], CharacterTokenizer.name
     language = languages.source if counts_source else languages.target
-    tokenize = word_tokenizer(language).tokenize_many
-    name = f"spacy.blank:{spacy_language(language)}:{version('spacy')}"
-    return [token_lengths(lines, tokenize) for lines in texts], name
+    return [token_lengths(lines, partial(split_words, language)) for lines in texts], words_name(language)
 
 
 def _choose_edges(

@@ -28,6 +28,8 @@ class EvaluationSet:
     """number of pairs of the corpus that are concatenated into each pair"""
     is_file: bool = False
     """read from files that the user named, not from the corpus"""
+    other_references: tuple[list[str], ...] = ()
+    """further references of the same sentences; they count in scores"""
 
 
 @dataclass(frozen=True)

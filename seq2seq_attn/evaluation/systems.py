@@ -100,15 +100,27 @@ class System:
         return own / ENSEMBLE_HYPS if self.is_ensemble else own
 
     @cached_property
+    def _loaded(self) -> tuple[Translator, list[str], list[dict[str, str]]]:
+        """The model with the hashes and the metadata of the very files that it was read from: training may replace them
+        at any time. Raises UserError if a model is missing."""
+        while True:
+            metadata = [run.best_metadata() for run in self.runs]
+            hashes = [sha256_of(run.model_path) for run in self.runs]
+            paths = [run.path for run in self.runs]
+            translator = load(paths, self.decoding.device, precision=self.decoding.precision)
+            after = [run.best_metadata() for run in self.runs], [sha256_of(run.model_path) for run in self.runs]
+            if after == (metadata, hashes):
+                return translator, hashes, metadata
+
+    @property
     def translator(self) -> Translator:
         """The loaded model."""
-        paths = [run.path for run in self.runs]
-        return load(paths, self.decoding.device, precision=self.decoding.precision)
+        return self._loaded[0]
 
-    @cached_property
+    @property
     def model_hash(self) -> str | list[str]:
-        """The hash of the model; of an ensemble, those of all models. Raises UserError if a model is missing."""
-        hashes = [_hash_model(run) for run in self.runs]
+        """The hash of the model; of an ensemble, those of all models."""
+        hashes = self._loaded[1]
         return hashes if self.is_ensemble else hashes[0]
 
     def describe(self) -> dict[str, Any]:
@@ -129,7 +141,7 @@ class System:
             "attention": self.config.model.attention.name,
             "seed": self.config.seed,
             "lowercases": lowercases,
-            "model": _with_numbers(run.best_metadata()),
+            "model": _with_numbers(self._loaded[2][0]),
             "training_environment": run.environment(),
             **how,
         }
@@ -146,12 +158,6 @@ def make_ensemble(runs: Sequence[System]) -> System:
         runs[0].decoding,
         names,
     )
-
-
-def _hash_model(run: RunDir) -> str:
-    if not run.model_path.is_file():
-        run.best_metadata()  # says what is wrong
-    return sha256_of(run.model_path)
 
 
 def _search_values(search: SearchOptions) -> dict[str, Any]:

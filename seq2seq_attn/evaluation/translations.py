@@ -19,6 +19,7 @@ from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.systems import System
 from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_lines
 from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
 from seq2seq_attn.translate.batching import explained_batch_size
@@ -133,7 +134,7 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
     unknown: list[UnknownTokens | None] = []
     shown = tqdm(
         translator.translate_lines(test_set.source, search),
-        desc=f"{system.label}, {test_set.name}",
+        desc=visible(f"{system.label}, {test_set.name}"),
         total=len(test_set.source),
         unit="line",
         disable=not system.decoding.show_progress,

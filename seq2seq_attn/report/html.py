@@ -28,6 +28,7 @@ from seq2seq_attn.metrics.bleu import TITLES, Measure
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
 from seq2seq_attn.report.example import choose_example
 from seq2seq_attn.report.pages import Report
+from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.translate.attention_map import MAP_NOTE
 from seq2seq_attn.translate.packed_map import PackedMap
 
@@ -78,7 +79,7 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
     tokens = _Interned()
     hypotheses = [flatten(made.lines for made in system.translations) for system in systems]
     maps, floor = _fit([_joined_maps(system) for system in systems])
-    chrf = _sentence_chrf(sets, hypotheses)
+    chrf = _sentence_chrf(sets, systems)
     example = choose_example(maps, chrf)
     names = report.sets[0].runs
     payload = {
@@ -102,7 +103,7 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         "example": example and example._asdict(),
         "sentences": {
             "sets": [
-                {"name": one.name, "num_pairs": len(one.references), "num_concatenated": one.num_concatenated}
+                {"name": visible(one.name), "num_pairs": len(one.references), "num_concatenated": one.num_concatenated}
                 for one in sets
             ],
             "source": flatten(test_set.source for test_set in sets),
@@ -210,13 +211,13 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.4g}")
 
 
-def _sentence_chrf(sets: Sequence[EvaluationSet], hypotheses: Sequence[list[str]]) -> list[list[float]]:
+def _sentence_chrf(sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> list[list[float]]:
     """The chrF of each sentence under each run, equal to sacreBLEU's `sentence_chrf`."""
-    measure = Measure("chrf", flatten(test_set.references for test_set in sets))
+    measures = [Measure("chrf", test_set.references, *test_set.other_references) for test_set in sets]
     scores = []
-    for lines in hypotheses:
-        statistics = measure.statistics(lines)
-        scores.append([round(chrf, 2) for chrf in statistics.scores_of_sums(statistics.rows_ND).tolist()])
+    for made in systems:
+        parts = [one.statistics(part.lines) for one, part in zip(measures, made.translations, strict=True)]
+        scores.append([round(chrf, 2) for part in parts for chrf in part.scores_of_sums(part.rows_ND).tolist()])
     return scores
 
 

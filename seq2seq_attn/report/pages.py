@@ -118,7 +118,7 @@ class Report:
 
     @property
     def text(self) -> str:
-        """For the terminal, in full: scores and the main measure by length of each test set, the attention analysis, the
+        """For the terminal, in full: scores and the main measure by length of each test set, attention analysis,
         conclusion, settings and signatures."""
         blocks = []
         for scores in self.sets:
@@ -158,11 +158,19 @@ class Report:
 
     @property
     def latex(self) -> str:
-        """The tables of `markdown`, for papers."""
-        tables = []
-        for scores in self.sets:
-            tables.append((f"{scores.name}, {scores.num_pairs:,} sentence pairs", score_table(scores)))
-            tables += [(f"{scores.name}: {title}", table) for title, table in _detailed_tables(scores, self.unit)]
+        """Scores of each set, and by length where there is room for one set, for papers."""
+        measure, signatures = _main_measure(self.sets[0]), self.sets[0].signatures
+        notes = "; ".join(f"{TITLES[name]} {signature}" for name, signature in signatures.items())
+        tables = {
+            f"scores-{scores.name}": (
+                f"{scores.name}, {scores.num_pairs:,} sentence pairs. {notes}.",
+                score_table(scores),
+            )
+            for scores in self.sets
+        }
+        for scores in self.drawn_sets:
+            caption = f"{TITLES[measure]} by length, {scores.name}. {signatures[measure]}."
+            tables[f"lengths-{scores.name}"] = caption, length_table(scores, measure, unit=self.unit)
         return latex_text(tables)
 
     @property

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.corpus import iter_lines
-from seq2seq_attn.text.parallel_files import CODE, SeveralFiles, Table, Text, TwoFiles, header_of, is_json, json_texts
+from seq2seq_attn.text.languages import CODE, short_code
+from seq2seq_attn.text.parallel_files import SeveralFiles, Table, Text, TwoFiles, header_of, is_json, json_texts
 
 Spec = str | Sequence[str]
 """a prefix, a table, or [source file, target file]"""
@@ -90,7 +91,7 @@ def check_suffixes(spec: Spec, *languages: str) -> None:
         return
     codes = [_suffix(Path(part)) for part in spec]
     is_clear = all(map(CODE.fullmatch, (*codes, *languages)))
-    if is_clear and [code[:2] for code in codes] != [language[:2] for language in languages]:
+    if is_clear and [*map(short_code, codes)] != [*map(short_code, languages)]:
         raise UsageError(
             f"{', '.join(spec)}: the file names suggest {', '.join(codes)}; expected {', '.join(languages)}; put the "
             "files in the order source, target, or change --source-language and --target-language"

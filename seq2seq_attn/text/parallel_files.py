@@ -16,13 +16,11 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.corpus import count_pairs, iter_lines
+from seq2seq_attn.text.languages import CODE
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 
 log = logging.getLogger(__name__)
-
-CODE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
-"""A language code, such as en or pt-BR."""
 
 
 @dataclass(frozen=True)

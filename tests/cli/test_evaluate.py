@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import logging
 import shutil
+from xml.etree import ElementTree
 
 import pytest
 import sacrebleu
 import torch
 
+from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
+from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.translator import Translator, load
 from tests.evaluation_requests import evaluate, run_evaluate
@@ -79,7 +83,7 @@ def test_two_runs_side_by_side(workshop, tmp_path):
 def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
     (tmp_path / "src.gz").write_bytes(gzip.compress("\n".join(SOURCE).encode()))
     (tmp_path / "ref").write_text("\n".join(TARGET), encoding="utf-8")
-    report = run_evaluate(workshop, "other", source=tmp_path / "src.gz", reference=tmp_path / "ref")
+    report = run_evaluate(workshop, "other", source=tmp_path / "src.gz", references=[tmp_path / "ref"])
     assert [(scores.name, scores.num_pairs) for scores in report.sets] == [("src", 5)]
     assert (workshop / "other/hyps/files/src.txt").read_text(encoding="utf-8").count("\n") == 5
     assert "other lower-cases its output, so its cased scores are too low" in report.text
@@ -92,7 +96,9 @@ def test_another_file_of_the_same_name_is_told(workshop, tmp_path, caplog):
             (tmp_path / folder / name).write_text("\n".join(lines[:size]), encoding="utf-8")
     for folder, is_told in (("a", False), ("a", False), ("b", True)):
         caplog.clear()
-        run_evaluate(workshop, "other", source=tmp_path / folder / "same.de", reference=tmp_path / folder / "same.en")
+        run_evaluate(
+            workshop, "other", source=tmp_path / folder / "same.de", references=[tmp_path / folder / "same.en"]
+        )
         told = "same.de.txt: replaces translations of other lines; to keep both, add --json FILE"
         assert (told in caplog.text) == is_told
 
@@ -237,13 +243,125 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     assert decode_gold(translator, *prepared.text("test"), gold).scores()[0].error_rate == one["error_rate"]
 
 
+def test_all_references_count_in_scores_and_paired_tests(workshop, tmp_path, capsys):
+    others = [line.replace("A ", "One ").replace(".", " now.") for line in TARGET]
+    for name, lines in (("src", SOURCE), ("one", TARGET), ("two", others)):
+        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+    files = [word for name in ("one", "two") for word in ("--reference", str(tmp_path / name))]
+    command = ["evaluate", str(workshop / "additive"), str(workshop / "none"), "--source", str(tmp_path / "src")]
+    written = ["--json", str(tmp_path / "r.json"), "--metric", "ter", "--metric", "bleu", "--device", "cpu"]
+    assert run_command([*command, *files, *written]) == 0
+    ter, bleu = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["sets"][0]["measures"]
+    hypotheses = [
+        (tmp_path / f"r.hyps/{name}/files/src.txt").read_text(encoding="utf-8").splitlines()
+        for name in ("additive", "none")
+    ]
+    scores = [sacrebleu.corpus_bleu(lines, [TARGET, others]).score for lines in hypotheses]
+    assert bleu["signature"].startswith("nrefs:2|")
+    assert [run["score"] for run in bleu["runs"]] == pytest.approx(scores)
+    assert bleu["runs"][1]["paired_bootstrap"]["difference"] == pytest.approx(scores[1] - scores[0])
+    scores = [sacrebleu.corpus_ter(lines, [TARGET, others]).score for lines in hypotheses]
+    assert ter["runs"][1]["paired_randomization"]["difference"] == pytest.approx(scores[1] - scores[0])
+    capsys.readouterr()
+    assert run_command([*command, *files, "--reference", str(workshop / "long.en")]) == 1
+    assert "long.en" in capsys.readouterr().err
+
+
+def test_the_metric_of_validation_leads(workshop, tmp_path):
+    config = RunDir(workshop / "additive").config()
+    config.train.validation.metric = "cer"
+    make_toy_run(tmp_path / "run", config)
+    report = run_evaluate(tmp_path, "run", splits=["short"])
+    assert list(report.sets[0].scores) == ["cer", "bleu", "bleu_lowercase", "bleu_tutorial", "chrf"]
+    assert report.summary.startswith("CER ")
+    assert list(run_evaluate(tmp_path, "run", splits=["short"], measures=("chrf",)).sets[0].scores) == ["chrf"]
+
+
+@pytest.mark.parametrize(
+    ("language", "tokenizer", "lines"),
+    [
+        ("cmn_Hans", "zh", ["狗在草地上跑。", "两个人在公园里踢足球。", "她在看书，孩子睡着了。"]),
+        ("jpn", "char", ["犬が草原を走る。", "男が公園で遊ぶ。", "女の人が本を読んでいます。"]),
+        ("khm_Khmr", "char", ["ឆ្កែរត់លើវាលស្មៅ", "បុរសលេងបាល់ទាត់", "ស្ត្រីម្នាក់អានសៀវភៅ"]),
+    ],
+)
+def test_targets_without_spaces_are_scored_and_counted_by_characters(workshop, tmp_path, language, tokenizer, lines):
+    config = RunDir(workshop / "additive").config()
+    config.data.target_language = language
+    make_toy_run(tmp_path / "run", config)
+    for name, written in (("src", SOURCE[:3]), ("ref", lines)):
+        (tmp_path / name).write_text("\n".join(written), encoding="utf-8")
+    options = {"source": tmp_path / "src", "references": [tmp_path / "ref"], "length_of": "reference"}
+    run_evaluate(tmp_path, "run", **options)
+    hypotheses = tmp_path / "run/hyps/files/src.txt"  # a perfect translation
+    hypotheses.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    note = read_checked_json(hypotheses.with_suffix(".json"))
+    write_checked_json(hypotheses.with_suffix(".json"), {**note, "hypotheses_sha256": sha256_of(hypotheses)})
+    report = run_evaluate(tmp_path, "run", **options, reuse_hypotheses=True, by_length="9")
+    [scores] = report.sets
+    assert {name: arms[0].interval.value for name, arms in scores.scores.items()} == pytest.approx(
+        dict.fromkeys(scores.scores, 100)
+    )
+    assert all(row.scores["bleu"][0].interval.value == pytest.approx(100) for row in scores.buckets)
+    assert f"|tok:{tokenizer}|" in report.summary
+    assert (report.unit, report.data["length"]["tokenizer"]) == ("reference characters", "characters")
+    num_short = sum(len(line) < 9 for line in lines)
+    assert [len(row.bucket) for row in scores.buckets] == [size for size in (num_short, 3 - num_short) if size]
+
+
+def test_a_model_that_training_replaces_is_reported_as_it_was_read(workshop, tmp_path, monkeypatch):
+    run = make_toy_run(tmp_path / "run", RunDir(workshop / "additive").config())
+    newer = {name: -tensor for name, tensor in run.load_best().items()}
+    updates = iter(["100", "200"])
+
+    def load_beside_training(*arguments, **options):
+        translator = load(*arguments, **options)
+        if (update := next(updates, None)) is not None:
+            run.save_best(newer, {"update": update})
+        return translator
+
+    monkeypatch.setattr("seq2seq_attn.evaluation.systems.load", load_beside_training)
+    report = run_evaluate(tmp_path, "run", splits=["short"], no_attention=True)
+    assert report.data["runs"][0]["model"]["update"] == 200
+    expected = [found.text for found in load(run.path, "cpu").translate(SOURCE)]
+    assert (run.hyps_dir / "short.txt").read_text(encoding="utf-8").splitlines() == expected
+
+
+HOSTILE = "=a\x1b[2J\ufeff\u202e\x07b"
+
+
+def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, capsys):
+    run = make_toy_run(tmp_path / HOSTILE, RunDir(workshop / "additive").config())
+    for name, lines in ((f"{HOSTILE}.de", SOURCE), ("ref", TARGET)):
+        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+    names = {option: tmp_path / f"r{suffix}" for option, suffix in FILES.items()}
+    command = ["evaluate", str(run.path), str(workshop / "none"), "--device", "cpu", "--full", "--plots", "svg"]
+    files = ["--source", str(tmp_path / f"{HOSTILE}.de"), "--reference", str(tmp_path / "ref")]
+    assert run_command([*command, *files, *(str(word) for pair in names.items() for word in pair)]) == 0
+    shown = "".join(capsys.readouterr())
+    assert run_command([*command, "--split", HOSTILE]) == 2
+    shown += "".join(capsys.readouterr())
+    for kind in ("bleu", "retention"):
+        ElementTree.parse(tmp_path / f"{kind}-by-length.r.svg")  # well-formed
+        shown += (tmp_path / f"{kind}-by-length.r.svg").read_text(encoding="utf-8")
+    shown += names["--csv"].read_text(encoding="utf-8") + names["--latex"].read_text(encoding="utf-8")
+    shown += names["--report"].read_text(encoding="utf-8").partition("</title>")[0]
+    assert [char for char in "\x1b\x07\ufeff\u202e" if char in shown] == []
+    assert r"=a\x1b[2J\ufeff\u202e\x07b" in shown
+    with names["--csv"].open(encoding="utf-8", newline="") as stream:
+        assert [cell for row in csv.reader(stream) for cell in row if cell and cell[0] in "=+@"] == []
+
+
+FILES = {"--json": ".json", "--report": ".html", "--csv": ".csv", "--latex": ".tex"}
+
+
 def test_usage_errors(workshop, tmp_path):
     file = workshop / "short.de"
     cases = [
         ([], {}, "no run to evaluate"),
         (["additive"], {"splits": ["tset"]}, "--split 'tset': this corpus has train, valid, short, long"),
         (["additive"], {"source": file}, "--source and --reference go together"),
-        (["additive"], {"source": file, "reference": file, "splits": ["short"]}, "--split and --source"),
+        (["additive"], {"source": file, "references": [file], "splits": ["short"]}, "--split and --source"),
         (["additive"], {"by_length": "9,8", "splits": ["short"]}, "--by-length '9,8': expected rising"),
         (["additive", "additive"], {}, "the same path twice"),
         (["additive", "other"], {}, "different test sets"),
@@ -254,7 +372,7 @@ def test_usage_errors(workshop, tmp_path):
             {"csv": tmp_path / "t", "latex": tmp_path / "." / "t"},
             "--csv and --latex: both write to .*t; name two",
         ),
-        (["additive"], {"source": file, "reference": file, "json": file}, "--json: .*short.de is an input file"),
+        (["additive"], {"source": file, "references": [file], "json": file}, "--json: .*short.de is an input file"),
     ]
     for names, options, message in cases:
         with pytest.raises(UsageError, match=message):
@@ -263,12 +381,12 @@ def test_usage_errors(workshop, tmp_path):
 
 def test_files_that_do_not_fit(workshop):
     with pytest.raises(UserError, match=r"has 5 lines and .* has 25"):
-        run_evaluate(workshop, "additive", source=workshop / "short.de", reference=workshop / "long.en")
+        run_evaluate(workshop, "additive", source=workshop / "short.de", references=[workshop / "long.en"])
     with pytest.raises(UserError, match="not a run directory"):
         evaluate([workshop / "nowhere"])
     (workshop / "empty").touch()
     with pytest.raises(UserError, match="empty: no lines to evaluate"):
-        run_evaluate(workshop, "additive", source=workshop / "empty", reference=workshop / "empty")
+        run_evaluate(workshop, "additive", source=workshop / "empty", references=[workshop / "empty"])
 
 
 @pytest.mark.parametrize(
@@ -303,7 +421,7 @@ def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path
     source = [*SOURCE, "Ein Xylofon § rennt."]
     (tmp_path / "src").write_text("\n".join(source), encoding="utf-8")
     (tmp_path / "ref").write_text("\n".join([*TARGET, "A thing runs."]), encoding="utf-8")
-    named = {"source": tmp_path / "src", "reference": tmp_path / "ref", "json": tmp_path / "r.json"}
+    named = {"source": tmp_path / "src", "references": [tmp_path / "ref"], "json": tmp_path / "r.json"}
     report = run_evaluate(tmp_path, "cut", page=tmp_path / "r.md", **named)
     expected = load(tmp_path / "cut", "cpu").translate(source)
     num_cut, num_unknown = sum(found.is_cut for found in expected), sum(len(found.unknown) for found in expected)

@@ -79,7 +79,7 @@ def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
     names = ("report.json", "report.short.md", "hyps/short.txt")
     own = {name: (workshop / "additive" / name).read_bytes() for name in names}
     (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
-    run_evaluate(workshop, "additive", source=tmp_path / "short", reference=tmp_path / "short")
+    run_evaluate(workshop, "additive", source=tmp_path / "short", references=[tmp_path / "short"])
     assert {name: (workshop / "additive" / name).read_bytes() for name in own} == own
     for name in (
         "report.files.short.json",

@@ -64,7 +64,7 @@ def test_pairs_set_aside_from_another_text_are_not_scored(
     assert not caplog.messages
 
     assert len(find_sets([run], [config], ["test"])[0].source) == 20
-    [pairs] = find_sets([run], [config], source=Path("text/train.de"), reference=Path("text/train.en"))
+    [pairs] = find_sets([run], [config], source=Path("text/train.de"), references=[Path("text/train.en")])
     assert len(pairs.source) == 80
     assert len(find_sets([run], [with_data(config, valid="text/valid")], ["valid"])[0].source) == 24
 
