@@ -72,22 +72,19 @@ def named_arms(arms: Sequence[str]) -> list[Arm]:
 def _arm_names(members: Sequence[Sequence[int]], names: Sequence[str], configs: Sequence[Config]) -> list[str]:
     """By the first of these that tells all arms apart: the directories' names without their seeds, unless `train` named
     them; what differs between the configurations; the configurations' names; the first runs' names."""
-    by_directory = [_without_seed(name, config.seed) for name, config in zip(names, configs, strict=True)]
-    by_config = [config.name for config in configs]
+    stripped = [_without_seed(name, config.seed) for name, config in zip(names, configs, strict=True)]
+    by_directory, by_config = (_shared(members, of_runs) for of_runs in (stripped, [one.name for one in configs]))
     differing = differences([configs[runs[0]] for runs in members])
-    if not any(map(is_dated, names)) and (shared := _shared(members, by_directory)):
-        return shared
-    if unique := differing or _shared(members, by_config) or _shared(members, by_directory):
-        return unique
-    return [names[runs[0]] for runs in members]
+    if any(map(is_dated, names)):
+        return differing or by_config or by_directory or [names[runs[0]] for runs in members]
+    return by_directory or differing or by_config or [names[runs[0]] for runs in members]
 
 
 def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str] | None:
     """The name that all runs of an arm share, for each arm; None: they do not, or two arms have the same."""
-    names_of_arms = [{names[run] for run in runs} for runs in members]
-    if all(len(of_arm) == 1 for of_arm in names_of_arms) and len(set.union(*names_of_arms)) == len(members):
-        return [of_arm.pop() for of_arm in names_of_arms]
-    return None
+    shared = [{names[run] for run in runs} for runs in members]
+    is_clear = all(len(of_arm) == 1 for of_arm in shared) and len(set.union(*shared)) == len(members)
+    return [name for of_arm in shared for name in of_arm] if is_clear else None
 
 
 def _without_seed(name: str, seed: int) -> str:

@@ -196,7 +196,6 @@ def score_set(
     Args:
         other_references: further references of the same sentences.
         arms: the runs grouped; empty: each run is an arm of its own.
-        num_concatenated: number of pairs of the corpus that are concatenated into each pair.
         counts, attention: those of each run; empty: not known.
 
     Raises:
@@ -207,11 +206,11 @@ def score_set(
     for measure_name in measures:
         measure = Measure(measure_name, references, *other_references, target_language=target_language)
         statistics[measure_name] = [measure.statistics(lines) for lines in hypotheses.values()]
+    inside = {measure_name: statistics[measure_name] for measure_name in bucket_measures(measures)}
     rows = []
     for bucket in buckets:
-        inside = {name: [run.subset(bucket.indices) for run in statistics[name]] for name in bucket_measures(measures)}
         attention_scores = [run.subset(bucket.indices).score() for run in attention]
-        rows.append(BucketScores(bucket, *_score_arms(inside, arms, resampling), attention_scores))
+        rows.append(BucketScores(bucket, *_score_arms(inside, arms, resampling, bucket), attention_scores))
     scores, run_scores = _score_arms(statistics, arms, resampling)
     return SetScores(
         visible(name),
@@ -230,11 +229,16 @@ def score_set(
 
 
 def _score_arms(
-    statistics: Mapping[MeasureName, Sequence[CorpusStatistics]], arms: Sequence[Arm], resampling: Resampling
+    statistics: Mapping[MeasureName, Sequence[CorpusStatistics]],
+    arms: Sequence[Arm],
+    resampling: Resampling,
+    bucket: Bucket | None = None,
 ) -> tuple[dict[MeasureName, list[ArmScore]], dict[MeasureName, list[ArmScore]]]:
-    """The scores of the arms and those of the runs, from the statistics of the runs."""
+    """The scores of the arms and those of the runs, from the statistics of the runs, of all pairs or of a bucket."""
     scores, run_scores = {}, {}
     for name, runs in statistics.items():
+        if bucket is not None:
+            runs = [run.subset(bucket.indices) for run in runs]
         samples = bootstrap(runs, num_resamples=resampling.num_resamples, seed=resampling.seed)
         scores[name] = run_scores[name] = compare(samples, resampling)
         if len(arms) < len(runs):

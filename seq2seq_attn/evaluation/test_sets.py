@@ -151,20 +151,18 @@ def _find_sets(
         _check_splits(config.data, splits)
         if _surely_different(config.data, configs[0].data):
             raise _different(run, runs[0])
-    corpora: list[tuple[DataConfig, PreparedCorpus]] = []
+    corpora: dict[str, PreparedCorpus] = {}  # the same settings prepare the same text
     sets: list[EvaluationSet] = []
     for run, config in zip(runs, configs, strict=True):
-        # the same settings prepare the same text
-        known = next((prepared for data, prepared in corpora if data == config.data), None)
-        prepared = known or _prepared_for(run, config, show_progress)
+        key = config.data.model_dump_json()
+        is_known = key in corpora
+        prepared = corpora[key] = corpora.get(key) or _prepared_for(run, config, show_progress)
         _check_text(run, config.data, prepared, splits)
-        if known is None:
-            chosen = list(dict.fromkeys(splits)) or prepared.test_splits
-            of_run = [_split_of(prepared, split) for split in chosen]
-            if corpora and of_run != sets:
+        if not is_known:
+            found = [_split_of(prepared, split) for split in dict.fromkeys(splits or prepared.test_splits)]
+            if sets and found != sets:
                 raise _different(run, runs[0])
-            sets = of_run
-            corpora.append((config.data, prepared))
+            sets = found
     return sets
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from seq2seq_attn.evaluation.scores import ArmScore, SetScores
+from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.metrics.significance import Interval
@@ -28,9 +28,7 @@ class _Point(NamedTuple):
     """A bucket: its position, a value with its band, and the extremes of the seeds."""
 
     x: int
-    value: float
-    low: float
-    high: float
+    interval: Interval
     least: float
     most: float
 
@@ -42,13 +40,10 @@ def plot_by_length(
 
     Of several seeds the line is the mean, the band covers the choice of sentences, and bars show the seeds' extremes.
     """
-    lines = {
-        arm.name: [
-            _point(x, row.scores[measure][position].interval, row.scores[measure][position])
-            for x, row in enumerate(scores.buckets)
-        ]
-        for position, arm in enumerate(scores.arms)
-    }
+    lines: dict[str, list[_Point]] = {arm.name: [] for arm in scores.arms}
+    for x, row in enumerate(scores.buckets):
+        for points, score in zip(lines.values(), row.scores[measure], strict=True):
+            points.append(_Point(x, score.interval, score.spread.min, score.spread.max))
     title = f"{TITLES[measure]} by sentence length, {scores.name}"
     _plot(path, scores, lines, label=f"{TITLES[measure]} (95 % bootstrap band", title=title, unit=unit)
 
@@ -61,16 +56,16 @@ def plot_retention(
     Of several seeds it is the share of the first arm's mean; bars show the seeds' extremes.
     """
     first, *others = scores.arms
-    lines: dict[str, list[_Point]] = {}
-    for position, arm in enumerate(others, start=1):
-        lines[arm.name] = []
-        for x, row in enumerate(scores.buckets):
-            score, baseline = row.scores[measure][position], row.scores[measure][0].interval.value
+    lines: dict[str, list[_Point]] = {arm.name: [] for arm in others}
+    for x, row in enumerate(scores.buckets):
+        baseline, *arm_scores = row.scores[measure]
+        for points, score in zip(lines.values(), arm_scores, strict=True):
             if score.retention is not None:
-                lines[arm.name].append(_point(x, score.retention, score, unit=baseline))
+                mean = baseline.interval.value
+                points.append(_Point(x, score.retention, score.spread.min / mean, score.spread.max / mean))
     label = f"share of {first.name}'s {TITLES[measure]} (95 % paired band"
     title = f"{TITLES[measure]} by sentence length, as a share of {first.name}'s, {scores.name}"
-    _plot(path, scores, lines, label=label, title=title, unit=unit, first_color=1, line_at=1.0)
+    _plot(path, scores, lines, label=label, title=title, unit=unit, line_at=1.0)
 
 
 def _plot(
@@ -81,7 +76,6 @@ def _plot(
     label: str,
     title: str,
     unit: str,
-    first_color: int = 0,
     line_at: float | None = None,
 ) -> None:
     figure = new_figure(_width(scores), 4.5)
@@ -89,7 +83,7 @@ def _plot(
     figure.set_layout_engine("constrained")
     lines = [
         line
-        for position, (name, points) in enumerate(arms.items(), start=first_color)
+        for position, (name, points) in enumerate(arms.items(), start=len(scores.arms) - len(arms))
         for line in _draw_band(axes, position, name, points)
     ]
     if line_at is not None:
@@ -116,20 +110,16 @@ def _width(scores: SetScores) -> float:
     return max(6.0, 1.1 * len(scores.buckets) + 2)
 
 
-def _point(x: int, interval: Interval, score: ArmScore, *, unit: float = 1.0) -> _Point:
-    """The interval, with the extremes of the score's seeds in the unit that the interval has."""
-    extremes = (score.spread.min / unit, score.spread.max / unit)
-    return _Point(x, interval.value, interval.low, interval.high, *extremes)
-
-
 def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> list[Line2D]:
     """Draw an arm's line and band. Returns the line in a list, which is empty without points."""
     if not points:
         return []
     # After six lines the colors repeat, with other markers and dashes.
     color, other = position % len(_COLORS), (position + position // len(_COLORS)) % len(_MARKERS)
-    x, values, low, high, least, most = (list(column) for column in zip(*points, strict=True))
+    x, intervals, least, most = zip(*points, strict=True)
+    low, high = [interval.low for interval in intervals], [interval.high for interval in intervals]
     axes.fill_between(x, low, high, color=_COLORS[color], alpha=0.18, linewidth=0)
+    values = [interval.value for interval in intervals]
     line = axes.plot(
         x, values, color=_COLORS[color], marker=_MARKERS[other], linestyle=_DASHES[other], lw=1.8, label=label
     )
