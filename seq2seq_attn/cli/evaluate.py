@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -11,9 +11,6 @@ from seq2seq_attn.cli import options
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
 from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.translate.figure import PlotFormat
-
-if TYPE_CHECKING:
-    from seq2seq_attn.report.pages import Report
 
 Runs = Annotated[
     list[Path] | None,
@@ -146,26 +143,19 @@ def evaluate(
     from seq2seq_attn.evaluation.systems import Decoding
     from seq2seq_attn.report.files import ReportFiles
 
+    measures = cast(tuple[MeasureName, ...], tuple(dict.fromkeys(metric or ())))
     scores = evaluate_runs(
         runs,
         splits=split or [],
         source=source,
         references=reference or [],
         concatenate=concatenate or [],
-        settings=Settings(by_length, length_of, _measures(metric), merge_below=merge_below, length_in=length_in),
+        settings=Settings(by_length, length_of, measures, merge_below=merge_below, length_in=length_in),
         decoding=Decoding(SearchOptions.given(**search), device, precision, reuse_hypotheses, options.is_terminal()),
         files=ReportFiles(json, report, plots, csv, latex),
         ensemble=ensemble,
         no_attention=no_attention,
     )
-    _print(scores, is_full=full)
-
-
-def _measures(names: list[str] | None) -> tuple[MeasureName, ...]:
-    return cast(tuple[MeasureName, ...], tuple(dict.fromkeys(names or ())))
-
-
-def _print(scores: Report, *, is_full: bool) -> None:
-    options.echo(scores.text if is_full else scores.summary)
-    if not is_full:
+    options.echo(scores.text if full else scores.summary)
+    if not full:
         typer.echo("use --full for every measure, every test set and the attention statistics", err=True)

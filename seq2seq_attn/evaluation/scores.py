@@ -254,22 +254,18 @@ def bucket_measures(measures: Sequence[MeasureName]) -> list[MeasureName]:
 
 def compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
     """The score of each arm with its spread and interval, and paired tests of all but the first against the first."""
-    baseline = arms[0]
-    is_too_short = baseline.runs[0].is_too_short
-    scores = [ArmScore(spread(baseline.values), mean_interval(baseline), is_too_short=is_too_short)]
-    for arm in arms[1:]:
-        randomization = None
-        if len(baseline.runs) == len(arm.runs) == 1:
-            pair = (baseline.runs[0], arm.runs[0])
-            randomization = paired_randomization(*pair, num_trials=resampling.num_trials, seed=resampling.seed)
-        scores.append(
-            ArmScore(
-                spread(arm.values),
-                mean_interval(arm),
-                mean_difference(baseline, arm, seed=resampling.seed),
-                randomization,
-                mean_retention(baseline, arm),
-                is_too_short,
+    baseline, scores = arms[0], []
+    for arm in arms:
+        score = ArmScore(spread(arm.values), mean_interval(arm), is_too_short=baseline.runs[0].is_too_short)
+        if arm is not baseline:
+            pair = [*baseline.runs, *arm.runs]
+            score = replace(
+                score,
+                bootstrap=mean_difference(baseline, arm, seed=resampling.seed),
+                randomization=paired_randomization(*pair, num_trials=resampling.num_trials, seed=resampling.seed)
+                if len(pair) == 2
+                else None,
+                retention=mean_retention(baseline, arm),
             )
-        )
+        scores.append(score)
     return scores

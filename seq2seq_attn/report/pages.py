@@ -238,11 +238,8 @@ def _search_lines(description: dict[str, Any]) -> list[str]:
     """How a system searched; none of saved hypotheses."""
     if not (search := description.get("search")):
         return []
-    settings = [f"beam size {search['beam_size']}", f"length penalty {search['length_penalty']:g}"]
-    if penalty := search.get("coverage_penalty"):
-        settings.append(f"coverage penalty {penalty:g}")
-    if size := search.get("no_repeat_ngram"):
-        settings.append(f"no repeated {size}-gram")
+    shown = {name.replace("_", " "): value for name, value in search.items() if name != "max_length_ratio"}
+    settings = [f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in shown.items()]
     if (precision := description.get("precision", "fp32")) != "fp32":
         settings.append(precision)
     return [f"{description['name']}: {', '.join(settings)}"]
