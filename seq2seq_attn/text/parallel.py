@@ -109,8 +109,10 @@ def _languages_of(spec: Spec) -> tuple[list[str], bool]:
         return list(dict.fromkeys(code for path in named if (code := _language(path)))), False
     path = Path(spec)
     first = next(iter_lines(path), "")
-    codes = list(json_texts(path, 1, first)) if is_json(path) and first else header_of(first.split("\t"))
-    return [code for code in codes if CODE.fullmatch(code)], True
+    if is_json(path) and first:
+        return [key for key in json_texts(path, 1, first) if CODE.fullmatch(key)], True
+    header = header_of(first.split("\t"))
+    return header if all(map(CODE.fullmatch, header)) else [], True  # `cat` may be a word of the first pair
 
 
 def find_files(prefix: str, *languages: str) -> list[Path]:
