@@ -26,7 +26,7 @@ from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts, t
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
 from seq2seq_attn.metrics.bleu import BUCKET_MEASURES
-from seq2seq_attn.metrics.by_length import check_edges
+from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES, MeasureName
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.report.pages import Report
@@ -111,18 +111,17 @@ def evaluate_runs(
     their means are compared too. Hypotheses are saved in each run's `hyps/`, or beside the JSON if that is named.
 
     Args:
-        runs, splits, source, references, concatenate, ensemble: as for `evaluate`.
         files: files to write. If none is named, the report goes to the first run, with Markdown and plots beside it,
             under the name of `_report_name`; otherwise no run is written to.
         no_attention: do not analyze it by forced decoding of hypotheses, and of references with gold links.
+        others: as for `evaluate`.
 
     Raises:
-        UsageError: files and splits together, one file without the other, an unknown split, runs of different data,
-            runs that cannot form an ensemble.
+        UsageError: options contradict each other, or runs that do not go together.
         UserError: a run or a file that cannot be read, a report that cannot be written.
     """
     if settings.by_length is not None:
-        check_edges(settings.by_length)
+        parse_edges(settings.by_length)
     systems = _make_systems([newest_run().path] if runs is None else runs, decoding, ensemble=ensemble)
     singles = [system for system in systems if not system.is_ensemble]
     name = _report_name(len(singles), source, splits, concatenate) + decoding.variation(systems[0].config.search)

@@ -147,7 +147,8 @@ def _choose_edges(
     settings: Settings, lengths: IntArray, languages: Languages, num_concatenated: int
 ) -> tuple[int, ...]:
     if settings.by_length is not None:
-        return parse_edges(settings.by_length, lengths)
+        edges = parse_edges(settings.by_length)
+        return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
     counted = (languages.corpus, languages.source, settings.length_of, settings.length_in, num_concatenated)
     if counted == ("multi30k", "de", "source", "tokens", 1):
         return MULTI30K_EDGES
