@@ -1,15 +1,16 @@
 """A variant of every axis, from outside the package: copy this file into the current folder, change a class, train.
 
-    seq2seq train -c quickstart --import variants --set model.encoder.name=variants:Words
+    seq2seq train -c quickstart --import variants --set model.encoder.name=variants:Bigrams
 
 A class is named as `variants:CLASS`; the parameters of its constructor are the sizes that it asks for and its options.
 CONTRIBUTING.md says what each axis provides.
 
-Shapes: B rows, S source positions, T target positions, N target tokens, E embedding size, H hidden size, M value size,
-P pre-activations, F features, V target vocabulary.
+Shapes: B rows (R in search), S source positions, T target positions, N target tokens, E embedding size, H hidden size,
+M value size, P pre-activations, F features, V target vocabulary, J candidates of a row.
 """
 
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,48 +18,59 @@ from torch.nn import functional
 
 from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, AttentionBuilder, Keys, Normalizer, Stateless, attend
-from seq2seq_attn.model.cell.base import CellBuilder, GatedCell
+from seq2seq_attn.model.cell.base import CellBuilder, InputCell
 from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
+from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.embedding import SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 from seq2seq_attn.model.output.base import Outputs, ScoredOutput, score_logits
 from seq2seq_attn.model.readout import Bridge
-from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.model.wide import wide
+from seq2seq_attn.search import beam
+from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
+from seq2seq_attn.search.beam import Beam, Chosen, order_tokens, search_beams
+from seq2seq_attn.search.ranking import Ranked
+from seq2seq_attn.text.vocab import EOS, PAD
 from seq2seq_attn.train.objectives.base import Objective
 
 
-class Words(Encoder):
-    """h_j = tanh(W E x_j + b): each word on its own."""
+class Bigrams(Encoder):
+    """h_j = tanh(W [E x_{j-1} ; E x_j] + b): each word with the one before it."""
 
-    def __init__(self, *, embedding: SourceEmbedding, hidden_size: int) -> None:
+    def __init__(self, *, embedding: SourceEmbedding, hidden_size: int, dropout: float) -> None:
         super().__init__(memory_size=hidden_size)
         self.embedding = embedding
-        self.layer = nn.Linear(embedding.embedding_dim, hidden_size)
+        self.layer = nn.Linear(2 * embedding.embedding_dim, hidden_size)
+        self.dropout = Dropout(dropout)
 
     def forward(self, source: SourceBatch) -> Encoded:
-        values_BSM = torch.tanh(self.layer(self.embedding(source.inputs)))
-        return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS))
+        embedded_BSE = self.embedding(source.inputs)
+        before_BSE = functional.pad(embedded_BSE[:, :-1], (0, 0, 1, 0))
+        values_BSM = self.dropout(torch.tanh(self.layer(torch.cat([before_BSE, embedded_BSE], dim=-1))))
+        return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS), embedded_BSE)
 
 
-class Hidden(NamedTuple):
-    """The state of a cell that has nothing but its output."""
+class CellState(NamedTuple):
+    """The state of `SSRU`."""
 
     hidden_BH: Tensor
+    memory_BH: Tensor
 
 
-class Leaky(GatedCell):
-    """h' = leak h + (1 - leak) tanh(W x + U h + b)."""
+class SSRU(InputCell):
+    """The simpler simple recurrent unit, which has no recurrent matrix (Kim et al. 2019, section 3.1):
+    f = sigmoid(W_f x + b_f), c' = f c + (1 - f) (W x + b), h' = relu(c')."""
 
-    def __init__(self, *, input_sizes: list[int], hidden_size: int, leak: float = 0.5) -> None:
-        super().__init__(input_sizes, hidden_size, num_gates=1)
-        self.leak = leak
+    def __init__(self, *, input_sizes: list[int], hidden_size: int) -> None:
+        super().__init__(input_sizes, hidden_size, num_gates=2)
 
-    def start(self, hidden_BH: Tensor) -> Hidden:
-        return Hidden(hidden_BH)
+    def start(self, hidden_BH: Tensor) -> CellState:
+        return CellState(hidden_BH, hidden_BH)
 
-    def step(self, inputs_BP: Tensor, state: Hidden) -> Hidden:
-        new_BH = torch.tanh(inputs_BP + self.project_state(state.hidden_BH))
-        return Hidden(torch.lerp(new_BH, state.hidden_BH, self.leak))
+    def step(self, inputs_BP: Tensor, state: CellState) -> CellState:
+        forget_BH, new_BH = inputs_BP.to(state.memory_BH.dtype).chunk(2, dim=-1)
+        memory_BH = torch.lerp(new_BH, state.memory_BH, torch.sigmoid(forget_BH))
+        return CellState(torch.relu(memory_BH), memory_BH)
 
 
 class Distance(Attention):
@@ -78,9 +90,9 @@ class Distance(Attention):
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
-    """A normalizer: softplus in place of the exponential."""
-    positive_BS = (functional.softplus(scores_BS.float()) + 1e-9).masked_fill(~mask_BS, 0.0)
-    return positive_BS / positive_BS.sum(dim=-1, keepdim=True)
+    """A normalizer: a softmax with the base 2 in place of e."""
+    scores_BS = wide(scores_BS) * math.log(2.0)
+    return torch.softmax(scores_BS.masked_fill(~mask_BS, -torch.inf), dim=-1)
 
 
 class Late(Decoder):
@@ -117,10 +129,10 @@ class Scaled(ScoredOutput):
 
     def __init__(self, *, feature_size: int, num_ids: int) -> None:
         super().__init__(feature_size, num_ids)
-        self.log_beta_bias = nn.Parameter(torch.zeros(()))
+        self.log_beta = nn.Parameter(torch.zeros(()))  # a scalar keeps its value
 
     def logits(self, step: StepOutput) -> Tensor:
-        logits_BV: Tensor = self.projection(step.features_BF).float() * self.log_beta_bias.exp()
+        logits_BV: Tensor = wide(self.projection(step.features_BF)) * self.log_beta.exp()
         return logits_BV
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
@@ -133,11 +145,42 @@ class Scaled(ScoredOutput):
 class Small(Objective):
     """L = sum_t |h_t|^p / H: decoder states near zero."""
 
-    needs_weights = False
-
     def __init__(self, *, power: float = 2.0) -> None:
         self.power = power
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        sizes_TB = outputs.hidden_TBH.float().abs().pow(self.power).mean(dim=-1)
+        sizes_TB = wide(outputs.hidden_TBH).abs().pow(self.power).mean(dim=-1)
         return sizes_TB[batch.tgt_out_BT.t() != PAD].sum()
+
+
+class LastMinute(beam.Options):
+    """The options of `last_minute`."""
+
+    share: float = 0.5
+    """of the length limit, before which no hypothesis ends"""
+
+
+def last_minute(model: StepModel[Any], source: SearchSource, options: LastMinute) -> list[list[Hypothesis]]:
+    """A beam search whose hypotheses end late."""
+
+    def choose(beam: Beam, ranked: Ranked) -> Chosen:
+        scores_RV = ranked.scores().clone()
+        num_slots, length = beam.totals_BK.shape[1], beam.tokens_BKT.shape[2]
+        is_early_R = (length < options.share * beam.limits_B).repeat_interleave(num_slots)
+        scores_RV[is_early_R, EOS] = -torch.inf
+        scores_RJ, ids_RJ = scores_RV.topk(num_slots, dim=1)
+        return order_tokens(beam, ids_RJ, scores_RJ, scores_RJ, ranked.log_probs(ids_RJ, scores_RJ))
+
+    return search_beams(model, source, options, choose)
+
+
+class Long(Scorer):
+    """score(EOS) = log p(EOS) - bonus; other tokens keep theirs."""
+
+    def __init__(self, *, bonus: float = 0.5) -> None:
+        self.bonus = bonus
+
+    def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: None) -> tuple[Tensor, None]:
+        penalty_V = torch.zeros_like(scores_RV[0])
+        penalty_V[EOS] = self.bonus
+        return scores_RV - penalty_V, state

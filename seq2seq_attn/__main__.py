@@ -116,7 +116,9 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
             UserError.exit_code,
         )
     else:
-        text, code = f"{type(error).__name__}: {error} (unexpected error; rerun with --debug for a traceback)", 1
+        variants = sys.modules.get("seq2seq_attn.model.variants")  # loaded if the user has named modules
+        what = variants.located(error) if variants else f"{type(error).__name__}: {error}"
+        text, code = f"{what} (unexpected error; rerun with --debug for a traceback)", 1
     line = visible(" ".join(text.split()))
     if len(line) > _MAX_ERROR:  # it may quote a value of any length
         line = f"{line[: _MAX_ERROR // 2]} ... {line[-_MAX_ERROR // 2 :]}"

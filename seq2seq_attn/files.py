@@ -178,29 +178,6 @@ def read_json(path: Path) -> Any:
         raise UserError(f"{path}: not a readable JSON file ({error})") from None
 
 
-_CHECKSUM = "sha256"
-
-
-def write_checked_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON object with its checksum inside, atomically."""
-    plain = json.loads(json.dumps(values))  # as it will be read: string keys, no tuples
-    write_json(path, {**plain, _CHECKSUM: sha256_of_values(plain)})
-
-
-def read_checked_json(path: Path) -> dict[str, Any]:
-    """Read what `write_checked_json` wrote, without the checksum.
-
-    Raises:
-        UserError: the file is missing, is not a JSON object, or has changed since it was written.
-    """
-    values = read_json(path)
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: damaged (not a JSON object)")
-    if values.pop(_CHECKSUM, None) != sha256_of_values(values):
-        raise UserError(f"{path}: damaged (its contents do not match its {_CHECKSUM})")
-    return values
-
-
 def sha256_of_values(values: Any) -> str:
     """The SHA-256 of values as JSON, whatever the order of their keys."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """The run directory: written by training, read by everything else. It needs nothing outside itself.
 
-    config.yaml  environment.json  finished.json (training has finished)
-    model.safetensors (best)  last/ (for a resume)
+    config.yaml  environment.json  corpus.json (hashes of the text)  finished.json (training has finished)
+    model.safetensors (best)  last/ (for a resume)  manifest.json (the SHA-256 of all these files)
     <side>.tokenizer.json  <side>.sentencepiece.model  <side>.vocab
     train.log  metrics.jsonl  TensorBoard events  hyps/<split>.txt  report.json  report.md
     reverse/ (a run directory with the model of the other direction, where an objective trains one)
@@ -16,14 +16,22 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seq2seq_attn.config import Config, ModelConfig
-from seq2seq_attn.config.sealed import read_sealed_config, write_sealed_config
+from seq2seq_attn.config import Config, ModelConfig, config_from_dict, dump_config
+from seq2seq_attn.config.sources import read_mapping
 from seq2seq_attn.data.store import PreparedCorpus, vocab_path
-from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import open_regular, read_checked_json, sha256_of, write_checked_json
-from seq2seq_attn.model.weights import WeightsInfo, read_info, read_tensors, write_weights
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.manifest import (
+    MANIFEST,
+    check_files,
+    list_files,
+    read_listed_json,
+    remove_listed,
+    write_listed,
+    write_listed_json,
+)
+from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
@@ -37,25 +45,33 @@ if TYPE_CHECKING:
     from seq2seq_attn.model.seq2seq import Seq2Seq
 
 _CONFIG, _MODEL, _FINISHED, _ENVIRONMENT = "config.yaml", "model.safetensors", "finished.json", "environment.json"
-_LOG, _METRICS, _LAST = "train.log", "metrics.jsonl", "last"
+_CORPUS, _LOG, _METRICS, _LAST = "corpus.json", "train.log", "metrics.jsonl", "last"
 REVERSE = "reverse"
 LOCK = ".train.lock"
 """locked while training writes to the run; the file itself stays"""
-_TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
-"""Part of the model: the same weights with other files would translate differently."""
 _APPENDED = (_LOG, _METRICS, LOCK, _LAST, REVERSE)
 """Training appends to these, or writes in them; every other file is replaced as a whole."""
-_CLOCKS_DIFFER_BY_S = 24 * 3600.0
-"""A run that finished more than this far in the future has a wrong date."""
+_TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
+_LISTED = (_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, _CORPUS, *_TEXT_FILES)
+"""the files that the manifest lists"""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
-    *(_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, _LOG, _METRICS),
+    *(*_LISTED, MANIFEST, _LOG, _METRICS, _LAST, "hyps", REVERSE),
     *("report.json", "report.md", "report.*.json", "report.*.md"),
     *("*-by-length*.png", "*-by-length*.svg", "*-by-length*.pdf"),
-    *(*_TEXT_FILES, "events.out.tfevents.*", ".*.tmp", _LAST, "hyps", REVERSE),
+    *("events.out.tfevents.*", ".*.tmp"),
 )
 
 log = logging.getLogger(__name__)
+
+
+class ModelInfo(NamedTuple):
+    """What is known of a model that was loaded."""
+
+    about: dict[str, Any]
+    """update, epoch, and the scores of the validation that chose it"""
+    sha256: str
+    """of its file"""
 
 
 class RunDir:
@@ -63,6 +79,17 @@ class RunDir:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.config_path = self.path / _CONFIG
+        self.model_path = self.path / _MODEL
+        """the best model"""
+        self.last_dir = self.path / _LAST
+        """the state that `--resume` needs"""
+        self.metrics_path = self.path / _METRICS
+        """the training history, one JSON object per line"""
+        self.log_path = self.path / _LOG
+        """the log of training, in words"""
+        self.hyps_dir = self.path / "hyps"
+        """the folder with `evaluate`'s translations of test sets"""
 
     def __repr__(self) -> str:
         return f"RunDir({str(self.path)!r})"
@@ -72,64 +99,41 @@ class RunDir:
         """Create an empty run directory. With `overwrite`, the files of an earlier run are removed first.
 
         Raises:
-            UserError: the folder is not empty, and `overwrite` is false or it is not a run directory.
+            UsageError: as `check_free`.
         """
         run = cls(path)
-        if run.path.exists() and not run.path.is_dir():
-            raise UserError(f"{path}: a file, not a folder; choose another --run-dir")
-        if run.path.is_dir() and not run.is_empty():
-            if not overwrite:
-                raise UserError(
-                    f"{path}: not empty; use --resume to continue, --overwrite to start over, or another --run-dir"
-                )
-            if not run.config_path.exists():
-                raise UserError(
-                    f"{path}: not empty and not a run directory, so --overwrite keeps it; choose another --run-dir"
-                )
-            files = {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}
-            for old in sorted(files, key=lambda path: path.name == _CONFIG):  # last: it makes the folder a run
-                shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
+        run.check_free(overwrite=overwrite)
+        files = {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}
+        for old in sorted(files, key=lambda path: path.name == _CONFIG):  # last: it makes the folder a run
+            shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
         run.path.mkdir(parents=True, exist_ok=True)
         return run
+
+    def check_free(self, *, overwrite: bool) -> None:
+        """Check that a run may be written here.
+
+        Raises:
+            UsageError: there is a run, and `overwrite` is false; or something else.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path}: a file; --run-dir expects a directory")
+        if not self.path.exists() or self.is_empty():
+            return
+        if not self.config_path.exists():
+            raise UsageError(
+                f"{self.path}: not empty and not a run directory (it has no {_CONFIG}); choose another --run-dir"
+            )
+        if not overwrite:
+            raise UsageError(f"{self.path}: already holds a run; --resume continues it, --overwrite replaces it")
 
     def is_empty(self) -> bool:
         """Whether the existing directory is empty, apart from a lock file."""
         return all(path.name == LOCK for path in self.path.iterdir())
 
     @property
-    def config_path(self) -> Path:
-        """The full configuration, with a checksum."""
-        return self.path / _CONFIG
-
-    @property
-    def last_dir(self) -> Path:
-        """The state that `--resume` needs."""
-        return self.path / _LAST
-
-    @property
     def reverse(self) -> RunDir:
         """The run directory of the reverse model, which training may have made."""
         return RunDir(self.path / REVERSE)
-
-    @property
-    def model_path(self) -> Path:
-        """The best model."""
-        return self.path / _MODEL
-
-    @property
-    def metrics_path(self) -> Path:
-        """The training history, one JSON object per line."""
-        return self.path / _METRICS
-
-    @property
-    def log_path(self) -> Path:
-        """The log of training, in words."""
-        return self.path / _LOG
-
-    @property
-    def hyps_dir(self) -> Path:
-        """The folder with `evaluate`'s translations of test sets."""
-        return self.path / "hyps"
 
     # ---- configuration, text ----
 
@@ -141,160 +145,147 @@ class RunDir:
         """
         if not self.config_path.is_file():
             raise UserError(f"{self.path}: not a run directory (no {_CONFIG}); name one that `seq2seq train` wrote")
-        return read_sealed_config(self.config_path)
+        check_files(self.path, prefix=_CONFIG)
+        try:
+            return config_from_dict(read_mapping(self.config_path, _CONFIG))
+        except UsageError as error:
+            raise UserError(f"{self.config_path}: not readable by this version of seq2seq-attn: {error}") from None
 
     def save_config(self, config: Config) -> None:
-        """Write the full configuration, with a checksum."""
-        write_sealed_config(self.config_path, config)
+        """Write the full configuration."""
+        write_listed(self.config_path, dump_config(config).encode())
 
     def save_text(self, prepared: PreparedCorpus, *, is_reverse: bool = False) -> None:
-        """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is self-contained. `is_reverse`:
-        the corpus's target is the run's source."""
+        """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is self-contained, and the hashes
+        of its text. `is_reverse`: the corpus's target is the run's source."""
         self.path.mkdir(parents=True, exist_ok=True)
         source, target = reversed(SIDES) if is_reverse else SIDES
         prepared.source_tokenizer.save(self.path, source)
         prepared.target_tokenizer.save(self.path, target)
         prepared.source_vocab.save(vocab_path(self.path, source))
         prepared.target_vocab.save(vocab_path(self.path, target))
+        list_files(self.path, [path for pattern in _TEXT_FILES for path in self.path.glob(pattern)])
+        write_listed_json(self.path / _CORPUS, prepared.text_hashes(is_reverse=is_reverse))
 
-    def source_tokenizer(self) -> Tokenizer:
-        """The tokenizer of the source side. Raises UserError if its files are missing or damaged."""
-        return load_tokenizer(self.path, "source")
+    def text_hashes(self) -> dict[str, str]:
+        """`PreparedCorpus.text_hashes` of the corpus that the run was trained on. Raises UserError if they are missing
+        or damaged."""
+        return read_listed_json(self.path / _CORPUS)
 
-    def target_tokenizer(self) -> Tokenizer:
-        """The tokenizer of the target side. Raises UserError if its files are missing or damaged."""
-        return load_tokenizer(self.path, "target")
+    def text_files(self, side: Side) -> dict[str, str]:
+        """The SHA-256 of the tokenizer and vocabulary files of a side, by name. Raises UserError if one is missing or
+        damaged."""
+        return check_files(self.path, prefix=f"{side}.")
 
-    def source_vocab(self) -> Vocab:
-        """The vocabulary of the source side. Raises UserError if its file is missing or damaged."""
-        return Vocab.load(vocab_path(self.path, "source"))
+    def tokenizer(self, side: Side) -> Tokenizer:
+        """The tokenizer of a side. Raises UserError as `text_files`."""
+        self.text_files(side)
+        return load_tokenizer(self.path, side)
 
-    def target_vocab(self) -> Vocab:
-        """The vocabulary of the target side. Raises UserError if its file is missing or damaged."""
-        return Vocab.load(vocab_path(self.path, "target"))
+    def vocab(self, side: Side) -> Vocab:
+        """The vocabulary of a side. Raises UserError as `text_files`."""
+        self.text_files(side)
+        return Vocab.load(vocab_path(self.path, side))
+
+    def _num_ids(self, side: Side) -> int:
+        """The size of a vocabulary, without loading it."""
+        self.text_files(side)
+        return vocab_path(self.path, side).read_bytes().count(b"\n")
 
     # ---- the best model ----
 
-    def save_best(self, state_dict: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-        """Write the best model so far: tensors by name, metadata (update, score, ...), and the hashes of the tokenizer
-        and vocabulary files that belong to it."""
-        belonging = sorted(path for pattern in _TEXT_FILES for path in self.path.glob(pattern))
-        write_weights(self.model_path, state_dict, metadata, {path.name: sha256_of(path) for path in belonging})
+    def save_best(self, state_dict: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+        """Write the best model so far: tensors by name, and JSON values about it (update, scores, ...). Raises
+        UserError as `write_tensors`."""
+        write_tensors(self.model_path, state_dict, about)
 
-    def load_best(self) -> dict[str, Tensor]:
-        """The tensors of the best model, on the CPU.
+    def load_best(self) -> Saved:
+        """The tensors of the best model, on the CPU, and the values about it.
 
         Raises:
-            UserError: there is none, or the file is damaged, of another version, or not a model.
+            UserError: there is none, or the file is damaged.
         """
-        self.check_best()
+        if not self.model_path.exists():
+            reason = "training has saved no model yet" if self.config_path.is_file() else "not a run directory"
+            raise UserError(f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir {self.path}`")
         return read_tensors(self.model_path)
 
-    def load_model(self, config: ModelConfig) -> Seq2Seq:
-        """The best model, on the CPU. Its tokenizer and vocabulary files are checked first, and sizes that do not match
-        the configuration are rejected before they take memory.
+    def load_model(self, config: ModelConfig) -> tuple[Seq2Seq, ModelInfo]:
+        """The best model, on the CPU. Sizes that do not match the configuration are rejected before they take memory.
 
         Raises:
             UserError: as `load_best`, or the model does not match this configuration and these vocabularies.
         """
         import torch
 
-        from seq2seq_attn.model.build import build_model, load_weights, model_without_weights
+        from seq2seq_attn.model.build import build_model, model_without_weights
         from seq2seq_attn.model.variants import UnknownVariant
 
-        self.check_best()
-        sizes: dict[str, Any] = {f"num_{side}_ids": self._num_ids(side) for side in SIDES}
-        sizes["vector_sizes"] = self._vector_sizes()
+        sources = self.config().data.sources
+        sizes: dict[str, Any] = {
+            "num_source_ids": self._num_ids("source"),
+            "num_target_ids": self._num_ids("target"),
+            "vector_sizes": vector_sizes(self.tokenizer("source")) if VECTORS in sources else [None] * len(sources),
+        }
         try:
             expected = model_without_weights(config, **sizes).state_dict()
         except UnknownVariant as unknown:
             raise unknown.of_run(self.path) from None
-        tensors = read_tensors(self.model_path, expected)
+        saved = self.load_best()
+        shapes, expected_shapes = ({name: t.shape for name, t in some.items()} for some in (saved.tensors, expected))
+        if shapes != expected_shapes:
+            raise UserError(
+                f"{self.model_path}: not the model of this run's {_CONFIG} and vocabularies; copy the run again"
+            )
         with torch.random.fork_rng(devices=[]):  # building draws weights that are replaced right away
             model = build_model(config, **sizes)
-        load_weights(model, tensors, self.model_path)
-        return model
-
-    def best_metadata(self) -> dict[str, str]:
-        """The metadata given to `save_best`. Raises UserError as `load_best`."""
-        return self._best_info().about
-
-    def _best_info(self) -> WeightsInfo:
-        path = self.model_path
-        if not path.exists():
-            reason = "training has saved no model yet" if self.config_path.is_file() else "not a run directory"
-            raise UserError(f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir {self.path}`")
-        return read_info(path)
-
-    def check_best(self) -> None:
-        """Check the best model and the files that belong to it. Raises UserError as `load_model`."""
-        for name, digest in self._best_info().files.items():
-            self._check_belongs(self.path / name, digest)
-
-    def _num_ids(self, side: Side) -> int:
-        """The size of a vocabulary, without loading it."""
-        path = vocab_path(self.path, side)
-        try:
-            with open_regular(path) as stream:
-                return sum(1 for _ in stream)
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read ({error.strerror}); copy the run again") from None
-
-    def _vector_sizes(self) -> list[int | None]:
-        """The dimension of each source's vectors; None for text. A tokenizer of texts is not loaded."""
-        sources = self.config().data.sources
-        return vector_sizes(self.source_tokenizer()) if VECTORS in sources else [None] * len(sources)
-
-    def _check_belongs(self, path: Path, digest: str) -> None:
-        try:
-            is_same = sha256_of(path) == digest
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read ({error.strerror}); copy the run again") from None
-        if not is_same:
-            raise UserError(f"{path}: damaged, or not the file that {_MODEL} was trained with; copy the run again")
+        model.load_state_dict(saved.tensors)
+        return model, ModelInfo(saved.values, saved.sha256)
 
     # ---- state, environment ----
 
     def mark_finished(self, values: Mapping[str, Any] | None = None) -> None:
         """Record that training has finished, with the time and the given JSON values."""
-        write_checked_json(self.path / _FINISHED, {"finished_at": time.time(), **(values or {})})
-
-    def mark_unfinished(self) -> None:
-        """Remove the mark of `mark_finished`: training continues."""
-        (self.path / _FINISHED).unlink(missing_ok=True)
+        write_listed_json(self.path / _FINISHED, {"finished_at": time.time(), **(values or {})})
 
     def finished_at(self) -> float | None:
         """When training finished, in seconds since 1970; None if it has not, or left no model."""
         if not self.model_path.is_file() or not (self.path / _FINISHED).is_file():
             return None
         try:
-            finished_at = float(read_checked_json(self.path / _FINISHED)["finished_at"])
-            if finished_at < time.time() + _CLOCKS_DIFFER_BY_S:
-                return finished_at
-            reason = "its date is in the future"
-        except (UserError, KeyError, TypeError, ValueError):
-            reason = "not readable"
-        log.warning("%s: %s; the run counts as unfinished", self.path / _FINISHED, reason)
-        return None
+            return float(read_listed_json(self.path / _FINISHED)["finished_at"])
+        except UserError as error:
+            log.warning("%s; the run counts as unfinished", error)
+            return None
 
     def is_finished(self) -> bool:
         """Whether training has finished and left a model."""
         return self.finished_at() is not None
 
     def reopen(self, config: Config) -> None:
-        """Prepare a run for resuming: mark it unfinished, write the configuration, and remove temporary files of a
-        killed process.
+        """Prepare a run for resuming: mark it unfinished, and write the configuration."""
+        self.remove_leftovers()
+        remove_listed(self.path / _FINISHED)
+        self.save_config(config)
 
-        Raises:
-            UserError: the best model, or a file that belongs to it, is damaged.
-        """
-        if self.model_path.exists():
-            self.check_best()
-        for name in (_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, *_TEXT_FILES):
+    def remove_leftovers(self) -> None:
+        """Remove temporary files of a process that was killed, and all of a run that was not even begun."""
+        has_draft = any(self.path.glob(f".{_CONFIG}.*.tmp"))
+        if has_draft and not self.config_path.exists():
+            (self.path / MANIFEST).unlink(missing_ok=True)
+        for name in (*_LISTED, MANIFEST):
             for leftover in self.path.glob(f".{name}.*.tmp"):
                 leftover.unlink()
-        self.mark_unfinished()
-        self.save_config(config)
+
+    def check_files(self) -> None:
+        """Check that no file of the run, or of the reverse model, is missing or damaged.
+
+        Raises:
+            UserError: one is.
+        """
+        check_files(self.path)
+        if self.reverse.config_path.exists():
+            check_files(self.reverse.path)
 
     def check_no_links(self) -> None:
         """Check that the files that training appends to are not symbolic links to somewhere else.
@@ -311,17 +302,12 @@ class RunDir:
 
     def write_environment(self, command: Sequence[str], device: torch.device | str) -> None:
         """Write `environment.json`: versions, hardware, the code's git commit, the command."""
-        write_checked_json(self.path / _ENVIRONMENT, describe_environment(command, device))
+        write_listed_json(self.path / _ENVIRONMENT, describe_environment(command, device))
 
     def environment(self) -> dict[str, Any] | None:
-        """The environment that `write_environment` wrote; None if it is missing or (with a warning) damaged."""
-        if not (self.path / _ENVIRONMENT).exists():
-            return None
-        try:
-            return read_checked_json(self.path / _ENVIRONMENT)
-        except UserError as error:
-            log.warning("%s; left out", error)
-            return None
+        """The environment that `write_environment` wrote, if any. Raises UserError if it is damaged."""
+        path = self.path / _ENVIRONMENT
+        return read_listed_json(path) if path.exists() else None
 
 
 def newest_run(runs_dir: str | Path = "runs") -> RunDir:

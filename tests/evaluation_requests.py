@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.cli.evaluation import evaluate_runs
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.scoring import Settings
 from seq2seq_attn.evaluation.systems import Decoding
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.report.pages import Report
-from seq2seq_attn.search.options import SearchOptions
 
 QUICK = Resampling(num_resamples=50, num_trials=50)
 _PARTS = {"settings": Settings, "decoding": Decoding, "files": ReportFiles}
-_OF_SEARCH = set(SearchOptions.model_fields)
+_OF_SEARCH = set(SearchConfig.model_fields)
 
 
 def evaluate(runs: Sequence[str | Path], **options: Any) -> Report:
     """Each option goes to the part of the options that knows it."""
     options = {"resampling": QUICK, "device": "cpu"} | options
-    options["search"] = SearchOptions.given(**{name: options.pop(name) for name in _OF_SEARCH & options.keys()})
+    options["search"] = {name: options.pop(name) for name in _OF_SEARCH & options.keys()}
     for part, kind in _PARTS.items():
         known = {field.name for field in fields(kind)} & options.keys()
         options[part] = kind(**{key: options.pop(key) for key in known})

@@ -14,7 +14,7 @@ import seq2seq_attn
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translate.snippet import html_map
+from seq2seq_attn.translate.attention_map import html_map
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -61,6 +61,22 @@ def test_a_translation_is_one_short_line(root: Path) -> None:
     assert repr(long).startswith("Translation('a dog a dog ")
     assert len(repr(long)) < 130
     assert "\n" not in repr(long)
+
+
+def test_a_translator_says_what_it_is(root: Path) -> None:
+    shown = repr(seq2seq_attn.load(root / "runs" / "fixed", "cpu"))
+    assert shown.startswith("Translator(")
+    assert "cpu" in shown
+    assert "0x" not in shown
+
+
+def test_an_evaluation_takes_every_option_of_the_search(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "de").write_text("".join(f"{line}\n" for line in SOURCE), encoding="utf-8")
+    named = {"source": tmp_path / "de", "reference": tmp_path / "de", "json": tmp_path / "out.json", "device": "cpu"}
+    sampled = seq2seq_attn.evaluate(root / "runs" / "fixed", **named, method="sample", seed=3, temperature=2.0)
+    assert sampled.data["runs"][0]["search"]["method"] == "sample"
+    with pytest.raises(UsageError, match=r"search\.temprature"):
+        seq2seq_attn.evaluate(root / "runs" / "fixed", **named, temprature=2.0)
 
 
 class Tables(HTMLParser):

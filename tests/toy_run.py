@@ -67,6 +67,7 @@ def toy_corpus(config: Config) -> PreparedCorpus:
         target_tokenizer=target_tokenizer,
         source_vocab=vocabs[0],
         target_vocab=vocabs[1],
+        text_hashes=lambda is_reverse: {"content": "toy", "train": "toy", "valid_sources": "toy"},
     )
     return cast(PreparedCorpus, corpus)
 
@@ -85,6 +86,6 @@ def make_toy_run(path: Path, config: Config | None = None, *, seed: int = 4) -> 
             parameter.mul_(4.0)  # sharper than a fresh model, so that inputs tell
         if config.model.output.name != "pointer":  # which has no parameters
             model.output.projection.bias[EOS] += 1.5
-    run.save_best(model.state_dict(), {"update": "0"})
+    run.save_best(model.state_dict(), {"update": 0})
     run.mark_finished()
     return run

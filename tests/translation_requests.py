@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.cli.translation import translate_lines
-from seq2seq_attn.search.options import SearchOptions
-
-_OF_SEARCH = set(SearchOptions.model_fields)
 
 
 def translate(
@@ -23,5 +20,4 @@ def translate(
     if input is not None:
         options["inputs"] = [input]
     runs = [run] if isinstance(run, str | Path) else run or []
-    search = SearchOptions.given(**{name: options.pop(name) for name in _OF_SEARCH & options.keys()})
-    translate_lines(texts, runs, search=search, **options)
+    translate_lines(texts, runs, **options)

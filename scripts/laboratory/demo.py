@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 import textwrap
 import threading
 import time
+import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,14 +19,16 @@ from scripts.laboratory.harness.runs import Run, train_all
 from seq2seq_attn import load
 from seq2seq_attn.cli.evaluation import evaluate_runs
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.export.page import export_page
 from seq2seq_attn.report.files import ReportFiles, plot_path
 from seq2seq_attn.report.tables import Table
+from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
 ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")
 CONFIGS = {ATTENTION: "quickstart", FIXED: "quickstart-fixed"}
-REPORT = Path("runs/demo-report.json")
+REPORT, PAGE = Path("runs/demo-report.json"), Path("runs/demo.html")
 
 SENTENCE = "Im Park hat die junge Frau dem Kind, das weint, den roten Ball gezeigt."
 REFERENCE = "In the park, the young woman showed the red ball to the child who is crying."
@@ -49,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     train(parser.parse_args(arguments).set)
     show_sentence()
     show_scores()
+    write_page()
     step("What to run next")
     print(SUGGESTIONS)
 
@@ -138,6 +143,15 @@ def show_scores() -> None:
     ]
     print(Table(header, rows).to_text())
     print(textwrap.fill(report.conclusion, WIDTH, break_on_hyphens=False))
+
+
+def write_page() -> None:
+    """Write the page in which both models translate, and open it where there is a desktop."""
+    step("A page in which both models translate as you type")
+    export_page([RunDir(path) for path in CONFIGS], PAGE)
+    print(PAGE, flush=True)
+    if "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ or sys.platform == "darwin":
+        webbrowser.open(PAGE.resolve().as_uri())
 
 
 def run() -> int:

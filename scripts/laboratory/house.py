@@ -13,18 +13,18 @@ from scripts.laboratory.harness.records import ROOT
 PACKAGE = ROOT / "seq2seq_attn"
 # Left may not import right.
 ORDER = (
-    *("_version", "__init__", "errors", "files", "runtime", "config", "text", "data", "model"),
-    *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "cli", "__main__"),
+    *("_version", "__init__", "errors", "files", "manifest", "runtime", "config", "text", "data", "model"),
+    *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "export", "cli", "__main__"),
 )
 LAZY = ("__init__",)
 """imports on demand what lies to the right of it"""
 LIMITS = {
-    "layers": 18,
+    "layers": 19,
     "cycles": 0,
     "upward imports": 0,
     "files": 250,
-    "files at the root": 6,
-    "lines": 26_700,
+    "files at the root": 7,
+    "lines": 26_960,
     "lines of the longest file": 350,
     "lines of the longest function": 50,
 }

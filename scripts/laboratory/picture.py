@@ -16,9 +16,8 @@ from scripts.laboratory.demo import ATTENTION, SENTENCE
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
-from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.attention_map import MAP_COLORS, AttentionMap
 from seq2seq_attn.translate.figure import new_figure, save_figure
-from seq2seq_attn.translate.snippet import MAP_COLORS
 from seq2seq_attn.translate.translator import load
 
 PICTURE = ROOT / "docs" / "plots" / "readme.png"

@@ -19,10 +19,10 @@ from typer.main import get_command
 from scripts.laboratory.harness.records import ROOT
 from scripts.laboratory.pages import render
 from seq2seq_attn.cli import PROGRAM, app
-from seq2seq_attn.config import Config, packaged_config_names
+from seq2seq_attn.config import Config, SearchConfig, packaged_config_names
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS
-from seq2seq_attn.model.variants import Axis, ModelAxis, find_build, packaged_variants
+from seq2seq_attn.model.variants import SCORER, SEARCH, Axis, find_build, packaged_variants, read_parameters
 from seq2seq_attn.train.loss import OBJECTIVE
 
 WIDTH = 100
@@ -34,6 +34,7 @@ VARIANTS = """
 An overlay chooses a variant: `seq2seq train -c quickstart -c attention/bilinear`. Overlays of different axes combine;
 combinations that do not fit are refused before data is prepared. An option is set by its key, for example
 `--set model.attention.options.attention_size=128`. A name links to the file with the formula and its symbols.
+Those of a search are set by `search.OPTION`, or by `--set OPTION=VALUE` of `translate` and `evaluate`.
 [Which mechanism to choose](mechanisms.md) compares them in pictures, [the bench](attention.md) in numbers.
 """
 CONFIGURATION = """
@@ -50,7 +51,11 @@ QUESTIONS = {
     "decoder": "When is the attention asked, and what does it see?",
     "output": "How does a step become probabilities of tokens?",
     "objective": "What else should training reward?",
+    "search": "How is the best translation found?",
+    "scorer": "What else should rank the next tokens of a search?",
 }
+AXES = {"objective": OBJECTIVE, "search": SEARCH, "scorer": SCORER}
+"""those that are no parts of the model"""
 
 
 def documents() -> Iterator[tuple[Path, str]]:
@@ -71,7 +76,7 @@ def variants_page() -> str:
 
 def variant_rows(axis: str) -> Iterator[list[str]]:
     """A row per file of the axis's folder."""
-    place = Axis.of_model(axis) if axis in get_args(ModelAxis) else OBJECTIVE  # type: ignore[arg-type]
+    place = AXES[axis] if axis in AXES else Axis.of_model(axis)  # type: ignore[arg-type]
     folder = Path(*place.package.split("."))
     for name in packaged_variants(place):
         module = importlib.import_module(f"{place.package}.{name}")
@@ -79,6 +84,7 @@ def variant_rows(axis: str) -> Iterator[list[str]]:
         shorthands = [short for short, (full, _) in ENCODER_SHORTHANDS.items() if axis == "encoder" and full == name]
         overlays = [f"{axis}/{overlay}" for overlay in (name, *shorthands)]
         overlays = [f"`{overlay}`" for overlay in overlays if overlay in packaged_config_names()]
+        overlays += [f"`--method {name}`"] if place is SEARCH else []
         link = f"[`{name}`](../{folder / f'{name}.py'})"
         yield [link, ", ".join(overlays), summary, paper, ", ".join(options(place, name))]
 
@@ -92,7 +98,12 @@ def summary_and_paper(docstring: str) -> tuple[str, str]:
 
 
 def options(axis: Axis, name: str) -> Iterator[str]:
-    """The options of a variant: the parameters of `build` that have a default."""
+    """The options of a variant: the parameters of `build` that have a default, or the fields of a method's own."""
+    if axis is SEARCH:
+        [*_, kind] = (one.annotation for one in read_parameters(find_build(axis, name, function="search")).values())
+        for option in [name for name in kind.model_fields if name not in SearchConfig.model_fields]:
+            yield f"`{option}` = {as_yaml(kind.model_fields[option].default)}"
+        return
     if not hasattr(importlib.import_module(f"{axis.package}.{name}"), "build"):
         return
     for option, parameter in inspect.signature(find_build(axis, name), eval_str=True).parameters.items():

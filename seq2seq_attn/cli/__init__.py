@@ -14,6 +14,7 @@ import typer
 from seq2seq_attn._version import __version__
 from seq2seq_attn.cli.compare import compare
 from seq2seq_attn.cli.evaluate import evaluate
+from seq2seq_attn.cli.export import export
 from seq2seq_attn.cli.options import echo
 from seq2seq_attn.cli.parser import GroupedCommand
 from seq2seq_attn.cli.prepare import prepare
@@ -53,7 +54,7 @@ def _options(
         raise typer.Exit
 
 
-_COMMANDS = (prepare, train, evaluate, translate, score, compare)
+_COMMANDS = (prepare, train, evaluate, translate, score, compare, export)
 COMMANDS = [command.__name__ for command in _COMMANDS]
 
 for command in _COMMANDS:

@@ -9,7 +9,6 @@ import typer
 
 from seq2seq_attn.cli import options
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
-from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.translate.figure import PlotFormat
 
 Runs = Annotated[
@@ -108,7 +107,7 @@ Csv = Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file with on
 Latex = Annotated[Path | None, typer.Option(metavar="FILE", help="LaTeX file with tables for papers (booktabs).")]
 
 
-@options.command("beam_size", "length_penalty", "max_length_ratio", "batch_size")
+@options.command("method", "beam_size", "length_penalty", "max_length_ratio", "batch_size")
 def evaluate(
     runs: Runs = None,
     split: Split = None,
@@ -151,7 +150,7 @@ def evaluate(
         references=reference or [],
         concatenate=concatenate or [],
         settings=Settings(by_length, length_of, measures, merge_below=merge_below, length_in=length_in),
-        decoding=Decoding(SearchOptions.given(**search), device, precision, reuse_hypotheses, options.is_terminal()),
+        decoding=Decoding(search, device, precision, reuse_hypotheses, options.is_terminal()),
         files=ReportFiles(json, report, plots, csv, latex),
         ensemble=ensemble,
         no_attention=no_attention,

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.data.store import TRAIN_TEXT
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
 from seq2seq_attn.evaluation.learning_curve import read_validations
@@ -34,7 +33,6 @@ from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.precision import translation_precision
-from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.translate.batching import explained_batch_size
 from seq2seq_attn.translate.ensemble import check_alike
@@ -54,11 +52,11 @@ def evaluate(
     metric: Sequence[MeasureName] = (),
     ensemble: bool = False,
     by_length: str | None = None,
-    beam_size: int | None = None,
     reuse_hypotheses: bool = False,
     device: str = "auto",
     json: str | Path | None = None,
     report: str | Path | None = None,
+    **search: Any,
 ) -> Report:
     """Translate test sets and score runs, as `seq2seq evaluate` does. `Report.data` has plain values.
 
@@ -73,10 +71,10 @@ def evaluate(
         metric: the metrics, the first one also by length; none: that of the runs' validation, BLEU and chrF.
         ensemble: also score all runs as one model, by the mean of their probabilities.
         by_length: lower edges of the length buckets (`9,12,15`), or `quantiles:N`; None: chosen for the corpus.
-        beam_size: None: as each run is configured.
         reuse_hypotheses: reuse saved translations of the same model and settings.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
         json, report: files to write, the report as .md or .html. Without both, the report goes to the first run.
+        search: options of the search, for example `beam_size=1`; the others are as each run is configured.
 
     Raises:
         UsageError, UserError: as the command.
@@ -88,7 +86,7 @@ def evaluate(
         references=[Path(reference)] if isinstance(reference, str | Path) else [*map(Path, reference)],
         concatenate=concatenate,
         settings=Settings(by_length, measures=tuple(metric)),
-        decoding=Decoding(SearchOptions.given(beam_size=beam_size), device=device, reuse_hypotheses=reuse_hypotheses),
+        decoding=Decoding(search, device=device, reuse_hypotheses=reuse_hypotheses),
         files=ReportFiles(_path(json), _path(report)),
         ensemble=ensemble,
     )
@@ -243,7 +241,7 @@ def _files_to_write(files: ReportFiles, first: System, name: str, inputs: Sequen
 def _arms(systems: Sequence[System]) -> list[Arm]:
     """The runs grouped by configuration and training text; an ensemble is an arm of its own."""
     runs = [system for system in systems if not system.is_ensemble]
-    texts = [system.runs[0].best_metadata().get(TRAIN_TEXT) for system in runs]
+    texts = [system.runs[0].text_hashes()["train"] for system in runs]
     ensembles = [Arm(system.name, (index,), ()) for index, system in enumerate(systems) if system.is_ensemble]
     return [*find_arms([system.name for system in runs], [system.config for system in runs], texts), *ensembles]
 

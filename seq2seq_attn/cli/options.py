@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from seq2seq_attn.config import SearchConfig, shorten
+from seq2seq_attn.config.sources import merge, parse_override
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import STDOUT, naming
-from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.model.variants import SEARCH, import_variants, packaged_variants
 from seq2seq_attn.text.normalize import visible
 
 Format = Literal["text", "json"]
@@ -39,7 +40,7 @@ Train = Annotated[
     typer.Option(
         "--train",
         metavar="FILE",
-        help="Your own text: a .tsv, a .jsonl, or a prefix (corpus/train for corpus/train.en and corpus/train.fr); or "
+        help="Your own text: a table (TSV, CSV, JSON, TMX), or a prefix (corpus/train for corpus/train.en and .fr); or "
         "the option twice: source file, target file. Without -c, its size decides the settings (configs/own*.yaml).",
     ),
 ]
@@ -55,7 +56,7 @@ Valid = Annotated[
 Test = Annotated[
     list[str] | None, typer.Option("--test", metavar="FILE", help="Test pairs for --train, used by evaluate.")
 ]
-_LANGUAGES = "the config's if set, else from two file names or a table's first line"
+_LANGUAGES = "the config's if set, else as named by files, columns or keys"
 SourceLanguage = Annotated[
     str | None, typer.Option(metavar="CODE", help="Language to translate from.", show_default=_LANGUAGES)
 ]
@@ -74,10 +75,7 @@ Links = Annotated[
 
 def _import_variants(modules: list[str] | None) -> list[str] | None:
     """Import the modules while the command line is parsed, so that no command has to."""
-    if modules:
-        from seq2seq_attn.model.variants import import_variants
-
-        import_variants(modules)
+    import_variants(modules or [])
     return modules
 
 
@@ -116,15 +114,28 @@ TrainingPrecision = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
 
 
+SearchSet = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any option of the search, for example num_groups=5 for diverse; may be repeated (docs/variants.md).",
+        rich_help_panel="Search",
+    ),
+]
+
+
 def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Complete the options of a command: `--import` and `--debug`, which all commands have, and those `search` fields
-    of `SearchOptions`, with the type, limits, help and default of the field. The command takes the latter as
-    `**search`; an option that the command line leaves out is None."""
+    of `SearchConfig`, with the type, limits and help of the field; with a `method`, also `--set` for all others. The
+    command takes as `**search` what the command line gives."""
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         own = dict(inspect.signature(function, eval_str=True).parameters)
         own.pop("search", None)
-        kinds = {**{name: _search_option(name) for name in search}, "imports": Import, "debug": Debug}
+        kinds = {name: _search_option(name) for name in search}
+        kinds |= {"settings": SearchSet} if "method" in search else {}
+        kinds |= {"imports": Import, "debug": Debug}
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
             for name, kind in kinds.items()
@@ -132,8 +143,12 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
         ]
 
         @functools.wraps(function)
-        def call(**values: object) -> None:
-            function(**{name: value for name, value in values.items() if name in own or name in search})
+        def call(**values: Any) -> None:
+            options: dict[str, Any] = {}
+            for setting in (values["settings"] or []) if "method" in search else []:
+                options = merge(options, parse_override(setting))
+            options |= {name: values[name] for name in search if values[name] is not None}
+            function(**{name: value for name, value in values.items() if name in own}, **options)
 
         call.__signature__ = inspect.Signature([*own.values(), *more])  # type: ignore[attr-defined]
         return call
@@ -141,20 +156,17 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
     return decorate
 
 
-_METAVARS = ((int, "N"), (str, "TEXT"))
-
-
 def _search_option(name: str) -> Any:
-    field = SearchOptions.model_fields[name]
-    kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
-    choices = [value for value in get_args(field.annotation) if isinstance(value, str)]
-    default = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
-    option = typer.Option(
-        metavar="|".join(choices) or next((name for kind, name in _METAVARS if field.annotation is kind), "X"),
-        help=re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", field.description or ""),
-        show_default="the run's" if name in SearchConfig.model_fields else default or False,
-        rich_help_panel="Samples" if name == "seed" else None,  # the seed of training is among its settings
-    )
+    field = SearchConfig.model_fields[name]
+    annotation: Any = field.annotation
+    kind: Any = Annotated[(annotation, *field.metadata)] if field.metadata else annotation
+    choices = [value for value in get_args(annotation) if isinstance(value, str)]
+    metavar = "|".join(choices) or {int: "N", str: "TEXT"}.get(annotation, "X")
+    text = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", field.description or "")
+    if name == "method":
+        metavar, text = "NAME", f"{', '.join(packaged_variants(SEARCH))}, or a function of your own (--import)."
+    panel = "Samples" if name == "seed" else None  # the seed of training is among its settings
+    option = typer.Option(metavar=metavar, help=text, show_default="the run's", rich_help_panel=panel)
     return Annotated[kind | None, option]
 
 

@@ -18,8 +18,9 @@ GROUPS = {
     "input split source target reference concatenate",
     "Settings": "config settings vary seeds seed dump_config imports",
     "Run": "run run_dir resume overwrite",
-    "Search": "beam_size n_best length_penalty coverage_penalty no_repeat_ngram max_length_ratio unk prefix ensemble",
-    "Samples": "method num_samples temperature top_k top_p",
+    "Search": "method beam_size n_best length_penalty coverage_penalty no_repeat_ngram max_length_ratio unk prefix "
+    "ensemble",
+    "Samples": "num_samples temperature top_k top_p",
     "Scores": "metric by_length length_of length_in merge_below no_attention",
     "Output": "output format alignment attention full json report plots csv latex",
     "Machine": "device precision batch_size at_once reuse_hypotheses",

@@ -9,10 +9,10 @@ import typer
 
 from seq2seq_attn.cli import options
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.search.options import SearchOptions
 
 Pairs = Annotated[
-    str | None, typer.Argument(metavar="PAIRS", help="A .tsv, a .jsonl, or a prefix (two files).", show_default=False)
+    str | None,
+    typer.Argument(metavar="PAIRS", help="A table (TSV, CSV, JSON, TMX), or a prefix (two files).", show_default=False),
 ]
 Source = Annotated[Path | None, typer.Option(metavar="FILE", help="Source sentences, one per line, instead of PAIRS.")]
 Target = Annotated[Path | None, typer.Option(metavar="FILE", help="The translation of each line of --source.")]
@@ -48,7 +48,7 @@ def score(
     attention: options.Attention = None,
     format: Format = "text",
     device: options.Device = "auto",
-    **search: object,
+    **search: int,
 ) -> None:
     """Score given translations by their log-probability.
 
@@ -70,6 +70,6 @@ def score(
         alignment=alignment,
         attention=attention,
         format=format,
-        search=SearchOptions.given(**search),
         device=device,
+        **search,
     )

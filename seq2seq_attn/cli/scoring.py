@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from seq2seq_attn.cli.options import Format
@@ -19,6 +20,7 @@ from seq2seq_attn.cli.writers import (
     attention_outputs,
     check_has_attention,
     open_attention_writers,
+    write_all,
 )
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
@@ -27,11 +29,9 @@ from seq2seq_attn.evaluation.attention import WordWeights
 from seq2seq_attn.metrics.alignment import GoldAttention, Weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
-from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
-from seq2seq_attn.text.parallel import find_text
-from seq2seq_attn.text.parallel_files import Text
+from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.several import warn_of_tabs
 from seq2seq_attn.text.vocab import UNK
@@ -55,18 +55,18 @@ def score_pairs(
     alignment: str | Path | None = None,
     attention: AttentionFiles = None,
     format: Format = "text",
-    search: SearchOptions = AS_CONFIGURED,
     device: str = "auto",
+    batch_size: int | None = None,
 ) -> None:
     """Write one line per pair to standard output: the natural logarithm of the target's probability given its source, a
     tab, and the number of target tokens. Both include `<eos>`. The perplexity goes to the log.
 
     Args:
-        pairs: a prefix, a .tsv or a .jsonl, as for `train --train`; or `source` and `target`, a sentence per line.
+        pairs: a prefix or a table, as for `train --train`; or `source` and `target`, a sentence per line.
         run: run directory; None: the run in `runs/` that finished last.
         links: gold links between words, one line per pair (Pharaoh); the log tells how well the attention's links fit.
         alignment, attention, format: as for `translate_lines`; the objects of `json` are those of `_as_json`.
-        search: its `batch_size` is the number of pairs decoded at once.
+        batch_size: pairs decoded at once; None: as configured for translation.
 
     Raises:
         UsageError: options contradict each other or need attention that the model does not have.
@@ -84,23 +84,16 @@ def score_pairs(
         _Totals(translator),
         *([_LinkScores(targets, gold)] if gold is not None else []),
     ]
-    batch_size = search.over(translator.search).batch_size
+    batch_size = batch_size or translator.search.batch_size
     with ExitStack() as stack:
         form = partial(_as_json, translator) if format == "json" else _as_text
         out = LineWriter(stack.enter_context(open_output(STREAM)), form)
         writers = [out, *open_attention_writers(stack, alignment=alignment, attention=maps.values()), *summaries]
         stack.enter_context(explained_batch_size(batch_size))
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
-        _write_all(writers, sources, decoded)
-        out.flush()
+        write_all(writers, count(), sources, ([pair] for pair in decoded))
     for summary in summaries:
         summary.report()
-
-
-def _write_all(writers: Sequence[Writer], sources: Sequence[str], decoded: Iterable[Translation]) -> None:
-    for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
-        for writer in writers:
-            writer.write(number, line, [pair])
 
 
 def _as_text(number: int, line: str, translations: list[Translation]) -> str:

@@ -25,7 +25,6 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.checkpoint import read_values
 
 ONE_THREAD = "train.num_threads=1"
 """a setting of every planned run, recorded because the last bits of sums depend on the number of threads"""
@@ -74,19 +73,14 @@ class PlannedRun:
             )
 
     def check_corpus(self, prepared: PreparedCorpus) -> None:
-        """Check that a finished run was trained on this corpus. The resume of an interrupted run checks that itself;
-        a run whose state is missing or damaged is not checked.
+        """Check that a finished run was trained on this corpus. The resume of an interrupted run checks that itself.
 
         Raises:
             UserError: it was trained on another corpus.
         """
         if not self.run.is_finished():
             return
-        try:
-            trained_on = read_values(self.run.last_dir).get("corpus")
-        except UserError:
-            return
-        if trained_on != prepared.content_hash:
+        if self.run.text_hashes()["content"] != prepared.text_hashes()["content"]:
             raise UserError(
                 f"{self.run.path}: trained on another corpus (the text or the version of a tokenizer has changed "
                 "since); choose another --output, or remove this run"
@@ -178,7 +172,7 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 def _describe_outcome(planned: PlannedRun, code: int, seconds: float) -> str:
     if code == 0:
         metric = planned.config.train.validation.metric
-        score = float(planned.run.best_metadata()[metric])
+        score = planned.run.load_best().values[metric]
         return f"validation {TITLES.get(metric, metric)} {score:.1f}, {seconds / 60:.1f} minutes"
     lines = planned.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "no output")

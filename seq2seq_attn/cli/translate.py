@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from seq2seq_attn.cli import options
-from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.config import SearchConfig
 
 Texts = Annotated[
     list[str] | None,
@@ -39,14 +39,12 @@ Input = Annotated[
 ]
 Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE|-", help="Translations.")]
 Format = Annotated[
-    options.Format, typer.Option(metavar="text|json", help="json: one object per line, with score, tokens, links.")
+    options.Format,
+    typer.Option(metavar="text|json", help="json: an object per line, with --attention also the weights."),
 ]
 
 
-@options.command(
-    *("beam_size", "n_best", "length_penalty", "coverage_penalty", "no_repeat_ngram", "max_length_ratio", "unk"),
-    *("prefix", "method", "num_samples", "temperature", "top_k", "top_p", "seed", "batch_size"),
-)
+@options.command(*(name for name in SearchConfig.model_fields if name not in ("max_length_extra", "scorers")))
 def translate(
     texts: Texts = None,
     run: Runs = None,
@@ -71,10 +69,10 @@ def translate(
         inputs=input or [],
         output=output,
         format=format,
-        search=SearchOptions.given(**search),
         alignment=alignment,
         attention=attention,
         device=device,
         precision=precision,
         show_progress=options.is_terminal(),
+        **search,
     )

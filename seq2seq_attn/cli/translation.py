@@ -9,10 +9,12 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from itertools import count
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tqdm import tqdm
 
@@ -26,12 +28,11 @@ from seq2seq_attn.cli.writers import (
     check_has_attention,
     line_form,
     open_attention_writers,
+    write_all,
 )
-from seq2seq_attn.config import shorten
+from seq2seq_attn.config import SearchConfig, shorten
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.run_dir import newest_run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
-from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
 from seq2seq_attn.text.corpus import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
 from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_of_tabs
@@ -54,58 +55,49 @@ def translate_lines(
     inputs: Sequence[str | Path] = (),
     output: str | Path = STREAM,
     format: Format = "text",
-    search: SearchOptions = AS_CONFIGURED,
     alignment: str | Path | None = None,
     attention: AttentionFiles = None,
     device: str = "auto",
     precision: str = "auto",
     show_progress: bool = False,
+    **search: Any,
 ) -> None:
-    """Translate texts, or files line by line, or standard input.
-
-    Args:
-        texts: sentences, instead of `inputs`; for several sources, the text of each in turn, or lines with tabs.
-        runs: run directories; none: the run that finished last.
-        inputs: a file (plain or .gz) or `STREAM` for each source, or one with tabs; none: standard input.
-        output, format, alignment, attention: where the translations go, and as what (`writers.py`).
-        device, precision: as in `translator.load`.
-        show_progress: whether stderr is a terminal, for a bar.
+    """Translate texts, or files line by line, or standard input. Arguments are the options of the command;
+    `show_progress`: whether stderr is a terminal, for a bar.
 
     Raises:
         UsageError: options contradict each other or need attention that the model does not have.
         UserError: a run or file cannot be read, or a file cannot be written.
     """
-    _check_input(texts, inputs, search.prefix)
+    _check_input(texts, inputs, str(search.get("prefix", "")))
     maps = attention_outputs(attention)
     names = [] if texts else [str(path) for path in inputs or [STREAM]]
     check_files(names, {"-o": output, "--alignment": alignment, **maps})
-    translator = _load(runs, device, precision)
+    keep_memory_flat()
+    keep_primitives(TRANSLATING_PRIMITIVES)
+    translator = load(runs or None, device, precision=precision)
     _check_sources(texts, names, translator)
     check_has_attention(translator, {"--alignment": alignment, **maps})
-    keep_attention = bool(alignment or maps or (format == "json" and translator.has_attention))
-    search = search.model_copy(update={"keep_attention": keep_attention}).over(translator.search)
-    warn_of_prefix(translator, search.prefix)
-    warnings = Warnings(", ".join(map(shown_name, names)), translator.source_tokenizer, search)
-    with ExitStack() as stack:
+    options = translator.search_options(search)
+    _warn_of_prefix(translator, options.prefix)
+    warnings = Warnings(", ".join(map(shown_name, names)), translator.source_tokenizer, options)
+    keep_attention = format == "json" or alignment is not None or bool(maps)
+    with ExitStack() as stack, explained_batch_size(options.batch_size):
         readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
         side_writers = open_attention_writers(stack, alignment=alignment, attention=maps.values())
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
-        writers = [LineWriter(out, line_form(format, search.n_best)), *side_writers, warnings]
+        form = line_form(format, options.n_best, with_weights=bool(maps))
+        writers = [LineWriter(out, form), *side_writers, warnings]
         bar = stack.enter_context(_progress_bar(names, output, show_progress))
         lines = line_chunks(readers) if readers else iter([_lines(texts, num_sources(translator.source_tokenizer))])
-        _translate_chunks(translator, lines, writers, bar, search)
+        numbers = count()
+        for chunk in lines:
+            made = translator.translate_lines(chunk, keep_attention=keep_attention, **search)
+            write_all(writers, numbers, chunk, made)
+            bar.update(len(chunk))
     warnings.report()
     for reader in readers:
         reader.warn_of_invalid()
-
-
-def _load(runs: Sequence[str | Path], device: str, precision: str) -> Translator:
-    keep_memory_flat()
-    keep_primitives(TRANSLATING_PRIMITIVES)
-    if not runs:
-        runs = [newest_run().path]
-        log.info("model: %s", runs[0])
-    return load(runs, device, precision=precision)
 
 
 def _check_input(texts: Sequence[str], inputs: Sequence[str | Path], prefix: str) -> None:
@@ -170,37 +162,14 @@ def _progress_bar(names: Sequence[str], output: str | Path, is_terminal: bool) -
     return tqdm(total=total, unit="line", delay=every_s, mininterval=every_s, disable=is_hidden, file=sys.stderr)
 
 
-def _translate_chunks(
-    translator: Translator,
-    chunks: Iterator[Sequence[str]],
-    writers: Sequence[Writer],
-    bar: tqdm[NoReturn],
-    search: SearchOptions,
-) -> None:
-    number = 0
-    with explained_batch_size(search.batch_size):
-        for chunk in chunks:
-            for line, translations in zip(chunk, translator.translate_lines(chunk, search), strict=True):
-                for writer in writers:
-                    writer.write(number, line, translations)
-                number += 1
-            for writer in writers:
-                writer.flush()
-            bar.update(len(chunk))
-
-
 class Warnings(Writer):
     """Warns of source tokens unknown to the run, lines cut by the length limit, and tabs where they separate nothing:
     per sentence for texts on the command line, as totals for a file."""
 
-    def __init__(self, name: str, tokenizer: Tokenizer, search: SearchOptions) -> None:
+    def __init__(self, name: str, tokenizer: Tokenizer, search: SearchConfig) -> None:
         """Take the file's name (empty: texts), the source tokenizer and the options of the search."""
-        self._name = name
-        self._tokenizer = tokenizer
-        self._search = search
-        self._num_with_tabs = 0
-        self._num_lines = self._num_tokens = 0
-        self._num_cut = self._num_broken = self._num_unknown = self._num_lines_unknown = 0
+        self._name, self._tokenizer, self._search = name, tokenizer, search
+        self._counts = Counter[str]()
         self._examples: dict[str, None] = {}
 
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
@@ -208,13 +177,9 @@ class Warnings(Writer):
         best = translations[0]
         tokens = best.source_tokens[:-1]
         unknown = [_shown(tokens[position]) for position in best.unknown]
-        self._num_lines += 1
-        self._num_with_tabs += SOURCE_END in line
-        self._num_tokens += len(tokens)
-        self._num_cut += best.is_cut
-        self._num_broken += bool(tokens) and not math.isfinite(best.log_prob)
-        self._num_unknown += len(unknown)
-        self._num_lines_unknown += bool(unknown)
+        is_broken = bool(tokens) and not math.isfinite(best.log_prob)
+        self._counts.update(lines=1, with_tabs=SOURCE_END in line, cut=best.is_cut, broken=is_broken)
+        self._counts.update(tokens=len(tokens), unknown=len(unknown), lines_unknown=bool(unknown))
         if self._name:
             self._examples.update(dict.fromkeys(unknown[: _MAX_EXAMPLES - len(self._examples)]))
         elif unknown:
@@ -222,26 +187,27 @@ class Warnings(Writer):
 
     def report(self) -> None:
         """Log the totals."""
+        counts = self._counts
         if num_sources(self._tokenizer) == 1:
-            warn_of_tabs(self._name or None, self._num_with_tabs)
+            warn_of_tabs(self._name or None, counts["with_tabs"])
         prefix = f"{self._name}: " if self._name else ""
-        num_lines = f"{self._num_lines:,} {'line' if self._num_lines == 1 else 'lines'}"
-        if self._name and self._num_unknown:
-            counts = f"{self._num_unknown:,} of {self._num_tokens:,} {_unit(self._tokenizer)}"
-            where = f"{self._num_lines_unknown:,} of {num_lines}"
+        num_lines = f"{counts['lines']:,} {'line' if counts['lines'] == 1 else 'lines'}"
+        if self._name and counts["unknown"]:
+            tokens = f"{counts['unknown']:,} of {counts['tokens']:,} {_unit(self._tokenizer)}"
+            where = f"{counts['lines_unknown']:,} of {num_lines}"
             examples = ", ".join(self._examples)
-            log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, counts, where, examples)
-        if self._num_broken:
+            log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, tokens, where, examples)
+        if counts["broken"]:
             text = "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try --precision fp32"
-            log.warning(text, prefix, f"{self._num_broken:,}", num_lines)
-        if self._num_cut:
+            log.warning(text, prefix, f"{counts['broken']:,}", num_lines)
+        if counts["cut"]:
             limit = f"{self._search.length_ratio:g} * source tokens + {self._search.max_length_extra}"
-            verb = "was" if self._num_cut == 1 else "were"
+            verb = "was" if counts["cut"] == 1 else "were"
             text = "%s%s of %s %s cut at the length limit (%s); raise it with --max-length-ratio"
-            log.warning(text, prefix, f"{self._num_cut:,}", num_lines, verb, limit)
+            log.warning(text, prefix, f"{counts['cut']:,}", num_lines, verb, limit)
 
 
-def warn_of_prefix(translator: Translator, prefix: str) -> None:
+def _warn_of_prefix(translator: Translator, prefix: str) -> None:
     """Warn of words in `--prefix` that the run does not know."""
     tokens = translator.target_tokenizer.tokenize(prefix)
     unknown = [_shown(tokens[position]) for position in unknown_positions(tokens, translator.target_vocab)]
@@ -250,8 +216,10 @@ def warn_of_prefix(translator: Translator, prefix: str) -> None:
 
 
 def _warn_of_unknown(where: str, unknown: Sequence[str], num_tokens: int, tokenizer: Tokenizer) -> None:
-    counts = f"{len(unknown):,} of {num_tokens:,} {_unit(tokenizer)}"
-    log.warning("%s: %s unknown to this run: %s", where, counts, _listed(list(dict.fromkeys(unknown))))
+    counts, words = f"{len(unknown):,} of {num_tokens:,} {_unit(tokenizer)}", [*dict.fromkeys(unknown)]
+    rest = len(words) - _MAX_EXAMPLES
+    listed = ", ".join(words[:_MAX_EXAMPLES]) + (f" and {rest:,} more" if rest > 0 else "")
+    log.warning("%s: %s unknown to this run: %s", where, counts, listed)
 
 
 def _unit(tokenizer: Tokenizer) -> str:
@@ -261,8 +229,3 @@ def _unit(tokenizer: Tokenizer) -> str:
 def _shown(token: str) -> str:
     text = token.removeprefix(SPACE) or token
     return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
-
-
-def _listed(words: Sequence[str]) -> str:
-    rest = len(words) - _MAX_EXAMPLES
-    return ", ".join(words[:_MAX_EXAMPLES]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Generic, TypeVar
+from typing import BinaryIO
 
 import numpy as np
 
@@ -33,8 +33,6 @@ MAX_HEAT_MAPS = 20
 MAX_PAGE_LINES = 1_000
 """lines on one HTML page"""
 
-KeptT = TypeVar("KeptT")
-
 log = logging.getLogger(__name__)
 
 
@@ -49,8 +47,19 @@ class Writer(ABC):
         """Flush buffers to the reader; without buffers, no effect."""
 
 
+def write_all(
+    writers: Sequence[Writer], numbers: Iterator[int], lines: Iterable[str], made: Iterable[list[Translation]]
+) -> None:
+    """Write the translations of lines with the next of the numbers, and flush."""
+    for (line, translations), number in zip(zip(lines, made, strict=True), numbers, strict=False):
+        for writer in writers:
+            writer.write(number, line, translations)
+    for writer in writers:
+        writer.flush()
+
+
 LineForm = Callable[[int, str, list[Translation]], str]
-"""the output line for a line's number, its text, and its translations, best first"""
+"""the output line for a line's number (from 0), its text, and its translations, best first"""
 
 
 class LineWriter(Writer):
@@ -69,22 +78,37 @@ class LineWriter(Writer):
         self._out.flush()
 
 
-def line_form(format: Format, n_best: int) -> LineForm:
+def line_form(format: Format, n_best: int, *, with_weights: bool) -> LineForm:
     """The form of translations: the best text, or of several translations a line each as in Moses. `json`: an object
-    with `text`, `score`, `log_prob`, `tokens`, `source_tokens`, `links` from source to target positions (null without
-    attention), `unknown` (source positions) and `is_cut`; with several translations also `n_best`, a list of such
-    objects without `source_tokens` and `unknown`."""
+    with `line` (from 0), `source`, `text`, `score`, `log_prob`, `tokens`, `source_tokens`, `links` from source to
+    target positions (null without attention), `unknown` (source positions) and `is_cut`; `with_weights`, also
+    `weights`, a row per target token and a column per source token; with several translations also `n_best`, a list of
+    the objects that differ."""
 
-    def form(number: int, line: str, translations: list[Translation]) -> str:
+    def values(translation: Translation) -> dict[str, object]:
+        weights_TS = None if translation.attention is None else translation.attention.astype(float).round(4).tolist()
+        return {
+            "text": translation.text,
+            "score": _rounded(translation.score),
+            "log_prob": _rounded(translation.log_prob),
+            "tokens": translation.tokens,
+            "links": None if translation.heaviest is None else translation.links(),
+            "is_cut": translation.is_cut,
+            **({"weights": weights_TS} if with_weights else {}),
+        }
+
+    def as_object(number: int, line: str, translations: list[Translation]) -> str:
         best = translations[0]
-        if format == "json":
-            values = {**_values(best), "source_tokens": best.source_tokens, "unknown": best.unknown}
-            return as_json(values if n_best == 1 else {**values, "n_best": [_values(t) for t in translations]})
-        if n_best == 1:
-            return best.text
+        more = {"source_tokens": best.source_tokens, "unknown": best.unknown}
+        more |= {"n_best": [values(translation) for translation in translations]} if n_best > 1 else {}
+        return as_json({"line": number, "source": line, **values(best), **more})
+
+    def as_lines(number: int, line: str, translations: list[Translation]) -> str:
         return "\n".join(f"{number} ||| {t.text} ||| {t.log_prob:.6f} ||| {t.score:.6f}" for t in translations)
 
-    return form
+    if format == "json":
+        return as_object
+    return as_lines if n_best > 1 else lambda number, line, translations: translations[0].text
 
 
 def as_json(values: Mapping[str, object]) -> str:
@@ -92,18 +116,8 @@ def as_json(values: Mapping[str, object]) -> str:
     return json.dumps(values, ensure_ascii=False, allow_nan=False)
 
 
-def _values(translation: Translation) -> dict[str, object]:
-    score, log_prob = (
-        round(value, 6) if math.isfinite(value) else None for value in (translation.score, translation.log_prob)
-    )
-    return {
-        "text": translation.text,
-        "score": score,
-        "log_prob": log_prob,
-        "tokens": translation.tokens,
-        "links": None if translation.heaviest is None else translation.links(),
-        "is_cut": translation.is_cut,
-    }
+def _rounded(value: float) -> float | None:
+    return round(value, 6) if math.isfinite(value) else None
 
 
 def _word_links(number: int, line: str, translations: list[Translation]) -> str:
@@ -141,61 +155,43 @@ class NpzWriter(Writer):
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-class _FirstLinesWriter(Writer, Generic[KeptT]):
-    """Keeps the first lines that have attention, and writes them to one file at the end."""
+class DrawingWriter(Writer):
+    """Keeps the first lines that have attention, and writes them at the end: as an HTML page, or in one picture."""
 
-    def __init__(self, path: Path, max_lines: int) -> None:
-        self._path = path
-        self._max_lines = max_lines
-        self._kept: list[KeptT] = []
+    def __init__(self, path: Path) -> None:
+        self._path, self._is_page = path, _kind(path) == ".html"
+        self._max_lines = MAX_PAGE_LINES if self._is_page else MAX_HEAT_MAPS
+        self._pages: list[TranslatedLine] = []
+        self._pictures: list[tuple[AttentionMap, str]] = []
         self._is_full = False
 
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
         if self._is_full or (attention := _attention_map(number, translations[0])) is None:
             return
-        if len(self._kept) < self._max_lines:
-            self._kept.append(self._keep(number, line, translations[0], attention))
-        else:
+        if len(self._pages) + len(self._pictures) == self._max_lines:
             self._is_full = True
             log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, self._max_lines)
+        elif self._is_page:
+            self._pages.append(TranslatedLine(number + 1, translations[0].text, pack_map(attention)))
+        else:
+            self._pictures.append((attention, line))
 
-    def save(self) -> None:
-        """Write the file."""
-        if not self._kept:
+    @contextmanager
+    def saved(self) -> Iterator[DrawingWriter]:
+        """Write the file at the end of the block, unless an error ends it."""
+        yield self
+        if not self._pages and not self._pictures:
             log.warning("%s: not written, no translation has any tokens", self._path)
             return
         with open_output(self._path) as out:
-            self._draw(out)
+            if self._is_page:
+                out.write(html_maps(self._pages).encode())
+                return
+            from seq2seq_attn.translate.heat_maps import attention_figure
 
-    @abstractmethod
-    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> KeptT: ...
-
-    @abstractmethod
-    def _draw(self, out: BinaryIO) -> None: ...
-
-
-class HeatMapWriter(_FirstLinesWriter[tuple[AttentionMap, str]]):
-    """Draws lines in one picture."""
-
-    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> tuple[AttentionMap, str]:
-        return attention, line
-
-    def _draw(self, out: BinaryIO) -> None:
-        from seq2seq_attn.translate.heat_maps import attention_figure
-
-        maps, titles = zip(*self._kept, strict=True)
-        write_figure(attention_figure(maps, titles), out, _kind(self._path))
-
-
-class PageWriter(_FirstLinesWriter[TranslatedLine]):
-    """Shows lines with their attention on one HTML page."""
-
-    def _keep(self, number: int, line: str, best: Translation, attention: AttentionMap) -> TranslatedLine:
-        return TranslatedLine(number + 1, best.text, pack_map(attention))
-
-    def _draw(self, out: BinaryIO) -> None:
-        out.write(html_maps(self._kept).encode())
+            maps, titles = zip(*self._pictures, strict=True)
+            write_figure(attention_figure(maps, titles), out, _kind(self._path))
 
 
 AttentionFiles = str | Path | Sequence[str | Path] | None
@@ -234,22 +230,12 @@ def open_attention_writers(
             file = stack.enter_context(open_output(path))
             writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
         else:
-            is_page = _kind(path) == ".html"
-            drawing = PageWriter(path, MAX_PAGE_LINES) if is_page else HeatMapWriter(path, MAX_HEAT_MAPS)
-            stack.enter_context(_saved(drawing))
-            writers.append(drawing)
+            writers.append(stack.enter_context(DrawingWriter(path).saved()))
     return writers
 
 
 def _kind(attention: str | Path) -> str:
     return Path(attention).suffix.lower()
-
-
-@contextmanager
-def _saved(drawing: PageWriter | HeatMapWriter) -> Iterator[None]:
-    """Save unless an error ends the command."""
-    yield
-    drawing.save()
 
 
 def _attention_map(number: int, translation: Translation) -> AttentionMap | None:

@@ -68,9 +68,9 @@ class VocabConfig(Section):
 
 class DataConfig(Section):
     """The corpus. `train`, `valid` and each value of `test` is a prefix (`PREFIX.de`, `PREFIX.en`), a
-    `[source file, target file]` pair, a `.tsv` or a `.jsonl`, each plain or .gz; they are read when `corpus` is
-    `files`. Without `valid`, one pair for each of a tenth of the distinct sources is set aside, at most 1,000; other
-    pairs with these sources are dropped.
+    `[source file, target file]` pair, or a table (TSV, CSV, JSON, TMX), plain or compressed; they are read when
+    `corpus` is `files`. Without `valid`, one pair for each of a tenth of the distinct sources is set aside, at most
+    1,000; other pairs with these sources are dropped.
 
     `source_languages` replaces `source_language` where a sentence is given in several languages at once; a prefix then
     has a file for each, a list names a file for each, and a table has a column for each. The language `vectors` is a
@@ -95,6 +95,8 @@ class DataConfig(Section):
     """Whether tokenizers and vocabularies are made from the extra pairs too, which other languages or new words need;
     otherwise they are those of the corpus alone, so runs with and without extra pairs can form an ensemble."""
     limit: LimitConfig = LimitConfig()
+    filter: list[Literal["copies", "swapped", "mojibake", "segmented", "ratio", "duplicates"]] = []
+    """Noise to drop from the training text of `files`; `prepare` counts it."""
     max_length: PositiveInt = 100
     max_length_ratio: RatioOfLengths = 9.0
     links: TextName | None = None

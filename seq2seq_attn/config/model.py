@@ -9,6 +9,7 @@ from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
     DropoutRate,
     FilePath,
+    NestedOptions,
     NumLayers,
     Options,
     Size,
@@ -52,7 +53,7 @@ class AttentionConfig(Section):
     """A file of `model/attention/`."""
     normalizer: str = "softmax"
     """A file of `model/normalizer/`."""
-    options: Options = {}
+    options: NestedOptions = {}
     """The attention's own."""
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, JsonValue
 from pydantic_core import PydanticKnownError
 
 MAX_COUNT = 2**31 - 1
@@ -98,3 +98,5 @@ Weight = Annotated[Real, Field(ge=0.0, le=1e9)]
 _Scalar: TypeAlias = bool | int | Annotated[float, Field(allow_inf_nan=False)] | str | None
 Options = dict[str, _Scalar | list[_Scalar]]
 """A variant's settings, of types that survive YAML. The variant's `build` checks their names."""
+NestedOptions = dict[str, _Scalar | list[_Scalar] | dict[str, JsonValue]]
+"""Settings that may hold variants with settings of their own, `{name, options}`."""

@@ -5,7 +5,6 @@ Memory grows with the number of distinct tokens, not with the training pairs.
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import compress
@@ -15,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.chunks import Chunk, TokenizedChunk, TokenizedSide
-from seq2seq_attn.data.sequences import SequenceWriter, append_raw
+from seq2seq_attn.data.sequences import SequenceWriter, TokenStore, append_raw
 from seq2seq_attn.data.store import side_path
 from seq2seq_attn.text.corpus import SideAudit, SplitAudit
 from seq2seq_attn.text.overlap import count_duplicates, count_overlap
@@ -28,7 +27,7 @@ class SplitBuilder:
 
     def __init__(self, directory: Path, split: str, draft_dir: Path) -> None:
         """Take the folder of the prepared corpus, and one for temporary files."""
-        self.sides = [SideBuilder(directory, split, side, draft_dir) for side in SIDES]
+        self.sides = [SideBuilder(directory, split, side) for side in SIDES]
         self.dropped = Counter(blank=0, over_long=0, ratio_outliers=0)  # by the pair's first fault
         self._faults = Counter(blank=0, over_long=0, ratio_outliers=0)
         self._keep: list[npt.NDArray[np.bool_]] = []
@@ -74,37 +73,31 @@ class SplitBuilder:
 class SideBuilder:
     """One side of a split."""
 
-    def __init__(self, directory: Path, split: str, side: Side, draft_dir: Path) -> None:
+    def __init__(self, directory: Path, split: str, side: Side) -> None:
         self.kept: Counter[str] = Counter()
         """number of occurrences of each token in the kept pairs"""
         self._dropped: Counter[str] = Counter()
         self._longest = 0
         self._text_path = side_path(directory, split, side, "txt")
+        self._tokens_path = side_path(directory, split, side, "tokens")
+        self._ids_path = side_path(directory, split, side, "ids")
         self._text_path.touch()
-        self._tokens = SequenceWriter(side_path(directory, split, side, "tokens"), np.uint8)
-        self._ids = SequenceWriter(side_path(directory, split, side, "ids"))
-        self._draft_path = draft_dir / f"{split}.{side}"
-        self._draft_path.touch()
-        self._num_chunks = 0
+        self._tokens = SequenceWriter(self._tokens_path, np.uint8)
 
     def add(self, kept_lines: Iterable[bytes], tokenized: TokenizedSide) -> None:
         """Write the kept lines and their tokens; count the tokens of all lines."""
         with self._text_path.open("ab") as stream:
             stream.writelines(line + b"\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)
-        with self._draft_path.open("ab") as stream:
-            pickle.dump(([*tokenized.kept], tokenized.indices, tokenized.lengths), stream)
-        self._num_chunks += 1
         self.kept.update(tokenized.kept)
         self._dropped.update(tokenized.dropped)
         self._longest = max(self._longest, tokenized.longest)
 
     def write_ids(self, vocab: Vocab) -> None:
         """Write the ids of the tokens."""
-        with self._draft_path.open("rb") as stream:
-            for _ in range(self._num_chunks):
-                tokens, indices, lengths = pickle.load(stream)
-                self._ids.add(np.array(vocab.ids_of(tokens), dtype=np.int32)[indices], lengths)
+        ids = SequenceWriter(self._ids_path)
+        for tokens, lengths in TokenStore(self._tokens_path).blocks():
+            ids.add(np.array(vocab.ids_of(tokens), dtype=np.int32), lengths)
 
     def audit(self, vocab: Vocab) -> SideAudit:
         """The audit of the side."""

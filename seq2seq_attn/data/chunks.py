@@ -41,12 +41,8 @@ class TokenizedSide(NamedTuple):
     """the tokens of the kept pairs, a line for each"""
     num_bytes: npt.NDArray[np.int64]
     """[kept pairs], size in `tokens`"""
-    lengths: npt.NDArray[np.int64]
-    """[kept pairs], number of tokens"""
     kept: Counter[str]
     """number of occurrences of each token in the kept pairs"""
-    indices: npt.NDArray[np.int32]
-    """the tokens of the kept pairs by their positions in `kept`, which are faster to make ids of than text"""
     dropped: Counter[str]
     """number of occurrences of each token in the pairs that are not kept"""
     longest: int
@@ -80,7 +76,7 @@ def tokenize_chunk(chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_le
     faults = corpus.check_pairs(longest, target_lengths, max_length, max_length_ratio)
     keep = faults.is_good if chunk.split == "train" else np.ones_like(faults.is_good)
     return TokenizedChunk(
-        sides=(_side(sources, source_lengths, keep), _side(targets, target_lengths, keep)),
+        sides=(_side(sources, keep), _side(targets, keep)),
         keep=keep,
         faults=faults,
         digests=digest_pairs(chunk.sources, chunk.targets),
@@ -93,22 +89,15 @@ def _load_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
     return source, target
 
 
-def _side(
-    tokenized: Sequence[Sequence[str]], lengths: npt.NDArray[np.int64], keep: npt.NDArray[np.bool_]
-) -> TokenizedSide:
+def _side(tokenized: Sequence[Sequence[str]], keep: npt.NDArray[np.bool_]) -> TokenizedSide:
     kept = [*compress(tokenized, keep.tolist())]
     lines = ["\n".join([*tokens, ""]).encode("utf-8") for tokens in kept]
-    flat = [*chain.from_iterable(kept)]
-    counts = Counter(flat)
-    index_of = dict(zip(counts, range(len(counts)), strict=True))
     return TokenizedSide(
         tokens=b"".join(lines),
         num_bytes=_lengths(lines),
-        lengths=lengths[keep],
-        kept=counts,
-        indices=np.fromiter(map(index_of.__getitem__, flat), dtype=np.int32, count=len(flat)),
+        kept=Counter(chain.from_iterable(kept)),
         dropped=Counter(chain.from_iterable(compress(tokenized, (~keep).tolist()))),
-        longest=int(lengths.max(initial=0)),
+        longest=max(map(len, tokenized), default=0),
     )
 
 

@@ -14,8 +14,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.normalize import bare
-from seq2seq_attn.text.parallel import find_text
-from seq2seq_attn.text.parallel_files import Text
+from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import real_name
 

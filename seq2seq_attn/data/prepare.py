@@ -36,7 +36,8 @@ from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, side_path, vocab_path
 from seq2seq_attn.data.vectors import vectors_path, write_vectors
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import naming, sha256_of, sha256_of_values, temporary_name, write_checked_json
+from seq2seq_attn.files import naming, sha256_of_values, temporary_name, write_json
+from seq2seq_attn.manifest import list_files
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
@@ -49,6 +50,8 @@ SMALL_CORPUS = 100_000
 """Corpora below this number of pairs use one process, which finishes before worker processes would have started."""
 MAX_TRAINING_LINES = 100_000
 """Lines per side that a tokenizer is trained on, approximately."""
+_MAX_TRIES = 3
+"""to prepare text that changes meanwhile"""
 _STALE_AFTER_S = 24 * 3600.0
 """A temporary folder of this age was left by a killed process."""
 
@@ -73,21 +76,27 @@ def prepare_corpus(
         UsageError: the configuration does not name a valid corpus.
         UserError: raw files cannot be found or read, or do not match each other.
     """
-    raw = find_raw_corpus(config.data, show_progress=show_progress)
-    identity = _identity(config.data, raw)
-    digest = sha256_of_values(identity)
-    name = f"{config.data.corpus}-{digest[:12]}"
-    folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
-    prepared = next(filter(None, (_reusable(folder, digest) for folder in folders)), None)
-    if prepared is not None:
-        log.info("%s: prepared before, reused", prepared.directory)
-    else:
+    for _ in range(_MAX_TRIES):
+        raw = find_raw_corpus(config.data, show_progress=show_progress)
+        identity = _identity(config.data, raw)
+        name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
+        folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
+        prepared = next(filter(None, map(_reusable, folders)), None)
+        if prepared is not None:
+            log.info("%s: prepared before, reused", prepared.directory)
+            break
         may_prepare()
         started = time.monotonic()
-        _build(folders[0], config.data, raw, {"hash": digest, **identity}, show_progress)
-        log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
-        prepared = PreparedCorpus(folders[0])
-    for note in _notes(prepared):
+        with _temporary_folder(folders[0]) as temporary:
+            _build(temporary, config.data, raw, identity, show_progress)
+            if _identity(config.data, find_raw_corpus(config.data)) == identity:
+                prepared = _put(temporary, folders[0])
+                log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
+                break
+        log.warning("the text changed while it was prepared; preparing it again")
+    else:
+        raise UserError("the text changes while it is prepared; stop what writes to it, then try again")
+    for note in prepared.meta["notes"]:
         log.info("%s", note)
     return prepared
 
@@ -96,7 +105,7 @@ def audit_report(prepared: PreparedCorpus) -> str:
     """The numbers of pairs read, kept and dropped, and the corpus's statistics, as text for a terminal."""
     meta = prepared.meta
     limits = meta["config"]
-    lines = [f"{prepared.directory}  ({prepared.source_language} -> {prepared.target_language})", ""]
+    lines = [f"{prepared.directory}  ({limits['source_language']} -> {limits['target_language']})", ""]
     lines += [*corpus.audit_lines(prepared.audit), "", describe_ratios(prepared.pairs("train"))]
     dropped = dropped_pairs(prepared)
     sizes = " and ".join(f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab))
@@ -106,7 +115,7 @@ def audit_report(prepared: PreparedCorpus) -> str:
         f"dropped from train: {sum(dropped.values()):,} of {prepared.audit['train']['pairs_read']:,} pairs",
         *(f"  {count:,} because {reason}" for reason, count in dropped.items()),
         "validation and test sets are kept whole; duplicates and overlaps are counted, never dropped",
-        *_notes(prepared),
+        *meta["notes"],
         f"vocabulary: {sizes} ids, source and target{joint}",
     ]
     return "\n".join(lines)
@@ -124,12 +133,6 @@ def _by_reason(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[st
         "ratio_outliers": f"one side has more than {limits['max_length_ratio']:g} times the other's tokens",
     }
     return {reason: dropped[fault] for fault, reason in reasons.items() if dropped[fault]}
-
-
-def _notes(prepared: PreparedCorpus) -> list[str]:
-    """Lines for the user: changes to the text, extra pairs, links."""
-    notes: list[str] = prepared.meta.get("notes", [])
-    return notes
 
 
 def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
@@ -156,65 +159,60 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
     }
 
 
-def _reusable(directory: Path, digest: str) -> PreparedCorpus | None:
+def _reusable(directory: Path) -> PreparedCorpus | None:
     if not directory.exists():
         return None
     try:
-        return _open(directory, digest)
+        return PreparedCorpus(directory)
     except UserError as error:
-        log.info("%s; preparing the data again", str(error).removesuffix("; prepare the data again"))
+        log.info("%s; preparing the data again", str(error).partition(";")[0])
         return None
 
 
-def _open(directory: Path, digest: str) -> PreparedCorpus:
-    prepared = PreparedCorpus(directory)
-    if prepared.meta.get("hash") != digest:
-        raise UserError(f"{directory}: holds another corpus than its name says")
-    return prepared
-
-
-def _build(directory: Path, data: DataConfig, raw: RawCorpus, meta: dict[str, Any], show_progress: bool) -> None:
+def _build(directory: Path, data: DataConfig, raw: RawCorpus, identity: dict[str, Any], show_progress: bool) -> None:
+    """Write all files of a prepared corpus."""
     files = raw.files()
     num_pairs = {split: corpus.count_pairs(*paths) for split, paths in files.items()}
     num_used = sum(min(data.limit.for_split(split) or count, count) for split, count in num_pairs.items())
     if raw.train_links is not None:
         check_num_links(raw.train_links, num_pairs["train"])
-    with _new_folder(directory, meta["hash"]) as temporary:
-        with tempfile.TemporaryDirectory(prefix="builder.", dir=temporary) as draft_dir:
-            raw = raw.limited(data.limit, Path(draft_dir) / "limited")
-            files = raw.files()
-            extra, extra_notes = write_extra(Path(draft_dir) / "extra", find_extra(data), files, data.sources)
-            tokenizers = _tokenizers(data, [files["train"], *([extra] if extra and data.extra_in_vocab else [])])
-            for name, tokenizer in zip(SIDES, tokenizers, strict=True):
-                tokenizer.save(temporary, name)
-            splits = {split: SplitBuilder(temporary, split, Path(draft_dir)) for split in files}
-            _tokenize(splits, files, temporary, data, num_used, show_progress)
-            vocabs = _vocabs(data, splits["train"])
-            if extra:
-                _tokenize(splits, {"train": extra}, temporary, data, corpus.count_pairs(*extra), show_progress)
-                vocabs = _vocabs(data, splits["train"]) if data.extra_in_vocab else vocabs
-            _check_not_empty(splits["train"], meta["config"])
-            for builder in splits.values():
-                builder.write_ids(vocabs)
-            audit = {
-                name: builder.audit(vocabs, None if name == "train" else splits["train"]).to_dict()
-                for name, builder in splits.items()
-            }
-            for split in files if VECTORS in data.sources else ():
-                with side_path(temporary, split, "source", "txt").open(encoding="utf-8", newline="\n") as lines:
-                    write_vectors(vectors_path(temporary, split), lines, tokenizers[0])
-            notes = [*raw.notes, *extra_notes, *_write_all_links(temporary, Path(draft_dir), data, raw, splits)]
-        for name, vocab in zip(SIDES, vocabs, strict=True):
-            vocab.save(vocab_path(temporary, name))
-        hashes = {path.name: sha256_of(path) for path in sorted(temporary.iterdir())}
-        about = {"notes": notes, "splits": list(files), "audit": audit, "hashes": hashes}
-        write_checked_json(temporary / META_NAME, {**meta, **about})
+    with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as draft_dir:
+        raw = raw.limited(data.limit, Path(draft_dir) / "limited")
+        files = raw.files()
+        extra, extra_notes = write_extra(Path(draft_dir) / "extra", find_extra(data), files, data.sources)
+        tokenizers = _tokenizers(data, [files["train"], *([extra] if extra and data.extra_in_vocab else [])])
+        for name, tokenizer in zip(SIDES, tokenizers, strict=True):
+            tokenizer.save(directory, name)
+        splits = {split: SplitBuilder(directory, split, Path(draft_dir)) for split in files}
+        _tokenize(splits, files, directory, data, num_used, show_progress)
+        vocabs = _vocabs(data, splits["train"])
+        if extra:
+            _tokenize(splits, {"train": extra}, directory, data, corpus.count_pairs(*extra), show_progress)
+            vocabs = _vocabs(data, splits["train"]) if data.extra_in_vocab else vocabs
+        _check_not_empty(splits["train"], identity["config"])
+        for builder in splits.values():
+            builder.write_ids(vocabs)
+        audit = {
+            name: builder.audit(vocabs, None if name == "train" else splits["train"]).to_dict()
+            for name, builder in splits.items()
+        }
+        for split in files if VECTORS in data.sources else ():
+            with side_path(directory, split, "source", "txt").open(encoding="utf-8", newline="\n") as lines:
+                write_vectors(vectors_path(directory, split), lines, tokenizers[0])
+        notes = [*raw.notes, *extra_notes, *_write_all_links(directory, Path(draft_dir), data, raw, splits)]
+    for name, vocab in zip(SIDES, vocabs, strict=True):
+        vocab.save(vocab_path(directory, name))
+    write_json(directory / META_NAME, {**identity, "notes": notes, "splits": list(files), "audit": audit})
+    list_files(directory, directory.iterdir())
 
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
-    """Raises UserError if no training pair is kept."""
+    """Warns if more than 5 % of the training pairs are dropped. Raises UserError if none is kept."""
+    dropped = ", ".join(f"{count} because {reason}" for reason, count in _by_reason(train.dropped, limits).items())
+    if train.keep.any() and train.keep.mean() < 0.95:
+        message = "dropped from %s training pairs: %s; see data.max_length and data.max_length_ratio"
+        log.warning(message, f"{len(train.keep):,}", dropped)
     if not train.keep.any():
-        dropped = ", ".join(f"{count} because {reason}" for reason, count in _by_reason(train.dropped, limits).items())
         raise UserError(
             f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or data.max_length_ratio"
         )
@@ -287,8 +285,8 @@ def _vocabs(data: DataConfig, train: SplitBuilder) -> list[Vocab]:
 
 
 @contextmanager
-def _new_folder(directory: Path, digest: str) -> Iterator[Path]:
-    """A temporary folder that replaces `directory` once it is complete."""
+def _temporary_folder(directory: Path) -> Iterator[Path]:
+    """A folder beside `directory`, removed at the end."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     for left_over in directory.parent.glob(".*.tmp"):
         with suppress(FileNotFoundError):  # another process may have finished with it
@@ -299,19 +297,21 @@ def _new_folder(directory: Path, digest: str) -> Iterator[Path]:
     try:
         with naming(directory):
             yield temporary
-        if directory.exists():
-            try:
-                _open(directory, digest)
-            except UserError:
-                # renamed before it is removed, so that nobody sees it half removed
-                directory.rename(temporary / "damaged")
-                shutil.rmtree(temporary / "damaged")
-            else:
-                return  # another process finished first, with the same content
-        try:
-            temporary.rename(directory)
-        except OSError:
-            if not directory.exists():
-                raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _put(temporary: Path, directory: Path) -> PreparedCorpus:
+    """Rename a complete folder to its name, unless another process has done so."""
+    with suppress(UserError):
+        return PreparedCorpus(directory)
+    if directory.exists():  # damaged; renamed before it is removed, so that nobody sees it half removed
+        damaged = temporary_name(directory)
+        directory.rename(damaged)
+        shutil.rmtree(damaged)
+    try:
+        temporary.rename(directory)
+    except OSError:  # another process was faster
+        if not directory.exists():
+            raise
+    return PreparedCorpus(directory)

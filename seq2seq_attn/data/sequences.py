@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import open_regular
-
 Values = npt.NDArray[Any]
+
+_SENTENCES_AT_ONCE = 4_096
 
 
 class SequenceStore:
@@ -35,7 +34,7 @@ class SequenceStore:
         if not -len(self) <= index < len(self):
             raise IndexError(f"sentence {index} of {len(self)}")
         index %= len(self)
-        return self._values[self.offsets[index] : self.offsets[index + 1]]
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
 
     def exists(self) -> bool:
         """Whether the files exist."""
@@ -47,7 +46,8 @@ class SequenceStore:
         return np.array(_map(_offsets_path(self._path), np.int64))
 
     @cached_property
-    def _values(self) -> Values:
+    def values(self) -> Values:
+        """The values of all sequences, one after the other."""
         return _map(self._path, self._dtype)
 
 
@@ -56,6 +56,16 @@ class TokenStore:
 
     def __init__(self, path: Path) -> None:
         self._lines = SequenceStore(path, np.uint8)
+
+    def blocks(self) -> Iterator[tuple[list[str], Values]]:
+        """The tokens of some thousand sentences, one after the other, and the number of each sentence's; then those of
+        the next sentences."""
+        for start in range(0, len(self), _SENTENCES_AT_ONCE):
+            offsets = self._lines.offsets[start : start + _SENTENCES_AT_ONCE + 1]
+            text = self._lines.values[offsets[0] : offsets[-1]]
+            line_ends = np.flatnonzero(text == ord("\n"))
+            lengths = np.diff(np.searchsorted(line_ends, offsets - offsets[0]))
+            yield text.tobytes().decode("utf-8").split("\n")[:-1], lengths
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -96,15 +106,5 @@ def _offsets_path(path: Path) -> Path:
 
 
 def _map(path: Path, dtype: type[np.generic]) -> Values:
-    """The values of a file, mapped into memory.
-
-    Raises:
-        UserError: it is missing or damaged.
-    """
-    try:
-        with open_regular(path) as stream:
-            if not path.stat().st_size:
-                return np.empty(0, dtype=dtype)  # which cannot be mapped
-            return np.memmap(stream, dtype=dtype, mode="r")
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: damaged ({' '.join(str(error).split())}); prepare the data again") from None
+    """The values of a file, mapped into memory."""
+    return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import sha256_of, sha256_of_values, write_lines
 from seq2seq_attn.text import captions, multi30k
 from seq2seq_attn.text.corpus import iter_lines, iter_raw_lines
-from seq2seq_attn.text.parallel_files import SeveralFiles, Table, TwoFiles
+from seq2seq_attn.text.parallel import Text
 from seq2seq_attn.text.tokenizers.base import VECTORS
 
 
@@ -122,7 +123,7 @@ def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
         paths = {split: [directory / name for name in names] for split, names in splits.items()}
         if len(data.sources) == 1:
             return {split: (source, target) for split, (source, target) in paths.items()}
-        texts = {split: SeveralFiles(tuple(sources), target) for split, (*sources, target) in paths.items()}
+        texts = {split: Text(tuple(sides), languages) for split, sides in paths.items()}
         return own_text.write_splits(directory / "-".join(languages), texts)[0]
 
     # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the network
@@ -150,32 +151,19 @@ def _raw_captions(data: DataConfig) -> RawCorpus:
 
 def _raw_files(data: DataConfig) -> RawCorpus:
     texts = own_text.find_splits(data)
-    hashes: dict[str, Any] = {
-        split: [*map(sha256_of, text.paths), *hashes_of_vectors(data.sources, text)] for split, text in texts.items()
+    identity: dict[str, Any] = {
+        split: [*map(sha256_of, text.paths), *hashes_of_vectors(data.sources, text), *text.columns]
+        for split, text in texts.items()
     }
-    two_files = {split: (text.source, text.target) for split, text in texts.items() if isinstance(text, TwoFiles)}
-    if "valid" in texts and len(two_files) == len(texts):
-
-        def in_place() -> dict[str, tuple[Path, Path]]:
-            own_text.check_texts(texts)
-            return two_files
-
-        return RawCorpus(hashes, in_place, train_links=links_file(data))
-    languages = [*data.sources, data.target_language]
-    tables = {split: text.kind for split, text in texts.items() if isinstance(text, Table)}
-    identity = {**hashes, "tables": tables, "languages": languages, "set_aside": own_text.SET_ASIDE}
+    identity |= {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
     links = links_identity(data)
-    written_from = {"text": identity, **links} if links else identity
-    digest = sha256_of_values(written_from)
-    directory = data.data_dir / f"own-{digest[:12]}"
+    directory = data.data_dir / f"own-{sha256_of_values({'text': identity, **links})[:12]}"
     notes: list[str] = []
 
+    @cache  # `limited` asks again
     def rewritten() -> dict[str, tuple[Path, Path]]:
-        own_text.check_texts(texts)
-        written, notes[:] = own_text.write_splits(directory, texts, links_file(data))
+        written, notes[:] = own_text.write_splits(directory, texts, drop=data.filter, links=links_file(data))
         return written
 
-    train_links = links_file(data)
-    if train_links is not None and "valid" not in texts:
-        train_links = directory / own_text.TRAIN_LINKS
+    train_links = directory / own_text.TRAIN_LINKS if links_file(data) else None
     return RawCorpus(identity, rewritten, train_links=train_links, notes=notes)

@@ -14,7 +14,8 @@ from seq2seq_attn.data.sequences import SequenceStore, TokenStore
 from seq2seq_attn.data.surface import IdArray, Surface, spell_source, surface_of_tokens
 from seq2seq_attn.data.vectors import VectorStore, vectors_path
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_checked_json, read_regular, sha256_of, sha256_of_values
+from seq2seq_attn.files import read_json, sha256_of_values
+from seq2seq_attn.manifest import check_files
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.vocab import Vocab
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 """Increased when the same text gives other files. Part of the folder's hash, so the text is prepared again."""
 META_NAME = "meta.json"
-VALID_SOURCES = "valid_sources_sha256"
-"""A run's best model has this hash in its metadata, so that `evaluate` knows which pairs training did not see."""
-TRAIN_TEXT = "train_text_sha256"
-"""The same for the training pairs, so that `evaluate` groups runs of the same text only."""
-_AGAIN = "prepare the data again"
 
 
 class PairStore:
@@ -63,11 +59,6 @@ class PairStore:
         """int32 ids of a target sentence, a view into the file."""
         return self._target[index]
 
-    @property
-    def has_links(self) -> bool:
-        """Whether the pairs have links."""
-        return self._links is not None
-
     def links(self, index: int) -> LinkArray:
         """int32 [links, 2], source and target positions; a view into the file.
 
@@ -99,7 +90,7 @@ class PairStore:
             sources,
             [self.target(index) for index in indices],
             indices,
-            links=[self.links(index) for index in indices] if self.has_links else None,
+            links=[self.links(index) for index in indices] if self._links is not None else None,
             surfaces=[*map(self._surface, indices)] if self._surface is not None and with_surfaces else None,
             vectors=[*map(vectors.at_positions, indices, sources)] if vectors is not None else None,
         )
@@ -115,15 +106,8 @@ class PreparedCorpus:
             UserError: it is not a prepared corpus of this version, or a file is missing or damaged.
         """
         self.directory = directory
-        try:
-            meta = read_checked_json(directory / META_NAME)
-        except UserError as error:
-            raise UserError(f"{error}; {_AGAIN}") from None
-        self.meta: dict[str, Any] = meta
-        if not {"config", "splits", "audit", "hashes"} <= meta.keys():
-            raise UserError(f"{directory / META_NAME}: damaged; {_AGAIN}")
-        for name, digest in meta["hashes"].items():
-            _check_hash(directory / name, digest)
+        self._hashes = check_files(directory)
+        self.meta: dict[str, Any] = read_json(directory / META_NAME)
 
     def __repr__(self) -> str:
         return f"PreparedCorpus({str(self.directory)!r})"
@@ -139,34 +123,19 @@ class PreparedCorpus:
         return [split for split in self.splits if split not in ("train", "valid")]
 
     @property
-    def source_language(self) -> str:
-        """Code of the source language, `de`; `de+fr+cs` for several."""
-        return str(self.meta["config"]["source_language"])
-
-    @property
-    def target_language(self) -> str:
-        """Code of the target language, `en`."""
-        return str(self.meta["config"]["target_language"])
-
-    @property
     def audit(self) -> dict[str, Any]:
         """The audit of each split (`SplitAudit`)."""
         return dict(self.meta["audit"])
 
-    @property
-    def content_hash(self) -> str:
-        """The hash of all texts, ids, tokenizers and vocabularies, however they were made."""
-        return sha256_of_values(self.meta["hashes"])
-
-    @property
-    def train_sha256(self) -> str:
-        """The hash of the lines of the training pairs, whatever tokenizes them."""
-        hashes = [self.meta["hashes"][f"train.{side}.txt"] for side in SIDES]
-        return sha256_of_values(hashes)
-
-    def valid_sha256(self, side: Side) -> str:
-        """The hash of the lines of one side of the validation set, whatever tokenizes them."""
-        return str(self.meta["hashes"][f"valid.{side}.txt"])
+    def text_hashes(self, *, is_reverse: bool = False) -> dict[str, str]:
+        """The hashes by which a run knows its corpus: of the `content` of all files, however they were made; of the
+        `train` text and the `valid_sources`, whatever tokenizes them. `is_reverse`: for a run from target to source."""
+        source, target = reversed(SIDES) if is_reverse else SIDES
+        return {
+            "content": sha256_of_values({name: hashed for name, hashed in self._hashes.items() if name != META_NAME}),
+            "train": sha256_of_values([self._hashes[f"train.{side}.txt"] for side in (source, target)]),
+            "valid_sources": self._hashes[f"valid.{source}.txt"],
+        }
 
     @cached_property
     def source_tokenizer(self) -> Tokenizer:
@@ -252,18 +221,6 @@ def vocab_path(directory: Path, side: Side) -> Path:
     return directory / f"{side}.vocab"
 
 
-def _check_hash(path: Path, digest: str) -> None:
-    try:
-        is_whole = sha256_of(path) == digest
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); {_AGAIN}") from None
-    if not is_whole:
-        raise UserError(f"{path}: damaged (its SHA-256 is not the recorded one); {_AGAIN}")
-
-
 def _read_exact(path: Path) -> list[str]:
     # what was written: nothing is stripped, a line may be anything without '\n'
-    try:
-        return read_regular(path).decode("utf-8").split("\n")[:-1]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: damaged ({error}); {_AGAIN}") from None
+    return path.read_bytes().decode("utf-8").split("\n")[:-1]

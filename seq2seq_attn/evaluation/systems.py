@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config, SearchConfig
-from seq2seq_attn.files import sha256_of
-from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.files import finite
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import Precision, translation_precision
-from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
+from seq2seq_attn.search.base import find_search
 from seq2seq_attn.translate.translator import Translator, load
 
 ENSEMBLE_HYPS = "ensemble"
 """The folder of an ensemble's hypotheses, in its first member's `hyps/` or beside those of the members."""
-_VARIATION = {
+WITHOUT_EFFECT = {"batch_size", "n_best"}
+"""options of the search that do not decide the best translation"""
+_REPORTED = {"beam_size", "length_penalty", "max_length_ratio"}
+"""options that a report always names"""
+_SHORT_NAMES = {
+    "method": "",
     "beam_size": "beam",
     "length_penalty": "penalty",
     "max_length_ratio": "ratio",
@@ -28,7 +32,7 @@ _VARIATION = {
     "coverage_penalty": "coverage",
     "no_repeat_ngram": "ngram",
 }
-"""the words of file names for search settings"""
+"""the words of file names for options of the search"""
 _MAX_NAME = 30
 """A longer list of members widens every table; the JSON has all of them."""
 
@@ -37,7 +41,8 @@ _MAX_NAME = 30
 class Decoding:
     """How systems translate."""
 
-    search: SearchOptions = AS_CONFIGURED
+    search: Mapping[str, Any] = field(default_factory=dict)
+    """options of the search on top of the runs' own"""
     device: str = "auto"
     precision: str = "auto"
     reuse_hypotheses: bool = False
@@ -46,10 +51,10 @@ class Decoding:
 
     def variation(self, own: SearchConfig) -> str:
         """The differences from a run's own search settings and from fp32, for file names: `.beam1.penalty0.5.bf16`."""
-        search = self.search.over(own)
-        changed = {key: getattr(search, key) for key in _VARIATION if getattr(search, key) != getattr(own, key)}
+        before, after = (decisive_options(find_search(own, options)[1]) for options in ({}, self.search))
+        changed = {key: value for key, value in after.items() if before.get(key) != value}
         precision = translation_precision(self.precision, resolve_device(self.device))
-        parts = [f".{_VARIATION[key]}{value:g}" for key, value in changed.items()]
+        parts = [f".{_SHORT_NAMES.get(key, key)}{_as_name(value)}" for key, value in changed.items()]
         return "".join([*parts, *([f".{precision}"] if precision != "fp32" else [])])
 
 
@@ -79,9 +84,9 @@ class System:
         return self.configs[0]
 
     @property
-    def search(self) -> SearchOptions:
-        """The search options, with the first run's own settings where none are named."""
-        return self.decoding.search.over(self.config.search)
+    def search(self) -> SearchConfig:
+        """The options of the search, with the first run's own where none are named."""
+        return find_search(self.config.search, self.decoding.search)[1]
 
     @property
     def precision(self) -> Precision:
@@ -100,27 +105,15 @@ class System:
         return own / ENSEMBLE_HYPS if self.is_ensemble else own
 
     @cached_property
-    def _loaded(self) -> tuple[Translator, list[str], list[dict[str, str]]]:
-        """The model with the hashes and the metadata of the very files that it was read from: training may replace them
-        at any time. Raises UserError if a model is missing."""
-        while True:
-            metadata = [run.best_metadata() for run in self.runs]
-            hashes = [sha256_of(run.model_path) for run in self.runs]
-            paths = [run.path for run in self.runs]
-            translator = load(paths, self.decoding.device, precision=self.decoding.precision)
-            after = [run.best_metadata() for run in self.runs], [sha256_of(run.model_path) for run in self.runs]
-            if after == (metadata, hashes):
-                return translator, hashes, metadata
-
-    @property
     def translator(self) -> Translator:
         """The loaded model."""
-        return self._loaded[0]
+        paths = [run.path for run in self.runs]
+        return load(paths, self.decoding.device, precision=self.decoding.precision)
 
     @property
     def model_hash(self) -> str | list[str]:
-        """The hash of the model; of an ensemble, those of all models."""
-        hashes = self._loaded[1]
+        """The hash of the loaded model; of an ensemble, those of all models."""
+        hashes = [info.sha256 for info in self.translator.infos]
         return hashes if self.is_ensemble else hashes[0]
 
     def describe(self) -> dict[str, Any]:
@@ -141,7 +134,7 @@ class System:
             "attention": self.config.model.attention.name,
             "seed": self.config.seed,
             "lowercases": lowercases,
-            "model": _with_numbers(self._loaded[2][0]),
+            "model": finite(self.translator.infos[0].about),  # JSON has no infinity
             "training_environment": run.environment(),
             **how,
         }
@@ -160,23 +153,18 @@ def make_ensemble(runs: Sequence[System]) -> System:
     )
 
 
-def _search_values(search: SearchOptions) -> dict[str, Any]:
-    """The settings that decide the translations."""
-    values = search.model_dump(include={"beam_size", "length_penalty", "max_length_ratio"})
-    more = search.model_dump(include={"coverage_penalty", "no_repeat_ngram"})
-    return values | {key: value for key, value in more.items() if value}
+def decisive_options(search: SearchConfig) -> dict[str, Any]:
+    """The options that decide the best translation."""
+    return search.model_dump(mode="json", exclude=WITHOUT_EFFECT)
 
 
-def _with_numbers(metadata: Mapping[str, str]) -> dict[str, int | float | str]:
-    """The numbers among the metadata as numbers: the header of a safetensors file holds strings only."""
-    scores = dict.fromkeys(("perplexity", *TITLES), float)
-    kinds: dict[str, type[int] | type[float]] = {"update": int, "epoch": int, **scores}
-    values: dict[str, int | float | str] = dict(metadata)
-    for key in kinds.keys() & metadata.keys():
-        try:
-            value = kinds[key](metadata[key])
-        except ValueError:
-            continue
-        if math.isfinite(value):  # JSON has no infinity
-            values[key] = value
-    return values
+def _as_name(value: object) -> str:
+    """A value as a part of a file name."""
+    text = f"{value:g}" if isinstance(value, int | float) else re.sub(r"\W+", "-", str(value)).strip("-")
+    return text[:_MAX_NAME]
+
+
+def _search_values(search: SearchConfig) -> dict[str, Any]:
+    """The options that a report names: some always, the others where they have been changed."""
+    defaults = {**decisive_options(SearchConfig()), "max_length_extra": search.max_length_extra}
+    return {k: value for k, value in decisive_options(search).items() if k in _REPORTED or value != defaults.get(k)}

@@ -13,7 +13,7 @@ from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
-from seq2seq_attn.data.store import TRAIN_TEXT, VALID_SOURCES, PreparedCorpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.sets import EvaluationSet, GoldLinks, concatenated_name
@@ -227,14 +227,14 @@ def _check_text(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits:
         UserError: the run was validated on other pairs.
     """
     try:
-        metadata = run.best_metadata()
+        trained_on, now = run.text_hashes(), prepared.text_hashes()
     except UserError:  # translation raises the error that explains it
         return
-    if "train" in splits and not data.extra and metadata.get(TRAIN_TEXT) != prepared.train_sha256:
+    if "train" in splits and not data.extra and trained_on["train"] != now["train"]:
         log.warning("%s: trained on other pairs than --split train has now: the text has changed", run.path)
     if data.corpus != "files" or data.valid is not None or "valid" not in splits:
         return
-    if metadata.get(VALID_SOURCES) != prepared.valid_sha256("source"):
+    if trained_on["valid_sources"] != now["valid_sources"]:
         raise UserError(
             f"{run.path} was validated on other pairs than those that are set aside from data.train="
             f"{shorten(data.train)} now, which may be training pairs of the run: the text has changed, or the pairs "

@@ -16,9 +16,8 @@ from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.systems import System
-from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json, write_lines
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.evaluation.systems import System, decisive_options
+from seq2seq_attn.manifest import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
@@ -27,10 +26,7 @@ from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 
 log = logging.getLogger(__name__)
 
-_LINES_HASH = "hypotheses_sha256"
 _SOURCE_HASH = "source_sha256"
-_WITHOUT_EFFECT = {"batch_size", "keep_attention", "n_best"}
-"""search options that do not decide the best translation"""
 _NO_POSITIONS = "its attention does not look at source positions"
 _NOT_SHOWN = "its translation is empty, or its map is too large"
 _REUSED = "its saved hypotheses were used, which come without attention"
@@ -127,13 +123,12 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
     translator = system.translator
     if test_set.num_concatenated > 1:
         translator = translator.with_max_source_length(_max_source_length(system, test_set))
-    search = system.search.model_copy(update={"keep_attention": keep_maps})
     started = time.monotonic()
     lines, counts = [], LineCounts(0, 0)
     maps: list[PackedMap | None] = []
     unknown: list[UnknownTokens | None] = []
     shown = tqdm(
-        translator.translate_lines(test_set.source, search),
+        translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.decoding.search),
         desc=visible(f"{system.label}, {test_set.name}"),
         total=len(test_set.source),
         unit="line",
@@ -163,14 +158,13 @@ def _saved(paths: Sequence[Path], made_by: dict[str, Any], num_lines: int) -> Se
 
 def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> SetTranslations | None:
     try:
-        note = read_checked_json(path.with_suffix(".json"))
-        counts, digest = LineCounts.from_dict(note), note.pop(_LINES_HASH)
-        if note != {**made_by, **counts.to_dict()} or sha256_of(path) != digest:
-            return None
-        lines = read_lines(path)
-    except (KeyError, OSError, UserError):  # missing or damaged
+        note, lines = read_listed_json(path.with_suffix(".json")), read_listed(path)[0].decode().split("\n")[:-1]
+        counts = LineCounts.from_dict(note)
+    except (KeyError, UserError):  # missing or damaged
         return None
-    return SetTranslations(lines, counts, no_map=_REUSED, is_reused=True) if len(lines) == num_lines else None
+    if note != {**made_by, **counts.to_dict()} or len(lines) != num_lines:
+        return None
+    return SetTranslations(lines, counts, no_map=_REUSED, is_reused=True)
 
 
 def _save(path: Path, lines: Sequence[str], note: dict[str, Any], *, inside: Path | None) -> None:
@@ -181,16 +175,18 @@ def _save(path: Path, lines: Sequence[str], note: dict[str, Any], *, inside: Pat
     if _source_hash(path) not in (None, note[_SOURCE_HASH]):
         log.warning("%s: replaces translations of other lines; to keep both, add --json FILE", path)
     try:
-        write_lines(path, lines)
-        write_checked_json(path.with_suffix(".json"), {**note, _LINES_HASH: sha256_of(path)})
-    except OSError as error:
-        log.warning("%s: not saved (%s)", path, error.strerror)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_listed(path.with_suffix(".json"))  # the note never belongs to other lines
+        write_listed(path, "".join(f"{line}\n" for line in lines).encode())
+        write_listed_json(path.with_suffix(".json"), note)
+    except (OSError, UserError) as error:
+        log.warning("%s: not saved (%s)", path, error)
 
 
 def _source_hash(path: Path) -> Any:
     """The hash of the source lines of saved translations; None if there are none, or it is not known."""
     try:
-        return read_checked_json(path.with_suffix(".json")).get(_SOURCE_HASH)
+        return read_listed_json(path.with_suffix(".json")).get(_SOURCE_HASH)
     except UserError:
         return None
 
@@ -203,7 +199,7 @@ def _max_source_length(system: System, test_set: EvaluationSet) -> int:
 
 def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
     return {
-        **system.search.model_dump(exclude=_WITHOUT_EFFECT),
+        **decisive_options(system.search),
         "max_source_length": _max_source_length(system, test_set),
         "precision": system.precision,
         "model_sha256": system.model_hash,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -12,14 +11,15 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Decoder
 from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoder
 from seq2seq_attn.model.output.base import Output
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.sources import SeveralSources
-from seq2seq_attn.model.variants import build_variant, find_build
+from seq2seq_attn.model.variants import Missing, build_variant, find_build
 from seq2seq_attn.text.tokenizers.base import Side
 
 EmbeddingT = TypeVar("EmbeddingT", Embedding, VectorEmbedding)
@@ -107,10 +107,10 @@ def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
 def _build_output(
     config: ModelConfig, encoder: Encoder, decoder: Decoder, num_source_ids: int, num_target_ids: int
 ) -> Output:
-    name, attention = config.output.name, decoder.attention
+    attention, embedding = decoder.attention, getattr(encoder, "embedding", None)
     output: Output = build_variant(
         "output",
-        name,
+        config.output.name,
         config.output.options,
         feature_size=decoder.feature_size,
         hidden_size=config.hidden_size or encoder.memory_size,
@@ -119,31 +119,26 @@ def _build_output(
         memory_size=encoder.memory_size,
         num_ids=num_target_ids,
         num_source_ids=num_source_ids,
-        readout=getattr(decoder, "readout", None),
+        source_attention=source_attention(config, attention),
+        source_embedding=embedding if isinstance(embedding, Embedding) else _no_embedding(config, embedding),
+        readout=getattr(decoder, "readout", Missing("reads out each source value, and this decoder has no `readout`")),
     )
-    if output.needs_weights and not attention.is_positional:
-        raise UsageError(
-            f"model.output.name={name!r}: reads attention weights over source positions, and model.attention.name="
-            f"{config.attention.name!r} has none; choose another attention, or add -c output/softmax"
-        )
-    if output.needs_soft_weights and attention.is_one_hot:
-        raise UsageError(
-            f"model.output.name={name!r}: sums over source positions, and model.attention.name="
-            f"{config.attention.name!r} gives all weight to one position; choose another attention, such as "
-            "additive"
-        )
-    if not attention.is_learned and not any(True for _ in output.parameters()):
-        raise UsageError(
-            f"model.output.name={name!r}: has no parameters, and model.attention.name={config.attention.name!r} always "
-            "gives the same weights, so there is nothing to learn; choose another attention, such as additive"
-        )
-    embedding = getattr(encoder, "embedding", None)
-    if output.needs_embeddings and not isinstance(embedding, Embedding):
-        named = f"model.encoder.name={config.encoder.name!r} has none; choose another encoder, or add -c output/softmax"
-        if isinstance(embedding, VectorEmbedding):
-            named = "a source of vectors has none; add -c output/softmax"
-        raise UsageError(f"model.output.name={name!r}: reads the embeddings of source tokens, and {named}")
     return output
+
+
+def source_attention(config: ModelConfig, attention: Attention) -> Attention | Missing:
+    """The attention, for outputs and objectives that read its weights over source positions."""
+    if attention.is_positional:
+        return attention
+    return Missing(
+        f"reads attention weights over source positions, and model.attention.name={config.attention.name!r} has none; "
+        "choose another attention, such as additive, or leave it out (an output: -c output/softmax)"
+    )
+
+
+def _no_embedding(config: ModelConfig, embedding: VectorEmbedding | None) -> Missing:
+    source = f"model.encoder.name={config.encoder.name!r}" if embedding is None else "a source of vectors"
+    return Missing(f"reads the embeddings of source tokens, and {source} has none; add -c output/softmax")
 
 
 def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:
@@ -176,13 +171,14 @@ def initialize(model: nn.Module) -> None:
     (a block per gate), other matrices Glorot-uniform (each matrix of a stack by itself; the filters of a convolution
     with their width as part of the fan-in and fan-out), vectors and the score vector of each head uniform in
     +-1 / sqrt(size). The gates of a cell's input matrix count as one matrix. Scalars, the factors of PyTorch's
-    normalization layers and parameters with `norm` in their own name keep their values."""
+    normalization layers and parameters with `norm` in their own name keep their values. Then each module that has a
+    method `init_parameters()` sets the values of its own that should differ."""
     layers = [module for module in model.modules() if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm)]
     factors = {id(parameter) for layer in layers for parameter in layer.parameters()}
     filters = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv1d)}
+    if any(parameter.is_meta for parameter in model.parameters()):
+        return
     for name, parameter in model.named_parameters():
-        if parameter.is_meta:
-            continue
         kind = name.rpartition(".")[2]
         if name.endswith("embedding.weight"):
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
@@ -201,6 +197,10 @@ def initialize(model: nn.Module) -> None:
         else:
             for matrix in parameter.detach().view(-1, *parameter.shape[-2:]):
                 nn.init.xavier_uniform_(matrix)
+    with torch.no_grad():
+        for module in model.modules():
+            if init_parameters := getattr(module, "init_parameters", None):
+                init_parameters()
 
 
 def count_parameters(model: nn.Module) -> int:
@@ -262,17 +262,3 @@ def _freeze_embeddings(model: Seq2Seq, config: ModelConfig) -> None:
         )
     for embedding in embeddings:
         embedding.weight.requires_grad_(False)
-
-
-def load_weights(model: Seq2Seq, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Load a file's tensors, of the model's names and shapes, into the model.
-
-    Raises:
-        UserError: a value is not finite.
-    """
-    for name, tensor in tensors.items():
-        if not torch.isfinite(tensor).all():
-            raise UserError(
-                f"{path}: {name} holds values that are not finite; it is damaged: copy or train the run again"
-            )
-    model.load_state_dict(tensors)

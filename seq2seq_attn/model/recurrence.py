@@ -6,9 +6,11 @@ Shapes: S positions, B sentence pairs, I input size, H hidden size, P gate pre-a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.cell.base import Cell
@@ -29,11 +31,27 @@ def run_cells(cells: Sequence[Cell], inputs: Sequence[Tensor]) -> list[Tensor]:
 def _run(cell: Cell, gates_SBP: Tensor) -> Tensor:
     dtype = wide_dtype(gates_SBP.dtype)
     state = cell.start(gates_SBP.new_zeros(gates_SBP.shape[1], cell.hidden_size, dtype=dtype))
+    if torch.compiler.is_exporting():  # the loop would fix the number of positions
+        return _scan(cell, gates_SBP, state)
     hiddens = []
     for gates_BP in gates_SBP:
         state = cell.step(gates_BP, state)
         hiddens.append(cell.hidden(state))
     return torch.stack(hiddens)
+
+
+def _scan(cell: Cell, gates_SBP: Tensor, start: Any) -> Tensor:
+    """The same as an operation of an exported graph, whose state must be a list of tensors."""
+    from torch._higher_order_ops.scan import scan
+
+    tensors, structure = tree_flatten(start)
+
+    def step(tensors: list[Tensor], gates_BP: Tensor) -> tuple[list[Tensor], Tensor]:
+        state = cell.step(gates_BP, tree_unflatten(tensors, structure))
+        return tree_flatten(state)[0], cell.hidden(state).clone()
+
+    hiddens_SBH: Tensor = scan(step, tensors, gates_SBP)[1]
+    return hiddens_SBH
 
 
 def find_reversal(lengths_B: Tensor, num_positions: int) -> Tensor:

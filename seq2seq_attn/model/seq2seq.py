@@ -41,11 +41,7 @@ class Seq2Seq(nn.Module):
     def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> Outputs:
         """All decoder steps of a batch (see `unroll`). Dropout and fed-back tokens draw from the global generator."""
         fast = speed.find("unroll", self, teacher_forcing_ratio)
-        outputs: Outputs = fast(self, batch) if fast else unroll(self, batch, teacher_forcing_ratio)
-        return outputs._replace(
-            target_log_probs=lambda: self.output.target_log_probs(outputs, batch),
-            log_probs_of=lambda chosen_I: self.output.log_probs(*outputs.rows(chosen_I)),
-        )
+        return fast(self, batch) if fast else unroll(self, batch, teacher_forcing_ratio)
 
     def prepare(self, source: SourceBatch) -> tuple[Memory, Any]:
         """Encode a source batch: the decoder's memory, and its state before the first step."""

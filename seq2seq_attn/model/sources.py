@@ -37,8 +37,6 @@ def source_indices(ids_BS: Tensor) -> Tensor:
 class SeveralSources(Encoder):
     """An encoder per source; those of texts share the embedding. A source that a line lacks is an EOS alone."""
 
-    is_capturable = False
-
     def __init__(self, encoders: Sequence[Encoder]) -> None:
         memory_size = encoders[0].memory_size
         super().__init__(memory_size)

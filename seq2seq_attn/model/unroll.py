@@ -41,7 +41,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
             if keep_TB is not None:
                 choice_B = model.output.log_probs(step, memory).argmax(dim=-1)  # without gradient, as any index
                 ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
-    outputs = _outputs(steps, batch, memory)
+    outputs = _outputs(model, steps, batch, memory)
     if model.output.needs_history:
         outputs = outputs._replace(read_ids_TB=torch.stack(read))
     return outputs
@@ -54,7 +54,7 @@ def _draw_forcing(tgt_in_TB: Tensor, ratio: float) -> Tensor | None:
     return (torch.rand(tgt_in_TB.shape, device=tgt_in_TB.device) < ratio) | (tgt_in_TB == PAD)
 
 
-def _outputs(steps: list[StepOutput], batch: Batch, memory: Memory) -> Outputs:
+def _outputs(model: Seq2Seq, steps: list[StepOutput], batch: Batch, memory: Memory) -> Outputs:
     features_TBF = torch.stack([step.features_BF for step in steps])
     return Outputs(
         features_NF=features_TBF.flatten(0, 1).index_select(0, batch.positions_N),
@@ -65,6 +65,8 @@ def _outputs(steps: list[StepOutput], batch: Batch, memory: Memory) -> Outputs:
         embedded_TBE=torch.stack([step.embedded_BE for step in steps]),
         weights_TBS=torch.stack([step.weights_BS for step in steps]),
         memory=memory,
+        output=model.output,
+        batch=batch,
         extra=_stacked([step.extra for step in steps]),
     )
 

@@ -9,30 +9,42 @@ hypothesis can still beat the worst of its `n_best` finished ones, or when it re
 
 alpha is `length_penalty`, with the length in target tokens including EOS, beta is `coverage_penalty` (Wu et al. 2016,
 section 7, equation 14, but with |y| in place of (5 + |y|) / 6), a_tj the attention weight of source position j at step
-t.
+t. With scorers, the total of their scores takes the place of log p(y | x).
 
-Shapes: B sentences still in the batch, K slots of a sentence, R = B * K rows, J candidates of a row,
-N hypotheses returned per sentence, T tokens so far, S source positions.
+Shapes: B beams, one for each sentence still in the batch, K slots of a beam, R = B * K rows, J candidates of a row,
+C candidates of a beam, N hypotheses returned per sentence, T tokens so far, S source positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
+from pydantic import model_validator
 from torch import Tensor
 
-from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.search import greedy
+from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.finish import Step, finish
-from seq2seq_attn.search.hypothesis import Hypothesis, StateT, StepModel
-from seq2seq_attn.search.options import SearchOptions
-from seq2seq_attn.search.rules import Rules
+from seq2seq_attn.search.ranking import Ranked, RankedSteps
 from seq2seq_attn.text.vocab import BOS, EOS
 
 LEAST_COVERAGE = 1e-6
 """lower bound on the coverage of a source position, so that its logarithm is finite"""
+
+
+class Options(SearchConfig):
+    """The options of a beam."""
+
+    @model_validator(mode="after")
+    def _check_n_best(self) -> Options:
+        if self.n_best > self.beam_size:
+            raise UsageError(f"n_best={self.n_best}: more than beam_size={self.beam_size}; set a larger beam_size")
+        return self
 
 
 class Beam(NamedTuple):
@@ -44,8 +56,10 @@ class Beam(NamedTuple):
     """int64, maximum number of tokens of a hypothesis, EOS included"""
     tokens_BKT: Tensor
     """int64, the tokens of each slot's hypothesis, BOS first"""
-    log_probs_BK: Tensor
-    """float32, log-probability of the alive hypothesis in each slot; -inf for none"""
+    totals_BK: Tensor
+    """float32, the total of the scores of the alive hypothesis in each slot; -inf for none"""
+    log_probs_BK: Tensor | None
+    """float32, its log-probability; None: that is the total"""
     num_finished_B: Tensor
     """int64, slots taken by finished hypotheses"""
     best_scores_BN: Tensor
@@ -55,100 +69,138 @@ class Beam(NamedTuple):
     """float32, the attention that each source position has had; None without a coverage penalty"""
 
 
-@torch.inference_mode()
-def beam_search(
-    model: StepModel[StateT],
-    source: SourceBatch,
-    options: SearchOptions,
-    *,
-    max_lengths_B: Sequence[int],
-    prefixes: Sequence[Sequence[int]] | None = None,
-) -> list[list[Hypothesis]]:
-    """Up to `options.n_best` hypotheses per sentence, best first, in the batch's order.
+class Chosen(NamedTuple):
+    """The continuations that are to fill a beam's slots, in this order as long as slots are free."""
 
-    `max_lengths_B` is the maximum number of tokens of a sentence's hypotheses, EOS included (at least 1). Hypotheses
-    cut at that limit follow the finished ones, if too few have finished. `prefixes` are the ids that each sentence's
-    hypotheses begin with. A model without attention over source positions has no coverage penalty.
-    """
-    beam_size = options.beam_size
-    rules = Rules.of(options, prefixes, source.ids_BS.device)
-    beam = _start(max_lengths_B, source, options)
-    state = model.start(source, beam_size)
+    totals_BK: Tensor
+    """float32, -inf for none"""
+    log_probs_BK: Tensor | None
+    """float32; None: those are the totals"""
+    parents_BK: Tensor
+    """int64, the slots that they continue"""
+    ids_BK: Tensor
+    """int64, their new tokens"""
+
+
+Choose = Callable[[Beam, Ranked], Chosen]
+
+
+def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
+    """Up to `n_best` hypotheses per sentence. Hypotheses cut at the length limit follow the finished ones, if too few
+    have finished. A model without attention over source positions has no coverage penalty."""
+    if options.beam_size == 1 and not options.coverage_penalty:
+        return greedy.search(model, source, options)
+    return search_beams(model, source, options, choose_best)
+
+
+@torch.inference_mode()
+def search_beams(
+    model: StepModel[Any], source: SearchSource, options: SearchConfig, choose: Choose, *, num_beams: int = 1
+) -> list[list[Hypothesis]]:
+    """Beam search with a choice of the continuations: hypotheses of each beam. With `num_beams`, a sentence has that
+    many beams side by side, each with its share of the slots; `choose` sees them all, a sentence's beams adjacent."""
+    width = options.beam_size // num_beams
+    steps_model = RankedSteps(model, source, options)
+    beam = _start(source, options, num_beams)
+    state = steps_model.start(options.beam_size)
     steps: list[Step] = []
     while True:
-        tokens, state = model.step(beam.tokens_BKT[..., -1].flatten(), state)
-        every = 1 if steps else beam_size  # before the first step, the slots of a sentence are equal
-        best = rules.top(
-            tokens,
-            beam_size,
-            sentences_R=beam.sentences_B.repeat_interleave(beam_size)[::every],
-            tokens_RT=beam.tokens_BKT.flatten(0, 1)[::every, 1:],
-            every=every,
-        )
-        beam, step = _advance(beam, *best, tokens.weights_RS, len(steps) + 1, options)
-        steps.append(step if options.keeps_weights else step._replace(weights_RS=None))
-        open_B = _is_open(beam, len(steps), options.length_penalty).nonzero().squeeze(1)
+        ranked, state = steps_model.step(beam.tokens_BKT.flatten(0, 1), state)
+        beam, step = _advance(beam, choose(beam, ranked), ranked.weights_RS, len(steps) + 1, options)
+        steps.append(step if source.keeps_weights else step._replace(weights_RS=None))
+        is_open_B = _is_open(beam, len(steps), options.length_penalty)
+        if num_beams > 1:  # a sentence stays as long as one of its beams is open
+            is_open_B = is_open_B.view(-1, num_beams).any(dim=1).repeat_interleave(num_beams)
+        open_B = is_open_B.nonzero().squeeze(1)
         if len(open_B) == 0:
             break
-        state = model.reorder(state, (open_B.unsqueeze(1) * beam_size + step.parents_BK[open_B]).flatten())
+        state = steps_model.reorder(state, (open_B.unsqueeze(1) * width + step.parents_BK[open_B]).flatten())
         if len(open_B) < len(beam.sentences_B):
             beam = select_rows(beam, open_B)
-    return finish(steps, source.lengths_B.tolist(), n_best=options.n_best)
+    return finish(steps, source.batch.lengths_B.repeat_interleave(num_beams).tolist(), n_best=options.n_best)
 
 
-def _start(max_lengths_B: Sequence[int], source: SourceBatch, options: SearchOptions) -> Beam:
-    num_sentences, beam_size, device = len(max_lengths_B), options.beam_size, source.ids_BS.device
-    # before the first step, the slots of a sentence are equal: only one of them is continued
-    log_probs_BK = torch.full((num_sentences, beam_size), -torch.inf, device=device)
-    log_probs_BK[:, 0] = 0.0
-    shape_BKS = (num_sentences, beam_size, source.ids_BS.shape[1])
+def choose_best(beam: Beam, ranked: Ranked) -> Chosen:
+    """The continuations with the highest totals. Ties are broken by slot, then by id."""
+    num_slots = beam.totals_BK.shape[1]
+    every = 1 if beam.tokens_BKT.shape[2] > 1 else num_slots  # before the first step, the slots of a beam are equal
+    scores_RJ, ids_RJ = ranked.top(num_slots, every=every)
+    if every > 1:
+        scores_RJ, ids_RJ = (best.repeat_interleave(every, dim=0) for best in (scores_RJ, ids_RJ))
+    log_probs_RJ = ranked.log_probs(ids_RJ, scores_RJ)
+    return order_tokens(beam, ids_RJ, scores_RJ, scores_RJ, log_probs_RJ)
+
+
+def order_tokens(
+    beam: Beam, ids_RJ: Tensor, ranks_RJ: Tensor, scores_RJ: Tensor, log_probs_RJ: Tensor | None
+) -> Chosen:
+    """The continuations of J tokens of each row with the highest sum of the beam's total and `ranks_RJ`."""
+    ranks_BC = add(beam.totals_BK, ranks_RJ)
+    order_BK = ranks_BC.argsort(dim=-1, descending=True, stable=True)[:, : beam.totals_BK.shape[1]]
+    totals_BC = ranks_BC if scores_RJ is ranks_RJ else add(beam.totals_BK, scores_RJ)
+    return take(beam, order_BK, totals_BC, log_probs_RJ, ids_RJ)
+
+
+def take(beam: Beam, order_BK: Tensor, totals_BC: Tensor, log_probs_RJ: Tensor | None, ids_RJ: Tensor) -> Chosen:
+    """The candidates at these positions of a beam, slot by slot."""
+    log_probs_BK = None
+    if log_probs_RJ is not None:
+        so_far_BK = beam.totals_BK if beam.log_probs_BK is None else beam.log_probs_BK
+        log_probs_BK = add(so_far_BK, log_probs_RJ).gather(1, order_BK)
+    parents_BK = order_BK.div(ids_RJ.shape[1], rounding_mode="floor")
+    return Chosen(
+        totals_BC.gather(1, order_BK), log_probs_BK, parents_BK, ids_RJ.view(len(order_BK), -1).gather(1, order_BK)
+    )
+
+
+def add(sums_BK: Tensor, steps_RJ: Tensor) -> Tensor:
+    """`sums_BC` with the steps of each row added, slot by slot."""
+    return (sums_BK.view(-1, 1) + steps_RJ).view(len(sums_BK), -1)
+
+
+def is_taken(beam: Beam, chosen: Chosen) -> Tensor:
+    """`is_taken_BK`: the continuation exists, and has a free slot."""
+    num_free_B = beam.totals_BK.shape[1] - beam.num_finished_B
+    has_slot_BK = torch.arange(chosen.ids_BK.shape[1], device=num_free_B.device) < num_free_B.unsqueeze(1)
+    return has_slot_BK & (chosen.totals_BK > -torch.inf)
+
+
+def _start(source: SearchSource, options: SearchConfig, num_beams: int) -> Beam:
+    device, num_slots = source.batch.ids_BS.device, options.beam_size // num_beams
+    sentences_B = torch.arange(len(source.max_lengths_B) * num_beams, device=device)
+    # before the first step, the slots of a beam are equal: only one of them is continued
+    totals_BK = torch.full((len(sentences_B), num_slots), -torch.inf, device=device)
+    totals_BK[:, 0] = 0.0
+    is_source_BS = source.batch.mask_BS.repeat_interleave(num_beams, dim=0)
+    shape_BKS = (*totals_BK.shape, is_source_BS.shape[1])
     return Beam(
-        sentences_B=torch.arange(num_sentences, device=device),
-        limits_B=torch.tensor(list(max_lengths_B), device=device),
-        tokens_BKT=torch.full((num_sentences, beam_size, 1), BOS, device=device),
-        log_probs_BK=log_probs_BK,
-        num_finished_B=torch.zeros(num_sentences, dtype=torch.int64, device=device),
-        best_scores_BN=torch.full((num_sentences, options.n_best), -torch.inf, device=device),
-        is_source_BS=source.mask_BS,
+        sentences_B=sentences_B,
+        limits_B=torch.tensor(list(source.max_lengths_B), device=device).repeat_interleave(num_beams),
+        tokens_BKT=torch.full((len(sentences_B), num_slots, 1), BOS, device=device),
+        totals_BK=totals_BK,
+        log_probs_BK=None,
+        num_finished_B=torch.zeros_like(sentences_B),
+        best_scores_BN=torch.full((len(sentences_B), options.n_best), -torch.inf, device=device),
+        is_source_BS=is_source_BS,
         coverage_BKS=torch.zeros(shape_BKS, device=device) if options.coverage_penalty else None,
     )
 
 
 def _advance(
-    beam: Beam,
-    top_RJ: Tensor,
-    top_ids_RJ: Tensor,
-    weights_RS: Tensor | None,
-    length: int,
-    options: SearchOptions,
+    beam: Beam, chosen: Chosen, weights_RS: Tensor | None, length: int, options: SearchConfig
 ) -> tuple[Beam, Step]:
-    """One step: fill the free slots with the best continuations, which are now `length` tokens long. `top_RJ` holds the
-    log-probabilities of the best next tokens of each row, and `top_ids_RJ` these tokens; one row per sentence if its
-    slots are all equal. Ties are broken by slot, then by id.
-    """
-    num_sentences, beam_size = beam.log_probs_BK.shape
-    num_candidates = top_RJ.shape[1]
-    if len(top_RJ) == num_sentences:  # one row for all slots
-        top_RJ, top_ids_RJ = (best.repeat_interleave(beam_size, dim=0) for best in (top_RJ, top_ids_RJ))
-    # [B, K * J]: slot by slot, in each slot best first
-    candidates = (beam.log_probs_BK.view(-1, 1) + top_RJ).view(num_sentences, -1)
-    ordered, order = candidates.sort(dim=-1, descending=True, stable=True)
-    log_probs_BK, order_BK = ordered[:, :beam_size], order[:, :beam_size]
-    parents_BK = order_BK.div(num_candidates, rounding_mode="floor")
-    ids_BK = top_ids_RJ.view(num_sentences, -1).gather(1, order_BK)
-
-    num_free_B = beam_size - beam.num_finished_B
-    has_slot_BK = torch.arange(beam_size, device=ids_BK.device) < num_free_B.unsqueeze(1)
-    is_taken_BK = has_slot_BK & (log_probs_BK > -torch.inf)
+    """One step: fill the free slots with the chosen continuations, which are now `length` tokens long."""
+    totals_BK, log_probs_BK, parents_BK, ids_BK = chosen
+    is_taken_BK = is_taken(beam, chosen)
     is_ended_BK = is_taken_BK & (ids_BK == EOS)
     is_alive_BK = is_taken_BK & (ids_BK != EOS)
     coverage_BKS, penalty_BK = _covered(beam, weights_RS, parents_BK, options.coverage_penalty)
-    scores_BK = log_probs_BK / length**options.length_penalty + penalty_BK
+    scores_BK = totals_BK / length**options.length_penalty + penalty_BK
     step = Step(
         sentences_B=beam.sentences_B,
         parents_BK=parents_BK,
         ids_BK=ids_BK,
-        log_probs_BK=log_probs_BK,
+        log_probs_BK=totals_BK if log_probs_BK is None else log_probs_BK,
         scores_BK=scores_BK,
         is_ended_BK=is_ended_BK,
         is_cut_BK=is_alive_BK & (beam.limits_B <= length).unsqueeze(1),
@@ -156,8 +208,9 @@ def _advance(
     )
     best_BN = torch.cat([beam.best_scores_BN, scores_BK.masked_fill(~is_ended_BK, -torch.inf)], dim=1)
     beam = beam._replace(
-        tokens_BKT=torch.cat([_of_parents(beam.tokens_BKT, parents_BK), ids_BK.unsqueeze(2)], dim=2),
-        log_probs_BK=log_probs_BK.masked_fill(~is_alive_BK, -torch.inf),
+        tokens_BKT=torch.cat([_from_parents(beam.tokens_BKT, parents_BK), ids_BK.unsqueeze(2)], dim=2),
+        totals_BK=totals_BK.masked_fill(~is_alive_BK, -torch.inf),
+        log_probs_BK=log_probs_BK if log_probs_BK is None else log_probs_BK.masked_fill(~is_alive_BK, -torch.inf),
         num_finished_B=beam.num_finished_B + is_ended_BK.sum(dim=1),
         best_scores_BN=best_BN.topk(beam.best_scores_BN.shape[1]).values,
         coverage_BKS=coverage_BKS,
@@ -171,21 +224,21 @@ def _covered(
     """The coverage of each hypothesis with this step's weights, and beta sum_j log min(coverage_j, 1)."""
     if beam.coverage_BKS is None or weights_RS is None:
         return None, 0.0
-    coverage_BKS = _of_parents(beam.coverage_BKS + weights_RS.view(beam.coverage_BKS.shape), parents_BK)
+    coverage_BKS = _from_parents(beam.coverage_BKS + weights_RS.view(beam.coverage_BKS.shape), parents_BK)
     logs_BKS = coverage_BKS.clamp(LEAST_COVERAGE, 1.0).log()
     return coverage_BKS, coverage_penalty * logs_BKS.masked_fill(~beam.is_source_BS.unsqueeze(1), 0.0).sum(dim=2)
 
 
-def _of_parents(of_slots_BKX: Tensor, parents_BK: Tensor) -> Tensor:
-    return of_slots_BKX.gather(1, parents_BK.unsqueeze(2).expand(-1, -1, of_slots_BKX.shape[2]))
+def _from_parents(values_BKX: Tensor, parents_BK: Tensor) -> Tensor:
+    return values_BKX.gather(1, parents_BK.unsqueeze(2).expand(-1, -1, values_BKX.shape[2]))
 
 
 def _is_open(beam: Beam, length: int, length_penalty: float) -> Tensor:
     """`is_open_B`: the sentence is below its limit, and an alive hypothesis can still beat its worst finished one.
 
-    Log-probabilities only fall. So a hypothesis's score is bounded by its current log-probability taken at the limit's
-    length if the penalty is positive, and at the next length if it is negative. The coverage penalty is never positive.
+    Totals only fall. So a hypothesis's score is bounded by its current total taken at the limit's length if the penalty
+    is positive, and at the next length if it is negative. The coverage penalty is never positive.
     """
     best_length_B = beam.limits_B if length_penalty > 0 else torch.full_like(beam.limits_B, length + 1)
-    attainable_B = beam.log_probs_BK.amax(dim=1) / best_length_B**length_penalty
+    attainable_B = beam.totals_BK.amax(dim=1) / best_length_B**length_penalty
     return (attainable_B > beam.best_scores_BN[:, -1]) & (beam.limits_B > length)

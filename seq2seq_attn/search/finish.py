@@ -16,7 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from seq2seq_attn.search.hypothesis import Hypothesis
+from seq2seq_attn.search.base import Hypothesis
 
 IntArray = npt.NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class Step(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """The steps as arrays over all sentences."""
+    """The fields of all steps as arrays over all sentences."""
 
     parents_TBK: IntArray
     ids_TBK: IntArray
@@ -80,34 +80,23 @@ def finish(steps: Sequence[Step], source_lengths_B: Sequence[int], *, n_best: in
                 weights_TS=None if weights_PTS is None else weights_PTS[p, : last + 1, : source_lengths_B[b]].copy(),
             )
         )
-    for b, of_sentence in enumerate(hypotheses):
-        if not of_sentence:  # every token had probability 0, or NaN: return the empty hypothesis with log-prob -inf
-            weights_TS = None if weights_PTS is None else np.zeros((0, source_lengths_B[b]), dtype=np.float32)
-            of_sentence.append(Hypothesis([], float("-inf"), float("-inf"), False, False, weights_TS))
+    for num_source, best in zip(source_lengths_B, hypotheses, strict=True):
+        if not best:  # every token had probability 0, or NaN: return the empty hypothesis with log-prob -inf
+            weights_TS = None if weights_PTS is None else np.zeros((0, num_source), dtype=np.float32)
+            best.append(Hypothesis([], float("-inf"), float("-inf"), False, False, weights_TS))
     return hypotheses
 
 
 def _keep(steps: Sequence[Step], num_sentences: int) -> _Kept:
     shape = (len(steps), num_sentences, steps[0].ids_BK.shape[1])
-    kept = _Kept(
-        parents_TBK=np.zeros(shape, dtype=np.int64),
-        ids_TBK=np.zeros(shape, dtype=np.int64),
-        log_probs_TBK=np.full(shape, -np.inf, dtype=np.float32),
-        scores_TBK=np.full(shape, -np.inf, dtype=np.float32),
-        is_ended_TBK=np.zeros(shape, dtype=np.bool_),
-        is_cut_TBK=np.zeros(shape, dtype=np.bool_),
-        index_TB=np.zeros(shape[:2], dtype=np.int64),
-    )
-    for t, step in enumerate(steps):
-        sentences_B = step.sentences_B.cpu().numpy()
-        kept.parents_TBK[t, sentences_B] = step.parents_BK.cpu().numpy()
-        kept.ids_TBK[t, sentences_B] = step.ids_BK.cpu().numpy()
-        kept.log_probs_TBK[t, sentences_B] = step.log_probs_BK.cpu().numpy()
-        kept.scores_TBK[t, sentences_B] = step.scores_BK.cpu().numpy()
-        kept.is_ended_TBK[t, sentences_B] = step.is_ended_BK.cpu().numpy()
-        kept.is_cut_TBK[t, sentences_B] = step.is_cut_BK.cpu().numpy()
-        kept.index_TB[t, sentences_B] = np.arange(len(sentences_B))
-    return kept
+    index_TB = np.zeros(shape[:2], dtype=np.int64)
+    fields = [np.zeros(shape, dtype=kind) for kind in (np.int64, np.int64, np.float32, np.float32, np.bool_, np.bool_)]
+    for t, (sentences_B, *parts, _) in enumerate(steps):
+        rows = sentences_B.cpu().numpy()
+        index_TB[t, rows] = np.arange(len(rows))
+        for field, part_BK in zip(fields, parts, strict=True):
+            field[t, rows] = part_BK.cpu().numpy()
+    return _Kept._make([*fields, index_TB])
 
 
 def _pick(kept: _Kept, sentence: int, n_best: int) -> list[tuple[int, int]]:

@@ -14,51 +14,57 @@ Shapes: B sentences, R rows = sentences still in the batch, V target vocabulary,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.hypothesis import Hypothesis, NextTokens, StateT, StepModel
-from seq2seq_attn.search.options import SearchOptions
-from seq2seq_attn.search.rules import Rules
+from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
+from seq2seq_attn.search.greedy import search_rows
+from seq2seq_attn.search.ranking import Ranked
 
 
-def sample_search(
-    model: StepModel[StateT],
-    source: SourceBatch,
-    options: SearchOptions,
-    *,
-    numbers_B: Sequence[int],
-    max_lengths_B: Sequence[int],
-    prefixes: Sequence[Sequence[int]] | None = None,
-) -> list[Hypothesis]:
-    """One sample per sentence, in the batch's order. `numbers_B`: the index of each sample among those of its
-    source; otherwise as `greedy_search`."""
-    draws_BT = _draws(source, options.seed, numbers_B, max(max_lengths_B)).to(source.ids_BS.device)
+class Options(SearchConfig):
+    """The options of samples."""
 
-    def choose(tokens: NextTokens, rules: Rules, sentences_R: Tensor, tokens_RT: Tensor) -> tuple[Tensor, Tensor]:
-        log_probs_RV = rules.allowed(tokens.log_probs(), sentences_R=sentences_R, tokens_RT=tokens_RT)
-        ids_R1 = _drawn(log_probs_RV, options, draws_BT[sentences_R, tokens_RT.shape[1]])
-        return log_probs_RV.gather(1, ids_R1).squeeze(1), ids_R1.squeeze(1)
-
-    return greedy_search(model, source, options, max_lengths_B=max_lengths_B, prefixes=prefixes, choose=choose)
+    @property
+    def rows_per_sentence(self) -> int:
+        """A row per sample."""
+        return self.n_best
 
 
-def _draws(source: SourceBatch, seed: int, numbers_B: Sequence[int], num_steps: int) -> Tensor:
-    """float64 [B, T], uniform in [0, 1)."""
-    rows = zip(source.ids_BS.tolist(), source.lengths_B.tolist(), numbers_B, strict=True)
-    return torch.from_numpy(
-        np.stack(
-            [np.random.default_rng([seed, number, *ids[:length]]).random(num_steps) for ids, length, number in rows]
-        )
+def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
+    """The samples of each sentence, in the order in which they are drawn; some may be equal."""
+    number = options.rows_per_sentence
+    parts: Any = (None if part is None else part.repeat_interleave(number, dim=0) for part in source.batch)
+    batch = SourceBatch._make(parts)
+    source = source._replace(
+        batch=batch,
+        max_lengths_B=[limit for limit in source.max_lengths_B for _ in range(number)],
+        prefixes=[prefix for prefix in source.prefixes for _ in range(number)],
     )
+    draws_BT = _draws(batch, options.seed, number, max(source.max_lengths_B)).to(batch.ids_BS.device)
+
+    def draw(ranked: Ranked, sentences_R: Tensor, length: int) -> tuple[Tensor, Tensor]:
+        scores_RV = ranked.scores()
+        ids_R1 = _drawn(scores_RV, options, draws_BT[sentences_R, length])
+        return scores_RV.gather(1, ids_R1), ids_R1
+
+    samples = search_rows(model, source, options, draw)
+    return [[sample for [sample] in samples[at : at + number]] for at in range(0, len(samples), number)]
 
 
-def _drawn(log_probs_RV: Tensor, options: SearchOptions, draws_R: Tensor) -> Tensor:
+def _draws(batch: SourceBatch, seed: int, num_samples: int, num_steps: int) -> Tensor:
+    """float64 [B, T], uniform in [0, 1)."""
+    rows = enumerate(zip(batch.ids_BS.tolist(), batch.lengths_B.tolist(), strict=True))
+    generators = [np.random.default_rng([seed, row % num_samples, *ids[:length]]) for row, (ids, length) in rows]
+    return torch.from_numpy(np.stack([generator.random(num_steps) for generator in generators]))
+
+
+def _drawn(log_probs_RV: Tensor, options: SearchConfig, draws_R: Tensor) -> Tensor:
     """`ids_R1`: the token at which the cumulative probability passes the draw. With `top_k` or `top_p`, tokens are
     taken best first; otherwise by id, which needs no sorting."""
     if not options.top_k and options.top_p == 1.0:

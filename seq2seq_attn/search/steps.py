@@ -1,16 +1,16 @@
-"""Step models: the plain steps of any model, or its fast path.
+"""Step models: the plain steps of any model, its fast path, or several models as one.
 
 Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, V target vocabulary, J candidates of a row.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
-from torch.optim.optimizer import register_optimizer_step_post_hook
+from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
@@ -20,25 +20,7 @@ from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
 from seq2seq_attn.runtime.precision import Precision
-from seq2seq_attn.search.hypothesis import StepModel
-
-_num_optimizer_steps = 0
-
-
-def _count_optimizer_step(*_: object) -> None:
-    global _num_optimizer_steps
-    _num_optimizer_steps += 1
-
-
-# fused optimizers, which training uses, change weights without raising their version
-register_optimizer_step_post_hook(_count_optimizer_step)
-
-
-def weights_version(model: nn.Module) -> list[tuple[int, int]]:
-    """Values that change whenever the weights do; not when they are changed through `Parameter.data`."""
-    # tensors made in inference mode have no version, and cannot be changed in place
-    versions = [(p.data_ptr(), 0 if p.is_inference() else p._version) for p in model.parameters()]
-    return [*versions, (_num_optimizer_steps, 0)]
+from seq2seq_attn.search.base import StepModel
 
 
 def step_model(model: Seq2Seq, precision: Precision = "fp32") -> StepModel[Any]:
@@ -117,3 +99,33 @@ class LogProbs:
     def log_probs(self) -> Tensor:
         """See `NextTokens.log_probs`."""
         return self._log_probs_RV
+
+
+class Ensemble:
+    """Several models that translate as one (Sutskever, Vinyals, Le 2014, section 3.6).
+
+        log p(y_t | y_<t, x) = log 1/N sum_n p_n(y_t | y_<t, x)
+
+    They may differ in everything but their vocabularies and whether their outputs copy source tokens. The attention is
+    the mean over the models that have attention over source positions. The state is the tuple of theirs.
+    """
+
+    def __init__(self, models: Sequence[StepModel[Any]]) -> None:
+        self._models = list(models)
+
+    def start(self, source: SourceBatch, rows_per_sentence: int) -> tuple[Any, ...]:
+        """See `StepModel.start`."""
+        return tuple(model.start(source, rows_per_sentence) for model in self._models)
+
+    def step(self, prev_ids_R: Tensor, state: tuple[Any, ...]) -> tuple[LogProbs, tuple[Any, ...]]:
+        """See `StepModel.step`."""
+        steps = [model.step(prev_ids_R, own) for model, own in zip(self._models, state, strict=True)]
+        log_probs = torch.stack([tokens.log_probs() for tokens, _ in steps])
+        weights = [tokens.weights_RS for tokens, _ in steps if tokens.weights_RS is not None]
+        mean_RV = log_probs.logsumexp(dim=0) - math.log(len(steps))
+        mean_RS = torch.stack(weights).mean(dim=0) if weights else None
+        return LogProbs(mean_RV, mean_RS), tuple(own for _, own in steps)
+
+    def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
+        """See `StepModel.reorder`."""
+        return tuple(model.reorder(own, index_R) for model, own in zip(self._models, state, strict=True))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged
 from seq2seq_attn.text.links import parse_pharaoh
-from seq2seq_attn.text.parallel import find_files
+from seq2seq_attn.text.parallel import find_text
 
 SPLITS = ("train", "valid", "test")
 SOURCE, TARGET = "de", "en"
@@ -40,7 +40,7 @@ def find_captions(folder: Path | None, source_language: str, target_language: st
     check_languages(source_language, target_language)
     folder = folder or packaged("data/captions")
     kinds = source_language, target_language, "links"
-    return {split: CaptionFiles(*find_files(str(folder / split), *kinds)) for split in SPLITS}
+    return {split: CaptionFiles(*find_text(str(folder / split), *kinds).paths) for split in SPLITS}
 
 
 def check_languages(source_language: str, target_language: str) -> None:

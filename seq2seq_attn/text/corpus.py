@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
+import codecs
+import importlib
 import io
-import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import open_text_bytes
 
 Lengths = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _BLOCK_BYTES = 1 << 20
-_GZIP = b"\x1f\x8b"
-"""the first bytes of a gzipped file"""
+_MAX_LINE_BYTES = 1 << 24
+"""A longer line is no sentence: 13 MB of gzip can hold a line of 3 GB."""
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "compression.zstd"}
+"""the module that reads files with these first bytes"""
+_NO_TEXT = {b"PK\3\4": "a zip archive or an office document", b"%PDF": "a PDF", b"7z\xbc\xaf": "a 7z archive"}
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a UTF-8 text file, plain or `.gz`. Only '\\n' ends a line (`str.splitlines` would also split at
-    U+2028 and others). A '\\r' before it is dropped, and the last line needs no '\\n'.
-    A byte-order mark at the start of the file is dropped too.
+    """The lines of a text file, plain or compressed, in UTF-8, or in UTF-16 with a byte-order mark. Only '\\n' ends one
+    (`str.splitlines` would also split at U+2028 and others), or '\\r' if there is no '\\n'. A '\\r' before '\\n' and a
+    byte-order mark at the start of the file are dropped, and the last line needs no '\\n'.
 
     Raises:
-        UserError: the file is missing, is named `.gz` but not gzipped, or is not UTF-8.
+        UserError: the file is missing or damaged, its compression or encoding is not read, or a line has more than
+            16 MiB.
     """
     return list(iter_lines(path))
 
@@ -50,11 +55,32 @@ def iter_raw_lines(path: Path) -> Iterator[bytes]:
     """`iter_lines` as bytes, without checking that they are UTF-8.
 
     Raises:
-        UserError: the file is missing, or is named `.gz` but not gzipped.
+        UserError: as `read_lines`, but for the encoding.
     """
     with _open(path) as stream:
-        for line in stream:
+        for number, line in enumerate(iter(partial(stream.readline, _MAX_LINE_BYTES), b""), 1):
+            if len(line) == _MAX_LINE_BYTES:
+                raise UserError(f"{path}, line {number}: longer than 16 MiB; give a sentence per line")
             yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def iter_blocks(path: Path) -> Iterator[str]:
+    """The text of a file in blocks of about 1 MiB, for formats whose lines say nothing.
+
+    Raises:
+        UserError: as `read_lines`.
+    """
+    decoder, number = codecs.getincrementaldecoder("utf-8")(), 1
+    with _open(path) as stream:
+        while block := stream.read(_BLOCK_BYTES):
+            try:
+                text = decoder.decode(block, final=not stream.peek(1))
+            except UnicodeDecodeError as error:
+                raise _bad_byte(path, number, error.object, error.start) from None
+            if "\0" in text:
+                raise _bad_byte(path, number, block, block.index(b"\0"))
+            yield text
+            number += block.count(b"\n")
 
 
 def count_lines(path: Path) -> int:
@@ -63,53 +89,89 @@ def count_lines(path: Path) -> int:
     Raises:
         UserError: as `read_lines`.
     """
-    count = 0
-    with _open(path) as stream:
-        while lines := stream.readlines(_BLOCK_BYTES):
-            block = b"".join(lines)
-            try:
-                is_text = "\0" not in block.decode("utf-8")
-            except UnicodeDecodeError:
-                is_text = False
-            if not is_text:
-                for number, line in enumerate(lines, count + 1):
-                    _decode(path, number, line)
-            count += len(lines)
-    return count
+    return sum(1 for _ in iter_lines(path))
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[IO[bytes]]:
+def _open(path: Path) -> Iterator[io.BufferedReader]:
+    """The text as bytes, decompressed, in UTF-8 without a byte-order mark. Only reading may happen inside, as whatever
+    a decompressor raises becomes a UserError."""
     try:
-        # much faster than iterating over the GzipFile, which splits lines in Python
-        with open_text_bytes(path) as stream, io.BufferedReader(stream, _BLOCK_BYTES) as buffered:  # type: ignore[type-var]
-            if buffered.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+        with path.open("rb") as file, ExitStack() as stack:
+            first = file.peek(8)
+            module = next((name for magic, name in _COMPRESSED.items() if first.startswith(magic)), None)
+            if kind := next((kind for magic, kind in _NO_TEXT.items() if first.startswith(magic)), None):
+                raise UserError(f"{path}: {kind}, not text; unpack it, or save its text as UTF-8")
+            stream = stack.enter_context(importlib.import_module(module).open(file)) if module else file
+            # much faster than iterating over the GzipFile, which splits lines in Python
+            buffered = io.BufferedReader(stream, _BLOCK_BYTES)
+            head = buffered.peek(len(BOM_UTF8))
+            if head.startswith(BOM_UTF8):
                 buffered.read(len(BOM_UTF8))
+            is_utf16 = head.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+            is_mac = b"\r" in head and b"\n" not in head
+            if is_utf16 or is_mac:
+                buffered = io.BufferedReader(_Recoded(buffered, is_utf16=is_utf16, is_mac=is_mac), _BLOCK_BYTES)
             yield buffered
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (OSError, EOFError, zlib.error) as error:
+    except ModuleNotFoundError:
+        raise UserError(f"{path}: zstd, which Python reads from 3.14 on; decompress it: unzstd {path}") from None
+    except UserError:
+        raise
+    except Exception as error:
         raise UserError(f"{path}: cannot be read ({error})") from None
+
+
+class _Recoded(io.RawIOBase):
+    """UTF-16 as UTF-8; lines that end in '\\r' alone, as on old Macs, with '\\n' instead."""
+
+    def __init__(self, stream: io.BufferedReader, *, is_utf16: bool, is_mac: bool) -> None:
+        self._encoding = "utf-8" if is_utf16 else "latin-1"  # Latin-1 keeps each byte
+        self._text = io.TextIOWrapper(stream, "utf-16" if is_utf16 else "latin-1", newline=None if is_mac else "")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._text.read(max(1, len(buffer) // 4)).encode(self._encoding)  # a character has at most four bytes
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _decode(path: Path, number: int, line: bytes) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        if number == 1 and line.startswith(_GZIP):
-            raise UserError(f"{path}: gzipped; rename the file so that its name ends in .gz") from None
-        is_utf16 = number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-        found = "UTF-16" if is_utf16 else f"not UTF-8 (byte {line[error.start]:#04x})"
-        raise UserError(
-            f"{path}, line {number}: {found}; convert the file, for example with "
-            f"iconv -f {'UTF-16' if is_utf16 else 'LATIN1'} -t UTF-8"
-        ) from None
+        raise _bad_byte(path, number, line, error.start) from None
     if "\0" in text:  # UTF-16 of plain English is valid UTF-8
-        raise UserError(
-            f"{path}, line {number}: holds a NUL character; if the file is UTF-16, convert it with "
-            "iconv -f UTF-16LE -t UTF-8"
-        )
+        raise _bad_byte(path, number, line, line.index(b"\0"))
     return text
+
+
+def _bad_byte(path: Path, number: int, data: bytes, start: int) -> UserError:
+    """The error for a byte of some text that begins at line `number` of a file."""
+    number += data.count(b"\n", 0, start)
+    line = data[data.rfind(b"\n", 0, start) + 1 :].partition(b"\n")[0]
+    what = f"not UTF-8 (byte {data[start]:#04x})" if data[start] else "holds a NUL character"
+    return UserError(f"{path}, line {number}: {what}; {_advice(path, line)}")
+
+
+def _advice(path: Path, data: bytes) -> str:
+    """How to convert a file with these bytes, which are not UTF-8 or hold a NUL character."""
+    with _open(path) as stream:
+        sample = stream.read(1 << 16)
+    zeros = sample[::2].count(0), sample[1::2].count(0)
+    if max(zeros) >= max(1, sample.count(b"\n")) and min(zeros) * 10 <= max(zeros):
+        return f"convert the file, for example with iconv -f UTF-16{'LE' if zeros[1] > zeros[0] else 'BE'} -t UTF-8"
+    if b"\0" in data:
+        return "text has none; remove it, for example with tr -d '\\000', or unpack the file if it is an archive"
+    if any(not line.isascii() and "\ufffd" not in line.decode("utf-8", "replace") for line in sample.split(b"\n")):
+        return "other lines are UTF-8; drop the damaged bytes, for example with iconv -c -f UTF-8 -t UTF-8"
+    sample += data
+    is_western = 2 * sum(byte > 0x7F for byte in sample) <= len(sample)
+    encoding = "WINDOWS-1252" if is_western else "ENCODING, its own, such as GB18030, SHIFT_JIS or WINDOWS-1251,"
+    return f"convert the file, for example with iconv -f {encoding} -t UTF-8"
 
 
 def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[str]]:
@@ -118,9 +180,8 @@ def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[st
     Raises:
         UserError: as `read_lines`; or the files have different numbers of lines.
     """
-    source, target = read_lines(source_path), read_lines(target_path)
-    _check_aligned(source_path, len(source), target_path, len(target))
-    return source, target
+    count_pairs(source_path, target_path)
+    return read_lines(source_path), read_lines(target_path)
 
 
 def count_pairs(source_path: Path, target_path: Path) -> int:
@@ -130,16 +191,12 @@ def count_pairs(source_path: Path, target_path: Path) -> int:
         UserError: as `read_pairs`.
     """
     num_source, num_target = count_lines(source_path), count_lines(target_path)
-    _check_aligned(source_path, num_source, target_path, num_target)
-    return num_source
-
-
-def _check_aligned(source_path: Path, num_source: int, target_path: Path, num_target: int) -> None:
     if num_source != num_target:
         raise UserError(
             f"{source_path} has {num_source} lines and {target_path} has {num_target}: "
             "line i of one must translate line i of the other"
         )
+    return num_source
 
 
 @dataclass(frozen=True)

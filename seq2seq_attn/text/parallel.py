@@ -1,193 +1,265 @@
-"""Find parallel text by a prefix, by the names of its files, or as a table, and find its languages."""
+"""Find parallel text as people keep it: a file per language, or a table, with its languages and columns."""
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, permutations, zip_longest
+from operator import itemgetter
 from pathlib import Path
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.corpus import count_pairs, iter_lines
+from seq2seq_attn.text.formats import Format, Row, format_of, numbered
 from seq2seq_attn.text.languages import CODE, short_code
-from seq2seq_attn.text.parallel_files import SeveralFiles, Table, Text, TwoFiles, header_of, is_json, json_texts
+from seq2seq_attn.text.normalize import one_line
+from seq2seq_attn.text.tokenizers.base import SOURCE_END
+
+log = logging.getLogger(__name__)
 
 Spec = str | Sequence[str]
 """a prefix, a table, or [source file, target file]"""
-KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, a .tsv or a .jsonl"
+KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, or a table (TSV, CSV, JSON, TMX)"
+COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 
-_TABLE = re.compile(r"\.(tsv|jsonl)(\.gz)?$")
+_SAMPLE, _MIN_WORDS, _MARGIN = 1_000, 5, 0.1
+"""The first rows tell the columns. Without names, these are read in the order of the file, unless in another order the
+share of the languages' frequent words, of which at least so many occur, is higher by this margin."""
+_ROLES = ("source", "src", "input"), ("target", "tgt", "trg", "output")
 
 
-def find_text(spec: Spec, *languages: str) -> Text:
-    """Locate the text of a split, in the languages of its sources, usually one, and of its target.
+@dataclass(frozen=True)
+class Text:
+    """Parallel text: a file for each language, or a table."""
+
+    paths: tuple[Path, ...]
+    languages: tuple[str, ...]
+    """those of the sources, then that of the target"""
+    format: Format | None = None
+    """of a table"""
+    columns: tuple[str, ...] = ()
+    """the key of each language in the rows of a table"""
+    has_header: bool = False
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.paths))
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Source (several are joined by tabs) and target of each pair.
+
+        Raises:
+            UserError: a file cannot be read, the numbers of lines differ, or a row is not a pair.
+        """
+        for *sources, target in self._cells(self.format) if self.format else self._aligned_lines():
+            yield sources[0] if len(sources) == 1 else SOURCE_END.join(map(one_line, sources)), target
+
+    def _aligned_lines(self) -> Iterator[Sequence[str]]:
+        for lines in zip_longest(*map(iter_lines, self.paths)):
+            if None in lines:
+                for source in self.paths[:-1]:
+                    count_pairs(source, self.paths[-1])  # raises the error, with the numbers
+            yield lines
+
+    def _cells(self, format: Format) -> Iterator[Sequence[str]]:
+        path, pick = self.paths[0], itemgetter(*self.columns)
+        rows = format.rows(path) if format.rows else iter(())
+        size = len(next(row for _, row in rows if row)) if self.has_header else 0
+        for number, row in rows:
+            size = size or len(row)
+            if "1" in row and len(row) != size:
+                counts = f"{len(row)} columns, but {size} before" if len(row) > 1 else "no tab or other separator"
+                raise UserError(f"{path}, line {number}: {counts}; expected the same columns in each line")
+            try:
+                yield pick(row) if row else [""] * len(self.columns)
+            except KeyError as error:
+                raise UserError(f"{path}, line {number}: no text for {error}; {_known(row)}") from None
+
+
+def find_text(spec: Spec, *languages: str | None) -> Text:
+    """Locate the text of a split, in the languages of its sources, usually one, and of its target. A language that is
+    None is read from the names of files, columns or keys.
 
     Raises:
-        UsageError: a list does not name a file per language, a name is nearly right (the message suggests the right
-            one), or the two sides have the same language.
-        UserError: a file does not exist.
+        UsageError: the languages are not clear, a name is nearly right (the message suggests the right one), names or
+            columns are those of other languages, or the two sides are the same.
+        UserError: a file cannot be read, or its format is not read.
     """
-    *source_languages, target_language = languages
+    name = spec if isinstance(spec, str) else ", ".join(spec)
     if isinstance(spec, str):
-        has_columns = _is_table(spec) and not is_json(Path(spec))
-        if target_language in source_languages and not has_columns:
-            raise UsageError(
-                f"{spec}: {target_language!r} is the target's language and a source's, so the reference would be a "
-                "source; change a language, or name a file for each side"
-            )
-        if _is_table(spec):
-            return Table(Path(spec), tuple(source_languages), target_language)
-        return _of_files(find_files(spec, *languages))
-    if len(spec) != len(languages):
-        wanted = "two files, source and target"
-        if len(languages) > 2:
-            wanted = f"{len(languages)} files, those of {', '.join(source_languages)} and the target"
-        raise UsageError(f"{', '.join(spec)}: expected a prefix or {wanted}; not {len(spec)} files")
-    paths = [Path(part) for part in spec]
+        path = Path(spec)
+        format = format_of(path) if path.is_file() else None
+        # prose in a file that is named after a language may look like CSV
+        if format and not (format.name == "CSV" and CODE.fullmatch(_split(path)[1])):
+            return _find_columns(path, format, languages)
+        files = _files_of(spec)
+        wanted = languages if files else tuple(language or "LANGUAGE" for language in languages)
+        known = _complete(spec, sorted(files), wanted, is_ordered=False)
+        if missing := [language for language in known if language not in files]:
+            raise _absent(spec, files.values(), missing[0])
+        paths = [files[language] for language in known]
+    else:
+        paths = [*map(Path, spec)]
+        if len(paths) != len(languages):
+            raise UsageError(f"{name}: expected a prefix or {len(languages)} files; not {len(paths)}")
+        known = _complete(name, [_split(path)[1] for path in paths], languages)
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UsageError(f"{name}: the same file twice, {paths[-1]}; name a file for each side")
+    codes = [_split(path)[1] for path in paths]
+    if all(map(CODE.fullmatch, (*codes, *known))) and [*map(short_code, codes)] != [*map(short_code, known)]:
+        raise UsageError(
+            f"{name}: the file names suggest {', '.join(codes)}; expected {', '.join(known)}; put the files in the "
+            "order source, target, or change --source-language and --target-language"
+        )
     for path in paths:
         if not path.is_file():
-            raise _no_file(path)
-    for source in paths[:-1]:
-        if source.samefile(paths[-1]):
-            raise UsageError(f"{source}, {paths[-1]}: the same file as source and target; name two")
-    return _of_files(paths)
+            raise _absent(str(path))
+        if (format := format_of(path)) and format.name == "TMX":
+            raise UsageError(f"{path}: TMX, which holds both sides; name it alone")
+    return Text(tuple(paths), known)
 
 
-def _of_files(paths: Sequence[Path]) -> TwoFiles | SeveralFiles:
-    *sources, target = paths
-    return TwoFiles(sources[0], target) if len(sources) == 1 else SeveralFiles(tuple(sources), target)
+def _complete(
+    spec: str, names: Sequence[str], languages: Sequence[str | None], *, is_ordered: bool = True
+) -> tuple[str, ...]:
+    """The languages, with those that are None read from the names of files, columns or keys."""
+    codes = [code for name in names if CODE.fullmatch(code := _code(name))]
+    codes = [code for code in dict.fromkeys(codes) if code == short_code(code) or short_code(code) not in codes]
+    if [*map(len, codes)] == [3]:  # a word of the first line, such as `cat`
+        codes = []
+    rest = [code for code in codes if code not in languages]
+    missing = languages.count(None)
+    if missing and (len(rest) != missing or (missing > 1 and not is_ordered)):
+        options = ("--source-language", "--target-language")
+        wanted = " and ".join(option for option, name in zip(options, languages, strict=False) if name is None)
+        shown = f" (found {', '.join(codes)})" if codes else ""
+        raise UsageError(f"{spec}: its languages are not clear{shown}; add {wanted}")
+    return tuple(language or rest.pop(0) for language in languages)
 
 
-def find_languages(spec: Spec, source: str | None, target: str | None) -> tuple[str, str]:
-    """The source and target language: as given, otherwise read from the file names or a table's first line.
-
-    Raises:
-        UsageError: the languages cannot be read from the file names.
-        UserError: a file cannot be read.
-    """
-    if source is not None and target is not None:
-        return source, target
-    codes, is_ordered = _languages_of(spec)
-    if source is None and target is None and is_ordered and len(codes) == 2:
-        return codes[0], codes[1]
-    given = source or target
-    rest = [language for language in codes if language != given]
-    if given is not None and len(rest) == 1:
-        return (given, rest[0]) if source is not None else (rest[0], given)
-    named = spec if isinstance(spec, str) else ", ".join(spec)
-    if isinstance(spec, str) and not _is_table(spec):
-        _check_nearly_right(spec, codes)
-        if not codes:
-            raise UserError(f"{spec}: no such file, and no {spec}.LANGUAGE; expected {KINDS}")
-    missing = " and ".join(
-        option for option, known in (("--source-language", source), ("--target-language", target)) if known is None
-    )
-    found = f" (found {', '.join(codes)})" if codes else ""
-    raise UsageError(f"{named}: its languages are not clear{found}; add {missing}")
+def _files_of(prefix: str) -> dict[str, Path]:
+    """The files `PREFIX.SUFFIX` by suffix; plain ones before compressed ones."""
+    folder, name = Path(prefix).parent, Path(prefix).name
+    paths = [path for path in sorted(folder.iterdir()) if _split(path)[0] == name] if folder.is_dir() else []
+    return {_split(path)[1]: path for path in reversed(paths) if path.is_file()}
 
 
-def check_suffixes(spec: Spec, *languages: str) -> None:
-    """Raises UsageError if the files of a list are all named after languages, but not after these."""
-    if isinstance(spec, str):
-        return
-    codes = [_suffix(Path(part)) for part in spec]
-    is_clear = all(map(CODE.fullmatch, (*codes, *languages)))
-    if is_clear and [*map(short_code, codes)] != [*map(short_code, languages)]:
-        raise UsageError(
-            f"{', '.join(spec)}: the file names suggest {', '.join(codes)}; expected {', '.join(languages)}; put the "
-            "files in the order source, target, or change --source-language and --target-language"
-        )
+def _split(path: Path) -> tuple[str, str]:
+    """The name of a file before its last suffix, and that suffix; the suffix of a compression is ignored."""
+    stem, _, suffix = (path.stem if path.suffix in COMPRESSED else path.name).rpartition(".")
+    return stem, suffix
 
 
-def _languages_of(spec: Spec) -> tuple[list[str], bool]:
-    """The language codes in file names or in a table's first line, and whether they come as source, target."""
-    if not isinstance(spec, str):
-        return [code for path in spec if (code := _language(Path(path)))], True
-    if not _is_table(spec):
-        prefix = Path(spec)
-        siblings = sorted(prefix.parent.glob("*")) if prefix.parent.is_dir() else []
-        named = [path for path in siblings if _stem(path) == prefix.name]
-        return list(dict.fromkeys(code for path in named if (code := _language(path)))), False
-    path = Path(spec)
-    first = next(iter_lines(path), "")
-    if is_json(path) and first:
-        return [key for key in json_texts(path, 1, first) if CODE.fullmatch(key)], True
-    header = header_of(first.split("\t"))
-    return header if all(map(CODE.fullmatch, header)) else [], True  # `cat` may be a word of the first pair
-
-
-def find_files(prefix: str, *languages: str) -> list[Path]:
-    """The files of a prefix, plain or gzipped, one per language.
-
-    Raises:
-        UsageError: the prefix is nearly right (the message suggests the right one).
-        UserError: a file does not exist.
-    """
-    sides = [_side(prefix, language) for language in languages]
-    paths = [path for path in sides if path is not None]
-    if len(paths) == len(sides):
-        return paths
-    _check_nearly_right(prefix, languages)
-    missing = f"{prefix}.{languages[sides.index(None)]}"
-    present = next(filter(None, sides), None)
-    others, _ = _languages_of(prefix)
-    hint = f", but {present} exists" if present else f"; a prefix is followed by .{languages[sides.index(None)]}"
-    also = f"; there are files for {', '.join(others)}: see --source-language, --target-language" if others else ""
-    raise UserError(f"{missing}: no such file, and no {missing}.gz{hint}{also}")
-
-
-def _check_nearly_right(prefix: str, languages: Sequence[str]) -> None:
-    """Reject a path that exists but is not a prefix, and suggest the right name."""
-    path = Path(prefix)
+def _absent(name: str, files: Iterable[Path] = (), language: str | None = None) -> UserError:
+    """The error for a name without a file, or a prefix without one in a language, with what is nearly right."""
+    path = Path(name)
+    stem, suffix = _split(path)
     if path.is_dir():
-        raise UsageError(f"{prefix}: a folder; name the files in it by {KINDS}{_example(path)}")
-    if path.is_file() and (_language(path) or _suffix(path) in languages):
-        stem = str(path.with_name(_stem(path)))
-        raise UsageError(f"{prefix}: one side only; drop the {prefix.removeprefix(stem)!r} to name both: {stem}")
+        first = next(filter(Path.is_file, sorted(path.iterdir())), path / "PREFIX")
+        example = first.with_name(_split(first)[0]) if CODE.fullmatch(_split(first)[1]) else first
+        return UsageError(f"{name}: a folder, not a file; expected {KINDS}, for example {example}")
+    if path.is_file() and (CODE.fullmatch(suffix) or suffix == language):
+        return UsageError(f"{name}: one side only; name both by {path.with_name(stem)}")
     if path.is_file():
-        raise UsageError(f"{prefix}: expected {KINDS}")
-    if path.exists() or _TABLE.search(prefix):
-        raise _no_file(path)
-
-
-def _no_file(path: Path) -> UserError:
-    """The error for a path that is not a regular file."""
-    if path.is_dir():
-        return UserError(f"{path}: a folder, not a file")
+        return UsageError(f"{name}: plain text without the same tabs or separators in each line; expected {KINDS}")
     if path.exists():
-        return UserError(f"{path}: a pipe or device; text is read more than once, so name a regular file")
-    return UserError(f"{path}: no such file")
+        return UserError(f"{name}: a pipe or device; text is read more than once, so name a regular file")
+    if files:
+        return UserError(f"{name}.{language}: no such file; {_known(map(str, files))}")
+    return UserError(f"{name}: no such file" + (f", and no {name}.{language}; expected {KINDS}" if language else ""))
 
 
-def _example(folder: Path) -> str:
-    """The first parallel text in a folder, as an argument."""
-    for path in sorted(folder.iterdir()):
-        stem = str(path.with_name(_stem(path)))
-        if _is_table(str(path)):
-            return f", for example {path}"
-        if _language(path) and len(_languages_of(stem)[0]) > 1:
-            return f", for example {stem}"
-    return ""
+def _code(name: str) -> str:
+    return name.strip().lower() if len(name.strip()) == 2 else name.strip()
 
 
-def _side(prefix: str, language: str) -> Path | None:
-    plain = Path(f"{prefix}.{language}")
-    return next((path for path in (plain, Path(f"{plain}.gz")) if path.is_file()), None)
+def _find_columns(path: Path, format: Format, languages: Sequence[str | None]) -> Text:
+    """The text of a table, in the columns that names, or else their cells, say to be in these languages."""
+    rows = [row for _, row in islice(format.rows(path), _SAMPLE) if row] if format.rows else []
+    rows = rows or [numbered([""] * len(languages))]
+    is_keyed = "1" not in rows[0]
+    names: Row = {key: key for row in rows for key in row} if is_keyed else rows[0]
+    known = _complete(str(path), [*names.values()], languages)
+    texts = [key for key in names if _is_text([row.get(key, "") for row in rows])]
+    header = {key: name for key, name in names.items() if len(rows) == 1 or rows[-1].get(key) != name}
+    if columns := _named(header, texts, known):
+        return Text((path,), known, format, columns, has_header=not is_keyed)
+    if is_keyed:
+        missing = " and ".join(sorted({*known} - {*names})) or f"each of {' and '.join(known)}"
+        raise UserError(f"{path}, line 1: no text for {missing}; {_known(names)}")
+    codes = [code for name in header.values() if CODE.fullmatch(code := _code(name))]
+    if len(codes) >= len(known) and all(map(CODE.fullmatch, known)):
+        raise UsageError(
+            f"{path}: its first line names the languages {', '.join(codes)}, not {', '.join(known)}; name those with "
+            "--source-language and --target-language, or, if that line is text, put a line of their names first"
+        )
+    texts = [*names] if len(names) == len(known) else texts
+    if len(texts) < len(known):
+        raise UserError(f"{path}, line 1: {len(names)} columns, {len(texts)} with text; expected {', '.join(known)}")
+    columns = _by_words(rows, texts, known)
+    if columns != tuple(names):
+        where = ", ".join(f"{language} in column {column}" for language, column in zip(known, columns, strict=True))
+        log.info("%s: %s of %d; a first line of names would decide", path, where, len(names))
+    if all(re.fullmatch(r"[#\w-]+", name.strip()) for name in names.values()):
+        log.warning("%s: its first line (%s) is read as text; remove a header", path, ", ".join(names.values()))
+    return Text((path,), known, format, columns)
 
 
-def _stem(path: Path) -> str:
-    """The file's name without `.gz` and its last suffix."""
-    return Path(path.name.removesuffix(".gz")).stem
+def _known(names: Iterable[str]) -> str:
+    return f"there is {', '.join(names) or 'none'}: see --source-language and --target-language"
 
 
-def _suffix(path: Path) -> str:
-    """The file's last suffix, `.gz` ignored."""
-    return Path(path.name.removesuffix(".gz")).suffix.removeprefix(".")
+def _is_text(cells: Sequence[str]) -> bool:
+    """Whether a column may be text: mostly letters, not a code, and not the same few values again and again."""
+    filled = [cell for cell in cells if cell.strip()]
+    letters = "".join(filled).replace(" ", "")
+    is_varied = len(filled) == 1 or len(set(filled)) > 1 + len(filled) / 10
+    return is_varied and 2 * sum(map(str.isalpha, letters)) > len(letters) and not all(map(CODE.fullmatch, filled))
 
 
-def _language(path: Path) -> str | None:
-    """The language code at the end of a file's name."""
-    return code if CODE.fullmatch(code := _suffix(path)) else None
+def _named(names: Row, texts: Sequence[str], languages: Sequence[str]) -> tuple[str, ...] | None:
+    """The columns named after the languages, the sides, or the languages in English; or texts whose names contain such
+    a word, for example `text_en`."""
+    forms = {key: _form(name) for key, name in names.items() if " " not in name.strip()}
+    vocabularies = [[(language,) for language in languages], _ROLES if len(languages) == 2 else []]
+    if names and all(name.isalpha() and len(name) > 2 for name in names.values()):
+        from seq2seq_attn.text.tokenizers.spacy import english_name  # spaCy takes a second to import
+
+        vocabularies.append([(english_name(language),) for language in languages])
+    for vocabulary in vocabularies:
+        for keys, fits in (([*forms], str.__eq__), ([key for key in texts if key in forms], str.__contains__)):
+            chosen: list[str] = []
+            for words in vocabulary:
+                free = [key for key in keys if key not in chosen]
+                chosen += [key for key in free if any(fits(forms[key], _form(word)) for word in words)][:1]
+            if vocabulary and len(chosen) == len(vocabulary):
+                return tuple(chosen)
+    return None
 
 
-def _is_table(spec: str) -> bool:
-    return _TABLE.search(spec) is not None and Path(spec).is_file()
+def _form(name: str) -> str:
+    return "_" + re.sub(r"[\W_]+", "_", name.lower()).strip("_") + "_"
+
+
+def _by_words(rows: Sequence[Row], texts: Sequence[str], languages: Sequence[str]) -> tuple[str, ...]:
+    """The columns in which the languages' frequent words are most frequent; the first ones, unless others are clearly
+    better. A column of a language's code says what the next one is."""
+    from seq2seq_attn.text.tokenizers.spacy import stop_words
+
+    shares: dict[tuple[str, str], float] = {}
+    for key in texts:
+        words = Counter(re.findall(r"\w+", " ".join(row.get(key, "") for row in rows).lower()))
+        marks = {row.get(str(int(key) - 1), "").lower() for row in rows}
+        for language in languages:
+            frequent = [count for word, count in words.items() if word in stop_words(language)]
+            share = sum(frequent) / words.total() if len(frequent) >= _MIN_WORDS else 0.0
+            shares[key, language] = 1.0 if marks == {language.lower()} else share
+
+    def fit(columns: Sequence[str]) -> float:
+        return sum(map(shares.__getitem__, zip(columns, languages, strict=True)))
+
+    best = max(permutations(texts[:12], len(languages)), key=fit)
+    first = tuple(texts[: len(languages)])
+    return best if fit(best) > fit(first) + _MARGIN else first

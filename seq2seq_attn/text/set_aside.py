@@ -6,6 +6,7 @@ The choice does not depend on the order of the lines. All pairs with a chosen so
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
@@ -15,6 +16,8 @@ ONE_IN = 10
 MAX_PAIRS = 1_000
 """Pairs to set aside at most: as many as common validation sets have. More would cost training time."""
 _SIZE = 16
+_VARIANT = re.compile(r"(?<=\S)\(\d+\)$")
+"""the mark of another pronunciation of a word in dictionaries, as in `read(2)`"""
 
 
 def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:
@@ -53,6 +56,7 @@ def assign(pairs: Iterable[tuple[str, str]], chosen: set[bytes]) -> Iterator[tup
 
 
 def source_digest(source: str) -> bytes | None:
-    """The digest of a normalized sentence; None if it is blank."""
+    """The digest of a normalized sentence, the same for all variants of a dictionary's word; None if it is blank."""
     text = normalize(source)
+    text = text if " " in text else _VARIANT.sub("", text)
     return blake2b(text.encode(), digest_size=_SIZE).digest() if text else None

@@ -4,7 +4,6 @@ machine."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 
 from seq2seq_attn.config import Config, DataConfig, ModelConfig, TrainConfig
 from seq2seq_attn.data.extra import find_extra
@@ -13,13 +12,14 @@ from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS, model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.variants import ModelAxis, takes
+from seq2seq_attn.model.variants import SCORER, ModelAxis, find_build, takes
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.search.base import find_search
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
-from seq2seq_attn.train.loss import build_objectives
-from seq2seq_attn.train.objectives.base import Objective
+from seq2seq_attn.train.dry_run import check_imported
+from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
 from seq2seq_attn.train.reverse import check_reverse
 from seq2seq_attn.train.schedules import Schedules
 
@@ -43,14 +43,17 @@ def check_config(config: Config) -> None:
         UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, ...
     """
     model = _check_model(config.model, config.data)
-    _check_objectives(config, model, build_objectives(config.train.objectives))
+    _check_objectives(config, model)
+    check_imported(config)
+    for name in find_search(config.search)[1].scorers:
+        find_build(SCORER, name)
     if config.search.coverage_penalty and not model.has_attention:
         raise UsageError(
             f"search.coverage_penalty={config.search.coverage_penalty:g}: needs attention over source positions, which "
             f"model.attention.name={config.model.attention.name} does not have; set search.coverage_penalty=0"
         )
     if config.train.cuda_graphs:
-        _check_graphs(config, model)
+        _check_graphs(config)
     _check_training(config.train)
     split_names(config.data)  # rejects an invalid corpus
     links_file(config.data)
@@ -99,48 +102,30 @@ def _check_shared_settings(config: ModelConfig) -> None:
             )
 
 
-def _check_graphs(config: Config, model: Seq2Seq) -> None:
-    encoder, attention = model.encoder, model.decoder.attention
-    why = "because a size is read from the device"
+def _check_graphs(config: Config) -> None:
+    attention, why = config.model.attention.name, "because a size is read from the device"
     refused = {
         "train.precision=fp16": config.train.precision == "fp16",
         "train.objectives": bool(config.train.objectives),
         "a source of vectors": VECTORS in config.data.sources,
         f"several sources {why}": len(config.data.sources) > 1,
-        f"model.encoder.name={config.model.encoder.name} {why}": not encoder.is_capturable,
-        f"model.attention.name={config.model.attention.name} {why}": not attention.is_capturable,
+        f"model.attention.name={attention} {why}": attention == "hierarchical",
     }
     if what := next((what for what, is_given in refused.items() if is_given), None):
         raise UsageError(f"train.cuda_graphs=true: not supported with {what}; set train.cuda_graphs=false")
 
 
-def _check_objectives(config: Config, model: Seq2Seq, objectives: Mapping[str, Objective]) -> None:
-    draws = model.decoder.attention.draws_positions
-    weights = {name: config.train.objectives[name].weight for name in objectives}
-    if draws and not any(objective.needs_draws and weights[name] for name, objective in objectives.items()):
+def _check_objectives(config: Config, model: Seq2Seq) -> None:
+    objectives, settings = build_objectives(config, model), config.train.objectives
+    learners = [name for name in objectives if settings[name].weight and takes(OBJECTIVE, name, "drawing_attention")]
+    if model.decoder.attention.draws_positions and not learners:
         raise UsageError(
             "model.attention.options.estimator=reinforce: only the objective reinforce trains these weights; add "
             "-c objective/reinforce, with a weight above 0, or set estimator=straight_through"
         )
     for name, objective in objectives.items():
-        key = f"train.objectives.{name}"
-        if objective.needs_draws and not draws:
-            raise UsageError(
-                f"{key} needs attention that draws source positions: set model.attention.name=hard and "
-                "model.attention.options.estimator=reinforce"
-            )
-        if objective.needs_weights and not model.has_attention:
-            raise UsageError(
-                f"{key} needs attention over source positions, which model.attention.name={config.model.attention.name}"
-                " does not have; choose another attention, such as additive, or leave the objective out"
-            )
-        if objective.needs_links and config.data.links is None:
-            raise UsageError(
-                f"{key} needs word alignments of the training pairs: set data.links to ibm1, to a Pharaoh file, or,"
-                " with data.corpus=captions, to gold"
-            )
         if objective.needs_reverse:
-            check_reverse(key, config, model)
+            check_reverse(f"train.objectives.{name}", config, model)
 
 
 def _check_training(config: TrainConfig) -> None:

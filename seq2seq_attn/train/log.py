@@ -91,7 +91,7 @@ class TrainLog:
         named = ", ".join(map(str, indices[:_NUM_NAMED_PAIRS]))
         more = f" and {len(indices) - _NUM_NAMED_PAIRS} more" if len(indices) > _NUM_NAMED_PAIRS else ""
         what = f"loss {loss:g}, gradient norm {result.gradient_norm:g} on the batch of training pairs {named}{more}"
-        log.warning("skipped the update after update %d: %s", state.update, what)
+        log.warning("the update after update %d is not finite: %s", state.update, what)
         return what
 
     def validated(self, state: TrainState, validation: Validation, *, is_best: bool, seconds: float) -> None:
@@ -135,9 +135,9 @@ class TrainLog:
             for name in _SAMPLE_TEXTS:
                 log.info("  %-10s  %s", name, _shortened(getattr(sample, name)))
 
-    def ended(self, state: TrainState, reason: str | None) -> None:
+    def ended(self, state: TrainState) -> None:
         """Log the end of training."""
-        metric = self._config.train.validation.metric
+        metric, reason = self._config.train.validation.metric, state.finished
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update}
         values |= {"best_num_cut": state.best_num_cut, "elapsed_s": state.elapsed_s}
@@ -162,9 +162,9 @@ class TrainLog:
         if state.best_rank is not None and self._has_diverged(-state.best_rank[1]):
             log.warning("the best model is worse than guessing: training diverged; lower the learning rate")
 
-    def position(self) -> int | None:
-        """The length of `metrics.jsonl` in bytes, after syncing it to disk; None for a rank that does not write."""
-        return None if self._run_log is None else self._run_log.position()
+    def position(self) -> int:
+        """The length of `metrics.jsonl` in bytes, after syncing it to disk; 0 on a rank that does not write."""
+        return 0 if self._run_log is None else self._run_log.position()
 
     def _event(self, event: str, state: TrainState, *, epoch: int, **values: Any) -> None:
         if self._run_log:
@@ -183,16 +183,12 @@ def open_log(
     state: TrainState,
     schedules: Schedules,
     *,
-    position: int | None,
     num_types: int,
     is_first: bool,
 ) -> Iterator[TrainLog]:
-    """The log of a session that starts at `state`. On the first rank it writes to the run.
-
-    Args:
-        position: as for `RunLog`.
-        num_types: the size of the target vocabulary.
-    """
+    """The log of a session that starts at `state`. On the first rank it writes to the run. `num_types`: the size of the
+    target vocabulary."""
+    position = None if state.saved_at is None else state.metrics_position
     total_updates = schedules.total_updates
     minutes = config.train.max_minutes
     end_s = None if minutes is None else 60 * minutes - state.elapsed_s
@@ -203,8 +199,14 @@ def open_log(
         yield TrainLog(run_log, progress, config, schedules, num_types=num_types)
 
 
-def log_start(config: Config, updater: Updater, prepared: PreparedCorpus, schedules: Schedules) -> None:
+def log_start(
+    run: RunDir, config: Config, state: TrainState, updater: Updater, prepared: PreparedCorpus, schedules: Schedules
+) -> None:
     """Log device, sizes, faults of the text and missing fast paths, at the start of a session."""
+    start = "starts" if state.saved_at is None else f"continues after update {state.update}"
+    log.info("%s: training %s", run.path, start)
+    if updater.reverse is not None:
+        log.info("%s: saves the target-to-source model with each new best model", run.reverse.path)
     model, device, num_processes = updater.model, updater.device, updater.group.size
     processes = f"{num_processes} processes, " if num_processes > 1 else ""
     num_threads = torch.get_num_threads()

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.config import ObjectiveConfig
+from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch, swapped
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.build import source_attention
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.variants import Axis, build_variant
+from seq2seq_attn.model.variants import Axis, Missing, build_variant
 from seq2seq_attn.train.objectives.base import Objective
 
 OBJECTIVE = Axis(
-    "seq2seq_attn.train.objectives", "Objective", "train.objectives.{name}", "train.objectives.{name}.options"
+    "seq2seq_attn.train.objectives", "train.objectives.{name}", "train.objectives.{name}.options", "Objective"
+)
+
+_NO_DRAWS = Missing(
+    "reads which source positions the attention has drawn: set model.attention.name=hard and "
+    "model.attention.options.estimator=reinforce"
+)
+_NO_LINKS = Missing(
+    "reads word alignments of the training pairs: set data.links to ibm1, to a Pharaoh file, or, with "
+    "data.corpus=captions, to gold"
 )
 
 
@@ -32,13 +42,23 @@ class Loss(NamedTuple):
     """0-d, the term of each objective, then the loss sum of the reverse model, if there is one; with graphs"""
 
 
-def build_objectives(settings: Mapping[str, ObjectiveConfig]) -> dict[str, Objective]:
+def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
     """The objectives by name.
 
     Raises:
-        UsageError: a name or an option is unknown, an option has the wrong type, or an objective has parameters.
+        UsageError: a name or an option is unknown, an option has the wrong type, the model or the data lacks what an
+            objective reads, or an objective has parameters.
     """
-    objectives = {name: build_variant(OBJECTIVE, name, objective.options) for name, objective in settings.items()}
+    attention = model.decoder.attention
+    offered = {
+        "source_attention": source_attention(config.model, attention),
+        "drawing_attention": attention if attention.draws_positions else _NO_DRAWS,
+        "links": config.data.links or _NO_LINKS,
+    }
+    objectives = {
+        name: build_variant(OBJECTIVE, name, objective.options, **offered)
+        for name, objective in config.train.objectives.items()
+    }
     for name, objective in objectives.items():
         if isinstance(objective, nn.Module) and any(True for _ in objective.parameters()):
             raise UsageError(

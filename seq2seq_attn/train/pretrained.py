@@ -1,5 +1,5 @@
 """Start values of a new model that are not random: the weights of another run (`train.start_from`), word vectors
-(`model.embedding`), and the translation table that an output asks for (`Output.needs_table`). The weights of another
+(`model.embedding`), and the translation table that an output takes (`TakesTable`). The weights of another
 run include its word vectors, as training changed them, and its table.
 
 Runs, files and training pairs are read only when training starts, so a resumed or moved run does not need them.
@@ -15,8 +15,8 @@ from seq2seq_attn.config import Config, ModelConfig
 from seq2seq_attn.data.extra import PACKAGED_NEEDS
 from seq2seq_attn.data.store import PairStore, PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.model.build import embedding_of, load_weights
-from seq2seq_attn.model.output.base import Output
+from seq2seq_attn.model.build import embedding_of
+from seq2seq_attn.model.output.base import Output, TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.ibm1 import estimate_table
@@ -72,7 +72,6 @@ def _check_run(run: RunDir, config: Config) -> None:
         if getattr(before.data, name) != getattr(config.data, name):
             raise _other_settings(run, f"data.{name}")
     _check_same_vectors(run, before.model, config.model)
-    run.check_best()
     try:
         run.load_model(config.model)
     except UserError:
@@ -85,8 +84,8 @@ def _check_run(run: RunDir, config: Config) -> None:
 
 def _load_run(updater: Updater, run: RunDir, prepared: PreparedCorpus) -> list[str]:
     vocabs = {
-        "source": (run.source_vocab(), prepared.source_vocab),
-        "target": (run.target_vocab(), prepared.target_vocab),
+        "source": (run.vocab("source"), prepared.source_vocab),
+        "target": (run.vocab("target"), prepared.target_vocab),
     }
     for side, (before, now) in vocabs.items():
         if before != now:
@@ -95,7 +94,7 @@ def _load_run(updater: Updater, run: RunDir, prepared: PreparedCorpus) -> list[s
                 f"which has {len(now)}; to train on other pairs, keep its corpus and add them with data.extra, which "
                 "leaves the vocabularies as they are"
             )
-    if vector_sizes(run.source_tokenizer()) != vector_sizes(prepared.source_tokenizer):
+    if vector_sizes(run.tokenizer("source")) != vector_sizes(prepared.source_tokenizer):
         raise UsageError(f"train.start_from={run.path}: its vectors differ in size from this corpus's")
     notes = [_set_weights(updater.model, run)]
     if updater.reverse is not None:
@@ -105,8 +104,9 @@ def _load_run(updater: Updater, run: RunDir, prepared: PreparedCorpus) -> list[s
 
 
 def _set_weights(model: Seq2Seq, run: RunDir) -> str:
-    load_weights(model, run.load_best(), run.model_path)
-    return f"{run.path}: training starts from its weights (update {run.best_metadata()['update']})"
+    best = run.load_best()
+    model.load_state_dict(best.tensors)
+    return f"{run.path}: training starts from its weights (update {best.values['update']})"
 
 
 def _check_same_vectors(run: RunDir, before: ModelConfig, now: ModelConfig) -> None:
@@ -161,8 +161,7 @@ def _set_vectors(model: Seq2Seq, config: ModelConfig, prepared: PreparedCorpus) 
 
 
 def set_table(output: Output, pairs: PairStore) -> list[str]:
-    """Estimate t(target | source) by IBM model 1 from the training pairs, if the output asks for it; lines for the
-    log."""
-    if not output.needs_table:
+    """Estimate t(target | source) by IBM model 1 from the training pairs, if the output takes it; lines for the log."""
+    if not isinstance(output, TakesTable):
         return []
     return [output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))]

@@ -17,10 +17,10 @@ from seq2seq_attn.data.length_ratios import with_length_limit
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.tokenizers.base import VECTORS
-from seq2seq_attn.train.loss import build_objectives
 
 
 def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
@@ -35,7 +35,9 @@ def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
         "several sources: name one in data.source_languages": len(data.sources) > 1,
         "a source of vectors: name a language in data.source_language": VECTORS in data.sources,
         f"{output}, which copies source tokens: choose another, such as softmax": model.output.copies_source,
-        f"{output}, which reads a translation table: choose another, such as softmax": model.output.needs_table,
+        f"{output}, which reads a translation table: choose another, such as softmax": isinstance(
+            model.output, TakesTable
+        ),
         "attention that draws source positions: choose another, such as additive": (
             model.decoder.attention.draws_positions
         ),
@@ -53,10 +55,8 @@ def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
             raise UsageError(f"{key}: also trains the model from target to source, which does not work with {what}")
 
 
-def build_reverse(config: Config, prepared: PreparedCorpus, device: torch.device) -> Seq2Seq | None:
-    """The reverse model, if an objective needs one. Draws from a copy of the global generator."""
-    if not any(objective.needs_reverse for objective in build_objectives(config.train.objectives).values()):
-        return None
+def build_reverse(config: Config, prepared: PreparedCorpus, device: torch.device) -> Seq2Seq:
+    """The reverse model. Draws from a copy of the global generator."""
     with torch.random.fork_rng(devices=[]):
         num_source_ids, num_target_ids = len(prepared.target_vocab), len(prepared.source_vocab)
         return build_model(config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids).to(device)

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -23,8 +23,7 @@ from seq2seq_attn.files import finite, naming
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.validate import Sample
-from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.snippet import map_colors
+from seq2seq_attn.translate.attention_map import AttentionMap, map_colors
 
 CURVES = {
     "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),
@@ -33,6 +32,8 @@ CURVES = {
 """the values of each event that go to TensorBoard"""
 _CELL, _GAP, _MAX_LABEL = 18, 4, 160
 """pixels in a picture of attention: the side of a weight's square, the margin of labels, and their maximum width"""
+_MAX_WEIGHTS = 4_000_000 // _CELL**2
+"""in a picture, for at most about 4 megapixels: those of 500 x 500 weights take 7 GB and 100 s in TensorBoard"""
 
 log = logging.getLogger(__name__)
 
@@ -74,22 +75,13 @@ class RunLog:
     ) -> None:
         self._package_log.removeHandler(self._handler)
         self._package_log.setLevel(self._former_level)
-        if error is None:
-            self._close()
-            return
-        with suppress(OSError):  # on a full disk, the error that led here matters
+        # on a full disk, the error that led here matters
+        with suppress(OSError) if error else naming(self._run.path), ExitStack() as closed:
+            for opened in (self._writer, self._stream, self._handler):
+                closed.callback(opened.close)
             if isinstance(error, Exception):
                 # only to the file; the caller prints it to the terminal
                 self._handler.handle(log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None))
-        for close in (self._handler.close, self._stream.close, self._writer.close):
-            with suppress(OSError):
-                close()
-
-    def _close(self) -> None:
-        self._handler.close()
-        self._stream.close()
-        with naming(self._run.path):
-            self._writer.close()
 
     def event(self, event: str, *, update: int, epoch: int, **values: Any) -> None:
         """Add a line. Numbers that form a curve also go to TensorBoard, as `event/name`."""
@@ -111,7 +103,7 @@ class RunLog:
             shown = "\n".join(f"    {name:10}  {text}" for name, text in texts.items())
             with naming(self._run.path):
                 self._writer.add_text(f"sample {number}", shown, update)
-                if sample.attention is not None:
+                if sample.attention is not None and sample.attention.weights_TS.size <= _MAX_WEIGHTS:
                     picture = _draw_attention(sample.attention)
                     self._writer.add_image(f"attention/sample {number}", picture, update, dataformats="HWC")
 

@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
+import torch
+
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
@@ -30,7 +32,7 @@ from seq2seq_attn.run_dir import LOCK, RunDir
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.memory import give_back_memory
-from seq2seq_attn.runtime.threads import choose_threads, is_set_by_user, set_threads
+from seq2seq_attn.runtime.threads import Watch, choose_threads, is_set_by_user, set_threads
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.distributed import Group
@@ -40,7 +42,7 @@ log = logging.getLogger(__name__)
 GIVE_BACK_EVERY_S = 15.0
 """During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
 large blocks. Memory that was returned must be allocated and cleared again, so this is not done after every update."""
-FEWER_THREADS = "interrupt training, and resume it with a lower --set train.num_threads"
+_FEWER_THREADS = "interrupt training, and resume it with a lower --set train.num_threads"
 
 
 class StopRequest:
@@ -123,24 +125,24 @@ def locked(run_dir: Path, *, work: str = "training run", option: str = "--run-di
 
 
 class Session:
-    """The clock and the stop request of a process. Each rank has its own."""
+    """The clock, the stop request and the machine of a process. Each rank has its own."""
 
-    def __init__(self, stop: StopRequest, group: Group) -> None:
+    def __init__(self, stop: StopRequest, group: Group, *, device: torch.device, elapsed_s: float) -> None:
+        """`elapsed_s`: the seconds of earlier sessions."""
         self.stop = stop
-        self.group = group
-        self._began_at = self._gave_back_at = time.monotonic()
-
-    def start_clock(self, elapsed_s: float) -> None:
-        """Start the clock at the seconds of earlier sessions."""
-        self._began_at = time.monotonic() - elapsed_s
+        self._group = group
+        self._gave_back_at = time.monotonic()
+        self._began_at = self._gave_back_at - elapsed_s
+        self._watch = Watch(torch.get_num_threads() if device.type == "cpu" else 1, fix=_FEWER_THREADS)
 
     @property
     def elapsed_s(self) -> float:
         """Seconds of training, earlier sessions included."""
         return time.monotonic() - self._began_at
 
-    def give_back_memory(self) -> None:
-        """Return free memory to the system, but not after every update."""
+    def check_machine(self) -> None:
+        """Warn if other processes need the CPUs, and return free memory to the system; neither after every update."""
+        self._watch.check()
         if time.monotonic() - self._gave_back_at >= GIVE_BACK_EVERY_S:
             give_back_memory()
             self._gave_back_at = time.monotonic()
@@ -148,10 +150,10 @@ class Session:
     def sync_ranks(self, elapsed_s: float) -> tuple[float, bool]:
         """The latest clock of all ranks, and whether any rank has to stop, for a signal or because `torchrun` is gone.
         All ranks must end the loop after the same update."""
-        if self.group.is_orphaned and not self.stop.is_set:
-            log.error("torchrun (process %d) is gone: saving, then exiting", self.group.launcher)
+        if self._group.is_orphaned and not self.stop.is_set:
+            log.error("torchrun (process %d) is gone: saving, then exiting", self._group.launcher)
             self.stop.signal_number = signal.SIGTERM
-        elapsed_s, signal_number = self.group.elementwise_max([elapsed_s, self.stop.signal_number or 0])
+        elapsed_s, signal_number = self._group.elementwise_max([elapsed_s, self.stop.signal_number or 0])
         if signal_number:
             self.stop.signal_number = int(signal_number)
         return elapsed_s, signal_number > 0
@@ -166,7 +168,7 @@ def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | No
     if is_set_by_user() or resolve_device(config.train.device).type != "cpu":
         return
     if resumed is not None and checkpoint.has_state(last_dir := RunDir(resumed).last_dir):
-        before = int(checkpoint.read_values(last_dir)["num_threads"])
+        before = checkpoint.load_state(last_dir).values["num_threads"]
         if before <= num_available_cpus():
             set_threads(before)
             return

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
+from itertools import count
 from pathlib import Path
 
-from seq2seq_attn.config import Config, config_from_dict, load_config, with_default
+from seq2seq_attn.config import Config, load_config, with_default
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
 
@@ -21,7 +24,7 @@ FIXED_ON_RESUME = (
     *("seed", "data", "model", "train.start_from", "train.batch"),
     *("train.optimizer.name", "train.optimizer.average_decay"),
     *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
-    *(f"search.{key}" for key in ("length_penalty", "coverage_penalty", "no_repeat_ngram")),
+    *(f"search.{key}" for key in ("method", "length_penalty", "coverage_penalty", "no_repeat_ngram", "scorers")),
     *(f"search.{key}" for key in ("max_length_ratio", "max_length_extra")),
 )
 """Settings that a resume cannot change: the saved state depends on them, or scores before and after the resume could
@@ -90,22 +93,13 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
         str(run_dir).encode()
     except UnicodeEncodeError:
         raise UsageError(f"--run-dir {str(run_dir)!r}: not UTF-8, the encoding of a run's files; rename it") from None
-    if run_dir.exists() and not run_dir.is_dir():
-        raise UsageError(f"{run_dir}: a file; --run-dir expects a directory")
     run = RunDir(run_dir)
-    has_config = run.config_path.exists()
-    if resume and not has_config:
-        _clear_leftovers(run)
-    if run_dir.exists():
-        run.check_no_links()
+    if resume and not run.config_path.exists():
+        run.remove_leftovers()
+    run.check_free(overwrite=resume or overwrite)
+    run.check_no_links()
     if not run_dir.exists() or run.is_empty():
         return run_dir
-    if not has_config:
-        raise UsageError(
-            f"{run_dir}: not empty and not a run directory (it has no {run.config_path.name}); choose another --run-dir"
-        )
-    if not (resume or overwrite):
-        raise UsageError(f"{run_dir}: already holds a run; --resume continues it, --overwrite replaces it")
     if resume and run.model_path.exists() and not has_state(run.last_dir):
         raise UsageError(
             f"{run_dir}: has a model, but no saved state to resume (no {run.last_dir.name}/); "
@@ -120,14 +114,12 @@ def create_run_dir(config: Config) -> Path:
     time get different ones."""
     base = f"{date.today().isoformat()}-{config.name.replace('/', '-')}-s{config.seed}"
     RUNS_DIR.mkdir(exist_ok=True)
-    number, path = 1, RUNS_DIR / base
-    while True:
-        try:
+    for number in count(1):
+        path = RUNS_DIR / (base if number == 1 else f"{base}-{number}")
+        with suppress(FileExistsError):
             path.mkdir()
-            return path
-        except FileExistsError:
-            number += 1
-            path = RUNS_DIR / f"{base}-{number}"
+            break
+    return path
 
 
 def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite: bool) -> Path | None:
@@ -135,24 +127,19 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
 
     Raises:
         UsageError: the settings cannot be trained or cannot be changed by a resume, or the directory is taken.
-        UserError: the state to be resumed is damaged or its best model missing, or word vectors or the run to start
-            from cannot be read.
+        UserError: a file of the run to be resumed is damaged, or word vectors or the run to start from cannot be read.
     """
-    from seq2seq_attn.train import checkpoint
     from seq2seq_attn.train.check import check_config
+    from seq2seq_attn.train.checkpoint import has_state
     from seq2seq_attn.train.pretrained import check_start_values
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
-    run = None if path is None or not resume else RunDir(path)
-    if run is not None and checkpoint.has_state(run.last_dir):
-        values = checkpoint.read_values(run.last_dir)
-        check_same_run(config_from_dict(values["config"]), config)
-        if values["state"]["best_update"] is not None:
-            _check_best_exists(run)
-        return path
-    if run is not None and run.config_path.exists():  # stopped before its first state was saved
+    if resume and path is not None and (run := RunDir(path)).config_path.exists():
         check_same_run(run.config(), config)
+        if has_state(run.last_dir):
+            run.check_files()
+            return path
     check_start_values(config)
     return path
 
@@ -173,24 +160,28 @@ def check_same_run(saved: Config, config: Config) -> None:
         log.warning("%s: %r in this session, %r before", key, new, old)
 
 
-def _check_best_exists(run: RunDir) -> None:
-    """Raise UserError if the best model, or the reverse model, is missing. Only a better one would be saved."""
-    for saved in (run, run.reverse):
-        if saved.config_path.exists() and not saved.model_path.exists():
-            raise UserError(
-                f"{saved.model_path}: missing, and training would save only a better model; copy it back, or start the "
-                "run over with --overwrite"
-            )
+def check_same_data(run: RunDir, config: Config, prepared: PreparedCorpus) -> None:
+    """Check the corpus of a resume, and the length limit that follows from it, against those of the run.
+
+    Raises:
+        UserError: another corpus.
+        UsageError: another length limit.
+    """
+    if run.text_hashes()["content"] != prepared.text_hashes()["content"]:
+        raise UserError(
+            f"{prepared.directory}: not the corpus that {run.path} was started with (its content hash differs); put the"
+            " same text and tokenizer versions back, or start a new run"
+        )
+    before, now = run.config().search.max_length_ratio, config.search.max_length_ratio
+    if before != now:
+        raise UsageError(
+            f"search.max_length_ratio={now:g}: the run was started with {before:g}, which a resume cannot change; set "
+            f"search.max_length_ratio={before:g}"
+        )
 
 
 def _last_written_at(run: RunDir) -> tuple[float, str]:
     return (run.last_dir if run.last_dir.exists() else run.path).stat().st_mtime, run.path.name
-
-
-def _clear_leftovers(run: RunDir) -> None:
-    """Remove the temporary file of a process that was killed while it wrote the first file."""
-    for leftover in run.path.glob(f".{run.config_path.name}.*.tmp"):
-        leftover.unlink()
 
 
 def _is_under(key: str, prefixes: Sequence[str]) -> bool:

@@ -62,6 +62,8 @@ class TrainState:
     num_bad_in_row: int = 0
     validated_at: int = 0
     """the update of the last validation"""
+    saved_at: int | None = None
+    """the update of the last saved state; None before the first"""
     best_score: float | None = None
     best_rank: list[float] | None = None
     """the key by which validations are compared; higher is better"""
@@ -70,6 +72,10 @@ class TrainState:
     """hypotheses cut at the length limit in the best validation"""
     num_without_better: int = 0
     """validations since the best one"""
+    finished: str | None = None
+    """why training ended; None if it has not"""
+    metrics_position: int = 0
+    """the length of `metrics.jsonl` that belongs to this state, in bytes"""
     plateau: Plateau = field(default_factory=Plateau)
     window: Window = field(default_factory=Window)
 
@@ -105,6 +111,11 @@ class TrainState:
         if config.every_updates is None:
             return self.batches_done == 0
         return self.update % config.every_updates == 0
+
+    def is_save_due(self, config: TrainConfig) -> bool:
+        """Whether this is a new run, or the update one to save after that has not been saved."""
+        is_regular = self.update != self.saved_at and self.update % config.checkpoint_every_updates == 0
+        return self.saved_at is None or is_regular
 
     def record_validation(self, validation: Validation, config: ValidationConfig) -> bool:
         """Record a validation and return whether it is the best so far by the configured metric. Perplexity breaks ties

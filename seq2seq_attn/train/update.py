@@ -21,7 +21,8 @@ from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
-from seq2seq_attn.train.loss import batch_loss, build_objectives
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.objectives.base import Objective
 from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
 
 UpdateKind = Literal["applied", "overflow", "non_finite"]
@@ -30,8 +31,8 @@ UpdateKind = Literal["applied", "overflow", "non_finite"]
 @dataclass(frozen=True)
 class UpdateResult:
     """The outcome of an update. `applied`: the weights changed; `overflow`: fp16 gradients overflowed, as happens while
-    the scaler searches for its scale; `non_finite`: the loss or a gradient is not finite. The last two skip the
-    update."""
+    the scaler searches for its scale; `non_finite`: the loss or a gradient is not finite, or the update left weights
+    that are not (`Updater.has_finite_weights`). Apart from such weights, the last two skip the update."""
 
     kind: UpdateKind
     num_tokens: int
@@ -56,11 +57,13 @@ class Updater:
         device: torch.device,
         precision: Precision,
         group: Group = ALONE,
+        objectives: Mapping[str, Objective] | None = None,
         reverse: Seq2Seq | None = None,
         build_graphed: Callable[[Pass, torch.device], GraphedPass] | None = None,
     ) -> None:
-        """`reverse`: the model of the other direction, if an objective needs it. `build_graphed`: turns a pass into one
-        that replays graphs; None: CUDA graphs if config and device allow."""
+        """`objectives`: those that `config` names, built for this model. `reverse`: the model of the other direction,
+        if an objective needs it. `build_graphed`: turns a pass into one that replays graphs; None: CUDA graphs if
+        config and device allow."""
         self.model = model
         self.reverse = reverse
         self._trained = model if reverse is None else nn.ModuleDict({"model": model, REVERSE: reverse})
@@ -69,7 +72,7 @@ class Updater:
         self.device = device
         self.precision = precision
         self.group = group
-        self._objectives = build_objectives(config.objectives)
+        self._objectives = objectives or {}
         self._configured = {name: objective.weight for name, objective in config.objectives.items()}
         if reverse is not None:
             self._configured[REVERSE] = 1.0
@@ -124,9 +127,16 @@ class Updater:
             is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
             self._apply(update, is_finite)
         kind: UpdateKind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
+        if is_finite and not self.has_finite_weights():
+            kind = "non_finite"
         loss_sum, nll_sum, *term_sums = sums
         terms = dict(zip(self._weights, zip(term_sums, counts, strict=True), strict=True))
         return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norm_values[0], terms)
+
+    @torch.no_grad()
+    def has_finite_weights(self) -> bool:
+        """Whether training can go on: weights that are not finite stay so. (The norm of weights above 1e19 is not.)"""
+        return bool(nn.utils.get_total_norm(self._trained.parameters()).isfinite())
 
     def _explained_out_of_memory(self) -> AbstractContextManager[None]:
         batch = self._config.batch

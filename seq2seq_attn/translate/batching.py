@@ -7,10 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from torch import nn
 
-from seq2seq_attn.data.batch import SourceBatch, collate_source
-from seq2seq_attn.data.surface import Ids
 from seq2seq_attn.runtime.memory import explained_out_of_memory
-from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, VectorToken, vectors_of
@@ -82,21 +79,6 @@ def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[
         batch.append(index)
     if batch:
         yield batch
-
-
-def watched(batches: Iterable[list[int]], watch: Watch | None) -> Iterator[list[int]]:
-    """The batches; before each, the number of CPU threads is compared with the load of the machine."""
-    for batch in batches:
-        if watch is not None:
-            watch.check()
-        yield batch
-
-
-def collate_tokens(
-    lines: Sequence[Sequence[str]], tokenizer: Tokenizer, vocab: Vocab, surfaces: Sequence[Ids] | None = None
-) -> SourceBatch:
-    """Lines of source tokens as a batch, with their vectors if a source is of vectors."""
-    return collate_source([vocab.ids_of(tokens) for tokens in lines], surfaces, read_line_vectors(lines, tokenizer))
 
 
 def read_line_vectors(lines: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[FloatArray] | None:

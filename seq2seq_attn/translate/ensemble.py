@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import torch
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run_dir import ModelInfo, RunDir
 from seq2seq_attn.runtime.precision import Precision
-from seq2seq_attn.search.ensemble import Ensemble
-from seq2seq_attn.search.steps import step_model
+from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.tokenizers.base import SIDES
-from seq2seq_attn.text.tokenizers.factory import saved_settings
-from seq2seq_attn.text.vocab import Vocab
 
 
-def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precision) -> Seq2Seq | Ensemble:
-    """The best model of a run, or the ensemble of several runs, ready to translate.
+def load_models(
+    runs: Sequence[RunDir], device: torch.device, precision: Precision
+) -> tuple[Seq2Seq | Ensemble, list[ModelInfo]]:
+    """The best model of a run, or the ensemble of several runs, ready to translate; and what is known of each model.
 
     Raises:
         UserError: a run's files are missing, damaged or of another version.
@@ -26,9 +26,10 @@ def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precisi
     """
     configs = [run.config() for run in runs]
     check_alike(runs)
-    models = [run.load_model(config.model).to(device).eval() for run, config in zip(runs, configs, strict=True)]
+    loaded = [run.load_model(config.model) for run, config in zip(runs, configs, strict=True)]
+    models, infos = [model.to(device).eval() for model, _ in loaded], [info for _, info in loaded]
     if len(models) == 1:
-        return models[0]
+        return models[0], infos
     for run, model in zip(runs[1:], models[1:], strict=True):
         if model.output.copies_source != models[0].output.copies_source:
             raise UsageError(
@@ -37,7 +38,7 @@ def load_models(runs: Sequence[RunDir], device: torch.device, precision: Precisi
                 "tokens; in an ensemble, either all runs must copy or none"
             )
     with torch.inference_mode():
-        return Ensemble([step_model(model, precision) for model in models])
+        return Ensemble([step_model(model, precision) for model in models]), infos
 
 
 def check_alike(runs: Sequence[RunDir]) -> None:
@@ -51,33 +52,11 @@ def check_alike(runs: Sequence[RunDir]) -> None:
         raise UsageError("no run to load: name at least one")
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise UsageError(f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones")
-    for other in runs[1:]:
-        difference = _difference(runs[0], other)
-        if difference is not None:
+    for other, side in product(runs[1:], SIDES):
+        before, now = runs[0].text_files(side), other.text_files(side)
+        differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        if differing:
             raise UsageError(
-                f"{runs[0].path} and {other.path} differ in {difference}; an ensemble needs runs trained on the same "
-                "prepared data"
+                f"{runs[0].path} and {other.path} differ in {', '.join(differing)}; an ensemble needs runs trained on "
+                "the same prepared data"
             )
-
-
-def _difference(first: RunDir, other: RunDir) -> str | None:
-    """The first difference in the text processing of two runs, or None."""
-    for side in SIDES:
-        settings, others = (saved_settings(run.path, side) for run in (first, other))
-        if settings != others:
-            keys = [key for key in {**settings, **others} if settings.get(key) != others.get(key)]
-            return f"the {side} tokenizer ({', '.join(keys)})"
-    vocabs = (first.source_vocab(), other.source_vocab()), (first.target_vocab(), other.target_vocab())
-    for side, (vocab, of_other) in zip(SIDES, vocabs, strict=True):
-        if vocab != of_other:
-            return f"the {side} vocabulary ({_vocab_difference(vocab, of_other)})"
-    return None
-
-
-def _vocab_difference(vocab: Vocab, other: Vocab) -> str:
-    if len(vocab) != len(other):
-        return f"{len(vocab):,} and {len(other):,} entries"
-    token_id, pair = next(
-        (i, pair) for i, pair in enumerate(zip(vocab.tokens, other.tokens, strict=True)) if len({*pair}) > 1
-    )
-    return f"id {token_id}: {pair[0]!r} and {pair[1]!r}"

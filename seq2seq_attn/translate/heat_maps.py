@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from seq2seq_attn.text.normalize import visible
-from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
-from seq2seq_attn.translate.figure import any_script, new_figure, save_figure
-from seq2seq_attn.translate.snippet import MAP_COLORS, UNKNOWN_COLOR
+from seq2seq_attn.translate.attention_map import MAP_COLORS, MAP_NOTE, UNKNOWN_COLOR, AttentionMap
+from seq2seq_attn.translate.figure import any_script, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,41 +40,18 @@ class _Box(NamedTuple):
     bottom: float
 
 
-class _Grid(NamedTuple):
+class _Grid:
     """Maps in `num_columns` columns, row by row; sizes in inches."""
 
-    num_columns: int
-    boxes: Sequence[_Box]
-
-    def columns(self) -> list[list[_Box]]:
-        return [list(self.boxes[index :: self.num_columns]) for index in range(min(self.num_columns, len(self.boxes)))]
-
-    def rows(self) -> list[list[_Box]]:
-        starts = range(0, len(self.boxes), self.num_columns)
-        return [list(self.boxes[start : start + self.num_columns]) for start in starts]
-
-    def widths(self) -> list[tuple[float, float]]:
-        """For each column, the left margin and the rest."""
-        return [
-            (max(box.left for box in column), max(box.width + box.right for box in column)) for column in self.columns()
-        ]
-
-    def heights(self) -> list[tuple[float, float]]:
-        """For each row, the top margin and the rest."""
-        return [(max(box.top for box in row), max(box.height + box.bottom for box in row)) for row in self.rows()]
-
-    def size(self) -> tuple[float, float]:
-        width, height = (sum(a + b + _GAP for a, b in edges) for edges in (self.widths(), self.heights()))
-        return width, height
-
-
-def plot_attention(path: Path, maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> None:
-    """Write `attention_figure` in the format of the file's suffix.
-
-    Raises:
-        ValueError: there are no maps.
-    """
-    save_figure(attention_figure(maps, titles), path)
+    def __init__(self, num_columns: int, boxes: Sequence[_Box]) -> None:
+        self.num_columns, self.boxes = num_columns, boxes
+        columns = [boxes[index::num_columns] for index in range(min(num_columns, len(boxes)))]
+        rows = [boxes[start : start + num_columns] for start in range(0, len(boxes), num_columns)]
+        self.widths = [(max(box.left for box in one), max(box.width + box.right for box in one)) for one in columns]
+        """for each column, the left margin and the rest"""
+        self.heights = [(max(box.top for box in one), max(box.height + box.bottom for box in one)) for one in rows]
+        """for each row, the top margin and the rest"""
+        self.size = tuple(sum(a + b + _GAP for a, b in edges) for edges in (self.widths, self.heights))
 
 
 def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> Figure:
@@ -95,7 +70,7 @@ def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -
     with any_script():
         boxes = [_measure(figure, axes) for axes in every]
     candidates = [_Grid(num_columns, boxes) for num_columns in range(1, len(maps) + 1)]
-    _arrange(figure, every, min(candidates, key=lambda grid: max(grid.size()[0] / _ASPECT, grid.size()[1])))
+    _arrange(figure, every, min(candidates, key=lambda grid: max(grid.size[0] / _ASPECT, grid.size[1])))
     return figure
 
 
@@ -148,7 +123,7 @@ def _measure(figure: Figure, axes: Axes) -> _Box:
 
 def _arrange(figure: Figure, every: Sequence[Axes], grid: _Grid) -> None:
     """Arrange the maps in the grid, with the color bar on its right and the explanation below."""
-    room, height = grid.size()
+    room, height = grid.size
     width = max(room, 4.0) + _BAR_ROOM
     note = textwrap.wrap(MAP_NOTE, int((width - _GAP) * _CHARACTERS_PER_INCH))
     height = max(height, _BAR_HEIGHT + 2 * _GAP) + 0.16 * len(note) + _GAP
@@ -158,9 +133,9 @@ def _arrange(figure: Figure, every: Sequence[Axes], grid: _Grid) -> None:
         axes.set_position((left / width, 1 - (top + size[1]) / height, size[0] / width, size[1] / height))
 
     top = _GAP / 2
-    for number, (above, below) in enumerate(grid.heights()):
+    for number, (above, below) in enumerate(grid.heights):
         left = _GAP / 2
-        for column, (before, after) in enumerate(grid.widths()):
+        for column, (before, after) in enumerate(grid.widths):
             if (which := number * grid.num_columns + column) < len(every):
                 box = grid.boxes[which]
                 place(every[which], left + before, top + above, (box.width, box.height))

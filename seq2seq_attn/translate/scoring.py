@@ -18,8 +18,6 @@ from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.search.ensemble import Ensemble
-from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import PAD
@@ -29,7 +27,6 @@ from seq2seq_attn.translate.batching import (
     list_of_lines,
     read_line_vectors,
     unknown_positions,
-    watched,
 )
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
 
@@ -44,7 +41,6 @@ class _Pair(NamedTuple):
     source: list[str]
     target: list[str]
     text: str
-    """text of the target, as given"""
 
 
 def force_decode(
@@ -67,7 +63,7 @@ def force_decode(
         raise UsageError(
             f"{len(sources)} source lines and {len(targets)} target lines: give one target for each source"
         )
-    batch_size = SearchOptions.given(batch_size=batch_size).over(translator.search).batch_size
+    batch_size = translator.search_options({"batch_size": batch_size}).batch_size
     _model(translator)  # rejects an ensemble now, not at the first pair
     return (
         decoded
@@ -80,10 +76,8 @@ def force_decode(
 
 def _model(translator: Translator) -> Seq2Seq:
     """The translator's model. Forced decoding needs a `Seq2Seq`, not just a `StepModel`."""
-    if isinstance(translator.model, Ensemble):
-        raise UsageError("forced decoding takes one run, not an ensemble; score each run by itself")
     if not isinstance(translator.model, Seq2Seq):
-        raise TypeError(f"expected a translator with a Seq2Seq model, got one with {type(translator.model).__name__}")
+        raise UsageError("forced decoding takes one run, not an ensemble; score each run by itself")
     return translator.model
 
 
@@ -101,8 +95,10 @@ def _decode_chunk(
     ]
     rows = [row for row, pair in enumerate(pairs) if pair.source]
     translations = [empty_translation(translator.has_attention)] * len(pairs)
-    batches = batches_by_length([max(len(pairs[row].source), len(pairs[row].target)) for row in rows], batch_size)
-    for positions in watched(batches, translator.watch):
+    lengths = [max(len(pairs[row].source), len(pairs[row].target)) for row in rows]
+    for positions in batches_by_length(lengths, batch_size):
+        if translator.watch is not None:
+            translator.watch.check()
         chosen = [rows[position] for position in positions]
         decoded = _decode_batch(translator, [pairs[row] for row in chosen])
         for row, translation in zip(chosen, decoded, strict=True):

@@ -11,8 +11,9 @@ never split if its target consists of source positions.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
@@ -21,21 +22,25 @@ from typing import Any, NamedTuple
 import torch
 
 from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.data.surface import POSITIONS, Ids, spell_source, surface_of_tokens
+from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.data.surface import POSITIONS, spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.run_dir import ModelInfo, RunDir, newest_run
 from seq2seq_attn.runtime.cpus import Load
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.runtime.threads import Watch, choose_threads
-from seq2seq_attn.search.beam import beam_search
-from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.hypothesis import Hypothesis, StepModel
-from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions, Unk
-from seq2seq_attn.search.sample import sample_search
-from seq2seq_attn.search.steps import step_model, weights_version
+from seq2seq_attn.search.base import (
+    Hypothesis,
+    Scorer,
+    Search,
+    SearchSource,
+    StepModel,
+    build_scorers,
+    find_search,
+)
+from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import num_sources
 from seq2seq_attn.text.vocab import BOS, UNK, Vocab
@@ -43,14 +48,12 @@ from seq2seq_attn.translate.attention_map import heaviest_token
 from seq2seq_attn.translate.batching import (
     batches_by_length,
     chunks,
-    collate_tokens,
     eval_mode,
     list_of_lines,
+    read_line_vectors,
     unknown_positions,
-    watched,
 )
 from seq2seq_attn.translate.ensemble import load_models
-from seq2seq_attn.translate.mbr import least_risk
 from seq2seq_attn.translate.translation import (
     EOS_TOKEN,
     Translation,
@@ -60,7 +63,9 @@ from seq2seq_attn.translate.translation import (
     split_line,
 )
 
-__all__ = ["SearchOptions", "Translation", "Translator", "Unk", "load"]
+__all__ = ["Translation", "Translator", "load"]
+
+log = logging.getLogger(__name__)
 
 
 class _Segment(NamedTuple):
@@ -73,8 +78,17 @@ class _Segment(NamedTuple):
     """tokens that its translation begins with"""
 
 
+class _Plan(NamedTuple):
+    """How segments are translated."""
+
+    search: Search
+    options: SearchConfig
+    scorers: Sequence[Scorer]
+    keep_attention: bool
+
+
 class Translator:
-    """A model with its tokenizers and vocabularies."""
+    """A model with its tokenizers and vocabularies. It is not thread-safe: give each thread its own."""
 
     def __init__(
         self,
@@ -89,10 +103,12 @@ class Translator:
         max_source_length: int = 100,
         precision: str = "auto",
         watch: Watch | None = None,
+        infos: Sequence[ModelInfo] = (),
     ) -> None:
-        """`model`: a `Seq2Seq`, or another `StepModel` such as an ensemble. `search`: settings for options that a call
-        does not give. `max_source_length`: the maximum number of source tokens (without EOS) in a segment.
-        `precision`: as in `load`. `watch`: checked before each batch.
+        """`model`: a `Seq2Seq`, whose weights stay as they are from the first translation on, or another `StepModel`
+        such as an ensemble. `search`: settings for options that a call does not give. `max_source_length`: the maximum
+        number of source tokens (without EOS) in a segment. `precision`: as in `load`. `watch`: checked before each
+        batch. `infos`: one for each loaded model.
         """
         self.model = model
         self.source_tokenizer = source_tokenizer
@@ -105,7 +121,15 @@ class Translator:
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
         self.watch = watch
-        self._prepared: tuple[list[Any], StepModel[Any]] | None = None
+        self.infos = infos
+        self._copies = target_tokenizer.name == POSITIONS or not (
+            isinstance(model, Seq2Seq) and not model.output.copies_source
+        )
+        self._others: dict[str, Translator] = {}  # runs that scorers read
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.source_vocab):,} source and {len(self.target_vocab):,} target types"
+        return f"Translator({type(self.model).__name__}, {sizes}, {self.device}, {self._precision})"
 
     def with_max_source_length(self, max_source_length: int) -> Translator:
         """The same translator with another maximum length of segments."""
@@ -119,59 +143,34 @@ class Translator:
         if isinstance(self.model, Seq2Seq):
             return self.model.has_attention
         with torch.inference_mode():
-            state = self.model.start(self._collate([[""]]), 1)
+            state = self.model.start(collate_source([[]]).to(self.device), 1)
             tokens, _ = self.model.step(torch.tensor([BOS], device=self.device), state)
             return tokens.weights_RS is not None
 
-    def translate(
-        self,
-        texts: Iterable[str],
-        *,
-        beam_size: int | None = None,
-        length_penalty: float | None = None,
-        max_length_ratio: float | None = None,
-        batch_size: int | None = None,
-        unk: Unk = "keep",
-        keep_attention: bool = True,
-        **more: Any,
-    ) -> list[Translation]:
+    def translate(self, texts: Iterable[str], *, keep_attention: bool = True, **options: Any) -> list[Translation]:
         """The best translation of each line, in order. The translation of a blank line is empty.
 
         Args:
             texts: lines, in a list or any other iterable; line breaks inside count as spaces, tabs separate sources;
                 vectors are named by their file.
-            beam_size: hypotheses kept per line; 1 is greedy search. None: as configured in the run.
-            length_penalty: exponent a of the score log_prob / length ** a; 0: none. None: as configured.
-            max_length_ratio: the maximum number of target tokens per source token, to which the configured
-                `max_length_extra` is added. Translations cut there have `is_cut` set. None: as configured.
-            batch_size: sentences translated at once; changes speed and memory only. None: as configured.
-            unk: what to do with `<unk>` in a translation; `copy` needs a model with attention over source positions. A
-                model whose output copies can write source tokens in any case.
             keep_attention: False leaves `attention` out, which saves a little time.
-            more: other fields of `SearchOptions`, for example `prefix="A man"` or `method="sample"`.
+            options: options of the search, for example `beam_size=1`, `prefix="A man"`, `unk="copy"` or
+                `method="sample"` (docs/configuration.md, section `search`); those of the run where a call has none.
 
         Raises:
-            UsageError: a value is not allowed, or `unk="copy"` with a model without such attention.
+            UsageError: an option is unknown or not allowed, or `unk="copy"` with a model without attention over source
+                positions.
         """
-        if n_best := more.get("n_best"):
+        if n_best := options.get("n_best"):
             raise TypeError(f"translate gives one translation per line; use translate_n_best(texts, n_best={n_best})")
-        options = SearchOptions.given(
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            max_length_ratio=max_length_ratio,
-            batch_size=batch_size,
-            unk=unk,
-            keep_attention=keep_attention,
-            **more,
-        )
         lines = list_of_lines(texts, "texts", "translate([text])")
-        return [translations[0] for translations in self.translate_lines(lines, options)]
+        return [best for best, *_ in self.translate_lines(lines, keep_attention=keep_attention, **options)]
 
     def translate_n_best(self, texts: Iterable[str], *, n_best: int, **options: Any) -> list[list[Translation]]:
         """Up to `n_best` translations of each line, best first and different as token sequences; otherwise as
         `translate`. `n_best` is at most the beam size. With `method="sample"`, `n_best` samples, which may be equal."""
         lines = list_of_lines(texts, "texts", f"translate_n_best([text], n_best={n_best})")
-        return list(self.translate_lines(lines, SearchOptions.given(n_best=n_best, **options)))
+        return list(self.translate_lines(lines, n_best=n_best, **options))
 
     def score(
         self, sources: Iterable[str], targets: Iterable[str], *, batch_size: int | None = None
@@ -182,112 +181,106 @@ class Translator:
 
         return list(force_decode(self, sources, targets, batch_size=batch_size))
 
-    def translate_lines(
-        self, lines: Iterable[str], options: SearchOptions = AS_CONFIGURED
-    ) -> Iterator[list[Translation]]:
-        """`translate_n_best` for the lines of any iterable, in bounded memory."""
-        options = self._resolve(options)
-        pieces = chunks(lines, num_results=options.n_best)
-        return (translations for piece in pieces for translations in self._translate_chunk(piece, options))
+    def search_options(self, options: Mapping[str, object]) -> SearchConfig:
+        """The options of a search: those given, and the run's for the rest. Raises UsageError as `translate`."""
+        return find_search(self.search, options)[1]
 
-    def _resolve(self, options: SearchOptions) -> SearchOptions:
-        options = options.over(self.search)
-        if options.unk == "copy" and not self.has_attention:
+    def translate_lines(
+        self, lines: Iterable[str], *, keep_attention: bool = True, **options: Any
+    ) -> Iterator[list[Translation]]:
+        """`translate_n_best` for the lines of any iterable, in bounded memory; `n_best` as configured."""
+        search, values = find_search(self.search, options)
+        if values.unk == "copy" and not self.has_attention:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
             )
-        if options.coverage_penalty and not self.has_attention:
-            raise UsageError(
-                f"coverage_penalty={options.coverage_penalty:g}: this model has no attention over source positions; "
-                "use coverage_penalty=0"
-            )
-        return options
+        plan = _Plan(
+            search, values, build_scorers(values, load_steps=self._load_steps), keep_attention and self.has_attention
+        )
+        pieces = chunks(lines, num_results=values.n_best)
+        return (translations for piece in pieces for translations in self._translate_chunk(piece, plan))
 
-    def _translate_chunk(self, lines: Sequence[str], options: SearchOptions) -> list[list[Translation]]:
+    def _translate_chunk(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
         """The translations of each line: split lines into segments, translate these in batches by length, and join
         them."""
-        prefix = self.target_tokenizer.tokenize(options.prefix)
+        prefix = self.target_tokenizer.tokenize(plan.options.prefix)
         segments = [
             _Segment(index, tokens, [] if rank else prefix)
             for index, line in enumerate(self.source_tokenizer.tokenize_many(lines))
             if line
             for rank, tokens in enumerate(self._split(line))
         ]
-        of_segment: list[list[Translation]] = [[] for _ in segments]
+        by_segment: list[list[Translation]] = [[] for _ in segments]
+        num_segments = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
         with eval_mode(self.model):
-            model = self._step_model()
-            num_segments = max(1, options.batch_size // options.samples_per_sentence)
-            batches = batches_by_length([len(segment.source) for segment in segments], num_segments)
-            for batch_indices in watched(batches, self.watch):
-                batch = self._translate_batch(model, [segments[index] for index in batch_indices], options)
-                for index, translations in zip(batch_indices, batch, strict=True):
-                    of_segment[index] = translations
-        of_line: dict[int, list[list[Translation]]] = defaultdict(list)
-        for segment, translations in zip(segments, of_segment, strict=True):
-            of_line[segment.line].append(translations)
-        blank = empty_translation(options.keep_attention and self.has_attention)
-        return [join_n_best(of_line[n], self._num_sources) if n in of_line else [blank] for n in range(len(lines))]
+            for indices in batches_by_length([len(segment.source) for segment in segments], num_segments):
+                if self.watch is not None:
+                    self.watch.check()
+                batch = self._translate_batch([segments[index] for index in indices], plan)
+                for index, translations in zip(indices, batch, strict=True):
+                    by_segment[index] = translations
+        by_line: dict[int, list[list[Translation]]] = defaultdict(list)
+        for segment, translations in zip(segments, by_segment, strict=True):
+            by_line[segment.line].append(translations)
+        blank = empty_translation(plan.keep_attention)
+        return [join_n_best(by_line[n], self._num_sources) if n in by_line else [blank] for n in range(len(lines))]
 
     def _split(self, line: Sequence[str]) -> list[list[str]]:
-        """The segments of a line; one if the target is numbers of source positions, which count from its start."""
+        """The segments of a line. A target of source positions is not split: they count from the start of the line."""
         whole = self.target_tokenizer.name == POSITIONS
         return split_line(line, len(line) if whole else self._max_source_length, self._num_sources)
 
-    def _collate(self, lines: Sequence[Sequence[str]], surfaces: Sequence[Ids] | None = None) -> SourceBatch:
-        return collate_tokens(lines, self.source_tokenizer, self.source_vocab, surfaces).to(self.device)
-
-    def _step_model(self) -> StepModel[Any]:
-        """The model with its weights prepared for search, again after they have changed; a change through
-        `Parameter.data` goes unnoticed, as it does in autograd."""
+    @cached_property
+    def _steps(self) -> StepModel[Any]:
+        """The model with its weights prepared for search."""
         if not isinstance(self.model, Seq2Seq):
             return self.model
-        version = weights_version(self.model)
-        if self._prepared is None or self._prepared[0] != version:
-            with torch.inference_mode():
-                self._prepared = version, step_model(self.model, self._precision)
-        return self._prepared[1]
+        with torch.inference_mode():
+            return step_model(self.model, self._precision)
 
-    def _translate_batch(
-        self, model: StepModel[Any], segments: Sequence[_Segment], options: SearchOptions
-    ) -> list[list[Translation]]:
-        of_segment = [
-            [self._translation(segment, hypothesis, options) for hypothesis in best]
-            for segment, best in zip(segments, self._search_batch(model, segments, options), strict=True)
+    def _load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
+        """The steps of another run, the ids of a source line in it, and the number of target ids, for a scorer."""
+        other = self._others[run] if run in self._others else load(run, str(self.device), precision=self._precision)
+        self._others[run] = other
+        if other.target_vocab != self.target_vocab:
+            raise UsageError(f"{run}: another target vocabulary than that of the run that translates")
+        return other._steps, other.source_vocab.ids_of(other.source_tokenizer.tokenize(line)), len(other.target_vocab)
+
+    def _translate_batch(self, segments: Sequence[_Segment], plan: _Plan) -> list[list[Translation]]:
+        source = self._source(segments, plan)
+        best = [
+            [self._translation(segment, hypothesis, plan) for hypothesis in hypotheses]
+            for segment, hypotheses in zip(segments, plan.search(self._steps, source, plan.options), strict=True)
         ]
-        if options.method == "mbr":
-            return [least_risk(samples, options.n_best) for samples in of_segment]
-        return [distinct(best) for best in of_segment] if options.method == "beam" else of_segment
+        # copying may make hypotheses equal; samples may be equal from the start
+        return best if plan.options.rows_per_sentence > 1 else [distinct(translations) for translations in best]
 
-    def _search_batch(
-        self, model: StepModel[Any], segments: Sequence[_Segment], options: SearchOptions
-    ) -> list[list[Hypothesis]]:
-        """The hypotheses of each segment, best first; of samples, in the order in which they were drawn."""
-        num_rows = options.samples_per_sentence
-        rows = [segment for segment in segments for _ in range(num_rows)]
-        surfaces = [
-            surface_of_tokens(spell_source(row.source, self.target_tokenizer), row.prefix, self.target_vocab)
-            for row in rows
-        ]
-        batch = self._collate([row.source for row in rows], [surface.source for surface in surfaces])
-        prefixes = [list(surface.target) for surface in surfaces]
-        max_lengths_B = [len(row.prefix) + options.max_length(len(row.source)) for row in rows]
-        if options.method != "beam":
-            numbers_B = list(range(num_rows)) * len(segments)
-            samples = sample_search(
-                model, batch, options, numbers_B=numbers_B, max_lengths_B=max_lengths_B, prefixes=prefixes
-            )
-            return [samples[first : first + num_rows] for first in range(0, len(rows), num_rows)]
-        if options.beam_size == 1 and not options.coverage_penalty:
-            hypotheses = greedy_search(model, batch, options, max_lengths_B=max_lengths_B, prefixes=prefixes)
-            return [[hypothesis] for hypothesis in hypotheses]
-        return beam_search(model, batch, options, max_lengths_B=max_lengths_B, prefixes=prefixes)
+    def _source(self, segments: Sequence[_Segment], plan: _Plan) -> SearchSource:
+        lines = [segment.source for segment in segments]
+        prefixes, spelled = [self.target_vocab.ids_of(segment.prefix) for segment in segments], None
+        if self._copies:
+            pairs = [(spell_source(line, self.target_tokenizer), prefix) for _, line, prefix in segments]
+            surfaces = [surface_of_tokens(*pair, self.target_vocab) for pair in pairs]
+            prefixes, spelled = [[*both.target] for both in surfaces], [both.source for both in surfaces]
+        ids = [self.source_vocab.ids_of(line) for line in lines]
+        batch = collate_source(ids, spelled, read_line_vectors(lines, self.source_tokenizer))
+        return SearchSource(
+            batch.to(self.device),
+            [len(segment.prefix) + plan.options.max_length(len(segment.source)) for segment in segments],
+            prefixes,
+            plan.scorers,
+            keeps_weights=plan.keep_attention or plan.options.unk == "copy",
+            to_ids=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
+            to_text=lambda row, hypothesis: self._translation(segments[row], hypothesis, plan).text,
+        )
 
-    def _translation(self, segment: _Segment, hypothesis: Hypothesis, options: SearchOptions) -> Translation:
-        source, spelled = segment.source, spell_source(segment.source, self.target_tokenizer)
+    def _translation(self, segment: _Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
+        source = segment.source
+        spelled = spell_source(source, self.target_tokenizer) if self._copies else source
         tokens = self.target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
         weights_TS = hypothesis.weights_TS
         heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
-        if options.unk == "copy" and weights_TS is not None:
+        if plan.options.unk == "copy" and weights_TS is not None:
             for position, token_id in enumerate(hypothesis.ids):
                 if token_id == UNK:
                     tokens[position] = heaviest_token(spelled, weights_TS[position])
@@ -298,7 +291,7 @@ class Translator:
             score=hypothesis.score,
             log_prob=hypothesis.log_prob,
             source_tokens=[*source, EOS_TOKEN],
-            attention=weights_TS if options.keep_attention else None,
+            attention=weights_TS if plan.keep_attention else None,
             is_finished=hypothesis.is_finished,
             heaviest=heaviest,
             is_cut=hypothesis.is_cut,
@@ -319,31 +312,32 @@ def load(
             averages the models' probabilities and uses the first run's search settings.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
         precision: arithmetic of matrix products: `fp32`; `bf16`, faster on hardware that supports it; `int8`, faster on
-            most CPUs and only available there (with the encoder in bf16 if the CPU supports it); `auto`: fp32, as
-            the others changed BLEU by 0.1 (docs/speed).
+            most CPUs and only there (with the encoder in bf16 if possible); `auto`: fp32, as the others change BLEU.
 
     Raises:
         UserError: there is no run, or a file of it is missing, damaged or of another version.
-        UsageError: the device does not exist or does not support the precision, or runs do not share tokenizers and
-            vocabularies.
+        UsageError: the device does not exist or lacks the precision, or runs differ in tokenizers or vocabularies.
     """
     on_device = resolve_device(device)
     named = [run] if isinstance(run, str | Path) else run
     run_dirs = [newest_run()] if named is None else [RunDir(path) for path in named]
+    if named is None:
+        log.info("model: %s", run_dirs[0].path)
     machine = Load()
-    model = load_models(run_dirs, on_device, translation_precision(precision, on_device))
+    model, infos = load_models(run_dirs, on_device, translation_precision(precision, on_device))
     num_bytes = max(run.model_path.stat().st_size for run in run_dirs)
     watch = Watch(choose_threads(num_bytes // 4, machine)) if on_device.type == "cpu" else None  # float32
     run_dir, config = run_dirs[0], run_dirs[0].config()
     return Translator(
         model,
-        source_tokenizer=run_dir.source_tokenizer(),
-        target_tokenizer=run_dir.target_tokenizer(),
-        source_vocab=run_dir.source_vocab(),
-        target_vocab=run_dir.target_vocab(),
+        source_tokenizer=run_dir.tokenizer("source"),
+        target_tokenizer=run_dir.tokenizer("target"),
+        source_vocab=run_dir.vocab("source"),
+        target_vocab=run_dir.vocab("target"),
         search=config.search,
         device=on_device,
         max_source_length=config.data.max_length,
         precision=precision,
         watch=watch,
+        infos=infos,
     )

@@ -196,7 +196,7 @@ def test_ctrl_c_saves_and_exits_with_130(corpus: Path) -> None:
     assert out == ""
     assert "--resume --run-dir run" in err
     assert "Traceback" not in err
-    assert checkpoint.read_values(Path("run/last"))["state"]["update"] >= 9
+    assert checkpoint.load_state(Path("run/last")).values["state"]["update"] >= 9
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])

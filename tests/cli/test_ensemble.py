@@ -124,7 +124,7 @@ def test_the_page_shows_the_ensembles_attention(runs: Path, tmp_path: Path) -> N
     ("names", "message"),
     [
         (["additive"], "--ensemble with one run (additive)"),
-        (["additive", "other"], "additive and other differ in the source tokenizer"),
+        (["additive", "other"], "additive and other differ in source."),
     ],
 )
 def test_evaluate_says_why_there_is_no_ensemble(

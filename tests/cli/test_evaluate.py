@@ -18,7 +18,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
-from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json
+from seq2seq_attn.manifest import write_listed
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.translate.translator import load
 from tests.evaluation_requests import evaluate, run_evaluate
@@ -259,9 +259,7 @@ def test_targets_without_spaces_are_scored_and_counted_by_characters(workshop, t
     options = {"source": tmp_path / "src", "references": [tmp_path / "ref"], "length_of": "reference"}
     run_evaluate(tmp_path, "run", **options)
     hypotheses = tmp_path / "run/hyps/files/src.txt"  # a perfect translation
-    hypotheses.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    note = read_checked_json(hypotheses.with_suffix(".json"))
-    write_checked_json(hypotheses.with_suffix(".json"), {**note, "hypotheses_sha256": sha256_of(hypotheses)})
+    write_listed(hypotheses, "".join(f"{line}\n" for line in lines).encode())
     report = run_evaluate(tmp_path, "run", **options, reuse_hypotheses=True, by_length="9")
     [scores] = report.sets
     assert {name: arms[0].interval.value for name, arms in scores.scores.items()} == pytest.approx(
@@ -276,19 +274,17 @@ def test_targets_without_spaces_are_scored_and_counted_by_characters(workshop, t
 
 def test_a_model_that_training_replaces_is_reported_as_it_was_read(workshop, tmp_path, monkeypatch):
     run = make_toy_run(tmp_path / "run", RunDir(workshop / "additive").config())
-    newer = {name: -tensor for name, tensor in run.load_best().items()}
-    updates = iter(["100", "200"])
+    newer = {name: -tensor for name, tensor in run.load_best().tensors.items()}
+    expected = [found.text for found in load(run.path, "cpu").translate(SOURCE)]
 
     def load_beside_training(*arguments, **options):
         translator = load(*arguments, **options)
-        if (update := next(updates, None)) is not None:
-            run.save_best(newer, {"update": update})
+        run.save_best(newer, {"update": 200})
         return translator
 
     monkeypatch.setattr("seq2seq_attn.evaluation.systems.load", load_beside_training)
     report = run_evaluate(tmp_path, "run", splits=["short"], no_attention=True)
-    assert report.data["runs"][0]["model"]["update"] == 200
-    expected = [found.text for found in load(run.path, "cpu").translate(SOURCE)]
+    assert report.data["runs"][0]["model"]["update"] == 0
     assert (run.hyps_dir / "short.txt").read_text(encoding="utf-8").splitlines() == expected
 
 

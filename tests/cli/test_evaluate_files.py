@@ -8,7 +8,7 @@ import pytest
 
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.evaluation.scores import Resampling
-from seq2seq_attn.files import read_checked_json, sha256_of, write_checked_json
+from seq2seq_attn.manifest import write_listed
 from seq2seq_attn.run_dir import RunDir
 from tests.evaluation_requests import run_evaluate
 from tests.toy_run import TARGET, make_toy_run, toy_config
@@ -26,7 +26,11 @@ def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
     run_evaluate(workshop, "additive", "none", splits=["short"], beam_size=1, **named)
     assert {str(path.relative_to(tmp_path)) for path in everything_in(tmp_path)} == {
         *(f"r.{kind}" for kind in kinds.values()),
-        *(f"r.hyps/{run}/short.beam1.{kind}" for run in ("additive", "none") for kind in ("txt", "json")),
+        *(
+            f"r.hyps/{run}/{name}"
+            for run in ("additive", "none")
+            for name in ("short.beam1.txt", "short.beam1.json", "manifest.json")
+        ),
     }
     (tmp_path / "alone").mkdir()
     run_evaluate(workshop, "additive", splits=["short"], page=tmp_path / "alone" / "r.md")
@@ -103,14 +107,12 @@ def test_the_report_of_the_test_sets_is_replaced_only_by_another_one_of_them(wor
 def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     run_evaluate(workshop, "none", splits=["short"])
     path = workshop / "none/hyps/short.txt"
-    path.write_text("".join(f"marked {line}\n" for line in TARGET), encoding="utf-8")
-    note = read_checked_json(path.with_suffix(".json"))
-    write_checked_json(path.with_suffix(".json"), {**note, "hypotheses_sha256": sha256_of(path)})
+    write_listed(path, "".join(f"marked {line}\n" for line in TARGET).encode())
     reused = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
     assert reused.data["runs"][0]["is_reused"]
     assert reused.sets[0].scores["bleu"][0].interval.value > 50
     run = RunDir(workshop / "none")
-    run.save_best({name: tensor * 1.01 for name, tensor in run.load_best().items()}, {"update": "1"})
+    run.save_best({name: tensor * 1.01 for name, tensor in run.load_best().tensors.items()}, {"update": "1"})
     changed = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
     assert not changed.data["runs"][0]["is_reused"]
     assert "marked" not in path.read_text(encoding="utf-8")

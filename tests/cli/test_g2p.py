@@ -37,8 +37,8 @@ def test_train_evaluate_and_translate(
     settings = [argument for setting in SMALL for argument in ("--set", setting)]
     text = ["--train", "train.tsv", "--test", "test.tsv"]
     assert run(["train", "-c", "g2p", *text, *settings, "--run-dir", "run"]) == 0
-    assert {"K", "OW"} <= {*RunDir("run").target_vocab().tokens}
-    assert float(RunDir("run").best_metadata()["wer"]) < 25
+    assert {"K", "OW"} <= {*RunDir("run").vocab("target").tokens}
+    assert float(RunDir("run").load_best().values["wer"]) < 25
     capsys.readouterr()
     assert run(["translate", "--run", "run", "cat"]) == 0
     assert capsys.readouterr().out == "K AH T\n"

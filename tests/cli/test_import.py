@@ -55,3 +55,16 @@ def test_the_example_trains_translates_and_is_evaluated(
 def test_a_module_that_is_not_there(capsys: pytest.CaptureFixture[str], command: str) -> None:
     assert run([command, "--import", "nowhere"]) == 2
     assert "error: --import nowhere: no such module" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("forget")
+def test_an_exception_inside_a_module_is_shown_with_its_file_and_line(capsys: pytest.CaptureFixture[str]) -> None:
+    text = Path("cosine.py").read_text(encoding="utf-8")
+    Path("cosine.py").write_text(text.replace("sharpness * torch.bmm(", "sharpness * torch.bmm(1 / 0, "), "utf-8")
+    line = text[: text.index("sharpness * torch.bmm(")].count("\n") + 1
+    train = ["train", "-c", "quickstart", "--import", "cosine", "--set", "model.attention.name=cosine"]
+    assert run(train) == 1
+    [message] = capsys.readouterr().err.splitlines()
+    assert f"cosine.py:{line}: ZeroDivisionError: division by zero" in message
+    assert run([*train, "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err

@@ -59,12 +59,12 @@ def test_the_answer_is_a_position(folder: Path, capsys: pytest.CaptureFixture[st
         )
         == 0
     )
-    assert float(RunDir("run").best_metadata()["exact"]) > 90
+    assert float(RunDir("run").load_best().values["exact"]) > 90
     capsys.readouterr()
     assert run(["translate", "--run", "run", "abxcd", "xa", "bbbbx"]) == 0
     assert capsys.readouterr().out.splitlines() == ["3", "1", "5"]
     # farther to the right than in any training pair: the number is no token of the vocabulary
-    assert "12" not in RunDir("run").target_vocab()
+    assert "12" not in RunDir("run").vocab("target")
     assert run(["translate", "--run", "run", "--unk", "forbid", "abcdabcdabcx"]) == 0
     assert capsys.readouterr().out.splitlines() == ["12"]
     translator = load("run")

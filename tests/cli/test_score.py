@@ -146,7 +146,7 @@ def test_a_no_break_space_does_not_separate_words(capsys: pytest.CaptureFixture[
         ([], 2, r"expected the pairs as one TEXT, or as --source FILE --target FILE"),
         (["--source", "source"], 2, r"expected the pairs as one TEXT"),
         (["pairs.tsv", *FILES], 2, r"expected the pairs as one TEXT"),
-        (["one.tsv"], 1, r"one.tsv, line 1: "),
+        (["one.tsv"], 2, r"one.tsv: plain text"),
         (["absent.tsv"], 1, r"absent.tsv: no such file"),
         (["empty.tsv"], 1, r"empty.tsv: no pairs to score; the file is empty"),
         (["--source", "source", "--target", "empty"], 1, r"source has 5 lines and empty has 0"),

@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from seq2seq_attn import load
@@ -67,7 +68,7 @@ def test_the_unit_is_that_of_the_tokenizer(
 ) -> None:
     run = make_toy_run(tmp_path / "run", toy_config(tokenizer=tokenizer))
     translate(["Ein ✈"], run=run.path, output=tmp_path / "out")
-    assert f"1 of {len(run.source_tokenizer().tokenize('Ein ✈'))} {unit} unknown to this run: ✈" in caplog.messages[0]
+    assert f"1 of {len(run.tokenizer('source').tokenize('Ein ✈'))} {unit} unknown to this run: ✈" in caplog.messages[0]
 
 
 def test_unknown_words_of_a_prefix_are_told_once(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -130,6 +131,19 @@ def test_a_line_of_json_has_what_a_translation_has(run: RunDir, tmp_path: Path) 
         assert found["score"] == pytest.approx(best[0].score, abs=1e-5)
         assert (found["links"], found["unknown"]) == ([list(link) for link in best[0].links()], list(best[0].unknown))
         assert [one["text"] for one in found["n_best"]] == [translation.text for translation in best]
+
+
+def test_json_has_the_line_its_source_and_on_request_the_weights(run: RunDir, tmp_path: Path) -> None:
+    lines, page = [SOURCE[0], "", "Hallo Hund"], tmp_path / "maps.html"
+    for attention in (None, page):
+        translate(lines, run=run.path, output=tmp_path / "out", format="json", attention=attention)
+        objects = [json.loads(line) for line in (tmp_path / "out").read_text(encoding="utf-8").splitlines()]
+        assert [(one["line"], one["source"]) for one in objects] == [*enumerate(lines)]
+        assert ["weights" in one for one in objects] == [attention is not None] * 3
+    for one, best in zip(objects, load(run.path).translate(lines), strict=True):
+        assert best.attention is not None
+        weights = np.array(one["weights"]).reshape(best.attention.shape)
+        np.testing.assert_array_equal(weights, best.attention.astype(float).round(4))
 
 
 @pytest.mark.parametrize("format", ["text", "json"])

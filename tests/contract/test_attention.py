@@ -14,8 +14,9 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded, zeroed
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.variants import build_variant, packaged_variants
+from seq2seq_attn.model.variants import build_variant
 from seq2seq_attn.text.vocab import EOS
+from tests.contract.chosen import variants
 
 BATCH, POSITIONS, QUERY_SIZE, MEMORY_SIZE = 5, 7, 13, 26
 LENGTHS = (7, 3, 1, 5, 2)
@@ -55,7 +56,7 @@ def attend(attention, values, query, mask):
     return attention.step(query, memory, state)
 
 
-@pytest.fixture(params=packaged_variants("attention"))
+@pytest.fixture(params=variants("attention"))
 def name(request):
     return request.param
 

@@ -5,12 +5,13 @@ import torch
 
 from seq2seq_attn.model.build import initialize
 from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.variants import build_variant, packaged_variants
+from seq2seq_attn.model.variants import build_variant
+from tests.contract.chosen import variants
 
 SIZE, INPUT_SIZES, BATCH, STEPS = 7, (3, 5), 4, 3
 
 
-@pytest.fixture(params=packaged_variants("cell"))
+@pytest.fixture(params=variants("cell"))
 def name(request):
     return request.param
 

@@ -8,14 +8,14 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.variants import packaged_variants
+from tests.contract.chosen import variants
 
 SOURCES = [[5, 9, 4, 11, 6], [7], [8, 8, 6]]
 ATTENTIONS = ["additive", "coverage", "multi_head"]
 """without a state, with one, and with something of its own for objectives"""
 
 
-@pytest.fixture(params=packaged_variants("decoder"))
+@pytest.fixture(params=variants("decoder"))
 def name(request):
     return request.param
 

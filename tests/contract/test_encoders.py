@@ -8,7 +8,8 @@ import torch
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import initialize
 from seq2seq_attn.model.embedding import Embedding
-from seq2seq_attn.model.variants import build_variant, packaged_variants
+from seq2seq_attn.model.variants import build_variant
+from tests.contract.chosen import variants
 
 NUM_IDS, SIZE, EMBEDDING_SIZE = 13, 4, 5
 SENTENCES = [[5, 6, 7, 8, 9], [10, 4], [], [8, 8, 6]]
@@ -21,7 +22,7 @@ def make_source(sentences=SENTENCES):
 ONE_LAYER = {"embeddings"}
 
 
-@pytest.fixture(params=packaged_variants("encoder"))
+@pytest.fixture(params=variants("encoder"))
 def name(request):
     return request.param
 

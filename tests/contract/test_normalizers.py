@@ -3,14 +3,15 @@
 import pytest
 import torch
 
-from seq2seq_attn.model.variants import find_build, packaged_variants
+from seq2seq_attn.model.variants import find_build
+from tests.contract.chosen import variants
 
 
 def make_mask():
     return torch.arange(7) < torch.tensor([[7], [3], [1], [5]])
 
 
-@pytest.fixture(params=packaged_variants("normalizer"))
+@pytest.fixture(params=variants("normalizer"))
 def normalizer(request):
     return find_build("normalizer", request.param, function="weights")
 

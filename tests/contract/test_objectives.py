@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import load_config
+from seq2seq_attn.config import Config, load_config, packaged_config_names
 from seq2seq_attn.data.batch import Batch, collate, rounded_up
 from seq2seq_attn.model.attention.base import Draw
-from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.output.base import Outputs
-from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.model.build import build_model, model_without_weights
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, with_reverse
 from seq2seq_attn.train.objectives.base import Objective
+from tests.contract.chosen import variants
 
 SOURCES = [[5, 6, 7, 8, 9, 10], [11], [], [6, 7, 8]]
 TARGETS = [[7, 8], [9, 10, 11, 12], [], [13, 14, 15, 16, 17]]
@@ -24,14 +24,24 @@ LINKS = [[(0, 0), (1, 0), (5, 1)], [(0, 3)], [], [(2, 4), (1, 0), (0, 0), (2, 0)
 NUM_IDS = 19
 
 
-@pytest.fixture(params=packaged_variants(OBJECTIVE))
+@pytest.fixture(params=variants(OBJECTIVE))
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+def configured(name: str, base: str, *overrides: str) -> Config:
+    """With the objective's overlay if it is the package's."""
+    overlay = f"objective/{name}"
+    if overlay in packaged_config_names():
+        return load_config([base, overlay], overrides)
+    return load_config([base], [f"train.objectives={{'{name}': {{}}}}", *overrides])
+
+
 @pytest.fixture
 def objective(name: str) -> Objective:
-    [built] = build_objectives(load_config([f"objective/{name}"]).train.objectives).values()
+    config = configured(name, "quickstart")
+    model = model_without_weights(config.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
+    [built] = build_objectives(config, model).values()
     return built
 
 
@@ -41,17 +51,34 @@ def make_batch(rows: Sequence[int] = range(4)) -> Batch:
     return batch.to(torch.get_default_device())
 
 
+class PredictsWeights(Output):
+    """Its predictions are the attention weights; the target tokens have these log-probabilities."""
+
+    def __init__(self, log_probs_N: torch.Tensor) -> None:
+        super().__init__()
+        self.log_probs_N = log_probs_N
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> torch.Tensor:
+        return step.weights_BS.clamp_min(1e-30).log()
+
+    def target_log_probs(self, outputs: Outputs, batch: Batch) -> torch.Tensor:
+        return self.log_probs_N
+
+    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
+        raise NotImplementedError
+
+
 def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
-    """Outputs of a decoder whose attention weights are these, which drew the first source position at each step, and
-    whose predictions are also the weights, as are the reverse model's weights; nothing else of them is known."""
-    none = torch.full((1,), torch.nan)
+    """Outputs of a decoder whose attention weights are these, which drew the first source position at each step, whose
+    states, contexts and embeddings are the first weight, and whose predictions are also the weights, as are the reverse
+    model's weights."""
+    first_TB1 = weights_TBS[:, :, :1]
     draws = Draw(weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0))
-    log_probs_N = -1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS
-    none_of_memory: Any = None
+    features_N1 = first_TB1.flatten(0, 1)[batch.positions_N]
+    output = PredictsWeights(-1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS)
     return Outputs(
-        *(none, batch.positions_N, batch.targets_N, none, none, none),
-        *(weights_TBS, none_of_memory, draws, lambda: log_probs_N),
-        lambda chosen_I: weights_TBS.flatten(0, 1)[batch.positions_N[chosen_I]].clamp_min(1e-30).log(),
+        *(features_N1, batch.positions_N, batch.targets_N, first_TB1, first_TB1, first_TB1, weights_TBS),
+        *(Memory.of(None, batch.source), output, batch, draws),
         reverse_weights_SBT=weights_TBS.permute(2, 1, 0),
     )
 
@@ -128,7 +155,7 @@ def test_the_attention_of_a_model_learns_from_it(name: str, objective: Objective
     sizes = ["model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7"]
     dropout = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
     torch.manual_seed(1)
-    config = load_config([f"objective/{name}"], [*sizes, *dropout]).model
+    config = configured(name, "base", *sizes, *dropout).model
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     reverse = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)

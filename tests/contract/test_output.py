@@ -10,12 +10,16 @@ import torch
 
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
+from seq2seq_attn.model.attention.scaled_dot import ScaledDot
 from seq2seq_attn.model.decoder.base import Memory
+from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.variants import build_variant, packaged_variants
+from seq2seq_attn.model.variants import build_variant
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
+from tests.contract.chosen import variants
 from tests.surfaces import surface_of
 
 SIZES = {"feature_size": 11, "hidden_size": 5, "context_size": 7, "embedding_size": 3, "num_ids": 17}
@@ -28,7 +32,7 @@ SURFACES = [surface_of(*pair, SIZES["num_ids"]) for pair in zip(SOURCE, TARGET, 
 KNOWN = [[UNK if i >= SIZES["num_ids"] else i for i in ids] for ids in TARGET]
 
 
-@pytest.fixture(params=packaged_variants("output"))
+@pytest.fixture(params=variants("output"))
 def name(request):
     return request.param
 
@@ -41,7 +45,13 @@ def readout(hidden, context, embedded):
     return torch.tanh(joined @ weight)
 
 
-OFFERED = {"memory_size": MEMORY_SIZE, "num_source_ids": NUM_SOURCE_IDS, "readout": readout}
+OFFERED = {
+    "memory_size": MEMORY_SIZE,
+    "num_source_ids": NUM_SOURCE_IDS,
+    "source_attention": ScaledDot(SIZES["hidden_size"], MEMORY_SIZE, 2, softmax.weights),
+    "source_embedding": Embedding(NUM_SOURCE_IDS, SIZES["embedding_size"]),
+    "readout": readout,
+}
 
 
 def build(name, dtype=torch.float64):
@@ -91,6 +101,8 @@ def make_outputs(output, batch, dtype=torch.float64, scale=1.0):
         embedded_TBE=draw(num_steps, num_pairs, SIZES["embedding_size"]),
         weights_TBS=torch.softmax(scores, dim=-1),
         memory=make_memory(output, batch, dtype),
+        output=output,
+        batch=batch,
         read_ids_TB=batch.tgt_in_BT.t() if output.needs_history else None,
     )
 

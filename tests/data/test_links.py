@@ -62,7 +62,8 @@ def test_words_of_a_pharaoh_file_become_tokens(make_config: ConfigMaker, tmp_pat
     cat = {("Die", "The"), ("Katze", "cat"), (",", "cat"), *((s, t) for s in ("schläft", ".") for t in ("sleeps", "."))}
     assert linked_tokens(prepared, 1) == cat
     assert links_of(prepared, 2) == []
-    assert not prepared.pairs("valid").has_links
+    with pytest.raises(ValueError, match="no links"):
+        prepared.pairs("valid").links(0)
     assert prepared.links("train") is None, "not gold"
     assert "links: 13 between tokens of training pairs, from train.links" in prepared.meta["notes"]
     batch = prepared.pairs("train").batch([2, 0])
@@ -72,7 +73,7 @@ def test_words_of_a_pharaoh_file_become_tokens(make_config: ConfigMaker, tmp_pat
 
 def test_a_gzipped_file_and_another_one_are_prepared_anew(make_config: ConfigMaker, tmp_path: Path) -> None:
     plain = prepare_corpus(make_config())
-    assert not plain.pairs("train").has_links
+    assert plain.pairs("train").batch([0]).links_L3 is None
     assert plain.pairs("train").batch([0]).links_L3 is None
     path = tmp_path / "links.gz"
     path.write_bytes(gzip.compress(b"1-1\n\n\n0-0\n"))

@@ -77,8 +77,8 @@ def test_a_run_directory(trained: tuple[Config, Path], num_flips: int, caplog: p
         caplog.clear()
         translations = load(run.path, "cpu").translate(SENTENCES)
         settings, _ = load_settings([], [], run_dir=run.path, resume=True)
-        tensors, values = load_state(run.last_dir)
-        used = [(one.text, one.score) for one in translations], settings, run.environment(), run.best_metadata()
+        tensors, values, _ = load_state(run.last_dir)
+        used = [(one.text, one.score) for one in translations], settings, run.environment(), run.load_best().values
         newest = newest_run(run.path.parent).finished_at()
         warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
         if warnings:
@@ -97,7 +97,6 @@ def test_a_prepared_corpus(trained: tuple[Config, Path], tmp_path: Path, num_fli
 
     def use() -> Any:
         prepared = PreparedCorpus(store)
-        meta = {key: value for key, value in prepared.meta.items() if key != "sha256"}
         texts = [(prepared.text(split), prepared.links(split)) for split in prepared.splits]
         ids = [
             (pairs.source(i).tolist(), pairs.target(i).tolist())
@@ -106,8 +105,8 @@ def test_a_prepared_corpus(trained: tuple[Config, Path], tmp_path: Path, num_fli
         ]
         vocabs = prepared.source_vocab.tokens, prepared.target_vocab.tokens
         tokenized = prepared.source_tokenizer.tokenize_many(SENTENCES), prepared.target_tokenizer.tokenize("a dog")
-        return meta, texts, ids, vocabs, tokenized
+        return prepared.meta, texts, ids, vocabs, tokenized
 
     outcomes = flip_bits(store, num_flips, use)
     check(outcomes)
-    assert all(outcome == "refused" or name == "meta.json" for outcome, name in outcomes), outcomes
+    assert all(outcome == "refused" or name == "manifest.json" for outcome, name in outcomes), outcomes

@@ -8,9 +8,9 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
-from seq2seq_attn.search.greedy import greedy_search
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.train.loss import batch_loss
+from tests.search.searching import greedy_search
 
 NUM_TYPES = 10
 # uniform sees no order in the mean, the fixed vectors must hold everything, and monotonic never goes back, while the

@@ -32,6 +32,7 @@ TEXT = "\n".join(PAGES.values())
 ELSEWHERE = {
     *("seq2seq prepare", "seq2seq prepare multi30k --source-dir FOLDER"),  # need a download
     "seq2seq translate -i captions.de -i captions.fr -i captions.cs -o captions.en",  # tests/cli/test_sources.py
+    "seq2seq export RUN -o captions.onnx",  # tests/export/test_onnx.py
     *(
         "seq2seq translate picture.npy",
         'seq2seq translate "Ein Hund rennt." picture.npy',
@@ -94,6 +95,12 @@ def write_text_files(folder):
     write(folder / "french.txt", targets)
     for name in ("train.tsv", "pairs.tsv", "dictionary.tsv"):
         write(folder / name, [f"{source}\t{target}" for source, target in pairs])
+    write(folder / "train.csv", [f'"{source}","{target}"' for source, target in pairs])
+    units = [
+        f'<tu><tuv xml:lang="en"><seg>{source}</seg></tuv><tuv xml:lang="fr"><seg>{target}</seg></tuv></tu>'
+        for source, target in pairs
+    ]
+    write(folder / "memory.tmx", ["<tmx><body>", *units, "</body></tmx>"])
     write(folder / "train.jsonl", [f'{{"en": "{source}", "fr": "{target}"}}' for source, target in pairs])
     write(folder / "gold.links", ["0-0"] * NUM_PAIRS)
     write(folder / "FILE", sources)

@@ -81,7 +81,7 @@ def test_two_processes_make_the_updates_and_validations_of_one(corpus: Path, tmp
             for name, value in expected.items():
                 assert not is_float(value) or found[name] == pytest.approx(value, rel=1e-4, abs=1e-6), name
     for found_run, expected_run in ((two, one), (two.reverse, one.reverse)):
-        found_best, expected_best = found_run.load_best(), expected_run.load_best()
+        found_best, expected_best = found_run.load_best().tensors, expected_run.load_best().tensors
         for name, tensor in expected_best.items():
             torch.testing.assert_close(found_best[name], tensor, rtol=1e-3, atol=1e-5)
 
@@ -102,11 +102,11 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus
     process.send_signal(signal.SIGTERM)
     _, log = process.communicate(timeout=LIMIT_S)
     assert "continue with --resume" in log, log
-    assert 0 < checkpoint.read_values(stopped.last_dir)["state"]["update"] < 250
+    assert 0 < checkpoint.load_state(stopped.last_dir).values["state"]["update"] < 250
     train(corpus, stopped.path, *settings, num_processes=2, options=("--resume",))
-    expected, found = (checkpoint.load_state(run.last_dir)[0] for run in (whole, stopped))
+    expected, found = (checkpoint.load_state(run.last_dir).tensors for run in (whole, stopped))
     assert expected.keys() == found.keys()
-    assert "rng/torch@1" in found
+    assert "rng/1/torch" in found
     assert [name for name in expected if not torch.equal(found[name], expected[name])] == []
     assert events(stopped, "validation") == events(whole, "validation")
 

@@ -5,17 +5,16 @@ import math
 import pytest
 import torch
 
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.data.surface import Surface
 from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.copy import build
-from seq2seq_attn.search.beam import beam_search
-from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.model.output.copy import Copy
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
 from seq2seq_attn.train.loss import batch_loss
+from tests.search.searching import beam_search, greedy_search
 from tests.surfaces import surface_of
 
 NUM_IDS = 31  # of make_model
@@ -32,7 +31,7 @@ def memory_of(surface):
 
 
 def test_the_formula_by_hand():
-    output = build(feature_size=1, hidden_size=1, context_size=1, embedding_size=1, num_ids=6).double()
+    output = Copy(feature_size=1, gate_size=3, num_ids=6).double()
     with torch.no_grad():
         output.projection.weight.fill_(0.0)
         output.projection.bias.copy_(torch.log(torch.tensor([0.1, 0.1, 0.2, 0.1, 0.2, 0.3])))
@@ -84,7 +83,7 @@ def test_probabilities_and_loss_are_those_of_a_loop(make_model):
 
 
 def test_a_copied_word_without_weight_has_a_finite_loss():
-    output = build(feature_size=1, hidden_size=1, context_size=1, embedding_size=1, num_ids=6).double()
+    output = Copy(feature_size=1, gate_size=3, num_ids=6).double()
     step = step_of([[1.0]], [[1.0]], [[1.0]], [[1.0]], [[0.0, 1.0]])
     log_probs = output.log_probs(step, memory_of([[6, 7]]))
     assert math.log(LEAST_WEIGHT) - 10 < log_probs[0, 6].item() < math.log(LEAST_WEIGHT)
@@ -107,7 +106,7 @@ def test_search_copies_and_goes_on(make_model, decoder):
     assert {31, 32, 34, EOS} >= {*first.ids}
     assert {31} >= {*second.ids}
     assert first.ids
-    best = beam_search(step_model(model), source, SearchOptions(beam_size=3, n_best=3), max_lengths_B=[6, 4])
+    best = beam_search(step_model(model), source, SearchConfig(beam_size=3, n_best=3), max_lengths_B=[6, 4])
     for hypotheses, sentence in zip(best, (0, 1), strict=True):
         assert len({tuple(hypothesis.ids) for hypothesis in hypotheses}) == len(hypotheses)
         for hypothesis in hypotheses:

@@ -51,3 +51,22 @@ def test_a_module_whose_name_begins_like_norm_is_initialized():
     initialize(module)
     for layer in (module.normalized_projection, module.normalizer):
         assert 0.0 < layer.weight.abs().max() <= (6 / 50) ** 0.5
+
+
+def test_a_module_sets_values_of_its_own_after_the_rule_has_set_all_others():
+    class Gate(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(3, 2), nn.Linear(3, 2)
+
+        def init_parameters(self):
+            self.first.bias.fill_(2.0)
+
+    plain, gate = nn.ModuleDict({"first": nn.Linear(3, 2), "second": nn.Linear(3, 2)}), Gate()
+    for module in (plain, gate):
+        torch.manual_seed(0)
+        initialize(module)
+    assert gate.first.bias.tolist() == [2.0, 2.0]
+    assert torch.equal(gate.first.weight, plain["first"].weight)
+    assert torch.equal(gate.second.weight, plain["second"].weight)
+    assert torch.equal(gate.second.bias, torch.zeros(2))

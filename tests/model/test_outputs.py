@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output import copynet, lexical, lexicon, marginal
+from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.variants import packaged_variants
-from seq2seq_attn.search.beam import beam_search
-from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable, estimate_table
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
+from tests.search.searching import beam_search
 from tests.surfaces import surface_of
 
 NUM_IDS = 31  # of make_model
@@ -55,7 +56,7 @@ def context_alone(hidden, context, embedded):
 
 def test_marginal_by_hand():
     """Each position is sure of another token; the average of the values would be sure of neither."""
-    output = marginal.build(**SIZES, context_size=1, memory_size=1, readout=context_alone)
+    output = marginal.build(**SIZES, source_attention=None, context_size=1, memory_size=1, readout=context_alone)
     fill(output, 0.0)
     with torch.no_grad():
         output.projection.weight[4], output.projection.weight[5] = 1.0, -1.0
@@ -65,7 +66,9 @@ def test_marginal_by_hand():
 
 
 def test_marginal_over_the_heaviest_positions_by_hand():
-    output = marginal.build(**SIZES, context_size=1, memory_size=1, readout=context_alone, top_k=2)
+    output = marginal.build(
+        **SIZES, source_attention=None, context_size=1, memory_size=1, readout=context_alone, top_k=2
+    )
     fill(output, 0.0)
     with torch.no_grad():
         output.projection.weight[4], output.projection.weight[5] = 1.0, -1.0
@@ -86,7 +89,7 @@ def test_copynet_by_hand():
 
 
 def test_lexical_by_hand():
-    output = fill(lexical.build(**SIZES, embedding_size=1), 0.0)
+    output = fill(lexical.Lexical(**SIZES, embedding_size=1), 0.0)
     with torch.no_grad():
         output.layer.weight.fill_(2.0)
         output.lexical_projection.weight[4] = 3.0
@@ -112,7 +115,7 @@ ENTRIES = {(EMPTY, 5): 1.0, (4, 4): 0.6, (4, 3): 0.1, (4, 5): 0.2, (EOS, 4): 0.6
 @pytest.mark.parametrize(("num_entries", "four", "five"), [(2, 0.75, 0.25), (1, 1.0, 0.0)])
 def test_lexicon_by_hand(num_entries, four, five):
     """Token 7 has no entry; the most probable ones of token 4 are kept."""
-    output = lexicon.build(**SIZES, num_source_ids=9, num_entries=num_entries, epsilon=0.5)
+    output = lexicon.build(**SIZES, source_attention=None, num_source_ids=9, num_entries=num_entries, epsilon=0.5)
     fill(output, 0.0)
     output.set_table(table_of(ENTRIES))
     found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory_of(output, [4, 7, EOS], [0.0] * 3)).exp()
@@ -121,7 +124,7 @@ def test_lexicon_by_hand(num_entries, four, five):
 
 
 def test_interpolated_lexicon_by_hand():
-    output = lexicon.build(**SIZES, num_source_ids=9, num_entries=2, variant="interpolation")
+    output = lexicon.build(**SIZES, source_attention=None, num_source_ids=9, num_entries=2, variant="interpolation")
     fill(output, 0.0)  # lambda = 1/2
     output.set_table(table_of(ENTRIES))
     found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory_of(output, [4, 7, EOS], [0.0] * 3)).exp()
@@ -211,7 +214,7 @@ def n_pair(n):
 def test_probabilities_are_those_of_a_loop(make_model, name, decoder):
     loop, output = LOOPS[name]
     model = make_model(output=output, decoder={"name": decoder}).eval()
-    if model.output.needs_table:
+    if isinstance(model.output, TakesTable):
         model.output.set_table(lexicon_table())
     batch = collate(SOURCE, TARGET_IDS, range(3), surfaces=SURFACES)
     POSITIONS[:] = batch.positions_N.tolist()
@@ -229,7 +232,7 @@ def test_probabilities_are_those_of_a_loop(make_model, name, decoder):
 @pytest.mark.parametrize("name", ["lexical", "lexicon"])
 def test_label_smoothing_gives_every_vocabulary_entry_an_equal_share(make_model, name):
     model = make_model(output={"name": name}).eval()
-    if model.output.needs_table:
+    if isinstance(model.output, TakesTable):
         model.output.set_table(lexicon_table())
     batch = collate(SOURCE, TARGET_IDS, range(3))
     with torch.no_grad():
@@ -279,7 +282,7 @@ def test_copynet_finds_source_words_in_search(make_model, attention):
     with torch.no_grad():
         model.output.projection.bias.fill_(-40.0)
     source = collate_source([[5, 6, 5, 7], [8]], [[31, 32, 31, 34], [31]])
-    best = beam_search(step_model(model), source, SearchOptions(beam_size=3, n_best=3), max_lengths_B=[6, 4])
+    best = beam_search(step_model(model), source, SearchConfig(beam_size=3, n_best=3), max_lengths_B=[6, 4])
     found = [{i for hypothesis in hypotheses for i in hypothesis.ids} for hypotheses in best]
     assert {31, 32, 34} >= found[0] > set()
     assert found[1] == {31}
@@ -292,7 +295,7 @@ def test_the_target_embedding_may_be_the_output_weight(make_model, name):
 
 
 def test_lexical_refuses_an_encoder_that_leaves_the_embeddings_out():
-    output = lexical.build(**SIZES, embedding_size=1)
+    output = lexical.Lexical(**SIZES, embedding_size=1)
     with pytest.raises(UsageError, match=r"'lexical': reads the embeddings .* returns no `Encoded.embedded_BSE`"):
         memory_of(output, [4, 5], [1.0, 2.0])
 

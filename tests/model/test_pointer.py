@@ -9,11 +9,11 @@ from seq2seq_attn.data.batch import collate
 from seq2seq_attn.data.surface import Surface
 from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.pointer import build
+from seq2seq_attn.model.output.pointer import Pointer
 from seq2seq_attn.text.vocab import EOS, PAD
 
 NUM_IDS = 6
-OUTPUT = build(num_ids=NUM_IDS)
+OUTPUT = Pointer(NUM_IDS)
 
 
 def step_of(weights):

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.search.beam import beam_search
-from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import EOS
 from tests.search.fake_model import FakeModel, Prefix, every_hypothesis, log_prob_of, sources
+from tests.search.searching import beam_search
 from tests.search.test_rules import UNK, A, B
 
 
@@ -19,7 +19,7 @@ from tests.search.test_rules import UNK, A, B
 def test_a_beam_wide_enough_finds_the_best_of_all(length_penalty: float) -> None:
     weight, model = 0.7, FakeModel(num_free=2, seed=2, sharpness=1.0)
     ids, batch = sources(5, 2)
-    options = SearchOptions(beam_size=64, length_penalty=length_penalty, coverage_penalty=weight)
+    options = SearchConfig(beam_size=64, length_penalty=length_penalty, coverage_penalty=weight)
     plain = beam_search(model, batch, options.model_copy(update={"coverage_penalty": 0.0}), max_lengths_B=[3] * 5)
     found = beam_search(model, batch, options, max_lengths_B=[3] * 5)
     changed = 0
@@ -45,7 +45,7 @@ def test_a_position_without_attention_costs_much_but_not_everything(weight: floa
             return np.array([1.0 - weight, weight], dtype=np.float32)
 
     model = Attending(scripted={(): {EOS: 1.0}})
-    options = SearchOptions(beam_size=1, coverage_penalty=0.5)
+    options = SearchConfig(beam_size=1, coverage_penalty=0.5)
     [[best]] = beam_search(model, collate_source([[5]]), options, max_lengths_B=[3])
     assert best.ids == []
     assert best.score == pytest.approx(0.5 * (math.log(1.0 - weight) + math.log(counted)), rel=1e-4)
@@ -53,7 +53,7 @@ def test_a_position_without_attention_costs_much_but_not_everything(weight: floa
 
 def test_a_model_without_attention_weights_has_no_coverage_penalty() -> None:
     model, (_, batch) = FakeModel(num_free=4, seed=2, has_weights=False), sources(5, 2)
-    options = SearchOptions(beam_size=3, coverage_penalty=0.7)
+    options = SearchConfig(beam_size=3, coverage_penalty=0.7)
     found = beam_search(model, batch, options, max_lengths_B=[5] * 5)
     plain = options.model_copy(update={"coverage_penalty": 0.0})
     assert found == beam_search(model, batch, plain, max_lengths_B=[5] * 5)

@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.config import ModelConfig, SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.search.beam import beam_search
-from seq2seq_attn.search.ensemble import Ensemble
-from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.options import SearchOptions
-from seq2seq_attn.search.steps import PlainSteps, step_model
+from seq2seq_attn.search.steps import Ensemble, PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS, UNK
 from tests.search.fake_model import FakeModel, Prefix, every_hypothesis, log_prob_of, sources
+from tests.search.searching import beam_search, greedy_search
 
 A, B = UNK + 1, UNK + 2
 
@@ -47,7 +44,7 @@ def test_a_wide_beam_finds_the_best_of_all(max_length: int, length_penalty: floa
     members = fakes(1, 2, 3)
     mean = Mean(members=members)
     ids, batch = sources(4, 1)
-    options = SearchOptions(beam_size=4**max_length, length_penalty=length_penalty)
+    options = SearchConfig(beam_size=4**max_length, length_penalty=length_penalty)
     found = beam_search(Ensemble(members), batch, options, max_lengths_B=[max_length] * 4)
     for source, (best,) in zip(ids, found, strict=True):
         candidates = every_hypothesis([UNK, A, B], max_length)
@@ -67,7 +64,7 @@ def test_states_and_attention_follow_the_beam(beam_size: int) -> None:
         found = [[best] for best in greedy_search(Ensemble(members), batch, max_lengths_B=limits)]
     else:
         found = beam_search(
-            Ensemble(members), batch, SearchOptions(beam_size=beam_size, n_best=beam_size), max_lengths_B=limits
+            Ensemble(members), batch, SearchConfig(beam_size=beam_size, n_best=beam_size), max_lengths_B=limits
         )
     for source, hypotheses in zip(ids, found, strict=True):
         for one in hypotheses:
@@ -105,9 +102,7 @@ def test_the_attention_is_that_of_the_members_that_have_one() -> None:
 def test_a_token_that_one_member_rules_out_can_still_be_chosen() -> None:
     sure = FakeModel(scripted={(): {A: 1.0}, (A,): {EOS: 1.0}})
     other = FakeModel(scripted={(): {EOS: 0.4, B: 0.3, A: 0.3}, (A,): {EOS: 1.0}})
-    [[best]] = beam_search(
-        Ensemble([sure, other]), collate_source([[5]]), SearchOptions(beam_size=4), max_lengths_B=[3]
-    )
+    [[best]] = beam_search(Ensemble([sure, other]), collate_source([[5]]), SearchConfig(beam_size=4), max_lengths_B=[3])
     assert (best.ids, best.log_prob) == ([A], pytest.approx(np.log(0.65), abs=1e-4))
 
 
@@ -130,7 +125,7 @@ def small_model(attention: str, seed: int, hidden_size: int = 13) -> Seq2Seq:
 @pytest.mark.parametrize("attention", ["additive", "bilinear", "fixed"])
 def test_an_ensemble_of_one_model_or_of_equal_ones_is_that_model(attention: str, make: type[PlainSteps]) -> None:
     _, batch = sources(6, 2)
-    options, limits = SearchOptions(beam_size=3, n_best=3), [7] * 6
+    options, limits = SearchConfig(beam_size=3, n_best=3), [7] * 6
     with torch.inference_mode():
         one = make(small_model(attention, 1))
     alone = beam_search(one, batch, options, max_lengths_B=limits)
@@ -167,7 +162,7 @@ def test_two_models_of_different_kinds_and_sizes() -> None:
     ids, batch = sources(5, 3)
     with torch.inference_mode():
         ensemble = Ensemble([step_model(model) for model in models])
-    options = SearchOptions(beam_size=7**3)  # UNK and seven free ids, or nearly
+    options = SearchConfig(beam_size=7**3)  # UNK and seven free ids, or nearly
     found = beam_search(ensemble, batch, options, max_lengths_B=[3] * 5)
     candidates = every_hypothesis(list(range(UNK, 11)), 3)
     for source, (best,) in zip(ids, found, strict=True):

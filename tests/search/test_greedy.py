@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.search import beam, greedy
+from seq2seq_attn.search.base import SearchSource
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 from tests.search.fake_model import FakeModel, log_prob_of, sources
+from tests.search.searching import greedy_search
 
 
 def by_hand(model: FakeModel, source: list[int], max_length: int, forbidden: tuple[int, ...]) -> tuple[list[int], bool]:
@@ -29,7 +31,7 @@ def test_greedy_is_the_loop_over_argmax(seed: int, forbid_unk: bool) -> None:
     model = FakeModel(num_free=3, seed=seed)
     ids, batch = sources(9, seed)
     limits = [1 + (i * 5) % 11 for i in range(9)]
-    options = SearchOptions(unk="forbid" if forbid_unk else "keep")
+    options = SearchConfig(unk="forbid" if forbid_unk else "keep")
     found = greedy_search(model, batch, options, max_lengths_B=limits)
     forbidden = (PAD, BOS, UNK) if forbid_unk else (PAD, BOS)
     for source, limit, hypothesis in zip(ids, limits, found, strict=True):
@@ -71,7 +73,7 @@ def test_a_batch_is_its_sentences_alone() -> None:
 def test_the_score_is_normalised_by_length_with_eos() -> None:
     model = FakeModel(num_free=3, seed=4, eos_bonus=1.0)
     _, batch = sources(6, 4)
-    for hypothesis in greedy_search(model, batch, SearchOptions(length_penalty=0.5), max_lengths_B=[40] * 6):
+    for hypothesis in greedy_search(model, batch, SearchConfig(length_penalty=0.5), max_lengths_B=[40] * 6):
         assert hypothesis.is_finished
         assert hypothesis.score == pytest.approx(hypothesis.log_prob / (len(hypothesis.ids) + 1) ** 0.5)
 
@@ -79,10 +81,11 @@ def test_the_score_is_normalised_by_length_with_eos() -> None:
 def test_weights_can_be_left_out() -> None:
     _, batch = sources(3)
     assert greedy_search(FakeModel(has_weights=False), batch, max_lengths_B=[4] * 3)[0].weights_TS is None
-    left_out = SearchOptions(keep_attention=False)
-    assert greedy_search(FakeModel(), batch, left_out, max_lengths_B=[4] * 3)[0].weights_TS is None
-    to_copy = SearchOptions(keep_attention=False, unk="copy")
-    assert greedy_search(FakeModel(), batch, to_copy, max_lengths_B=[4] * 3)[0].weights_TS is not None
+    for keeps_weights in (False, True):
+        source = SearchSource(batch, [4] * 3, keeps_weights=keeps_weights)
+        for search in (greedy.search, beam.search):
+            [[best], *_] = search(FakeModel(), source, beam.Options())
+            assert (best.weights_TS is not None) == keeps_weights
 
 
 def test_no_gradient_is_recorded() -> None:

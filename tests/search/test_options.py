@@ -1,71 +1,130 @@
-"""Search options: what a call says, on top of what a run is configured to do."""
+"""Options of a search: what a call says, on top of what a run is configured to do."""
 
 from __future__ import annotations
 
-from itertools import product
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.config import SearchConfig, config_from_dict, load_config
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.search.options import AS_CONFIGURED, SearchOptions
+from seq2seq_attn.model.variants import SEARCH, import_variants, packaged_variants
+from seq2seq_attn.search import beam, mbr
+from seq2seq_attn.search.base import find_search
+from seq2seq_attn.train.check import check_config
 
 CONFIGURED = SearchConfig(beam_size=7, length_penalty=0.6, max_length_ratio=3.0, max_length_extra=4, batch_size=9)
 
 
+def options(config: SearchConfig = CONFIGURED, **given: object) -> Any:
+    return find_search(config, given)[1]
+
+
+def test_the_folder_is_the_registry() -> None:
+    names = packaged_variants(SEARCH)
+    assert {"beam", "diverse", "greedy", "mbr", "required", "sample"} == set(names)
+    for name in names:
+        method, values = find_search(SearchConfig(method=name))
+        assert method.__module__ == f"seq2seq_attn.search.{name}"
+        assert isinstance(values, SearchConfig)
+
+
 def test_nothing_said_is_as_configured() -> None:
-    options = AS_CONFIGURED.over(CONFIGURED)
-    assert options.model_dump(include=set(SearchConfig.model_fields)) == CONFIGURED.model_dump()
-    assert (options.n_best, options.unk, options.keep_attention) == (1, "keep", True)
+    assert options().model_dump() == CONFIGURED.model_dump()
 
 
 def test_what_a_call_says_goes_first_even_where_it_is_the_default() -> None:
-    given = SearchOptions.given(beam_size=SearchConfig().beam_size, length_penalty=None, batch_size=2)
-    options = given.over(CONFIGURED)
-    assert (options.beam_size, options.length_penalty, options.batch_size) == (SearchConfig().beam_size, 0.6, 2)
-    assert options.over(SearchConfig(beam_size=99)) == options
+    found = options(beam_size=SearchConfig().beam_size, length_penalty=None, batch_size=2)
+    assert (found.beam_size, found.length_penalty, found.batch_size) == (SearchConfig().beam_size, 0.6, 2)
 
 
 def test_the_limit_of_a_length_is_of_its_source() -> None:
-    options = AS_CONFIGURED.over(CONFIGURED)
-    assert [options.max_length(number) for number in (0, 1, 10)] == [4, 7, 34]
-    unlimited = AS_CONFIGURED.over(SearchConfig(max_length_ratio=None, max_length_extra=0))
+    assert [options().max_length(number) for number in (0, 1, 10)] == [4, 7, 34]
+    unlimited = SearchConfig(max_length_ratio=None, max_length_extra=0)
     assert [unlimited.max_length(number) for number in (0, 10)] == [1, 20]
 
 
 def test_more_translations_than_hypotheses_are_refused() -> None:
-    with pytest.raises(UsageError, match="n_best=3: more than beam_size=2; set a larger beam_size"):
-        SearchOptions.given(n_best=3, beam_size=2)
-    many = SearchOptions.given(n_best=8)  # whether that is too many, the run decides
-    assert many.over(SearchConfig(beam_size=8)).n_best == 8
-    with pytest.raises(UsageError, match="n_best=8: more than beam_size=7; set a larger beam_size"):
-        many.over(CONFIGURED)
+    assert options(n_best=7).n_best == 7
+    with pytest.raises(UsageError, match=r"beam_size=7"):
+        options(n_best=8)
+    with pytest.raises(UsageError, match=r"num_samples=4"):
+        options(n_best=8, method="mbr", num_samples=4)
 
 
-@pytest.mark.parametrize("option", ["temperature", "top_k", "top_p", "seed", "num_samples"])
-def test_options_of_samples_are_refused_where_none_are_drawn(option: str) -> None:
-    with pytest.raises(UsageError, match=rf"{option}=1(\.0)?: a beam search draws no samples"):
-        SearchOptions.given(**{option: 1})
-    assert getattr(SearchOptions.given(**{option: 1}, method="mbr"), option) == 1
-    with pytest.raises(UsageError, match="num_samples=2: only method 'mbr' reads it"):
-        SearchOptions.given(num_samples=2, method="sample")
+def test_a_method_s_own_options_come_from_a_call_or_a_configuration() -> None:
+    assert options(method="diverse", beam_size=6, num_groups=3).num_groups == 3
+    configured = load_config(["quickstart"], ["search.method=diverse", "search.num_groups=5"]).search
+    assert options(configured).num_groups == 5
+    assert config_from_dict({"search": configured.model_dump()}).search == configured
+    assert type(options(configured, method="beam")) is beam.Options  # without num_groups
+    assert type(options(configured, method="mbr")) is mbr.Options
 
 
-@pytest.mark.parametrize(
-    ("option", "method"),
-    [*product(["beam_size", "coverage_penalty"], ["sample", "mbr"]), ("length_penalty", "mbr")],
-)
-def test_options_of_the_beam_are_refused_where_a_call_draws_samples(option: str, method: str) -> None:
-    with pytest.raises(UsageError, match=rf"^{option}=1(\.0)?: no effect with method '{method}'; leave it out"):
-        SearchOptions.given(**{option: 1}, method=method)
-    configured = SearchConfig(beam_size=7, coverage_penalty=0.2)
-    assert (
-        SearchOptions.given(method=method).over(configured).beam_size == 7
-    )  # a run's settings are no wish of the call
+def test_groups_divide_the_beam() -> None:
+    with pytest.raises(UsageError, match=r"num_groups=3.*beam_size=7"):
+        options(method="diverse", num_groups=3)
 
 
-def test_unknown_options_are_told_by_the_options_that_there_are() -> None:
-    with pytest.raises(UsageError, match=r"^unknown search option 'bean_size'; did you mean 'beam_size'\?$"):
-        SearchOptions.given(bean_size=3)
-    with pytest.raises(UsageError, match=r"^unknown search option 'xyz'; the options are beam_size, .*, unk, "):
-        SearchOptions.given(xyz=3)
+@pytest.mark.parametrize(("given", "named"), [({"beam_size": 0}, "beam_size=0"), ({"unk": "drop"}, "unk='drop'")])
+def test_values_outside_their_limits_are_refused(given: dict[str, object], named: str) -> None:
+    with pytest.raises(UsageError, match=named):
+        options(**given)
+
+
+def test_unknown_options_and_methods_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"search.bean_size.*'beam_size'"):
+        options(bean_size=3)
+    with pytest.raises(UsageError, match=r"search.num_groups.*'beam'"):
+        options(num_groups=3)
+    with pytest.raises(UsageError, match=r"search.method='bean'.*'beam'"):
+        options(method="bean")
+    with pytest.raises(UsageError, match=r"search.scorers.fusoin"):
+        check_config(load_config(["quickstart"], ["search.scorers={fusoin: {}}"]))
+
+
+@pytest.mark.parametrize("setting", ["search.bean_size=3", "search.num_groups=2", "search.method=bean"])
+def test_a_configuration_is_checked_before_training(setting: str) -> None:
+    with pytest.raises(UsageError, match=setting.partition("=")[0]):
+        check_config(load_config(["quickstart"], [setting]))
+
+
+OWN = """
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.search import greedy
+from seq2seq_attn.search.base import SearchSource, StepModel
+
+
+class Options(SearchConfig):
+    floor: float = 0.0
+
+
+def search(model: StepModel, source: SearchSource, options: Options):
+    return greedy.search(model, source, options)
+
+
+def untyped(model, source, options):
+    return greedy.search(model, source, options)
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
+    Path("own_search.py").write_text(OWN)
+    import_variants("own_search")
+    yield
+    sys.modules.pop("own_search")
+
+
+@pytest.mark.usefixtures("own_module")
+def test_a_method_of_an_imported_module_has_its_own_options() -> None:
+    assert options(method="own_search", floor="0.5").floor == 0.5
+    with pytest.raises(UsageError, match=r"search.flor.*'floor'"):
+        options(method="own_search", flor=1)
+    with pytest.raises(UsageError, match=r"own_search:untyped"):
+        options(method="own_search:untyped")

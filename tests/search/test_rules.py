@@ -5,50 +5,51 @@ from __future__ import annotations
 import pytest
 import torch
 
-from seq2seq_attn.search.beam import beam_search
-from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.options import SearchOptions
-from seq2seq_attn.search.rules import Rules
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.search.base import SearchSource
+from seq2seq_attn.search.ranking import Rules
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 from tests.search.fake_model import FakeModel, log_prob_of, sources
+from tests.search.searching import beam_search, greedy_search
 
 A, B = UNK + 1, UNK + 2
-CPU = torch.device("cpu")
 
 
-def allowed(options: SearchOptions, prefixes: list[list[int]] | None, tokens: list[list[int]]) -> list[set[int]]:
+def allowed(options: SearchConfig, prefixes: list[list[int]] | None, tokens: list[list[int]]) -> list[set[int]]:
     """Of the tokens PAD to B, those that may follow each row's tokens."""
-    rules = Rules.of(options, prefixes, CPU)
+    rules = Rules((PAD, BOS, UNK) if options.unk == "forbid" else (PAD, BOS), options.no_repeat_ngram)
     tokens_RT = torch.tensor(tokens, dtype=torch.int64).view(len(tokens), -1)
-    found = rules.allowed(torch.zeros(len(tokens), B + 1), sentences_R=torch.arange(len(tokens)), tokens_RT=tokens_RT)
+    state = rules.start(SearchSource(collate_source([[5]] * len(tokens)), [9] * len(tokens), prefixes or ()), 1)
+    found, _ = rules.rescore(torch.zeros(len(tokens), B + 1), tokens_RT, state)
     return [set((row == 0.0).nonzero().flatten().tolist()) for row in found]
 
 
 def test_specials_are_never_chosen() -> None:
-    assert allowed(SearchOptions(), None, [[A]]) == [{EOS, UNK, A, B}]
-    assert allowed(SearchOptions(unk="forbid"), None, [[A]]) == [{EOS, A, B}]
-    assert not {PAD, BOS} & allowed(SearchOptions(), None, [[]])[0]
+    assert allowed(SearchConfig(), None, [[A]]) == [{EOS, UNK, A, B}]
+    assert allowed(SearchConfig(unk="forbid"), None, [[A]]) == [{EOS, A, B}]
+    assert not {PAD, BOS} & allowed(SearchConfig(), None, [[]])[0]
 
 
 def test_an_ngram_is_not_completed_twice() -> None:
-    twice = SearchOptions(no_repeat_ngram=2)
+    twice = SearchConfig(no_repeat_ngram=2)
     assert allowed(twice, None, [[A, B, A], [A, A, B], [A, B, B]]) == [{EOS, UNK, A}, {EOS, UNK, A, B}, {EOS, UNK, A}]
-    assert allowed(SearchOptions(no_repeat_ngram=1), None, [[A, UNK]]) == [{EOS, B}]
-    assert allowed(SearchOptions(no_repeat_ngram=3), None, [[A, B]]) == [{EOS, UNK, A, B}]
+    assert allowed(SearchConfig(no_repeat_ngram=1), None, [[A, UNK]]) == [{EOS, B}]
+    assert allowed(SearchConfig(no_repeat_ngram=3), None, [[A, B]]) == [{EOS, UNK, A, B}]
 
 
 def test_a_prefix_leaves_no_impossible_hypotheses() -> None:
     """At the forced step, one slot of the beam has a continuation; the others must stay free."""
     model = FakeModel(num_free=6, seed=3, eos_bonus=1.0)
     _, batch = sources(6, 3)
-    options = SearchOptions(beam_size=4, n_best=4)
+    options = SearchConfig(beam_size=4, n_best=4)
     for best in beam_search(model, batch, options, max_lengths_B=[9] * 6, prefixes=[[A]] * 6):
         assert len(best) == 4
         assert all(hypothesis.ids[:1] == [A] and hypothesis.score > -torch.inf for hypothesis in best)
 
 
 def test_a_prefix_goes_before_the_other_rules() -> None:
-    options = SearchOptions(no_repeat_ngram=1, unk="forbid")
+    options = SearchConfig(no_repeat_ngram=1, unk="forbid")
     assert allowed(options, [[A, A], [A, UNK], [A]], [[A], [A], [A]]) == [{A}, {UNK}, {EOS, B}]
 
 
@@ -57,7 +58,7 @@ def test_translations_begin_with_their_prefixes_and_keep_the_model_s_log_prob(be
     model = FakeModel(num_free=6, seed=3, eos_bonus=1.0)
     ids, batch = sources(6, 3)
     prefixes = [[A], [B, A, A], [], [UNK], [A, A], [B]]
-    options = SearchOptions(beam_size=beam_size)
+    options = SearchConfig(beam_size=beam_size)
     if beam_size == 1:
         found = greedy_search(model, batch, options, max_lengths_B=[9] * 6, prefixes=prefixes)
     else:
@@ -73,7 +74,7 @@ def test_no_bigram_occurs_twice_in_a_long_translation() -> None:
     _, batch = sources(6, 5)
     repeats = 0
     for n in (0, 2):
-        options = SearchOptions(beam_size=3, no_repeat_ngram=n)
+        options = SearchConfig(beam_size=3, no_repeat_ngram=n)
         for (best,) in beam_search(model, batch, options, max_lengths_B=[14] * 6):
             bigrams = list(zip(best.ids, best.ids[1:], strict=False))
             repeats += len(bigrams) - len(set(bigrams)) if n == 0 else 0

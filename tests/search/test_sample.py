@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.options import SearchOptions
-from seq2seq_attn.search.sample import sample_search
+from seq2seq_attn.search.base import Hypothesis
 from seq2seq_attn.text.vocab import EOS
 from tests.search.fake_model import FakeModel, log_prob_of
+from tests.search.searching import search
 from tests.search.test_rules import UNK, A, B
 
 SOURCE = [5, 6, 7]
@@ -22,11 +21,15 @@ MODEL = FakeModel(scripted={(): PROBABILITIES})
 NUM_DRAWS = 4_000
 
 
+def samples(
+    model: FakeModel, sources: list[list[int]], limits: list[int], number: int = 1, **options: Any
+) -> list[list[Hypothesis]]:
+    return search(model, collate_source(sources), limits, method="sample", n_best=number, **options)
+
+
 def first_tokens(**options: float) -> Counter[int]:
-    batch = collate_source([SOURCE] * NUM_DRAWS)
-    chosen = SearchOptions(method="sample", **options)  # type: ignore[arg-type]
-    found = sample_search(MODEL, batch, chosen, numbers_B=range(NUM_DRAWS), max_lengths_B=[1] * NUM_DRAWS)
-    return Counter(hypothesis.ids[0] if hypothesis.ids else EOS for hypothesis in found)
+    [drawn] = samples(MODEL, [SOURCE], [1], NUM_DRAWS, **options)
+    return Counter(hypothesis.ids[0] if hypothesis.ids else EOS for hypothesis in drawn)
 
 
 @pytest.mark.parametrize(
@@ -51,75 +54,53 @@ def test_samples_have_the_distribution_s_frequencies(options: dict[str, float], 
 
 
 def test_probabilities_that_are_no_numbers_end_no_search() -> None:
-    model = FakeModel(scripted={(): {EOS: float("nan"), A: 0.5, B: 0.5}})
-    options = SearchOptions(method="sample")
-    [found] = sample_search(model, collate_source([SOURCE]), options, numbers_B=[0], max_lengths_B=[1])
-    assert len(found.ids) <= 1
+    [[drawn]] = samples(FakeModel(scripted={(): {EOS: float("nan"), A: 0.5, B: 0.5}}), [SOURCE], [1])
+    assert len(drawn.ids) <= 1
 
 
 def test_a_sample_depends_on_its_source_number_and_seed_alone() -> None:
     model = FakeModel(num_free=8, seed=1, sharpness=0.5)
-    ids = [[5, 6, 7], [8], [5, 6, 7], [9, 9, 9, 9]]
+    sources = [[5, 6, 7], [8], [9, 9, 9, 9]]
 
-    def drawn(sources: list[list[int]], numbers: list[int], seed: int = 1) -> list[list[int]]:
-        options = SearchOptions(method="sample", seed=seed)
-        found = sample_search(
-            model,
-            collate_source(sources),
-            options,
-            numbers_B=numbers,
-            max_lengths_B=[6 + n for n in range(len(ids))][: len(numbers)],
-        )
-        return [hypothesis.ids[:6] for hypothesis in found]
+    def drawn(sources: list[list[int]], number: int, seed: int = 1) -> list[list[list[int]]]:
+        found = samples(model, sources, [6 + n for n in range(len(sources))], number, seed=seed)
+        return [[hypothesis.ids[:6] for hypothesis in of_source] for of_source in found]
 
-    together = drawn(ids, [0, 0, 1, 0])
-    assert [drawn([source], [number])[0] for source, number in zip(ids, [0, 0, 1, 0], strict=True)] == together
-    assert together[0] != together[2]
-    assert drawn(ids, [0, 0, 1, 0], seed=2) != together
+    together = drawn(sources, 2)
+    assert [drawn([source], 2)[0] for source in sources] == together
+    assert [drawn([source], 1)[0] for source in sources] == [first[:1] for first in together]
+    assert together[0][0] != together[0][1]
+    assert drawn(sources, 2, seed=2) != together
 
 
 def test_a_sample_stays_the_same_when_others_end_before_it() -> None:
     """In a batch of the same source, where about half of the samples that are left end with each token."""
-    numbers = range(30)
     model = FakeModel(num_free=8, seed=1, sharpness=0.5, eos_bonus=2.0)
-    options = SearchOptions(method="sample")
-
-    def drawn(chosen: Sequence[int]) -> list[list[int]]:
-        batch = collate_source([SOURCE] * len(chosen))
-        found = sample_search(model, batch, options, numbers_B=chosen, max_lengths_B=[9] * len(chosen))
-        return [hypothesis.ids for hypothesis in found]
-
-    together = drawn(numbers)
-    assert len({len(ids) for ids in together}) > 3
-    assert [drawn([number])[0] for number in numbers] == together
+    [together] = samples(model, [SOURCE], [9], 30)
+    assert len({len(hypothesis.ids) for hypothesis in together}) > 3
+    for number in (1, 2, 7):
+        [fewer] = samples(model, [SOURCE], [9], number)
+        assert [hypothesis.ids for hypothesis in fewer] == [hypothesis.ids for hypothesis in together[:number]]
 
 
 @pytest.mark.parametrize(("top_p", "expected"), [(0.25, 1), (0.5, 2), (0.51, 3), (0.75, 3)])
 def test_tokens_that_reach_the_share_exactly_are_enough(top_p: float, expected: int) -> None:
     """Of four equally probable tokens."""
     model = FakeModel(scripted={(): dict.fromkeys(PROBABILITIES, 0.25)})
-    batch, options = collate_source([SOURCE] * 200), SearchOptions(method="sample", top_p=top_p)
-    found = sample_search(model, batch, options, numbers_B=range(200), max_lengths_B=[1] * 200)
-    assert len({tuple(hypothesis.ids) for hypothesis in found}) == expected
+    [drawn] = samples(model, [SOURCE], [1], 200, top_p=top_p)
+    assert len({tuple(hypothesis.ids) for hypothesis in drawn}) == expected
 
 
 def test_log_probs_are_the_model_s_own() -> None:
-    model = FakeModel(num_free=8, seed=4)
-    options = SearchOptions(method="sample", temperature=0.3, top_k=3)
-    ids = [[5, 6], [7]]
-    for source, hypothesis in zip(
-        ids,
-        sample_search(model, collate_source(ids), options, numbers_B=[0, 0], max_lengths_B=[5, 5]),
-        strict=True,
-    ):
+    model, ids = FakeModel(num_free=8, seed=4), [[5, 6], [7]]
+    found = samples(model, ids, [5, 5], temperature=0.3, top_k=3)
+    for source, [hypothesis] in zip(ids, found, strict=True):
         expected = log_prob_of(model, source, hypothesis.ids, is_finished=hypothesis.is_finished)
         assert hypothesis.log_prob == pytest.approx(expected, rel=1e-5)
 
 
 def test_a_low_temperature_is_greedy_search() -> None:
-    model = FakeModel(num_free=8, seed=4)
-    batch = collate_source([[5, 6], [7], [8, 8, 8]])
-    cold = SearchOptions(method="sample", temperature=0.01)
-    samples = sample_search(model, batch, cold, numbers_B=[0] * 3, max_lengths_B=[7] * 3)
-    greedy = greedy_search(model, batch, max_lengths_B=[7] * 3)
-    assert [sample.ids for sample in samples] == [one.ids for one in greedy]
+    model, ids = FakeModel(num_free=8, seed=4), [[5, 6], [7], [8, 8, 8]]
+    greedy = search(model, collate_source(ids), [7] * 3, method="greedy")
+    found = samples(model, ids, [7] * 3, temperature=0.01)
+    assert [sample.ids for [sample] in found] == [best.ids for [best] in greedy]

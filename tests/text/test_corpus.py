@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
+import re
+import subprocess
+import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -84,17 +90,94 @@ def test_lines_are_read_as_they_are_asked_for(tmp_path):
 def test_unreadable_files(tmp_path, read_lines):
     with pytest.raises(UserError, match=r"none\.de: no such file"):
         read_lines(tmp_path / "none.de")
-    (tmp_path / "text.de.gz").write_bytes(b"not gzip\n")
-    with pytest.raises(UserError, match=r"text\.de\.gz: cannot be read"):
-        read_lines(tmp_path / "text.de.gz")
-    (tmp_path / "text.de").write_bytes(gzip.compress(b"line\n"))
-    with pytest.raises(UserError, match=r"text\.de: gzipped; rename the file so that its name ends in \.gz"):
-        read_lines(tmp_path / "text.de")
     whole = gzip.compress(b"line\n" * 1000)
     for cut in (whole[: len(whole) // 2], whole[:-4] + b"\0\0\0\0", whole[:12] + b"\xff" * 9 + whole[21:]):
         (tmp_path / "cut.de.gz").write_bytes(cut)
         with pytest.raises(UserError, match=r"cut\.de\.gz: cannot be read"):
             read_lines(tmp_path / "cut.de.gz")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress, lambda data: data])
+@pytest.mark.parametrize("name", ["x", "x.gz", "x.xz"])
+def test_the_first_bytes_tell_the_compression(tmp_path, compress, name):
+    (tmp_path / name).write_bytes(compress("Öl\nein\n".encode()))
+    assert read_lines(tmp_path / name) == ["Öl", "ein"]
+    damaged = compress(b"line\n" * 1000)
+    (tmp_path / name).write_bytes(damaged[: len(damaged) // 2])
+    if damaged[:4] != b"line":
+        for read in (read_lines, count_lines):
+            with pytest.raises(UserError, match=rf"{name}: cannot be read"):
+                read(tmp_path / name)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="reads zstd")
+def test_files_that_are_not_read_are_named(tmp_path):
+    for data, message in (
+        (b"\x28\xb5\x2f\xfd\0\0", "zstd.*unzstd"),
+        (b"PK\3\4\0\0", "zip"),
+        (b"%PDF-1.4\n", "PDF"),
+        (b"7z\xbc\xaf\x27\x1c", "7z"),
+    ):
+        (tmp_path / "x.txt").write_bytes(data)
+        with pytest.raises(UserError, match=rf"x\.txt: .*{message}"):
+            read_lines(tmp_path / "x.txt")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_encodings_that_a_byte_order_mark_tells(tmp_path, encoding):
+    lines = ["Öl – “Fass”", "", "𝔘 und\rmehr"]
+    (tmp_path / "x").write_bytes("\r\n".join(lines).encode(encoding))
+    assert read_lines(tmp_path / "x") == lines
+    assert count_lines(tmp_path / "x") == 3
+
+
+def test_lines_of_old_macs(tmp_path):
+    for encoding in ("utf-8", "utf-16"):
+        (tmp_path / "x").write_bytes("Café\rzwei\r\rvier\r".encode(encoding))
+        assert read_lines(tmp_path / "x") == ["Café", "zwei", "", "vier"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "lines"),
+    [
+        ("cp1252", ["plain", "L’été – 5 €", "Œuvre"]),
+        ("latin-1", ["Füße", "plain"]),
+        ("utf-16-le", ["plain", "text"]),
+        ("utf-16-be", ["猫が好き", "犬も好き"]),
+    ],
+)
+def test_the_advice_fits_the_encoding(tmp_path, encoding, lines):
+    path = tmp_path / "x"
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode(encoding))
+    with pytest.raises(UserError, match=r"x, line \d+: .*iconv") as refused:
+        read_lines(path)
+    command = re.search(r"iconv( -\w( [\w-]+)?)+", str(refused.value))[0]
+    path.write_bytes(subprocess.run([*command.split(), str(path)], check=True, capture_output=True).stdout)
+    assert read_lines(path) == lines
+
+
+def test_the_advice_for_other_damage(tmp_path):
+    for data, advice in (
+        ("Öl\nM".encode() + b"\xe4nner\n", "other lines are UTF-8.*iconv -c"),
+        ("いろは\n".encode("shift_jis"), "iconv -f ENCODING, its own, such as"),
+        (b"one\ntwo\0\nthree\n", "NUL.*tr -d"),
+    ):
+        with pytest.raises(UserError, match=rf"x, line \d: .*{advice}"):
+            read_lines(write(tmp_path / "x", data))
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
+@pytest.mark.parametrize("tail", [b"", b"\n"])
+def test_a_line_without_end_is_one_line_of_error(tmp_path, compress, tail):
+    bomb = compress(b"short\n" + b"x" * (40 << 20) + tail)
+    assert len(bomb) < 100_000
+    (tmp_path / "bomb").write_bytes(bomb)
+    tracemalloc.start()
+    for read in (read_lines, count_lines):
+        with pytest.raises(UserError, match=r"bomb, line 2: longer than 16 MiB"):
+            read(tmp_path / "bomb")
+    assert tracemalloc.get_traced_memory()[1] < 60 << 20
+    tracemalloc.stop()
 
 
 def test_different_line_counts_name_both(tmp_path):

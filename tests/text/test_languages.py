@@ -8,7 +8,7 @@ import pytest
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.languages import CODE, separates_words, short_code
-from seq2seq_attn.text.parallel import find_languages
+from seq2seq_attn.text.parallel import find_text
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
 
@@ -35,18 +35,17 @@ def test_the_languages_of_two_files_are_in_their_names(tmp_path: Path, source: s
     paths = [tmp_path / f"dev.{source}", tmp_path / f"dev.{target}"]
     for path in paths:
         path.write_text("a\n", encoding="utf-8")
-    assert find_languages([str(path) for path in paths], None, None) == (source, target)
-    known, missing = find_languages(str(tmp_path / "dev"), source, None)
-    assert (known, missing) == (source, target)
+    assert find_text([str(path) for path in paths], None, None).languages == (source, target)
+    assert find_text(str(tmp_path / "dev"), source, None).languages == (source, target)
 
 
 def test_a_word_of_the_first_pair_is_no_code(tmp_path: Path) -> None:
     table = tmp_path / "words.tsv"
     table.write_text("Katze\tcat\n", encoding="utf-8")
     with pytest.raises(UsageError, match="--target-language"):
-        find_languages(str(table), "de", None)
+        find_text(str(table), "de", None)
     table.write_text("hau\tibo\nbarewa\tele\n", encoding="utf-8")
-    assert find_languages(str(table), None, None) == ("hau", "ibo")
+    assert find_text(str(table), None, None).languages == ("hau", "ibo")
 
 
 @pytest.mark.parametrize(

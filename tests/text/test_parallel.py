@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
+import csv
 import gzip
 import json
+import lzma
 import os
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.parallel import check_suffixes, find_languages, find_text
+from seq2seq_attn.text.parallel import find_text
 
 PAIRS = [("Hello.", "Bonjour."), ("", ""), ("A dog\u2028runs.", "Un chien court.")]
 
@@ -69,7 +74,7 @@ def test_json_lines(suffix: str, is_nested: bool) -> None:
     objects = [{"fr": target, "en": source} for source, target in PAIRS]
     lines = [json.dumps({"id": 1, "translation": one} if is_nested else {"id": 1, **one}) for one in objects]
     name = write(f"train.jsonl{suffix}", "\n".join(lines) + "\n\n")
-    assert read(name) == [PAIRS[0], PAIRS[1], ("A dog runs.", "Un chien court."), ("", "")]
+    assert read(name) == [PAIRS[0], PAIRS[1], ("A dog runs.", "Un chien court.")]
 
 
 def test_json_keys_may_name_the_sides() -> None:
@@ -87,11 +92,20 @@ def test_a_line_end_in_json_ends_no_line() -> None:
     [
         ("a.tsv", "a\tb\nc\n", "a.tsv, line 2: no tab"),
         ("a.tsv", "a\tb\nc\td\tby me\n", "a.tsv, line 2: 3 columns"),
-        ("a.tsv.gz", "c\td\tby me\n", "a.tsv.gz, line 1: 3 columns"),
-        ("a.jsonl", '{"en": "a"}\n', "a.jsonl, line 1: no text for 'fr'"),
+        ("a.tsv.gz", "1\t2\tby me\n", "a.tsv.gz, line 1: 3 columns, 1 with text"),
+        ("a.csv", 'a;b\n"c;d\n', "a.csv, line 2: not CSV"),
+        ("a.csv", "a;b\n" * 20_000 + "c;d;e\n", "a.csv, line 20001: 3 columns"),
+        ("a.jsonl", '{"en": "a"}\n', "a.jsonl, line 1: no text for fr"),
+        ("a.jsonl", '{"en": "a", "fr": "b"}\n' * 2_000 + '{"en": "a"}', "a.jsonl, line 2001: no text for 'fr'"),
         ("a.jsonl", '{"en": "a", "fr": "b"}\n{"en": ', "a.jsonl, line 2: not a JSON object"),
         ("a.jsonl", "[" * 100_000, "a.jsonl, line 1: not a JSON object"),
-        ("a.jsonl", '["a", "b"]\n', "a.jsonl, line 1: expected an object"),
+        ("a.jsonl", '{"en": "a", "fr": "b"}\n"a"\n', "a.jsonl, line 2: expected an object"),
+        ("a.tmx", "<tmx><body><tu><tuv lang='en'><seg>a</seg></tuv></tu>", "a.tmx: damaged TMX"),
+        ("a.tmx", "<tmx>\n<tu><tuv></tu></tmx>", "a.tmx, unit from line 1: damaged TMX"),
+        ("a.txt", "1\n00:00:01,000 --> 00:00:02,000\nHello.\n", "a.txt: subtitles; remove"),
+        ("a.txt", "WEBVTT\n\n00:01.000 --> 00:02.000\nHello.\n", "a.txt: subtitles; remove"),
+        ("a.xml", '<?xml version="1.0"?>\n<xliff/>\n', "a.xml: XML; convert"),
+        ("a.sgm", '<refset setid="x">\n<seg id="1">Hello.</seg>\n', "a.sgm: XML; convert"),
     ],
 )
 def test_lines_that_are_no_pair(name: str, text: str, message: str) -> None:
@@ -110,14 +124,14 @@ def test_names_that_are_nearly_right() -> None:
         ("corpus/train.fr.gz", "corpus/train.fr.gz"),
         ("corpus", "corpus: a folder.* corpus/train"),
         ("tables", "tables: a folder.* tables/b.tsv"),
-        ("half", "half.fr: no such file.* half.en exists"),
-        ("corpus/train.txt", "corpus/train.txt: expected a prefix"),
+        ("half", "half.fr: no such file.* half.en"),
+        ("corpus/train.txt", "corpus/train.txt: plain text"),
         ("c.tsv", "c.tsv: no such file"),
-        ("gone", "gone.en: no such file"),
+        ("gone", "gone: no such file"),
         (["corpus/train.en", "gone.fr"], "gone.fr: no such file"),
         (["corpus", "corpus/train.fr"], "corpus: a folder, not a file"),
         (["corpus/train.en", "corpus/train.en"], "the same file"),
-        (["a", "b", "c"], "expected a prefix or two files"),
+        (["a", "b", "c"], "a, b, c: expected a prefix or 2 files"),
     ):
         with pytest.raises(UserError, match=message):
             find_text(spec, "en", "fr")
@@ -127,13 +141,12 @@ def test_languages_come_from_the_files_where_they_are_clear() -> None:
     write_two("train")
     write("named.tsv", "fr\ten\nBonjour.\tHello.\n")
     write("a.jsonl", '{"id": 3, "translation": {"de": "a", "en": "b"}}\n')
-    assert find_languages("train", "en", None) == ("en", "fr")
-    assert find_languages("train", None, "en") == ("fr", "en")
-    assert find_languages(["train.fr", "train.en"], None, None) == ("fr", "en")
-    assert find_languages("named.tsv", None, None) == ("fr", "en")
-    assert find_languages("a.jsonl", None, None) == ("de", "en")
-    assert find_languages("a.jsonl", None, "de") == ("en", "de")
-    assert find_languages("not/read", "en", "fr") == ("en", "fr")
+    assert find_text("train", "en", None).languages == ("en", "fr")
+    assert find_text("train", None, "en").languages == ("fr", "en")
+    assert find_text(["train.fr", "train.en"], None, None).languages == ("fr", "en")
+    assert find_text("named.tsv", None, None).languages == ("fr", "en")
+    assert find_text("a.jsonl", None, None).languages == ("de", "en")
+    assert find_text("a.jsonl", None, "de").languages == ("en", "de")
 
 
 def test_languages_that_are_not_clear_are_asked_for() -> None:
@@ -143,13 +156,13 @@ def test_languages_that_are_not_clear_are_asked_for() -> None:
         ("train", (None, None), r"train: its languages are not clear \(found en, fr\); add --source-language and"),
         ("train", ("de", None), r"\(found en, fr\); add --target-language"),
         ("plain.tsv", (None, None), "plain.tsv: its languages are not clear; add --source-language and --target-lang"),
-        ("train.en", (None, None), "drop the '.en' to name both: train"),
-        (".", (None, None), "a folder; name the files in it"),
+        ("train.en", (None, None), "train.en: one side only; name both by train"),
+        (".", (None, None), "a folder, not a file"),
         ("gone", (None, None), "gone: no such file, and no gone.LANGUAGE"),
         (["plain.tsv", "train.en"], (None, None), "plain.tsv, train.en: its languages are not clear"),
     ):
         with pytest.raises(UserError, match=message):
-            find_languages(spec, *given)
+            find_text(spec, *given)
 
 
 def test_a_pipe_is_called_a_pipe() -> None:
@@ -167,7 +180,7 @@ def test_a_prefix_or_json_lines_of_one_language_would_be_their_own_translation()
     write("train.de", "x\n" * 3)
     table = write("a.jsonl", '{"en": "a", "fr": "b"}\n')
     for spec, languages in ((prefix, ("en", "en")), (table, ("en", "en")), (prefix, ("fr", "en", "en"))):
-        with pytest.raises(UsageError, match=rf"^{spec}: 'en' is the target's language and a source's, .* name a file"):
+        with pytest.raises(UserError, match=rf"^{spec}.*(train\.en|no text for .*en)"):
             find_text(spec, *languages)
 
 
@@ -182,10 +195,9 @@ def test_two_files_or_two_columns_may_have_one_language() -> None:
 
 @pytest.mark.parametrize("languages", [("de", "en"), ("en", "cs"), ("fr", "fr")])
 def test_a_header_of_other_languages_is_refused(languages: tuple[str, str]) -> None:
-    text = find_text(write("train.tsv", "en\tfr\nHello.\tBonjour.\n"), *languages)
     expected = f"^train.tsv: its first line names the languages en, fr, not {', '.join(languages)}; name those with "
     with pytest.raises(UsageError, match=expected):
-        list(text.pairs())
+        find_text(write("train.tsv", "en\tfr\nHello.\tBonjour.\n"), *languages)
 
 
 def test_a_first_line_that_names_no_languages_is_a_pair() -> None:
@@ -204,14 +216,167 @@ def test_file_names_that_contradict_the_languages_are_refused() -> None:
         with pytest.raises(
             UsageError, match=rf"^{', '.join(spec)}: .* expected {', '.join(languages)}; put the files in"
         ):
-            check_suffixes(spec, *languages)
+            find_text(spec, *languages)
     for spec, languages in (
-        (["train.de", "train.en"], ("de", "en")),
         (["train.de", "train.en"], ("de", "en-GB")),
         (["train.pt_BR", "train.en"], ("pt", "en")),
         (["train.de", "train.en"], ("de", "tlh")),
         (["train.en", "train.txt"], ("de", "en")),
         (["x.en", "y.en"], ("typo", "word")),
-        ("train", ("de", "en")),
     ):
-        check_suffixes(spec, *languages)
+        for name in spec:
+            write(name, "x\n")
+        assert find_text(spec, *languages).languages == languages
+
+
+ENGLISH = [
+    "The dog is in the house.",
+    "What have you done to it?",
+    "This was not for him, but for her.",
+    "I can see that he is here.",
+]
+FRENCH = [
+    "Le chien est dans la maison.",
+    "Que lui avez-vous fait ?",
+    "Ce n'était pas pour lui, mais pour elle.",
+    "Je vois qu'il est ici.",
+]
+GERMAN = [
+    "Der Hund ist im Haus.",
+    "Was hast du damit gemacht?",
+    "Das war nicht für ihn, sondern für sie.",
+    "Ich sehe, dass er hier ist.",
+]
+CREDIT = "CC-BY 2.0 (Attribution) example.org #{0} (user) & #1{0} (other)"
+
+
+def table(*columns: list[str]) -> str:
+    return "".join("\t".join(row) + "\n" for row in zip(*[column * 3 for column in columns], strict=True))
+
+
+def test_columns_are_chosen_by_what_they_hold(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    ids, credits = [str(300 + number) for number in range(4)], [CREDIT.format(number) for number in range(4)]
+    expected = list(zip(FRENCH * 3, GERMAN * 3, strict=True))
+    for columns, shown in (
+        ([ids, ["fr"] * 4, FRENCH, ids, ["de"] * 4, GERMAN], "fr in column 3, de in column 6"),
+        ([ids, ["de"] * 4, GERMAN, ids, ["fr"] * 4, FRENCH], "fr in column 6, de in column 3"),
+        ([GERMAN, FRENCH, credits], "fr in column 2, de in column 1"),
+        ([credits, ENGLISH, FRENCH, ["2024-01-01"] * 4, GERMAN], "fr in column 3, de in column 5"),
+        ([GERMAN, FRENCH], "fr in column 2, de in column 1"),
+    ):
+        assert list(find_text(write("pairs.txt", table(*columns)), "fr", "de").pairs()) == expected
+        assert f"pairs.txt: {shown} of {len(columns)}" in caplog.messages[-1]
+
+
+def test_without_frequent_words_columns_come_in_the_order_of_the_file() -> None:
+    words = [["nuqneH", "Qapla'", "jIyaj", "HIja'"], ["wej", "cha'", "qo'", "yIDoghQo'"]]
+    text = table([str(number) for number in range(4)], *words)
+    assert list(find_text(write("a", text), "tlh", "xx-yy").pairs())[:4] == list(zip(*words, strict=True))
+
+
+def test_names_of_columns_may_say_more_than_the_language() -> None:
+    for names in ("id,text_fr,text_en", "id,fr-sentence,en-sentence", "nr,target_text,source_text", "id,tgt,src"):
+        pairs = find_text(write("a.csv", f'{names}\n7,"Oui, oui.",Yes.\n8,Non.,No.\n'), "en", "fr").pairs()
+        assert list(pairs) == [("Yes.", "Oui, oui."), ("No.", "Non.")]
+    object = {"source": "news", "score": 0.5, "en_text": "Yes.", "fr_text": "Oui."}
+    assert read(write("a", json.dumps(object))) == [("Yes.", "Oui.")]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+def test_csv_dialects(delimiter: str, quoting: int) -> None:
+    rows = [("en", "fr"), ("Yes, no; all|one.", "Oui."), ('She said "no".', "Elle a dit\nnon."), ("", "")]
+    with Path("pairs").open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, delimiter=delimiter, quoting=quoting).writerows(rows)
+    assert read("pairs") == [rows[1], ('She said "no".', "Elle a dit non."), ("", "")]
+    write("quoted", "".join(f'"{source}"{delimiter}"{target}"\n' for source, target in PAIRS))
+    assert read("quoted") == [PAIRS[0], PAIRS[1], ("A dog runs.", PAIRS[2][1])]
+
+
+def test_quotation_marks_in_a_tsv_are_text() -> None:
+    rows = [('"Go," he said.', '"Va", dit-il.'), ('"Yes."', '"Oui."'), ("a, b", "c, d")]
+    assert read(write("a", "".join(f"{source}\t{target}\n" for source, target in rows))) == rows
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_lists_and_nulls(indent: int | None) -> None:
+    items = [
+        {"translation": {"fr": f"non {number}", "en": None if number == 1 else f"no {number}"}} for number in range(9)
+    ]
+    expected = [("" if number == 1 else f"no {number}", f"non {number}") for number in range(9)]
+    assert read(write("a.txt", json.dumps(items, indent=indent))) == expected
+    assert read(write("a.txt", "\n".join(json.dumps(item, indent=indent) for item in items))) == expected
+    assert read(write("a.txt", json.dumps([["no", "non"], ["yes", None]], indent=indent))) == [
+        ("no", "non"),
+        ("yes", ""),
+    ]
+
+
+def test_tmx() -> None:
+    """Regions, inline markup, another order of languages, a language that a unit lacks."""
+    name = write(
+        "memory",
+        """<?xml version="1.0" encoding="UTF-8"?>
+        <!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx version="1.4"><header srclang="fr-FR"/><body>
+        <tu tuid="1"><tuv xml:lang="fr-FR"><seg>Le <bpt i="1">&lt;b&gt;</bpt>chat<ept i="1"/> &amp; moi</seg></tuv>
+        <tuv xml:lang="EN-GB"><prop>x</prop><seg>The cat
+        and I</seg></tuv></tu>
+        <tu><tuv lang="en"><seg>Only English</seg></tuv></tu></body></tmx>""",
+    )
+    assert [(source.split(), target) for source, target in read(name)] == [
+        ("The cat and I".split(), "Le chat & moi"),
+        (["Only", "English"], ""),
+    ]
+    assert find_text(name, None, None).languages == ("fr", "en")
+    with pytest.raises(UserError, match=r"memory.*no text for de"):
+        find_text(name, "en", "de")
+    with pytest.raises(UsageError, match=r"memory: TMX.* alone"):
+        find_text([name, write("b.txt", "x\n")], "en", "fr")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_compressions_and_encodings_of_all_formats(compress: Callable[[bytes], bytes], encoding: str) -> None:
+    pairs = [("A naïve “test”.", "Une œuvre…"), ("Öl", "été")]
+    for text in (
+        "".join(f"{source}\t{target}\n" for source, target in pairs),
+        "".join(f"{source};{target}\r\n" for source, target in pairs),
+        json.dumps([{"en": source, "fr": target} for source, target in pairs], ensure_ascii=False),
+    ):
+        for name in ("plain.data", "packed.xz"):
+            data = text.encode(encoding)
+            Path(name).write_bytes(compress(data) if name.startswith("packed") else data)
+            assert read(name) == pairs
+    for side, language in enumerate(("en", "fr")):
+        lines = "".join(f"{pair[side]}\n" for pair in pairs)
+        Path(f"sides.{language}.bz2").write_bytes(compress(lines.encode(encoding)))
+    assert read("sides") == pairs
+
+
+def test_reading_a_table_takes_memory_that_does_not_grow() -> None:
+    peaks = []
+    for num_rows in (60_000, 240_000):
+        write("a.json", json.dumps([{"en": "Yes, indeed.", "fr": "Oui, en effet."}] * num_rows))
+        tracemalloc.start()
+        assert sum(1 for _ in find_text("a.json", "en", "fr").pairs()) == num_rows
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ('{"en": "a", "fr": "b"}\n{"en": "', "line 2"),
+        ("<tmx><tu><seg>", "unit"),
+        ("a;b\n" * 20_000 + '"', "line 20001: longer"),
+    ],
+)
+def test_a_value_without_end_is_one_line_of_error(start: str, message: str) -> None:
+    Path("bomb").write_bytes(gzip.compress(start.encode() + b"x" * (40 << 20)))
+    tracemalloc.start()
+    with pytest.raises(UserError, match=f"bomb, {message}"):
+        read("bomb")
+    assert tracemalloc.get_traced_memory()[1] < 160 << 20
+    tracemalloc.stop()

@@ -59,3 +59,14 @@ def test_many_pairs_give_a_thousand() -> None:
     found = split(many)
     by_digest = sorted(many, key=lambda pair: source_digest(pair[0]) or b"")
     assert sorted(found["valid"]) == sorted(by_digest[:1000])
+
+
+def test_variants_of_a_word_stay_together() -> None:
+    """Pronunciations of a word in a dictionary; with a space, the mark is text."""
+    variants = [(f"word{i}{mark}", f"w er d {i} {mark}") for i in range(40) for mark in ("", "(1)", "(12)")]
+    found = split(variants)
+    words = {name: {source.partition("(")[0] for source, _ in pairs} for name, pairs in found.items()}
+    assert len(found["valid"]) == 4
+    assert not words["valid"] & words["train"]
+    assert source_digest("see section(2)") != source_digest("see section")
+    assert source_digest("(2)") is not None

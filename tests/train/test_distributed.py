@@ -13,7 +13,7 @@ from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.train import distributed
 from seq2seq_attn.train.batches import EpochBatches
-from seq2seq_attn.train.checkpoint import join_rng_states, rng_state, set_rng_state
+from seq2seq_attn.train.checkpoint import rng_state, set_rng_state
 from seq2seq_attn.train.distributed import ALONE, Group, join_group, local_device
 
 CPU = torch.device("cpu")
@@ -94,12 +94,11 @@ def test_an_error_of_the_first_rank_is_reported_once(monkeypatch: pytest.MonkeyP
 
 
 def test_every_rank_gets_its_own_generators_back() -> None:
-    states, drawn = [], []
-    for seed in range(3):
-        torch.manual_seed(seed)
-        states.append(rng_state(CPU))
+    tensors, drawn = {}, []
+    for rank in range(3):
+        torch.manual_seed(rank)
+        tensors |= rng_state(CPU, rank)
         drawn.append(torch.rand(3))
-    tensors = join_rng_states(states)
     for rank, expected in enumerate(drawn):
         set_rng_state(tensors, CPU, rank=rank)
         assert torch.equal(torch.rand(3), expected)

@@ -30,8 +30,8 @@ def test_training_starts_from_the_best_weights(
     hardly = ["train.optimizer.learning_rate=1e-6", "train.max_updates=2", "model.dropout.embedding=0.6"]
     with caplog.at_level(logging.INFO):
         run = train(toy_config(*settings, *hardly), run_dir=tmp_path / "run")
-    tensors = before.load_best()
-    for name, tensor in run.load_best().items():
+    tensors = before.load_best().tensors
+    for name, tensor in run.load_best().tensors.items():
         torch.testing.assert_close(tensor, tensors[name], atol=1e-4, rtol=0)
     assert f"{before.path}: training starts from its weights (update 6)" in caplog.text
 
@@ -40,8 +40,8 @@ HARDLY = ["train.optimizer.learning_rate=1e-6", "train.max_updates=1"]
 
 
 def largest_difference(one: RunDir, other: RunDir) -> float:
-    tensors = other.load_best()
-    return max((tensor - tensors[name]).abs().max().item() for name, tensor in one.load_best().items())
+    tensors = other.load_best().tensors
+    return max((tensor - tensors[name]).abs().max().item() for name, tensor in one.load_best().tensors.items())
 
 
 def test_trained_word_vectors_and_lexicons_are_kept(toy_config: ConfigMaker, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_resumed_and_moved_run_needs_the_other_no_more(
     shutil.rmtree(before.path)
     shutil.move(tmp_path / "half", tmp_path / "moved")
     resumed = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True)
-    states = [checkpoint.load_state(run.last_dir)[0] for run in (whole, resumed)]
+    states = [checkpoint.load_state(run.last_dir).tensors for run in (whole, resumed)]
     assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
 
 

@@ -104,6 +104,15 @@ def test_samples_and_their_attention_go_to_tensorboard(tmp_path: Path) -> None:
     assert (labels < 100).all()  # one above each column
 
 
+def test_attention_of_very_long_sentences_is_not_drawn(tmp_path: Path) -> None:
+    for size, num_pictures in ((100, 1), (200, 0)):
+        attention = AttentionMap.of(["a"] * size, ["b"] * size, np.eye(size, dtype=np.float32))
+        (tmp_path / str(size)).mkdir()
+        with RunLog(tmp_path / str(size)) as run_log:
+            run_log.samples([Sample("a", "b", "b", attention)], update=7)
+        assert len(tensorboard(tmp_path / str(size)).Tags()["images"]) == num_pictures
+
+
 def test_updates_that_are_made_again_stand_once_in_tensorboard(tmp_path: Path) -> None:
     for session, position in enumerate((None, 0)):  # killed after the state of update 0 was saved, and resumed
         with RunLog(tmp_path, position=position, update=0) as run_log:

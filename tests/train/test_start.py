@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -124,10 +125,26 @@ def test_what_is_no_run_is_left_alone(tmp_path: Path) -> None:
         choose(tmp_path / "thesis.txt")
 
 
-def test_a_run_killed_while_its_first_file_was_written_starts_anew(tmp_path: Path) -> None:
-    (tmp_path / ".config.yaml.x1.tmp").write_text("nam")
-    assert choose(tmp_path, resume=True) == tmp_path
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_a_run_killed_while_its_first_file_was_written_starts_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    run, replace, calls = RunDir.create(tmp_path / "run"), Path.replace, iter(range(1, 9))
+
+    def die(path: Path, target: Path) -> Path:
+        if next(calls) == call:
+            for left in [*run.path.glob(".*.tmp")]:  # a killed process removes nothing
+                shutil.copy(left, f"{left}.tmp")
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", die)
+        with pytest.raises(KeyboardInterrupt):
+            run.save_config(load_config())
+    assert choose(run.path, resume=True) == run.path
+    assert run.is_empty() == (call < 3)
+    assert call < 3 or run.config() == load_config()
 
 
 def test_resume_takes_the_unfinished_run_that_was_written_to_last() -> None:

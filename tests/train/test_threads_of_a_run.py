@@ -37,11 +37,11 @@ def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def recorded(run: RunDir) -> tuple[int, int]:
     """The numbers in a run's environment and in its state."""
-    return run.environment()["num_threads"], checkpoint.read_values(run.last_dir)["num_threads"]
+    return run.environment()["num_threads"], checkpoint.load_state(run.last_dir).values["num_threads"]
 
 
 def change_recorded(run: RunDir, number: int) -> None:
-    tensors, values = checkpoint.load_state(run.last_dir)
+    tensors, values, _ = checkpoint.load_state(run.last_dir)
     checkpoint.save_state(run.last_dir, tensors, {**values, "num_threads": number})
 
 

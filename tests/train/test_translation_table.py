@@ -36,8 +36,6 @@ def test_the_table_is_that_of_all_pairs(tmp_path: Path) -> None:
     found: list[TranslationTable] = []
 
     class Wanting(Softmax):
-        needs_table = True
-
         def set_table(self, table: TranslationTable) -> str:
             found.append(table)
             return "taken"
@@ -47,15 +45,6 @@ def test_the_table_is_that_of_all_pairs(tmp_path: Path) -> None:
     assert set_table(Softmax(3, 10), pairs) == []
     [table] = found
     np.testing.assert_array_equal(table.lookup(np.array(sources), np.array(targets)), np.eye(4))
-
-
-def test_an_output_that_asks_for_a_table_takes_it(tmp_path: Path) -> None:
-    class Forgetful(Softmax):
-        needs_table = True
-
-    side = single_tokens(tmp_path / "side", [4])
-    with pytest.raises(NotImplementedError, match="Forgetful needs a table, and has no `set_table`"):
-        set_table(Forgetful(3, 10), PairStore(side, side))
 
 
 def test_a_resumed_and_moved_run_translates_with_its_table(
@@ -69,11 +58,11 @@ def test_a_resumed_and_moved_run_translates_with_its_table(
     half = train(toy_config(OUTPUT, average, "train.max_updates=2"), run_dir=tmp_path / "b")
     shutil.move(half.path, tmp_path / "moved")
     resumed = train(toy_config(OUTPUT, average, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True)
-    states = [checkpoint.load_state(run.last_dir)[0] for run in (whole, resumed)]
+    states = [checkpoint.load_state(run.last_dir).tensors for run in (whole, resumed)]
     assert states[0].keys() == states[1].keys()
     assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
-    probs_UK = resumed.load_best()["output.probs_UK"]
-    assert probs_UK.shape == (len(resumed.source_vocab()), 3)
+    probs_UK = resumed.load_best().tensors["output.probs_UK"]
+    assert probs_UK.shape == (len(resumed.vocab("source")), 3)
     sums = probs_UK[len(SPECIALS) :].sum(dim=1)
     torch.testing.assert_close(sums, torch.ones_like(sums))
     translator = load(resumed.path)

@@ -18,7 +18,7 @@ from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import Group
-from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.loss import batch_loss, build_objectives
 from seq2seq_attn.train.update import Updater, UpdateResult
 
 CPU = torch.device("cpu")
@@ -38,7 +38,8 @@ def updater(*overrides: str, precision: Precision = "fp32", **parts: Any) -> Upd
     torch.manual_seed(1)
     settings = config(*overrides)
     model = build_model(settings.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
-    return Updater(model, settings.train, device=CPU, precision=precision, **parts)
+    objectives = build_objectives(settings, model)
+    return Updater(model, settings.train, device=CPU, precision=precision, objectives=objectives, **parts)
 
 
 def batch(indices: Sequence[int]) -> Batch:
@@ -188,11 +189,12 @@ def test_an_objective_without_terms_adds_nothing() -> None:
     def linked(links: Sequence[tuple[int, int]]) -> Batch:
         return collate(SOURCES[:1], TARGETS[:1], [0], [np.array(links, dtype=np.uint16).reshape(-1, 2)])
 
-    plain, guided = updater(), updater("train.objectives={guided: {weight: 1}}")
+    settings = ("train.objectives={guided: {weight: 1}}", "data.links=ibm1")
+    plain, guided = updater(), updater(*settings)
     result = make(guided, [linked([])])
     assert result.terms == {"guided": (0.0, 0)}
     assert result.gradient_norm == make(plain, [batch([0])]).gradient_norm
-    assert make(updater("train.objectives={guided: {weight: 1}}"), [linked([(0, 0)])]).terms["guided"][0] > 0.0
+    assert make(updater(*settings), [linked([(0, 0)])]).terms["guided"][0] > 0.0
 
 
 def test_a_rank_without_rows_makes_the_others_first_update() -> None:

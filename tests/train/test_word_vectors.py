@@ -35,12 +35,12 @@ def vectors(tmp_path: Path) -> Path:
 
 def rows(tensors: dict[str, torch.Tensor], run: RunDir, name: str) -> torch.Tensor:
     """The rows of the letters in an embedding."""
-    vocab = run.source_vocab() if name.startswith("encoder") else run.target_vocab()
+    vocab = run.vocab("source") if name.startswith("encoder") else run.vocab("target")
     return tensors[name][vocab.ids_of(letter for letter in LETTERS if letter in vocab)]
 
 
 def expected(run: RunDir, side: str) -> torch.Tensor:
-    vocab = run.source_vocab() if side == "source" else run.target_vocab()
+    vocab = run.vocab("source") if side == "source" else run.vocab("target")
     first = torch.tensor([float(number) for number, letter in enumerate(LETTERS) if letter in vocab])
     return torch.cat([first.unsqueeze(1), torch.full((len(first), SIZE - 1), 0.25)], dim=1)
 
@@ -53,10 +53,10 @@ def test_training_begins_with_the_vectors(
     small = ["train.optimizer.learning_rate=1e-6", "train.optimizer.average_decay=0.9", "train.max_updates=2"]
     with caplog.at_level(logging.INFO):
         run = train(toy_config(*settings, *small), run_dir=tmp_path / "run")
-    found = rows(run.load_best(), run, "encoder.embedding.weight")
+    found = rows(run.load_best().tensors, run, "encoder.embedding.weight")
     torch.testing.assert_close(found, expected(run, "source"), atol=0.0 if freeze == "true" else 1e-4, rtol=0)
     assert torch.equal(found, expected(run, "source")) is (freeze == "true")
-    types = run.source_vocab().tokens[4:]
+    types = run.vocab("source").tokens[4:]
     number = sum(letter.lower() in LETTERS.lower() for letter in types)
     share, by_case = f"{100 * number / len(types):.1f} %", number - len(found)
     line = re.escape(f"letters.vec: vectors for {number} of {len(types)} source types ({share}), {by_case} of them")
@@ -73,10 +73,10 @@ def test_a_resumed_and_moved_run_needs_the_file_no_more(toy_config: ConfigMaker,
     shutil.move(tmp_path / "b", tmp_path / "moved")
     full = toy_config(*settings, "model.embedding.freeze=true", "train.max_updates=4")
     resumed = train(full, run_dir=tmp_path / "moved", resume=True)
-    states = [checkpoint.load_state(run.last_dir)[0] for run in (whole, resumed)]
+    states = [checkpoint.load_state(run.last_dir).tensors for run in (whole, resumed)]
     assert states[0].keys() == states[1].keys()
     assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
-    assert torch.equal(rows(resumed.load_best(), resumed, "embedding.weight"), expected(resumed, "target"))
+    assert torch.equal(rows(resumed.load_best().tensors, resumed, "embedding.weight"), expected(resumed, "target"))
     assert len(load(resumed.path).translate(["Hund"])) == 1
 
 

@@ -12,6 +12,7 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.manifest import list_files
 from seq2seq_attn.text.vocab import Vocab
 from seq2seq_attn.translate.scoring import force_decode
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
@@ -104,16 +105,14 @@ def smaller(config: Config) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "difference"),
-    [(lowercasing, "lowercase"), (by_words, "language"), (smaller, "model")],
+    ("change", "file"),
+    [(lowercasing, "tokenizer.json"), (by_words, "tokenizer.json"), (smaller, "sentencepiece.model")],
 )
-def test_other_tokenizers_are_refused(
-    runs: Path, tmp_path: Path, change: Callable[[Config], None], difference: str
-) -> None:
+def test_other_tokenizers_are_refused(runs: Path, tmp_path: Path, change: Callable[[Config], None], file: str) -> None:
     config = toy_config()
     change(config)
     make_toy_run(tmp_path / "other", config)
-    with pytest.raises(UsageError, match=rf"the source tokenizer \(.*{difference}"):
+    with pytest.raises(UsageError, match=rf"source\.{file}"):
         load([runs / "a", tmp_path / "other"])
 
 
@@ -122,10 +121,12 @@ def test_other_vocabularies_are_refused(tmp_path: Path, side: str) -> None:
     for name in ("a", "longer", "swapped"):
         make_toy_run(tmp_path / name)
     tokens = Vocab.load(tmp_path / "a" / f"{side}.vocab").tokens
-    Vocab([*tokens, "more"]).save(tmp_path / "longer" / f"{side}.vocab")
-    Vocab([*tokens[:-2], tokens[-1], tokens[-2]]).save(tmp_path / "swapped" / f"{side}.vocab")
-    for other in ("longer", "swapped"):
-        with pytest.raises(UsageError, match=f"the {side} vocabulary"):
+    others = {"longer": [*tokens, "more"], "swapped": [*tokens[:-2], tokens[-1], tokens[-2]]}
+    for other, changed in others.items():
+        path = tmp_path / other / f"{side}.vocab"
+        Vocab(changed).save(path)
+        list_files(path.parent, [path])
+        with pytest.raises(UsageError, match=rf"{side}\.vocab"):
             load([tmp_path / "a", tmp_path / other])
 
 

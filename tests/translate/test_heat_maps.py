@@ -7,9 +7,14 @@ from itertools import pairwise
 import numpy as np
 
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
-from seq2seq_attn.translate.heat_maps import plot_attention
+from seq2seq_attn.translate.figure import save_figure
+from seq2seq_attn.translate.heat_maps import attention_figure
 from tests.report.conftest import make_map
 from tests.report.test_plots import figures, size_of  # noqa: F401
+
+
+def plot_attention(path, maps, titles=()):
+    save_figure(attention_figure(maps, titles), path)
 
 
 def test_heat_map_grows_with_the_sentence_and_stays_readable(tmp_path, figures):  # noqa: F811

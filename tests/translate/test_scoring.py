@@ -140,5 +140,5 @@ def test_what_is_refused(translators):
         force_decode(translators["fixed"], ["a", "b"], ["c"])
     with pytest.raises(UsageError, match="batch_size=0: expected at least 1"):
         force_decode(translators["fixed"], ["a"], ["c"], batch_size=0)
-    with pytest.raises(TypeError, match="expected a translator with a Seq2Seq model, got one with FakeModel"):
+    with pytest.raises(UsageError, match="ensemble"):
         list(force_decode(fake(FakeModel(num_free=2, seed=1)), ["s1"], ["t1"]))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -12,13 +11,11 @@ import torch
 from torch import nn
 
 from seq2seq_attn import load
-from seq2seq_attn.config import OptimizerConfig, SearchConfig
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.precision import translation_precision
-from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
-from seq2seq_attn.train.optim import build_optimizer
 from seq2seq_attn.translate.translation import Translation, join_translations, split_source
 from seq2seq_attn.translate.translator import Translator
 from tests.search.fake_model import FakeModel
@@ -103,7 +100,7 @@ def test_lines_of_an_endless_stream_come_in_order(translator: Translator, monkey
         while True:
             yield from LINES
 
-    stream = translator.translate_lines(endless(), SearchOptions(beam_size=1))
+    stream = translator.translate_lines(endless(), beam_size=1)
     found = [next(stream)[0].text for _ in range(2 * len(LINES))]
     assert found == 2 * [t.text for t in translator.translate(LINES, beam_size=1)]
 
@@ -174,32 +171,6 @@ def test_a_model_in_training_stays_in_training(translator: Translator) -> None:
         assert model.training
     finally:
         model.eval()
-
-
-def test_changed_weights_are_prepared_anew(run_path: Path) -> None:
-    translator = load(run_path)
-    before = [key(t) for t in translator.translate(SOURCE)]
-    model: Any = translator.model
-    with torch.no_grad():
-        model.output.projection.weight.neg_()
-    changed = [key(t) for t in translator.translate(SOURCE)]
-    assert changed != before
-    with torch.no_grad():
-        model.output.projection.weight.neg_()
-    assert [key(t) for t in translator.translate(SOURCE)] == before
-
-
-def test_weights_are_prepared_anew_after_a_step_of_the_optimizer(run_path: Path) -> None:
-    """A fused optimizer does not raise the version of the tensors that it changes."""
-    translator, fresh = load(run_path), load(run_path)
-    before = [key(t) for t in translator.translate(SOURCE)]
-    model: Any = translator.model
-    for parameter in model.parameters():
-        parameter.grad = torch.ones_like(parameter)
-    build_optimizer(model, OptimizerConfig(learning_rate=0.5)).step()
-    fresh.model.load_state_dict(model.state_dict())
-    found = [key(t) for t in translator.translate(SOURCE)]
-    assert found == [key(t) for t in fresh.translate(SOURCE)] != before
 
 
 # ---- precision ----
@@ -402,18 +373,7 @@ def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) 
     run.save_config(config)
     with pytest.raises(UserError, match=r"model.safetensors: not the model of this run's config.yaml") as error:
         load(run.path)
-    assert "by the configuration, and " in str(error.value)
     assert len(str(error.value)) < 400
-
-
-@pytest.mark.parametrize("value", [math.nan, -math.inf])
-def test_weights_that_are_no_numbers_are_refused(tmp_path: Path, value: float) -> None:
-    run = make_toy_run(tmp_path / "run")
-    tensors = run.load_best()
-    tensors["output.projection.bias"][3] = value
-    run.save_best(tensors, {})
-    with pytest.raises(UserError, match=r"model.safetensors: output.projection.bias holds values that are not finite"):
-        load(run.path)
 
 
 # ---- loading ----

@@ -19,7 +19,7 @@ from scripts.laboratory.harness.records import Record, describe
 from scripts.laboratory.harness.runs import describe_run
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
 from seq2seq_attn import load
-from seq2seq_attn.config import ModelConfig, load_config
+from seq2seq_attn.config import ModelConfig, SearchConfig, load_config
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.metrics.bleu import Measure
@@ -28,10 +28,7 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import keep_memory_flat
 from seq2seq_attn.runtime.precision import Precision
-from seq2seq_attn.search.beam import beam_search
-from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.hypothesis import StepModel
-from seq2seq_attn.search.options import SearchOptions
+from seq2seq_attn.search.base import SearchSource, StepModel, find_search
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS
 from seq2seq_attn.translate.translator import Translator
@@ -154,14 +151,13 @@ def searcher(
     step: StepModel[Any], beam_size: int, batch_size: int, device: torch.device
 ) -> Callable[[Sentences], None]:
     """Our search over batches of neighbors in length."""
-    options = SearchOptions(beam_size=beam_size, keep_attention=False)
-    search = greedy_search if beam_size == 1 else beam_search
+    search, options = find_search(SearchConfig(beam_size=beam_size))
 
     def translate(sentences: Sentences) -> None:
         ordered = sorted(sentences, key=len)
         for start in range(0, len(ordered), batch_size):
             batch = collate_source(ordered[start : start + batch_size]).to(device)
-            search(step, batch, options, max_lengths_B=[NUM_STEPS] * len(batch.lengths_B))
+            search(step, SearchSource(batch, [NUM_STEPS] * len(batch.lengths_B), keeps_weights=False), options)
 
     return translate
 

@@ -84,19 +84,13 @@ class Attention(nn.Module, ABC):
     """Weights over source positions for a query. Variants are final: none inherits from another.
 
     `context_size` is the width of the context, which a variant may choose. `is_positional` is true if weight j
-    belongs to source position j; false for the vectors of `fixed`, `initial` and `slots`. `is_learned` is false for
-    weights over source positions that stay the same whatever the model learns. `is_one_hot` is true if the weights
-    of training are 1 at one position and 0 elsewhere. `draws_positions` is true if it draws a position, takes the
-    value there as the context, and returns a `Draw` as `Attended.extra`: the weights then learn from the objective
-    `reinforce`, and from an output that reads them. `is_capturable` is false if a size is read from the device,
-    which a CUDA graph cannot record.
+    belongs to source position j; false for the vectors of `fixed`, `initial` and `slots`. `draws_positions` is true if
+    it draws a position, takes the value there as the context, and returns a `Draw` as `Attended.extra`: the weights
+    then learn from the objective `reinforce`, and from an output that reads them.
     """
 
     is_positional: bool = True
-    is_learned: bool = True
-    is_one_hot: bool = False
     draws_positions: bool = False
-    is_capturable: bool = True
 
     def __init__(self, context_size: int) -> None:
         super().__init__()

@@ -34,7 +34,7 @@ class Fixed(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """The encoder's summary, with dropout."""
         context_BM = self.dropout(encoded.final_BM)
-        return SameContext(context_BM, wide(context_BM.new_ones(len(context_BM), 1))), Stateless()
+        return SameContext(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), Stateless()
 
     def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
         """The summary, whatever the query."""

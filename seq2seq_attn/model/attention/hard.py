@@ -62,7 +62,6 @@ class Hard(Attention):
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.temperature = temperature
-        self.is_one_hot = temperature is not None
         self.draws_positions = temperature is None
         self.baseline = nn.Linear(query_size, 1) if self.draws_positions else None
         self.normalizer = normalizer

@@ -50,8 +50,6 @@ class Hierarchical(Attention):
         attention_size: A, the size of the hidden layers of both levels.
     """
 
-    is_capturable = False
-
     def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
         super().__init__(memory_size)
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)

@@ -21,7 +21,7 @@ class InitialOnly(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """A context of size 0."""
         context_BM = encoded.final_BM[:, :0]
-        return SameContext(context_BM, wide(context_BM.new_ones(len(context_BM), 1))), Stateless()
+        return SameContext(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), Stateless()
 
     def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
         """The empty context, whatever the query."""

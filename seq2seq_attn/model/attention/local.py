@@ -66,7 +66,7 @@ class Local(Attention):
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once."""
         values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
-        step_B = torch.zeros(len(mask_BS), dtype=torch.int64, device=mask_BS.device)
+        step_B = torch.zeros(mask_BS.shape[0], dtype=torch.int64, device=mask_BS.device)
         return Keys(values_BSM, mask_BS, self.key_projection(values_BSM) * self.scale), State(step_B)
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:

@@ -97,7 +97,7 @@ def _first_stop(scores_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Ten
     positions_S = torch.arange(scores_BS.shape[1], device=scores_BS.device)
     is_ahead_BS = positions_S >= before_BS.argmax(dim=1, keepdim=True)
     stops_BS = is_ahead_BS & ((scores_BS > 0.0) | is_last_BS)
-    stop_B1 = positions_S.where(stops_BS, len(positions_S)).amin(dim=1, keepdim=True)
+    stop_B1 = positions_S.where(stops_BS, positions_S.shape[0]).amin(dim=1, keepdim=True)
     return (positions_S == stop_B1).to(before_BS.dtype)
 
 

@@ -56,7 +56,7 @@ class SelfHistory(Attention):
         """Project the values to keys, once; the history begins with zeros."""
         values_BSM = encoded.values_BSM
         dtype = wide_dtype(values_BSM.dtype)
-        history_B1H = values_BSM.new_zeros(len(values_BSM), 1, self.query_projection.in_features, dtype=dtype)
+        history_B1H = values_BSM.new_zeros(values_BSM.shape[0], 1, self.query_projection.in_features, dtype=dtype)
         keys = Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM))
         return keys, State(history_B1H, self.history_key_projection(history_B1H))
 

@@ -74,7 +74,7 @@ class Structural(Attention):
         values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
         none_BS = torch.zeros_like(mask_BS, dtype=wide_dtype(values_BSM.dtype))
         keys = Keys(values_BSM, mask_BS, self.key_projection(values_BSM))
-        return keys, State(none_BS.new_zeros(len(none_BS), dtype=torch.int64), none_BS, none_BS)
+        return keys, State(none_BS.new_zeros(none_BS.shape[0], dtype=torch.int64), none_BS, none_BS)
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """v . tanh(keys + W q + W features), normalized."""

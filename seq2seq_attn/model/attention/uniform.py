@@ -18,8 +18,6 @@ from seq2seq_attn.model.wide import wide_dtype
 class Uniform(Attention):
     """Equal weights for all positions."""
 
-    is_learned = False
-
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """The mean of the values, once."""
         is_real_BS = encoded.mask_BS.to(wide_dtype(encoded.values_BSM.dtype))

@@ -21,7 +21,13 @@ from seq2seq_attn.model.wide import wide
 
 
 class Cell(nn.Module, ABC):
-    """One step of a recurrence. The state is any batch-first named tuple."""
+    """One step of a recurrence. The state is any batch-first named tuple of tensors. Of any cell
+
+    - `hidden(start(h))` is h: the decoder's first query is its initial state;
+    - `project_inputs` treats each position by itself, so the inputs of all steps may be projected at once;
+    - the rows of a state do not depend on each other, and keep the dtype of the first state under autocast;
+    - an input may be of size 0.
+    """
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()
@@ -44,8 +50,9 @@ class Cell(nn.Module, ABC):
         """`hidden_BH`, the cell's output."""
 
 
-class GatedCell(Cell):
-    """A cell whose gates are sums of products with its inputs and with its hidden state.
+class InputCell(Cell):
+    """A cell whose only matrices are those of its inputs: its recurrence is element by element (such as the SSRU of Kim
+    et al. 2019, section 3.1). The state has the field `hidden_BH`.
 
     Args:
         input_sizes: I of each of its inputs.
@@ -57,8 +64,6 @@ class GatedCell(Cell):
         # bare parameters: nn.Linear warns about inputs of size 0 (a decoder that never sees the source again)
         self.input_weights = nn.ParameterList(torch.empty(num_gates * hidden_size, size) for size in input_sizes)
         self.input_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
-        self.recurrent_weight_PH = nn.Parameter(torch.empty(num_gates * hidden_size, hidden_size))
-        self.recurrent_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
 
     def project_inputs(self, *inputs: Tensor) -> Tensor:
         """See `Cell.project_inputs`."""
@@ -69,9 +74,19 @@ class GatedCell(Cell):
         return projected
 
     def hidden(self, state: Any) -> Tensor:
-        """See `Cell.hidden`. The state of every gated cell has this field."""
+        """See `Cell.hidden`."""
         hidden_BH: Tensor = state.hidden_BH
         return hidden_BH
+
+
+class GatedCell(InputCell):
+    """A cell whose gates are sums of products with its inputs and with its hidden state. Arguments as of
+    `InputCell`."""
+
+    def __init__(self, input_sizes: Sequence[int], hidden_size: int, *, num_gates: int) -> None:
+        super().__init__(input_sizes, hidden_size, num_gates=num_gates)
+        self.recurrent_weight_PH = nn.Parameter(torch.empty(num_gates * hidden_size, hidden_size))
+        self.recurrent_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
 
     def project_state(self, hidden_BH: Tensor) -> Tensor:
         """Project the previous hidden state to pre-activations, recurrent bias included."""

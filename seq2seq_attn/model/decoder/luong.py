@@ -57,7 +57,7 @@ class Luong(Decoder):
         """See `Decoder.prepare`."""
         memory, attention_state = self.attention.prepare(encoded, source)
         hidden_BH = self.bridge(encoded)
-        fed_BF = hidden_BH.new_zeros(len(hidden_BH), self.num_fed)
+        fed_BF = hidden_BH.new_zeros(hidden_BH.shape[0], self.num_fed)
         return Memory.of(memory, source), State(self.cell.start(hidden_BH), attention_state, fed_BF)
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:

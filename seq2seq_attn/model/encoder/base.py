@@ -28,10 +28,7 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module, ABC):
-    """`memory_size` is the width M of values and summary. `is_capturable` is false if a size is read from the device,
-    which a CUDA graph cannot record."""
-
-    is_capturable: bool = True
+    """`memory_size` is the width M of values and summary."""
 
     def __init__(self, memory_size: int) -> None:
         super().__init__()

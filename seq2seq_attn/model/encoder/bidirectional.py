@@ -63,7 +63,7 @@ class Bidirectional(Encoder):
         mask_BS = source.mask_BS
         embedded_SBE: Tensor = self.embedding(source.inputs.transpose(0, 1))
         outputs_SBI = embedded_SBE
-        reversal_SB = find_reversal(mask_BS.sum(dim=1), len(outputs_SBI))
+        reversal_SB = find_reversal(mask_BS.sum(dim=1), outputs_SBI.shape[0])
         for index, layer in enumerate(self.layers):
             cells, inputs_SBI = cast(Sequence[Cell], layer), outputs_SBI
             directions = [inputs_SBI, reverse(inputs_SBI, reversal_SB)] if len(cells) == 2 else [inputs_SBI]
@@ -75,7 +75,7 @@ class Bidirectional(Encoder):
             if self.is_residual and index:
                 outputs_SBI = outputs_SBI + inputs_SBI
             outputs_SBI = self.dropout(outputs_SBI)
-        last_B, rows_B = reversal_SB[0], torch.arange(len(mask_BS), device=mask_BS.device)
+        last_B, rows_B = reversal_SB[0], torch.arange(mask_BS.shape[0], device=mask_BS.device)
         final_BM = torch.cat([states_SBH[last_B, rows_B] for states_SBH in states], dim=-1)
         return Encoded(outputs_SBI.transpose(0, 1).contiguous(), mask_BS, final_BM, embedded_SBE.transpose(0, 1))
 

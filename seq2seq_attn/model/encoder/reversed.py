@@ -53,7 +53,7 @@ class Reversed(Encoder):
         mask_BS = source.mask_BS
         embedded_SBE: Tensor = self.embedding(source.inputs.transpose(0, 1))
         outputs_SBI = embedded_SBE
-        reversal_SB = find_reversal(mask_BS.sum(dim=1), len(outputs_SBI))
+        reversal_SB = find_reversal(mask_BS.sum(dim=1), outputs_SBI.shape[0])
         for index, cell in enumerate(self.layers):
             inputs_SBI = self.dropout(outputs_SBI) if index else outputs_SBI
             (states_SBH,) = run_cells([cast(Cell, cell)], [reverse(inputs_SBI, reversal_SB)])

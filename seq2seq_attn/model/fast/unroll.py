@@ -51,7 +51,10 @@ def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
     of_steps = (hidden_TBH, contexts_TBM, embedded_TBE)
     rows = (tensor.flatten(0, 1).index_select(0, batch.positions_N) for tensor in of_steps)
     features_NF = decoder.readout(*rows)
-    outputs = Outputs(features_NF, batch.positions_N, batch.targets_N, *of_steps, weights_TBS, memory)
+    positions_N, targets_N = batch.positions_N, batch.targets_N
+    outputs = Outputs(
+        features_NF, positions_N, targets_N, *of_steps, weights_TBS, memory, output=model.output, batch=batch
+    )
     return outputs._replace(read_ids_TB=read_ids_TB) if model.output.needs_history else outputs
 
 

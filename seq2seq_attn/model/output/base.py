@@ -9,8 +9,8 @@ F features, V target vocabulary.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -43,17 +43,24 @@ class Outputs(NamedTuple):
     embedded_TBE: Tensor
     weights_TBS: Tensor
     memory: Memory
+    output: Output
+    """the output that predicts from these steps"""
+    batch: Batch
     extra: Any = None
     """the attention's `Attended.extra`, the tensors of all steps in one: [T, B, ...]"""
-    target_log_probs: Callable[[], Tensor] | None = None
-    """`log_probs_N` of the target tokens, without gradient; objectives call it"""
-    log_probs_of: Callable[[Tensor], Tensor] | None = None
-    """`log_probs_IV` at the target tokens with indices I of N, with gradient; objectives call it"""
     read_ids_TB: Tensor | None = None
     """int64, the token that each step has read; None: the output does not ask for the history"""
     reverse_weights_SBT: Tensor | None = None
     """attention weights of the reverse model, which reads the target and predicts the source; with gradient, for
     objectives that compare directions"""
+
+    def log_probs_of(self, chosen_I: slice | Tensor) -> Tensor:
+        """`log_probs_IV` at the target tokens with indices I of N, with gradient; computed by each call."""
+        return self.output.log_probs(*self.rows(chosen_I))
+
+    def target_log_probs(self) -> Tensor:
+        """`log_probs_N` of the target tokens, without gradient; computed by each call."""
+        return self.output.target_log_probs(self, self.batch)
 
     def rows(self, chosen: slice | Tensor) -> tuple[StepOutput, Memory]:
         """The steps that predict the chosen target tokens, and the memory of their sentences, row by row. The
@@ -91,27 +98,17 @@ class Output(nn.Module, ABC):
     """Probabilities of the target vocabulary.
 
     `copies_source` says whether those of source positions follow, by their surface ids (`data/surface.py`).
-    `needs_weights` says whether it reads attention weights over source positions, `needs_soft_weights` whether it
-    learns nothing from one-hot ones, `needs_embeddings` whether it reads `Encoded.embedded_BSE`; a model that lacks
-    them is refused before data is prepared. `needs_table` says whether `set_table` is called before training starts,
-    `needs_history` whether it reads `StepOutput.history`.
+    `needs_history` says whether it reads `StepOutput.history`. A `build` with a parameter `source_attention` gets the
+    attention if its weights are over source positions, one with `source_embedding` the embedding of source tokens, one
+    with `readout` the decoder's; a model that lacks it is refused before data is prepared.
     """
 
     copies_source: bool = False
-    needs_weights: bool = False
-    needs_soft_weights: bool = False
-    needs_embeddings: bool = False
-    needs_table: bool = False
     needs_history: bool = False
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Any:
         """The part of a source batch that all steps read, `Memory.output`: any batch-first named tuple, or a tensor."""
         return None
-
-    def set_table(self, table: TranslationTable) -> str:
-        """Take t(target | source), which IBM model 1 has estimated from the training pairs; returns a line for the log.
-        It is kept in buffers, which travel with the weights. Only for an output with `needs_table`."""
-        raise NotImplementedError(f"{type(self).__name__} needs a table, and has no `set_table`")
 
     @abstractmethod
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
@@ -128,13 +125,23 @@ class Output(nn.Module, ABC):
         log_probs = []
         for start in range(0, len(targets_N), ROWS_AT_ONCE):
             chosen = slice(start, start + ROWS_AT_ONCE)
-            log_probs_NV = self.log_probs(*outputs.rows(chosen))
+            log_probs_NV = outputs.log_probs_of(chosen)
             log_probs.append(log_probs_NV.gather(1, targets_N[chosen].unsqueeze(1)).squeeze(1))
         return torch.cat(log_probs)
 
     @abstractmethod
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """The cross-entropy of a batch's target tokens."""
+
+
+@runtime_checkable
+class TakesTable(Protocol):
+    """An output that reads a translation table."""
+
+    def set_table(self, table: TranslationTable) -> str:
+        """Take t(target | source), which IBM model 1 has estimated from the training pairs, before training starts;
+        returns a line for the log. It is kept in buffers, which travel with the weights."""
+        ...
 
 
 class ScoredOutput(Output):

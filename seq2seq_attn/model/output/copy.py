@@ -18,6 +18,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.copying import Copying, CopyingOutput
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.wide import wide
@@ -25,8 +26,6 @@ from seq2seq_attn.model.wide import wide
 
 class Copy(CopyingOutput):
     """One linear layer for P_vocab and one for p_gen."""
-
-    needs_weights = True
 
     def __init__(self, feature_size: int, gate_size: int, num_ids: int) -> None:
         super().__init__(feature_size, num_ids)
@@ -40,6 +39,14 @@ class Copy(CopyingOutput):
         return Copying(logits_BV, *gates, step.weights_BS, memory.surface_ids_BS)
 
 
-def build(*, feature_size: int, hidden_size: int, context_size: int, embedding_size: int, num_ids: int) -> Copy:
+def build(
+    *,
+    feature_size: int,
+    hidden_size: int,
+    context_size: int,
+    embedding_size: int,
+    num_ids: int,
+    source_attention: Attention,
+) -> Copy:
     """No options."""
     return Copy(feature_size, context_size + hidden_size + embedding_size, num_ids)

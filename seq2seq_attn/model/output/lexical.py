@@ -17,7 +17,9 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output.base import ScoredOutput, score_logits
 from seq2seq_attn.model.wide import wide
@@ -25,9 +27,6 @@ from seq2seq_attn.model.wide import wide
 
 class Lexical(ScoredOutput):
     """Two linear layers into the vocabulary, one from the features and one from the source words."""
-
-    needs_weights = True
-    needs_embeddings = True
 
     def __init__(self, feature_size: int, embedding_size: int, num_ids: int) -> None:
         super().__init__(feature_size, num_ids)
@@ -62,6 +61,6 @@ class Lexical(ScoredOutput):
         return wide(self.projection(step.features_BF)) + wide(self.lexical_projection(hidden_BE))
 
 
-def build(*, feature_size: int, embedding_size: int, num_ids: int) -> Lexical:
+def build(*, feature_size: int, num_ids: int, source_attention: Attention, source_embedding: Embedding) -> Lexical:
     """No options."""
-    return Lexical(feature_size, embedding_size, num_ids)
+    return Lexical(feature_size, source_embedding.embedding_dim, num_ids)

@@ -28,6 +28,7 @@ from torch.nn import functional
 
 from seq2seq_attn.config.types import PositiveFloat, Whole
 from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.copying import mixed
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
@@ -57,9 +58,6 @@ class Lexicon(ScoredOutput):
         epsilon: eps; None: interpolation.
     """
 
-    needs_weights = True
-    needs_table = True
-
     def __init__(
         self, feature_size: int, num_ids: int, num_source_ids: int, num_entries: int, epsilon: float | None
     ) -> None:
@@ -74,7 +72,7 @@ class Lexicon(ScoredOutput):
 
     @torch.no_grad()
     def set_table(self, table: TranslationTable) -> str:
-        """See `Output.set_table`."""
+        """See `TakesTable.set_table`."""
         source, target, probability = table.entries()
         is_known = (source != EMPTY) & (probability > 0.0)
         source, target, probability = source[is_known], target[is_known], probability[is_known]
@@ -122,7 +120,7 @@ class Lexicon(ScoredOutput):
         """p_lex, [B, V]."""
         entries: Entries = memory.output
         probs_BX = (step.weights_BS.unsqueeze(2) * entries.probs_BSK).flatten(1)
-        lexicon_BV = probs_BX.new_zeros(len(probs_BX), self.projection.out_features)
+        lexicon_BV = probs_BX.new_zeros(probs_BX.shape[0], self.projection.out_features)
         return lexicon_BV.scatter_add(1, entries.ids_BSK.flatten(1), probs_BX)
 
     def _log_shares(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
@@ -140,6 +138,7 @@ def build(
     feature_size: int,
     num_ids: int,
     num_source_ids: int,
+    source_attention: Attention,
     variant: Variant = "bias",
     epsilon: PositiveFloat = 0.001,
     num_entries: NumEntries = 32,

@@ -31,6 +31,8 @@ from torch import Tensor
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.attention.base import Attention
+from seq2seq_attn.model.attention.hard import Hard
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output import base
@@ -50,9 +52,6 @@ class Marginal(ScoredOutput):
         top_k: K; None: all positions.
     """
 
-    needs_weights = True
-    needs_soft_weights = True
-
     def __init__(self, feature_size: int, num_ids: int, readout: Readout, top_k: int | None) -> None:
         super().__init__(feature_size, num_ids)
         self.readout = partial(readout)  # not a submodule: the decoder saves its parameters
@@ -68,17 +67,22 @@ class Marginal(ScoredOutput):
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """See `Output.log_probs`. Some rows at a time, as a row takes K times the vocabulary."""
+        if torch.compiler.is_exporting():  # a loop over rows would fix their number
+            return self._log_marginal(step, memory)
         cells_of_row = self.num_softmaxes(step.weights_BS.shape[1]) * self.projection.out_features
         num_rows = max(1, base.CHUNK_CELLS // cells_of_row)
-        rows = torch.arange(len(step.weights_BS), device=step.weights_BS.device)
+        rows = torch.arange(step.weights_BS.shape[0], device=step.weights_BS.device)
         step, memory = step._replace(state=None), memory._replace(attention=None)
         log_probs = []
         for first in range(0, len(rows), num_rows):
             chosen = rows[first : first + num_rows]
-            weights_NK, logits_NKV = self._by_position(select_rows(step, chosen), select_rows(memory, chosen))
-            log_joint_NKV = _log(weights_NK).unsqueeze(2) + torch.log_softmax(logits_NKV, dim=-1)
-            log_probs.append(log_joint_NKV.logsumexp(dim=1))
+            log_probs.append(self._log_marginal(select_rows(step, chosen), select_rows(memory, chosen)))
         return torch.cat(log_probs)
+
+    def _log_marginal(self, step: StepOutput, memory: Memory) -> Tensor:
+        weights_NK, logits_NKV = self._by_position(step, memory)
+        log_joint_NKV = _log(weights_NK).unsqueeze(2) + torch.log_softmax(logits_NKV, dim=-1)
+        return log_joint_NKV.logsumexp(dim=1)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         """See `ScoredOutput.score`."""
@@ -113,18 +117,19 @@ def build(
     context_size: int,
     num_ids: int,
     memory_size: int,
-    readout: Readout | None,
+    source_attention: Attention,
+    readout: Readout,
     top_k: Size | None = None,
 ) -> Marginal:
     """`top_k`: sum over the heaviest positions alone; null: over all.
 
     Raises:
-        UsageError: a context that is not as wide as a value, or a decoder without a readout.
+        UsageError: a context that is not as wide as a value, or weights that are 1 at one position and 0 elsewhere.
     """
-    if readout is None:
+    if isinstance(source_attention, Hard) and not source_attention.draws_positions:
         raise UsageError(
-            "model.output.name='marginal': reads out each source value by itself, and this decoder has no "
-            "`readout`; choose another output, such as softmax"
+            "model.output.name='marginal': sums over source positions, and model.attention.name='hard' gives all "
+            "weight to one position; choose another attention, such as additive"
         )
     if context_size != memory_size:
         raise UsageError(

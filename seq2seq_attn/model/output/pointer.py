@@ -15,6 +15,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.attention.base import Attention
+from seq2seq_attn.model.attention.uniform import Uniform
 from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, smoothed_loss, surface_targets
@@ -26,7 +29,6 @@ class Pointer(Output):
     """No parameters: the attention weights are the probabilities."""
 
     copies_source = True
-    needs_weights = True
 
     def __init__(self, num_ids: int) -> None:
         super().__init__()
@@ -36,7 +38,7 @@ class Pointer(Output):
         """`log_probs_BX`, X = V + S: the target ids, then the source positions; -inf for a position that stands for no
         token."""
         weights_BS, surface_BS = _positive(step, memory), memory.surface_ids_BS
-        least_BV = weights_BS.new_full((len(weights_BS), self._num_ids), LEAST_WEIGHT)
+        least_BV = weights_BS.new_full((weights_BS.shape[0], self._num_ids), LEAST_WEIGHT)
         return functional.pad(least_BV, (0, surface_BS.shape[1])).scatter_add(1, surface_BS, weights_BS).log()
 
     def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
@@ -60,6 +62,11 @@ def _positive(step: StepOutput, memory: Memory) -> Tensor:
     return wide(step.weights_BS).clamp_min(LEAST_WEIGHT).masked_fill(memory.surface_ids_BS == PAD, 0.0)
 
 
-def build(*, num_ids: int) -> Pointer:
-    """No options."""
+def build(*, num_ids: int, source_attention: Attention) -> Pointer:
+    """No options. Raises UsageError for weights that stay the same whatever the model learns."""
+    if isinstance(source_attention, Uniform):
+        raise UsageError(
+            "model.output.name='pointer': has no parameters, and model.attention.name='uniform' always gives the same "
+            "weights, so there is nothing to learn; choose another attention, such as additive"
+        )
     return Pointer(num_ids)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json, sha256_of
+from seq2seq_attn.files import read_json
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, Tokenizer
 from seq2seq_attn.text.tokenizers.sentences import SENTENCES, SentenceTokenizer
 from seq2seq_attn.text.tokenizers.several import SEVERAL, SeveralTokenizer
@@ -98,27 +98,6 @@ def _of_sources(languages: Sequence[str], parts: Sequence[Tokenizer], sentences:
     if len(parts) > 1:
         return SeveralTokenizer(languages, parts)
     return SentenceTokenizer(parts[0]) if sentences else parts[0]
-
-
-def saved_settings(directory: Path, side: str) -> dict[str, Any]:
-    """The settings of a saved tokenizer, with the hash of its SentencePiece model. Equal settings give equal tokens.
-
-    Raises:
-        UserError: a file is missing or damaged.
-    """
-    path = directory / f"{side}.tokenizer.json"
-    saved = read_json(path)
-    if not isinstance(saved, dict):
-        raise UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again")
-    if saved.get("name") in (SENTENCES, SEVERAL):
-        return {**saved, "parts": [saved_settings(directory, part) for part in _part_names(path, side, saved)]}
-    if saved.get("name") != "sentencepiece":
-        return saved
-    model = directory / f"{side}.sentencepiece.model"
-    try:
-        return {**saved, "model": sha256_of(model)}
-    except OSError as error:
-        raise UserError(f"{model}: cannot be read ({error.strerror})") from None
 
 
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:

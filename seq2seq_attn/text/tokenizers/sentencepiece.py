@@ -54,6 +54,11 @@ class SentencePieceTokenizer:
         # The library's decode drops tokens spelled like its specials and shows unknown tokens as " ⁇ ".
         return join_marked(tokens)
 
+    def scores(self) -> dict[str, float]:
+        """The score of each subword of the model."""
+        processor = self._processor
+        return {processor.id_to_piece(number): processor.get_score(number) for number in range(self.num_subwords)}
+
     def save(self, directory: Path, side: str) -> None:
         """Write `<side>.tokenizer.json` and `<side>.sentencepiece.model`."""
         with atomic_path(directory / f"{side}.sentencepiece.model") as temporary:

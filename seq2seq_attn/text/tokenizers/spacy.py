@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from runpy import run_path
+from typing import Any, NamedTuple
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json
@@ -35,6 +38,28 @@ def english_name(language: str) -> str:
         return get_lang_class(short_code(language)).__name__.lower()
     except ImportError:
         return language
+
+
+@lru_cache(maxsize=16)
+def stop_words(language: str) -> frozenset[str]:
+    """The most frequent words of a language; none for one that spaCy does not know."""
+    package = find_spec("spacy")
+    path = (
+        Path(package.origin or "", f"../lang/{language}/stop_words.py").resolve()
+        if package and language.isalpha()
+        else Path()
+    )
+    # run alone, as importing spaCy takes a second and 200 MB
+    return frozenset(run_path(str(path))["STOP_WORDS"] if path.is_file() else ())
+
+
+class SpacyRules(NamedTuple):
+    """The rules of a spaCy tokenizer."""
+
+    special_cases: dict[str, list[str]]
+    """spans between spaces, and their tokens"""
+    patterns: dict[str, str | None]
+    """regular expressions: `prefix`, `suffix`, `infix`, `match` and `url`, whole spans that are one token"""
 
 
 class SpacyTokenizer:
@@ -118,6 +143,25 @@ class SpacyTokenizer:
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The tokens joined by the rules of the language (`detokenize.py`)."""
         return one_line(detokenize(tokens, self.language))
+
+    def rules(self) -> SpacyRules | None:
+        """The rules; None: the language has a tokenizer of another kind, such as Japanese and Thai."""
+        tokenizer = self._nlp.tokenizer
+        if type(tokenizer).__module__ != "spacy.tokenizer":
+            return None
+        searches = {
+            "prefix": tokenizer.prefix_search,
+            "suffix": tokenizer.suffix_search,
+            "infix": tokenizer.infix_finditer,
+            "match": tokenizer.token_match,
+            "url": tokenizer.url_match,
+        }
+        orth = self._nlp.vocab.strings["ORTH"]
+        special_cases = {span: [token[orth] for token in tokens] for span, tokens in tokenizer.rules.items()}
+        return SpacyRules(
+            {span: tokens for span, tokens in special_cases.items() if span.strip()},
+            {name: search and search.__self__.pattern for name, search in searches.items()},
+        )
 
     def save(self, directory: Path, side: str) -> None:
         """Write `<side>.tokenizer.json`."""

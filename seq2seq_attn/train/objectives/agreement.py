@@ -21,6 +21,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.train.objectives.base import Objective, target_weights
 
@@ -37,6 +38,6 @@ class Agreement(Objective):
         return -(target_weights(outputs, batch) * outputs.reverse_weights_SBT.permute(1, 2, 0)).sum()
 
 
-def build() -> Agreement:
+def build(*, source_attention: Attention) -> Agreement:
     """No options."""
     return Agreement()

@@ -25,17 +25,14 @@ from seq2seq_attn.text.vocab import PAD
 class Objective(ABC):
     """An extra loss. It ignores padding, and the term of a batch is the sum over its rows.
 
-    `needs_weights` says whether it reads attention weights over source positions, `needs_links` whether it reads
-    `Batch.links_L3`, `needs_draws` whether it reads a `Draw` in `Outputs.extra`. If the model or the data does not
-    meet these needs, the objective is refused before data is prepared.
+    A `build` with a parameter `source_attention` gets the attention if its weights are over source positions, one with
+    `drawing_attention` if `Outputs.extra` is a `Draw`, and one with `links` the setting `data.links` if batches have
+    `Batch.links_L3`. A model or data that lacks it is refused before data is prepared.
 
     `needs_reverse` says whether it reads `Outputs.reverse_weights_SBT`. A model of the other direction is then trained
     beside the first (`train/reverse.py`). An update minimizes its loss too, as a mean over source tokens.
     """
 
-    needs_weights: bool = True
-    needs_links: bool = False
-    needs_draws: bool = False
     needs_reverse: bool = False
 
     def count(self, batch: Batch) -> int:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.train.objectives.base import Objective, target_weights
 
@@ -30,6 +31,6 @@ class Coverage(Objective):
         return torch.minimum(weights_BTS[:, 1:], coverage_BTS).sum()
 
 
-def build() -> Coverage:
+def build(*, source_attention: Attention) -> Coverage:
     """No options."""
     return Coverage()

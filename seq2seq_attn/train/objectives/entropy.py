@@ -13,6 +13,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.train.objectives.base import Objective, target_weights
 
@@ -27,6 +28,6 @@ class Entropy(Objective):
         return -(positive_BTS * positive_BTS.log()).sum()
 
 
-def build() -> Entropy:
+def build(*, source_attention: Attention) -> Entropy:
     """No options."""
     return Entropy()

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.train.objectives.base import Objective, is_target_BT, target_weights
 
@@ -35,7 +36,7 @@ class Fertility(Objective):
         return missing_BS.square().masked_fill(~_is_source_BS(batch), 0.0).sum()
 
 
-def build(*, fertility: NonNegativeFloat = 1.0) -> Fertility:
+def build(*, source_attention: Attention, fertility: NonNegativeFloat = 1.0) -> Fertility:
     """`fertility`: target tokens per source token."""
     return Fertility(fertility)
 

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.train.objectives.base import Objective
 
@@ -28,8 +29,6 @@ SMALLEST = 1e-30
 
 class Guided(Objective):
     """The cross-entropy between links and weights."""
-
-    needs_links = True
 
     def count(self, batch: Batch) -> int:
         """Target positions with a link."""
@@ -43,7 +42,7 @@ class Guided(Objective):
         return -(weights_L.clamp_min(SMALLEST).log() / num_links_L).sum()
 
 
-def build() -> Guided:
+def build(*, source_attention: Attention, links: str) -> Guided:
     """No options."""
     return Guided()
 

@@ -19,26 +19,24 @@ from torch import Tensor
 
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.attention.base import Draw
+from seq2seq_attn.model.attention.base import Attention, Draw
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.text.vocab import PAD
-from seq2seq_attn.train.objectives import entropy
 from seq2seq_attn.train.objectives.base import Objective, is_target_BT
+from seq2seq_attn.train.objectives.entropy import Entropy
 
 
 class Reinforce(Objective):
     """The policy gradient of the drawn positions, their entropy, and the error of the baseline."""
 
-    needs_draws = True
-
     def __init__(self, entropy_weight: float) -> None:
         self._entropy_weight = entropy_weight
-        self._entropy = entropy.build()
+        self._entropy = Entropy()
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
         """See `Objective.term`."""
-        if not isinstance(outputs.extra, Draw) or outputs.target_log_probs is None:
-            raise ValueError("reinforce: outputs without draws, or without log-probabilities of the target tokens")
+        if not isinstance(outputs.extra, Draw):
+            raise ValueError("reinforce: outputs without draws")
         draw_log_probs_TB, baselines_TB = outputs.extra
         is_target_TB = is_target_BT(batch).t()
         log_probs_TB = _by_step(outputs.target_log_probs(), outputs, batch)
@@ -50,7 +48,7 @@ class Reinforce(Objective):
         return total - self._entropy_weight * self._entropy.term(outputs, batch)
 
 
-def build(*, entropy: NonNegativeFloat = 0.01) -> Reinforce:
+def build(*, drawing_attention: Attention, entropy: NonNegativeFloat = 0.01) -> Reinforce:
     """`entropy`: lambda_e, which keeps the weights from settling too early."""
     return Reinforce(entropy)
 

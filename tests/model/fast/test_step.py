@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.fast import step as fast_step
 from seq2seq_attn.model.fast.scores import known_score
 from seq2seq_attn.model.fast.step import FastStep
 from seq2seq_attn.model.variants import packaged_variants
-from seq2seq_attn.search.beam import beam_search
-from seq2seq_attn.search.greedy import greedy_search
-from seq2seq_attn.search.options import SearchOptions
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 from tests.model.conftest import NUM_SOURCE_IDS
+from tests.search.searching import beam_search, greedy_search
 
 VARIANTS = packaged_variants("attention")
 LIMITS = [9, 12, 5, 12, 7, 12]
@@ -47,7 +46,7 @@ def searched(model, source, beam_size):
     if beam_size == 1:
         return [[one] for one in greedy_search(model, source, max_lengths_B=LIMITS)]
     return beam_search(
-        model, source, SearchOptions(beam_size=beam_size, n_best=beam_size, length_penalty=0.6), max_lengths_B=LIMITS
+        model, source, SearchConfig(beam_size=beam_size, n_best=beam_size, length_penalty=0.6), max_lengths_B=LIMITS
     )
 
 

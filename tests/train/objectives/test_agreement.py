@@ -16,7 +16,7 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.loss import batch_loss, build_objectives
 from seq2seq_attn.train.reverse import reverse_config
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.translate.translator import load
@@ -39,7 +39,8 @@ def updater(*overrides: str) -> Updater:
         build_model(settings.model, num_source_ids=source, num_target_ids=target)
         for source, target in ((NUM_IDS, NUM_TARGET_IDS), (NUM_TARGET_IDS, NUM_IDS))
     )
-    return Updater(model, settings.train, device=torch.device("cpu"), precision="fp32", reverse=reverse)
+    parts = {"objectives": build_objectives(settings, model), "reverse": reverse}
+    return Updater(model, settings.train, device=torch.device("cpu"), precision="fp32", **parts)
 
 
 def make(updater: Updater, *rows: Sequence[int]) -> UpdateResult:
@@ -151,7 +152,7 @@ def test_the_run_holds_a_run_of_the_other_direction(toy: ConfigMaker, tmp_path: 
     run = train(toy("search.max_length_extra=0", "train.max_epochs=1"), run_dir=tmp_path / "run")
     reverse = RunDir(run.path / "reverse")
     assert reverse.is_finished()
-    assert reverse.best_metadata()["update"] == run.best_metadata()["update"]
+    assert reverse.load_best().values["update"] == run.load_best().values["update"]
     there, back = run.config(), reverse.config()
     assert (back.data.source_language, back.data.target_language) == ("en", "de")
     assert (back.name, back.train.objectives) == ("toy-reverse", {})
@@ -160,7 +161,7 @@ def test_the_run_holds_a_run_of_the_other_direction(toy: ConfigMaker, tmp_path: 
     assert translator.source_vocab.tokens == load(run.path).target_vocab.tokens
     assert isinstance(translator.translate(["dog cat"])[0].text, str)
     again = train(toy("train.max_updates=1"), run_dir=run.path, overwrite=True)
-    assert RunDir(again.path / "reverse").best_metadata()["update"] == "1"
+    assert RunDir(again.path / "reverse").load_best().values["update"] == 1
 
 
 def test_the_texts_of_the_other_direction_are_exchanged() -> None:
@@ -196,7 +197,7 @@ def test_killed_and_resumed_equals_never_killed(toy: ConfigMaker, tmp_path: Path
         (["data.tokenizer.sentences=true"], r"data\.tokenizer\.sentences=true"),
         (["model.embedding.source_vectors=x.vec"], r"word vectors: set model\.embedding\.source_vectors=null"),
         (["data.corpus=files", "data.train=x.tsv.gz"], r"a \.tsv file"),
-        (["model.attention={name: initial}"], "needs attention over source positions"),
+        (["model.attention={name: initial}"], "reads attention weights over source positions"),
         (["model.attention={name: hard, options: {estimator: reinforce}}"], "attention that draws source positions"),
     ],
 )

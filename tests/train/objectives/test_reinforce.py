@@ -21,7 +21,7 @@ from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import reinforce
-from tests.contract.test_objectives import make_batch, outputs_of, random_scores
+from tests.contract.test_objectives import PredictsWeights, make_batch, outputs_of, random_scores
 
 SOURCE, TARGET = [5, 6], [7, 8]
 NUM_POSITIONS, NUM_STEPS = 3, 3
@@ -35,19 +35,18 @@ def test_by_hand() -> None:
     draws = Draw(weights_TBS[:, :, 0].log(), torch.tensor([[-1.5], [-4.0]], dtype=torch.float64))
     log_probs_N = torch.zeros(len(batch.targets_N), dtype=torch.float64)
     log_probs_N[:2] = torch.tensor([-1.0, -3.0])
-    outputs = outputs._replace(weights_TBS=weights_TBS, extra=draws, target_log_probs=lambda: log_probs_N)
+    outputs = outputs._replace(weights_TBS=weights_TBS, extra=draws, output=PredictsWeights(log_probs_N))
     # R = -4, -3; R / n - b = -0.5, 1; A = -1, 1
     expected = (-math.log(2) + 0.25) + (math.log(4) + 1.0)
-    assert reinforce.build(entropy=0.0).term(outputs, batch).item() == pytest.approx(expected)
+    assert reinforce.Reinforce(0.0).term(outputs, batch).item() == pytest.approx(expected)
     entropies = math.log(2) - 0.25 * math.log(0.25) - 0.75 * math.log(0.75)
-    assert reinforce.build(entropy=0.5).term(outputs, batch).item() == pytest.approx(expected - 0.5 * entropies)
+    assert reinforce.Reinforce(0.5).term(outputs, batch).item() == pytest.approx(expected - 0.5 * entropies)
 
 
 def test_a_batch_is_the_sum_of_loops_over_its_steps() -> None:
     batch = make_batch()
     outputs = outputs_of(batch, random_scores(batch))
     draw_log_probs_TB, baselines_TB = outputs.extra
-    assert outputs.target_log_probs is not None
     pairs = zip(outputs.positions_N.tolist(), outputs.target_log_probs().tolist(), strict=True)
     log_prob = dict(itertools.islice(pairs, batch.num_tokens))
     num_pairs, expected = len(batch.tgt_out_BT), 0.0
@@ -59,7 +58,7 @@ def test_a_batch_is_the_sum_of_loops_over_its_steps() -> None:
             expected += error**2 - error * len(future) * draw_log_probs_TB[t, row].item()
             weights = outputs.weights_TBS[t, row].tolist()
             expected += 0.3 * sum(weight * math.log(weight) for weight in weights if weight)
-    assert reinforce.build(entropy=0.3).term(outputs, batch).item() == pytest.approx(expected, rel=1e-9)
+    assert reinforce.Reinforce(0.3).term(outputs, batch).item() == pytest.approx(expected, rel=1e-9)
 
 
 class Forced(Attention):
@@ -114,7 +113,7 @@ def flat_gradient(loss: Tensor, model: Seq2Seq) -> Tensor:
 def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Of each sequence of positions: its probability, log p(target), and the gradient that training follows."""
     all_positions = list(itertools.product(range(NUM_POSITIONS), repeat=NUM_STEPS))
-    drawing, objective, batch = model.decoder.attention, reinforce.build(entropy=0.0), copies(1)
+    drawing, objective, batch = model.decoder.attention, reinforce.Reinforce(0.0), copies(1)
     probs, rewards, gradients = [], [], []
     for positions in all_positions:
         model.decoder.attention = Forced(drawing, torch.tensor([positions]))
@@ -147,7 +146,7 @@ def test_the_gradient_is_unbiased(decoder: str) -> None:
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong"])
 def test_the_sampled_gradient_is_that_of_all_sequences(decoder: str) -> None:
     """10,000 draws: within 5 standard errors of their mean, in each of hundreds of parameters."""
-    model, objective = toy_model(decoder), reinforce.build(entropy=0.0)
+    model, objective = toy_model(decoder), reinforce.Reinforce(0.0)
     expected = expected_gradient(model)
     batch, found = copies(100), []
     torch.manual_seed(5)
@@ -163,7 +162,7 @@ def test_the_sampled_gradient_is_that_of_all_sequences(decoder: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["train.objectives={reinforce: {}}"], "reinforce needs attention that draws source positions: set model"),
+        (["train.objectives={reinforce: {}}"], "reinforce: .* set model.attention.name=hard"),
         (
             ["model.attention={name: hard, options: {estimator: reinforce}}"],
             "only the objective reinforce trains these weights; add -c objective/reinforce",

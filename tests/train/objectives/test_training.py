@@ -17,7 +17,7 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.loss import batch_loss, build_objectives
 from seq2seq_attn.train.objectives import fertility, guided
 from seq2seq_attn.train.schedules import Schedules
 from seq2seq_attn.train.update import Updater, UpdateResult
@@ -42,9 +42,10 @@ def make(updater: Updater, *rows: Sequence[int]) -> UpdateResult:
 
 def updater(*overrides: str) -> Updater:
     torch.manual_seed(1)
-    settings = config("train.optimizer.clip_norm=null", *overrides)
+    settings = config("train.optimizer.clip_norm=null", "data.links=ibm1", *overrides)
     model = build_model(settings.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
-    return Updater(model, settings.train, device=torch.device("cpu"), precision="fp32")
+    objectives = build_objectives(settings, model)
+    return Updater(model, settings.train, device=torch.device("cpu"), precision="fp32", objectives=objectives)
 
 
 def test_accumulated_micro_batches_are_one_big_batch() -> None:
@@ -64,7 +65,7 @@ def test_the_gradient_is_that_of_the_loss_and_the_weighted_means() -> None:
     learner, oracle = updater("train.objectives={guided: {weight: 3}, fertility: {weight: 0.5}}"), updater()
     make(learner, range(6))
     batch = make_batch(range(6))
-    loss = batch_loss(oracle.model.train(), batch, objectives=[guided.build(), fertility.build()])
+    loss = batch_loss(oracle.model.train(), batch, objectives=[guided.Guided(), fertility.Fertility(1.0)])
     num_linked, num_sources = 6, 21
     terms = 3 * loss.terms[0] / num_linked + 0.5 * loss.terms[1] / num_sources
     (loss.loss_sum / 23 + terms).backward()

@@ -1,0 +1,67 @@
+"""Translate tokens with a folder that `seq2seq export RUN -o DIR.onnx` wrote. Needs onnxruntime and numpy alone.
+
+    python examples/translate_onnx.py DIR.onnx "ein Hund rennt ."
+
+Tokens are separated by spaces; for SentencePiece the line is any text. The search is greedy.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+SPACE = "▁"
+
+
+def tokenize(line: str, side: dict[str, Any]) -> list[str]:
+    """The tokens of a line: words, characters, or the most probable subwords of a unigram model (Viterbi)."""
+    line = " ".join(line.split())
+    if side["tokenizer"] == "characters":
+        return list(line.replace(" ", SPACE))
+    if "subwords" not in side:
+        return line.split()
+    text = SPACE + (line.lower() if side["lowercase"] else line).replace(" ", SPACE)
+    scores, longest = side["subwords"], max(map(len, side["subwords"]))
+    best = [(0.0, 0)] + [(-np.inf, 0)] * len(text)
+    for end in range(1, len(text) + 1):
+        for start in range(max(0, end - longest), end):
+            score = scores.get(text[start:end], min(scores.values()) - 10.0 if end == start + 1 else -np.inf)
+            best[end] = max(best[end], (best[start][0] + score, start))
+    tokens: list[str] = []
+    end = len(text)
+    while end:
+        end, token = best[end][1], text[best[end][1] : end]
+        tokens.insert(0, token)
+    return tokens
+
+
+def translate(folder: Path, line: str) -> str:
+    """The translation of a line."""
+    about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    prepare, step = (onnxruntime.InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step"))
+    known = {token: number for number, token in enumerate(about["source"]["tokens"])}
+    tokens, special, search = tokenize(line, about["source"]), about["ids"], about["search"]
+    source = np.array([[*(known.get(token, special["unk"]) for token in tokens), special["eos"]]])
+    names = [*about["memory"], *about["state"]]
+    values = dict(zip(names, prepare.run(None, {"source_ids": source}), strict=True))
+    wanted = [one.name for one in step.get_inputs()]
+    limit = int((search["max_length_ratio"] or 2.0) * len(tokens)) + search["max_length_extra"]
+    previous, words = special["bos"], list[str]()
+    while len(words) < limit:
+        inputs = {**values, "previous_ids": np.array([previous])}
+        log_probs, _, *state = step.run(None, {name: inputs[name] for name in wanted})
+        log_probs[0, [special["pad"], special["bos"]]] = -np.inf
+        previous = int(log_probs[0].argmax())
+        values |= dict(zip(about["state"], state, strict=True))
+        if previous == special["eos"]:
+            break
+        words.append([*about["target"]["tokens"], *tokens, ""][previous])  # beyond the vocabulary: a copied position
+    marked = SPACE in "".join(words) or about["target"]["tokenizer"] in ("characters", "sentencepiece")
+    return "".join(words).replace(SPACE, " ").strip() if marked else " ".join(words)
+
+
+if __name__ == "__main__":
+    print(translate(Path(sys.argv[1]), sys.argv[2]))  # noqa: T201

@@ -1,0 +1,1 @@
+"""Export a run as graphs that other programs can run without this package."""

@@ -1,0 +1,79 @@
+"""A page in which one run or two translate: graphs, weights, tokenizers and interpreter in one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seq2seq_attn.export.graphs import export_graphs
+from seq2seq_attn.export.program import write_program
+from seq2seq_attn.export.tokens import describe_run
+from seq2seq_attn.files import write_text
+from seq2seq_attn.report.html import embedded_json
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.captions import find_captions
+from seq2seq_attn.text.corpus import read_lines
+
+NUM_SENTENCES = 24
+"""of the slider, from short to long"""
+_WEB = Path(__file__).parent / "web"
+_SCRIPTS = ("interpreter.js", "detokenize.js", "tokens.js", "search.js", "page.js")
+
+
+def export_page(runs: Sequence[RunDir], path: Path) -> None:
+    """Write a page with the best models of some runs.
+
+    Raises:
+        UserError: a file of a run is missing or damaged.
+        UsageError: a model cannot be exported, or a page has no such tokenizer.
+    """
+    described = [_describe(run) for run in runs]
+    title = ", ".join(run.path.name for run in runs)
+    style, script = _read("page.css"), "'use strict';\n(() => {\n" + "\n".join(map(_read, _SCRIPTS)) + "})();\n"
+    parts = {
+        "@STYLE_HASH@": _hash(style),
+        "@SCRIPT_HASH@": _hash(script),
+        "@TITLE@": html.escape(title),
+        "@STYLE@": style,
+        "@SCRIPT@": script,
+        "@DATA@": embedded_json({"title": title, "runs": described, "sentences": _sentences(runs[0])}),
+    }
+    write_text(path, re.sub("@[A-Z_]+@", lambda mark: parts[mark[0]], _read("page.html")))
+
+
+def _describe(run: RunDir) -> dict[str, Any]:
+    config = run.config()
+    model, _ = run.load_model(config.model)
+    program = write_program(export_graphs(model))
+    kind = f"attention {config.model.attention.name}" if model.has_attention else "one vector"
+    return {
+        "title": f"{run.path.name}: {kind}",
+        "has_attention": model.has_attention,
+        "program": program.description,
+        "weights": program.weights_base64(),
+        **describe_run(run),
+    }
+
+
+def _sentences(run: RunDir) -> list[tuple[str, str]]:
+    """Test sentences of the embedded captions with their references, from short to long; none for other corpora."""
+    data = run.config().data
+    if data.corpus != "captions":
+        return []
+    files = find_captions(None, data.source_language, data.target_language)["test"]
+    pairs = sorted(zip(read_lines(files.source), read_lines(files.target), strict=True), key=lambda pair: len(pair[0]))
+    return [pairs[number * (len(pairs) - 1) // (NUM_SENTENCES - 1)] for number in range(NUM_SENTENCES)]
+
+
+def _read(name: str) -> str:
+    return (_WEB / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """As a content security policy names an inline element."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

@@ -1,0 +1,82 @@
+"""What a program needs besides the graphs of a run: tokenizers, vocabularies, search options; as plain values."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
+from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
+from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
+
+_SYNTAX = frozenset("^$\\.*+?()[]{}|/")
+_PARTS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
+"""a character or an escape of a regular expression"""
+
+
+def describe_run(run: RunDir) -> dict[str, Any]:
+    """The tokenizers and vocabularies of both sides, the ids of special tokens, the search options.
+
+    Raises:
+        UserError: a file of the run is missing or damaged.
+        UsageError: a tokenizer cannot be described.
+    """
+    config = run.config()
+    languages = config.data.source_language, config.data.target_language
+    sides: dict[str, Any] = {
+        side: {"language": language, "tokens": run.vocab(side).tokens, **describe_tokenizer(run.tokenizer(side))}
+        for side, language in zip(SIDES, languages, strict=True)
+    }
+    ids = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
+    return {**sides, "ids": ids, "search": config.search.model_dump(mode="json")}
+
+
+def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
+    """The settings of a tokenizer: of SentencePiece with the score of each subword, of spaCy with its rules.
+
+    Raises:
+        UsageError: it is not spaCy's rules, SentencePiece, characters or spaces.
+    """
+    described = {"tokenizer": tokenizer.name, "lowercase": getattr(tokenizer, "lowercase", False)}
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        return described | {"subwords": tokenizer.scores()}
+    if isinstance(tokenizer, SpacyTokenizer):
+        return described | {"language": tokenizer.language, "rules": _spacy_rules(tokenizer)}
+    if tokenizer.name not in ("characters", "spaces"):
+        raise UsageError(
+            f"tokenizer {tokenizer.name!r}: a page tokenizes by spaCy, SentencePiece, characters or spaces"
+        )
+    return described
+
+
+def _spacy_rules(tokenizer: SpacyTokenizer) -> dict[str, Any]:
+    rules = tokenizer.rules()
+    if rules is None:
+        raise UsageError(f"language {tokenizer.language!r}: spaCy tokenizes it with a program, not with rules")
+    patterns = {name: _for_javascript(pattern) for name, pattern in rules.patterns.items()}
+    return {"special": rules.special_cases, **patterns}
+
+
+def _for_javascript(pattern: str | None) -> str | None:
+    """A regular expression of Python's, for JavaScript with the flag `u`: that refuses superfluous escapes, and its
+    classes `\\w` and `\\d` are ASCII."""
+    if pattern is None:
+        return None
+    parts: list[str] = []
+    is_in_class = False
+    for part in _PARTS.findall(pattern.removeprefix("(?u)")):
+        if part in ("[", "]"):
+            is_in_class = part == "["
+        elif part.startswith("\\U"):
+            part = f"\\u{{{part[2:]}}}"
+        elif part == "\\w":
+            part = r"\p{L}\p{N}_" if is_in_class else r"[\p{L}\p{N}_]"
+        elif part == "\\d":
+            part = r"\p{Nd}"
+        elif part[0] == "\\" and not (part[1].isalnum() or part[1] in _SYNTAX or (is_in_class and part == "\\-")):
+            part = part[1]
+        parts.append(part)
+    return "".join(parts)

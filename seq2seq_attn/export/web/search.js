@@ -1,0 +1,75 @@
+// Beam search as search/beam.py makes it: finished hypotheses keep their slots, so that the beam narrows; one slot is
+// greedy search. `force` maps steps to weights that replace the attention's, `prefix` are ids to begin with.
+function decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix = [], force = {} }) {
+  const { memory, state } = model.prepare([ids]);
+  let alive = [{ ids: [], logProb: 0, state, steps: [] }];
+  const finished = [];
+  const cut = [];
+  for (let length = 1; alive.length > 0; length++) {
+    const free = beamSize - finished.length;
+    const chosen = alive.flatMap((hypothesis) => continued(hypothesis, length)).toSorted((a, b) => b.logProb - a.logProb);
+    alive = [];
+    for (const hypothesis of chosen.slice(0, free)) {
+      const score = hypothesis.logProb / length ** lengthPenalty;
+      if (hypothesis.ids.at(-1) === special.eos) finished.push({ ...hypothesis, score, isFinished: true });
+      else if (length >= limit + prefix.length) cut.push({ ...hypothesis, score, isFinished: false });
+      else alive.push(hypothesis);
+    }
+    if (finished.length > 0 && alive.length > 0) {
+      const worst = Math.max(...finished.map((hypothesis) => hypothesis.score));
+      const best = Math.max(...alive.map((hypothesis) => hypothesis.logProb));
+      if (best / (lengthPenalty > 0 ? limit : length + 1) ** lengthPenalty <= worst) break;
+    }
+  }
+  return (finished.length > 0 ? finished : cut).reduce((a, b) => (b.score > a.score ? b : a));
+
+  function continued(hypothesis, length) {
+    const weights = force[length - 1];
+    const previous = hypothesis.ids.at(-1) ?? special.bos;
+    const step = model.step([previous], memory, hypothesis.state, weights && { weights });
+    const logProbs = step.logProbs;
+    const best = length <= prefix.length ? [prefix[length - 1]] : topTokens(logProbs, beamSize, special);
+    return best.map((id) => ({
+      ids: [...hypothesis.ids, id],
+      logProb: hypothesis.logProb + logProbs[id],
+      state: step.state,
+      steps: [...hypothesis.steps, { weights: step.weights, logProbs }],
+    }));
+  }
+}
+
+// The most probable ids, ties by the lower id; never PAD and BOS.
+function topTokens(logProbs, count, special) {
+  const best = [];
+  for (let id = 0; id < logProbs.length; id++) {
+    if (id === special.pad || id === special.bos) continue;
+    if (best.length === count && logProbs[id] <= logProbs[best[count - 1]]) continue;
+    let place = best.length;
+    while (place > 0 && logProbs[id] > logProbs[best[place - 1]]) place--;
+    best.splice(place, 0, id);
+    best.length = Math.min(best.length, count);
+  }
+  return best;
+}
+
+// A run as the page uses it: text in, hypothesis out.
+function translator(run) {
+  const model = Seq2Seq.load(run.program, run.weights);
+  const [source, target] = [run.source, run.target].map((side) => tokenizer(side));
+  const known = new Map(run.source.tokens.map((token, id) => [token, id]));
+  const special = run.ids;
+  const spelled = (id, tokens) => run.target.tokens[id] ?? tokens[id - run.target.tokens.length] ?? '';
+  function translate(text, { beamSize = run.search.beam_size, prefix = [], force = {} } = {}) {
+    const tokens = source.tokenize(text);
+    if (tokens.length === 0) return { source: [], tokens: [], text: '', logProb: 0, weights: [], steps: [], ids: [] };
+    const ids = [...tokens.map((token) => known.get(token) ?? special.unk), special.eos];
+    const limit = Math.floor((run.search.max_length_ratio ?? 2) * tokens.length) + run.search.max_length_extra;
+    const lengthPenalty = run.search.length_penalty;
+    const best = decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix, force });
+    const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id) => spelled(id, tokens));
+    const weights = run.has_attention ? best.steps.map((step) => step.weights) : [];
+    const unknown = tokens.map((token) => !known.has(token));
+    return { source: tokens, unknown, tokens: words, text: target.detokenize(words), logProb: best.logProb, weights, ...best };
+  }
+  return { run, translate, spelled, tokenize: source.tokenize, vector: (ids) => model.prepare([ids]).state[0] };
+}

@@ -1,0 +1,76 @@
+"""Diverse beam search: groups of beams, each of which avoids the tokens of those before it (Vijayakumar et al. 2016).
+
+    group g keeps the continuations with the highest  log p(y_1 ... y_t | x) - lambda n_t(y_t)
+
+n_t(w) is the number of hypotheses in the groups before g that take w at the same step t, the paper's Hamming diversity,
+and lambda is `diversity`. The penalty only decides what a group keeps: the scores of hypotheses, which rank those of
+all groups at the end, are without it. With lambda = 0, all groups find the same.
+
+Shapes: B sentences, G groups, K slots of a group, R = B * G * K rows, V target vocabulary, J candidates of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from pydantic import model_validator
+
+from seq2seq_attn.config.types import NonNegativeFloat, NumSamples
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.top_tokens import top_tokens
+from seq2seq_attn.search import beam
+from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
+from seq2seq_attn.search.beam import Beam, Chosen, is_taken, order_tokens, search_beams
+from seq2seq_attn.search.ranking import Ranked
+
+
+class Options(beam.Options):
+    """The options of a beam whose slots are shared by groups."""
+
+    num_groups: NumSamples | None = None
+    """Groups of beam_size / N slots. None: a group for each slot, which gives the most diversity."""
+    diversity: NonNegativeFloat = 0.5
+    """Penalty in nats for each hypothesis of an earlier group that has the same token at the same step."""
+
+    @model_validator(mode="after")
+    def _check_groups(self) -> Options:
+        if self.num_groups is not None and self.beam_size % self.num_groups:
+            raise UsageError(f"num_groups={self.num_groups}: does not divide beam_size={self.beam_size}")
+        return self
+
+
+def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
+    """Up to `n_best` different hypotheses per sentence."""
+    num_groups = options.num_groups or options.beam_size
+    choose = partial(choose_diverse, num_groups=num_groups, diversity=options.diversity)
+    beams = search_beams(model, source, options, choose, num_beams=num_groups)
+    groups = [beams[start : start + num_groups] for start in range(0, len(beams), num_groups)]
+    return [_merge(group)[: options.n_best] for group in groups]
+
+
+def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: float) -> Chosen:
+    """The continuations of each group in turn. The groups of a sentence are adjacent beams."""
+    num_slots, scores_RV = beams.totals_BK.shape[1], ranked.scores()
+    rows_BGK = torch.arange(len(scores_RV), device=scores_RV.device).view(-1, num_groups, num_slots)
+    taken_BV = scores_RV.new_zeros(len(rows_BGK), scores_RV.shape[1])
+    chosen = []
+    for group in range(num_groups):
+        rows_R = rows_BGK[:, group].flatten()
+        own = select_rows(beams, rows_R[::num_slots] // num_slots)
+        penalty_RV = diversity * taken_BV.repeat_interleave(num_slots, dim=0)
+        ranks_RJ, ids_RJ = top_tokens(scores_RV[rows_R] - penalty_RV, num_slots)
+        scores_RJ = scores_RV[rows_R].gather(1, ids_RJ)
+        chosen.append(order_tokens(own, ids_RJ, ranks_RJ, scores_RJ, ranked.log_probs(ids_RJ, scores_RJ, rows_R)))
+        taken_BV.scatter_add_(1, chosen[-1].ids_BK, is_taken(own, chosen[-1]).float())
+    fields = zip(*chosen, strict=True)
+    return Chosen._make(None if one[0] is None else torch.stack(one, dim=1).flatten(0, 1) for one in fields)
+
+
+def _merge(groups: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:
+    """The different hypotheses of all groups: finished ones first, then by score."""
+    different = {tuple(hypothesis.ids): hypothesis for group in groups for hypothesis in group}
+    return sorted(different.values(), key=lambda hypothesis: (not hypothesis.is_finished, -hypothesis.score))

@@ -1,0 +1,64 @@
+"""Minimum Bayes risk: of many samples, the translation that the others resemble most (Kumar & Byrne 2004; with samples
+as in Eikema & Aziz 2020, section 6).
+
+    y* = argmax_y 1/N sum_n chrF(y, y_n)        over the samples y_1 ... y_N
+
+chrF is sacreBLEU's chrF2 of a sentence, but 100, not 0, of two empty ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import model_validator
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.search import sample
+from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
+
+
+class Options(sample.Options):
+    """The options of samples, of which `num_samples` are drawn."""
+
+    @property
+    def rows_per_sentence(self) -> int:
+        """A row per sample."""
+        return self.num_samples
+
+    @model_validator(mode="after")
+    def _check_n_best(self) -> Options:
+        if self.n_best > self.num_samples:
+            raise UsageError(
+                f"n_best={self.n_best}: more than num_samples={self.num_samples}; set a larger num_samples"
+            )
+        return self
+
+
+def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
+    """The `n_best` samples of each sentence with different texts and the highest expected chrF, their score."""
+    samples = sample.search(model, source, options)
+    texts = [[source.to_text(row, drawn) for drawn in of_row] for row, of_row in enumerate(samples)]
+    return [
+        [replace(drawn[index], score=risk) for index, risk in least_risk(own, options.n_best)]
+        for drawn, own in zip(samples, texts, strict=True)
+    ]
+
+
+def least_risk(texts: Sequence[str], n_best: int) -> list[tuple[int, float]]:
+    """The first index and the expected chrF of the `n_best` different texts where it is highest, best first."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    counts = Counter(texts)
+    chrf = CHRF()
+
+    def utility(text: str, other: str) -> float:
+        return 100.0 if text == other else chrf.sentence_score(text, [other]).score
+
+    expected = {
+        text: sum(count * utility(text, other) for other, count in counts.items()) / len(texts) for text in counts
+    }
+    ranked = sorted(expected, key=lambda text: -expected[text])
+    return [(texts.index(text), expected[text]) for text in ranked[:n_best]]

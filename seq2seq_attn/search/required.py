@@ -1,0 +1,104 @@
+"""Required words: a beam search whose translations contain given words (Post and Vilar 2018, dynamic beam allocation).
+
+A hypothesis belongs to bank m if its tokens meet m of the n required tokens: all tokens of a phrase that it contains,
+and of each other phrase the tokens that it ends with. Each of the n + 1 banks keeps its best k / (n + 1) continuations,
+rounded down, k being the number of free slots; the best of the rest fill the slots that are left. So hypotheses that
+have yet to meet a word compete with their own kind only. A hypothesis ends only after all phrases.
+
+Besides its most probable tokens, a hypothesis is continued by the next token of each phrase that it lacks.
+
+Shapes: B beams, K slots, R = B * K rows, J candidates of a row, C of a beam, P phrases, X any rows, T tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.top_tokens import top_tokens
+from seq2seq_attn.search import beam
+from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
+from seq2seq_attn.search.beam import Beam, Chosen, add, search_beams, take
+from seq2seq_attn.search.ranking import Ranked
+from seq2seq_attn.text.vocab import EOS, UNK
+
+
+class Options(beam.Options):
+    """The options of a beam with required words."""
+
+    required: tuple[str, ...] = ()
+    """Words or phrases that every translation contains; subwords may continue the last word. A line that is split into
+    segments has them in each."""
+
+
+def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
+    """Up to `n_best` hypotheses per sentence. One that the length limit cuts may lack words.
+
+    Raises:
+        UsageError: a required word is not in the vocabulary, or the beam has fewer slots than banks.
+    """
+    phrases = [[*ids] for ids in dict.fromkeys(tuple(source.to_ids(text)) for text in options.required)]
+    for text in options.required:
+        if not (ids := source.to_ids(text)) or UNK in ids:
+            raise UsageError(f"required={text!r}: not in the run's target vocabulary")
+    num_banks = 1 + sum(map(len, phrases))
+    if options.beam_size < num_banks:
+        raise UsageError(f"beam_size={options.beam_size}: too few for {num_banks - 1} required tokens; set {num_banks}")
+    return search_beams(model, source, options, partial(choose_by_bank, phrases=phrases, num_banks=num_banks))
+
+
+def choose_by_bank(beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int]], num_banks: int) -> Chosen:
+    """The best continuations of each bank, then the best of the rest."""
+    num_beams, num_slots = beam.totals_BK.shape
+    tokens_RT, scores_RV = beam.tokens_BKT.flatten(0, 1)[:, 1:], ranked.scores()
+    met_RP = count_met(tokens_RT, phrases)
+    lacks_any_R1 = (met_RP.sum(dim=1) < num_banks - 1).unsqueeze(1)
+    is_end_V = torch.arange(scores_RV.shape[1], device=scores_RV.device) == EOS
+    scores_RV = scores_RV.masked_fill(lacks_any_R1 & is_end_V, -torch.inf)
+    scores_RJ, ids_RJ = _candidates(scores_RV, met_RP, phrases, num_slots)
+    num_tokens = ids_RJ.shape[1]
+    longer_XT = torch.cat([tokens_RT.repeat_interleave(num_tokens, dim=0), ids_RJ.view(-1, 1)], dim=1)
+    banks_BC = count_met(longer_XT, phrases).sum(dim=1).view(num_beams, -1)
+
+    totals_BC = add(beam.totals_BK, scores_RJ)
+    order_BC = totals_BC.argsort(dim=1, descending=True, stable=True)
+    in_bank_BCN = functional.one_hot(banks_BC.gather(1, order_BC), num_banks)
+    position_BC = ((in_bank_BCN.cumsum(dim=1) - 1) * in_bank_BCN).sum(dim=2)  # among those of the same bank
+    share_B1 = ((num_slots - beam.num_finished_B) // num_banks).unsqueeze(1)
+    order_BK = order_BC.gather(1, (position_BC >= share_B1).int().argsort(dim=1, stable=True))[:, :num_slots]
+    return take(beam, order_BK, totals_BC, ranked.log_probs(ids_RJ, scores_RJ), ids_RJ)
+
+
+def count_met(tokens_XT: Tensor, phrases: Sequence[Sequence[int]]) -> Tensor:
+    """`met_XP`: the number of tokens of each phrase that the rows meet."""
+    num_rows, length = tokens_XT.shape
+    met_XP = torch.zeros(num_rows, len(phrases), dtype=torch.int64, device=tokens_XT.device)
+    for column, phrase in enumerate(phrases):
+        wanted = torch.tensor(phrase, device=tokens_XT.device)
+        for size in range(1, min(len(phrase), length) + 1):
+            ends_so_X = (tokens_XT[:, length - size :] == wanted[:size]).all(dim=1)
+            met_XP[ends_so_X, column] = size
+        if length >= len(phrase):
+            is_within_X = (tokens_XT.unfold(1, len(phrase), 1) == wanted).all(dim=2).any(dim=1)
+            met_XP[is_within_X, column] = len(phrase)
+    return met_XP
+
+
+def _candidates(
+    scores_RV: Tensor, met_RP: Tensor, phrases: Sequence[Sequence[int]], num_slots: int
+) -> tuple[Tensor, Tensor]:
+    """`scores_RJ` and `ids_RJ`: the best tokens of each row, and the next one of each phrase; -inf where it is among
+    the others already."""
+    scores_RJ, ids_RJ = top_tokens(scores_RV, num_slots)
+    for column, phrase in enumerate(phrases):
+        next_R1 = torch.tensor([*phrase, EOS], device=ids_RJ.device)[met_RP[:, column]].unsqueeze(1)  # EOS: met
+        is_known_R1 = (ids_RJ == next_R1).any(dim=1, keepdim=True) | (next_R1 == EOS)
+        scores_R1 = scores_RV.gather(1, next_R1).masked_fill(is_known_R1, -torch.inf)
+        scores_RJ, ids_RJ = torch.cat([scores_RJ, scores_R1], dim=1), torch.cat([ids_RJ, next_R1], dim=1)
+    return scores_RJ, ids_RJ

@@ -1,0 +1,1 @@
+"""Scorers: what ranks the next tokens besides the model. The contract is `search/base.py`."""

@@ -1,0 +1,35 @@
+"""The variants whose contract is asked: the package's, or with `--import MODULE` those of the module."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, get_type_hints
+
+from seq2seq_attn.model.variants import Axis, ModelAxis, packaged_variants
+
+MODULES: list[ModuleType] = []
+"""those of `--import`"""
+
+
+def variants(axis: Axis | ModelAxis) -> list[str]:
+    """Names of variants, as a configuration names them."""
+    if not MODULES:
+        return packaged_variants(axis)
+    if axis == "normalizer":
+        return [module.__name__ for module in MODULES if hasattr(module, "weights")]
+    axis = axis if isinstance(axis, Axis) else Axis.of_model(axis)
+    contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
+    return [name for module in MODULES for name, kind in _named(module) if issubclass(kind, contract)]
+
+
+def _named(module: ModuleType) -> Iterator[tuple[str, type[Any]]]:
+    """The variant that the module's `build` returns, or else each of its classes."""
+    if build := getattr(module, "build", None):
+        yield module.__name__, get_type_hints(build)["return"]
+        return
+    for name, kind in vars(module).items():
+        if inspect.isclass(kind) and kind.__module__ == module.__name__:
+            yield f"{module.__name__}:{name}", kind

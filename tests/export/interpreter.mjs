@@ -1,0 +1,30 @@
+// A line of JSON on stdin is a model, a source and the ids of its steps: the steps, as a line on stdout, or an error.
+// The first argument is the interpreter's script.
+import { readFileSync } from 'node:fs';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import vm from 'node:vm';
+
+const Seq2Seq = vm.runInThisContext(`${readFileSync(process.argv[2], 'utf8')}\nSeq2Seq;`);
+const list = (numbers) => Array.from(numbers, (number) => (Number.isFinite(number) ? number : String(number)));
+
+function stepsOf({ program, weights, ids, previous, force }) {
+  const model = Seq2Seq.load(program, weights);
+  const { memory, state: first } = model.prepare(ids);
+  let state = first;
+  return previous.map((id) => {
+    const step = model.step(id, memory, state, force && { weights: Float32Array.from(force) });
+    state = step.state;
+    return { logProbs: list(step.logProbs), weights: list(step.weights) };
+  });
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  let answer = null;
+  try {
+    answer = stepsOf(JSON.parse(line));
+  } catch (error) {
+    answer = { error: error.message };
+  }
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}

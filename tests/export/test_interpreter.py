@@ -1,0 +1,161 @@
+"""The page's interpreter makes the steps of the model, under node: for every variant, in float32 and float16."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.export import program as program_module
+from seq2seq_attn.export.graphs import Graphs, export_graphs
+from seq2seq_attn.export.program import Precision, Program, write_program
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.text.vocab import BOS, EOS, PAD
+from tests.export.test_graphs import NUM_IDS, NUM_STEPS, REFUSED, VARIANTS, build
+from tests.report.test_web import lint, node
+
+SCRIPT = Path(program_module.__file__).parent / "web" / "interpreter.js"
+DRIVER = Path(__file__).parent / "interpreter.mjs"
+SAMPLE = [
+    *(("attention", "additive"), ("attention", "location"), ("attention", "fixed"), ("encoder", "bidirectional")),
+    *(("cell", "layer_norm_lstm"), ("output", "lexical"), ("output", "copy")),
+]
+TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "fp16": 2e-2}
+
+
+class Interpreter:
+    """A node process that runs programs, one after another."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._stdin, self._stdout = process.stdin, process.stdout
+
+    def steps(self, program: Program, ids_BS: Tensor, previous_TB: Tensor, force: Tensor | None = None) -> Any:
+        """Log-probabilities [T, B, V] and weights [T, B, S]; the message of an error."""
+        task: dict[str, Any] = {
+            "program": program.description,
+            "weights": program.weights_base64(),
+            "ids": ids_BS.tolist(),
+        }
+        task |= {"previous": previous_TB.tolist(), "force": None if force is None else force.flatten().tolist()}
+        print(json.dumps(task), file=self._stdin, flush=True)
+        answer = json.loads(self._stdout.readline())
+        if "error" in answer:
+            return answer["error"]
+        steps = [[[float(number) for number in step[name]] for step in answer] for name in ("logProbs", "weights")]
+        return [torch.tensor(numbers).view(len(numbers), len(ids_BS), -1) for numbers in steps]
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Iterator[Interpreter]:
+    command = [node(), str(DRIVER), str(SCRIPT)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Interpreter(process)
+
+
+def sources() -> Tensor:
+    """Four sentences, of which the second is shorter."""
+    ids_BS = torch.randint(4, NUM_IDS, (4, 11))
+    ids_BS[:, -1] = EOS
+    ids_BS[1, 6:] = torch.tensor([EOS, *[PAD] * 4])
+    return ids_BS
+
+
+def expected_steps(model: Seq2Seq, ids_BS: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The previous ids [T, B], log-probabilities and weights of greedy steps."""
+    memory, state = model.prepare(SourceBatch(ids_BS, (ids_BS != PAD).sum(dim=1), ids_BS))
+    previous, log_probs, weights = [torch.full((len(ids_BS),), BOS)], [], []
+    for _ in range(NUM_STEPS):
+        step = model.step(previous[-1], state, memory)
+        log_probs.append(model.output.log_probs(step, memory))
+        weights.append(step.weights_BS)
+        previous.append(log_probs[-1].argmax(dim=1))
+        state = step.state
+    return torch.stack(previous[:-1]), torch.stack(log_probs), torch.stack(weights)
+
+
+@pytest.mark.parametrize(
+    ("axis", "name"),
+    [
+        pytest.param(*variant, id="-".join(variant), marks=() if variant in SAMPLE else pytest.mark.slow)
+        for variant in VARIANTS
+        if variant not in REFUSED
+    ],
+)
+@torch.no_grad()
+def test_the_interpreter_makes_the_steps_of_the_model(interpreter: Interpreter, axis: str, name: str) -> None:
+    model, ids_BS = build(axis, name), sources()
+    graphs = export_graphs(model)
+    for rows_BS in (ids_BS[:1], ids_BS):
+        previous_TB, *expected = expected_steps(model, rows_BS)
+        for precision, tolerance in TOLERANCES.items():
+            steps = interpreter.steps(write_program(graphs, precision), rows_BS, previous_TB)
+            assert not isinstance(steps, str), steps
+            torch.testing.assert_close(steps, expected, rtol=0, atol=tolerance)
+
+
+@torch.no_grad()
+def test_attention_can_be_forced(interpreter: Interpreter) -> None:
+    model, ids_BS = build("attention", "additive"), sources()
+    program = write_program(export_graphs(model), "fp32")
+    forced_BS = torch.zeros(4, 11)
+    forced_BS[:, 2] = 1.0
+    model.decoder.attention.normalizer = lambda scores_BS, mask_BS: forced_BS  # type: ignore[assignment]
+    previous_TB, *expected = expected_steps(model, ids_BS)
+    steps = interpreter.steps(program, ids_BS, previous_TB, force=forced_BS)
+    torch.testing.assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
+    assert (interpreter.steps(program, ids_BS, previous_TB)[0] - expected[0]).abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_a_tied_matrix_is_stored_once() -> None:
+    settings = {"encoder": {"name": "embeddings", "hidden_size": 6}, "embedding_size": 12, "readout_size": 12}
+    sizes = []
+    for tied in ("none", "target"):
+        config = ModelConfig.model_validate({**settings, "hidden_size": 12, "tie_embeddings": tied})
+        model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
+        sizes.append([len(write_program(export_graphs(model), precision).weights) for precision in TOLERANCES])
+    matrix = NUM_IDS * 12
+    assert sizes[0][0] - sizes[1][0] == 4 * matrix
+    assert sizes[0][1] - sizes[1][1] == 2 * matrix
+
+
+@torch.no_grad()
+def test_unknown_operations_and_arguments_are_named(interpreter: Interpreter) -> None:
+    program = write_program(export_graphs(build("attention", "dot")))
+    steps = partial(interpreter.steps, program, sources(), torch.full((1, 4), BOS))
+    nodes = program.description["step"]["nodes"]
+    nodes[-1][2].append("no_such_argument")
+    assert "no_such_argument" in steps()
+    nodes[-1][0] = "no_such_operation"
+    assert "no_such_operation" in steps()
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # PyTorch's own use of its pytrees
+def test_an_argument_that_json_lacks_is_named() -> None:
+    class Turn(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x * 2j
+
+    exported = torch.export.export(Turn(), (torch.ones(2),)).run_decompositions({})
+    with pytest.raises(UsageError, match="2j"):
+        write_program(Graphs(exported, exported, [], []))
+
+
+def test_the_linter_finds_nothing(tmp_path: Path) -> None:
+    used = tmp_path / "interpreter.js"
+    used.write_text(f"{SCRIPT.read_text(encoding='utf-8')}\nwindow.Seq2Seq = Seq2Seq;\n", encoding="utf-8")
+    result = lint(used)
+    assert result.returncode == 0, result.stdout

@@ -1,0 +1,49 @@
+"""A run written as ONNX is translated by onnxruntime as by the package: with the example, which uses numpy alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.export import onnx as export_module
+from seq2seq_attn.export.onnx import export_onnx
+from tests.toy_run import make_toy_run, toy_config
+
+LINES = ["Ein Hund rennt.", "Zwei Männer", "das Kind schläft"]  # the package splits lines longer than data.max_length
+EXAMPLE = Path(__file__).parents[2] / "examples" / "translate_onnx.py"
+
+
+@pytest.mark.parametrize("tokenizer", ["sentencepiece", pytest.param("characters", marks=pytest.mark.slow)])
+def test_the_example_translates_as_the_package_does(tmp_path: Path, tokenizer: str) -> None:
+    run = make_toy_run(tmp_path / "run", toy_config(tokenizer=tokenizer))
+    folder = tmp_path / "run.onnx"
+    export_onnx(run, folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "prepare.onnx", "step.onnx"]
+    about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    assert about["source"]["tokens"] == run.vocab("source").tokens
+    expected = [translation.text for translation in load(run.path, "cpu").translate(LINES, beam_size=1)]
+    code = "import sys, pathlib; from translate_onnx import translate\n"
+    code += "for line in sys.argv[2:]: print(translate(pathlib.Path(sys.argv[1]), line))"
+    command = [sys.executable, "-c", code, str(folder), *LINES]
+    done = subprocess.run(command, cwd=EXAMPLE.parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == expected
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export_module, "PACKAGES", ("onnx", "no_such_package"))
+    with pytest.raises(UserError, match=r"no_such_package.*\[onnx\]"):
+        export_onnx(make_toy_run(tmp_path / "run"), tmp_path / "run.onnx")
+
+
+def test_a_run_that_cannot_be_exported_writes_nothing(tmp_path: Path) -> None:
+    run = make_toy_run(tmp_path / "run", toy_config(attention="hierarchical"))
+    with pytest.raises(UsageError, match=str(run.path)):
+        export_onnx(run, tmp_path / "run.onnx")
+    assert not (tmp_path / "run.onnx").exists()

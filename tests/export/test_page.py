@@ -1,0 +1,108 @@
+"""The page of a run, in a real browser: it translates as the package does, without network; attention can be forced."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.export.page import export_page
+from seq2seq_attn.export.tokens import describe_tokenizer
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer
+from tests.toy_run import make_toy_run, toy_config
+
+LINES = ["Ein Hund rennt über die Wiese.", "Zwei Männer!", "das Xylophon"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[RunDir]:
+    """A run with attention and one with a fixed vector."""
+    folder = tmp_path_factory.mktemp("runs")
+    return [
+        make_toy_run(folder / name, toy_config(tokenizer="spacy", attention=name), seed=seed)
+        for seed, name in enumerate(("additive", "fixed"), start=4)
+    ]
+
+
+@pytest.fixture(scope="module")
+def address(runs: list[RunDir]) -> str:
+    path = runs[0].path.with_name("page.html")
+    export_page(runs, path)
+    return path.as_uri()
+
+
+def test_a_tokenizer_that_a_page_lacks_is_named() -> None:
+    with pytest.raises(UsageError, match="vectors"):
+        describe_tokenizer(VectorsTokenizer(3))
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from tests.report.browsing import start_browser  # selenium may be missing
+
+    found = start_browser(tmp_path_factory.mktemp("chromium"))
+    yield found
+    found.quit()
+
+
+def in_page(browser: Any, line: str, **options: Any) -> Any:
+    """`window.seq2seq.translate`."""
+    code = "const done = arguments[2]; window.seq2seq.translate(arguments[0], arguments[1]).then(done);"
+    return browser.execute_async_script(code, line, options)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_it_translates_as_the_package_does(browser: Any, address: str, runs: list[RunDir], beam_size: int) -> None:
+    from tests.report.browsing import show
+
+    show(browser, address)
+    for number, run in enumerate(runs):
+        for line, expected in zip(LINES, load(run.path, "cpu").translate(LINES, beam_size=beam_size), strict=True):
+            shown = in_page(browser, line, run=number, beamSize=beam_size)
+            assert shown["text"] == expected.text
+            assert shown["logProb"] == pytest.approx(expected.log_prob, abs=0.05)  # weights in half precision
+
+
+@pytest.mark.browser
+def test_words_are_marked_forced_and_replaced(browser: Any, address: str) -> None:
+    from tests.report.browsing import By, every, one, show
+
+    show(browser, address)
+    area = one(browser, "#text")
+    area.clear()
+    area.send_keys("Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.")
+    section = one(browser, "#run-0")
+    assert [word.text for word in section.find_elements(By.CSS_SELECTOR, ".word.unknown")] == ["Xylophon", "spielt"]
+    section.find_elements(By.CSS_SELECTOR, ".row.target .word")[1].click()
+    assert len(every(browser, "#run-0 .choices button")) == 5
+    every(browser, "#run-0 .row:not(.target) .word")[2].click()
+    assert every(browser, "#run-0 .word.forced")
+    cell = "return document.querySelectorAll('#run-0 tr')[2].children[3].textContent"
+    assert browser.execute_script(cell) == "100 %"
+    one(browser, "#run-0 .reset").click()
+    assert not every(browser, "#run-0 .word.forced")
+    every(browser, "#run-0 .row.target .word")[1].click()
+    before = one(browser, "#run-0 .translation").text
+    every(browser, "#run-0 .choices button")[1].click()
+    assert one(browser, "#run-0 .translation").text != before
+    assert "Xylophon" in browser.current_url
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_it_can_be_read_and_asks_for_nothing(browser: Any, address: str, width: int, scheme: str) -> None:
+    from tests.report.browsing import CONTRAST, show
+
+    show(browser, address, width=width, scheme=scheme)
+    assert browser.execute_script(CONTRAST) == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    entries = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    requests = [entry["params"] for entry in entries if entry["method"] == "Network.requestWillBeSent"]
+    mine = [request["request"]["url"] for request in requests if request["documentURL"].startswith("file:")]
+    assert {url.partition("#")[0] for url in mine} <= {address}
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []

@@ -1,0 +1,72 @@
+"""Diverse beam search against the formula, written out for one hypothesis at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.search.base import Hypothesis
+from seq2seq_attn.text.vocab import BOS, EOS, PAD
+from tests.search.fake_model import FakeModel, Prefix, log_prob_of, sources
+from tests.search.searching import search
+
+LIMIT = 5
+
+
+def best_by_hand(model: FakeModel, source: list[int], num_groups: int, size: int, diversity: float) -> set[Prefix]:
+    """The finished hypotheses of all groups, with EOS; every group runs to the limit."""
+    groups: list[dict[Prefix, float]] = [{(): 0.0} for _ in range(num_groups)]
+    finished: list[set[Prefix]] = [set() for _ in range(num_groups)]
+    for _ in range(LIMIT):
+        taken = np.zeros(len(model.next_log_probs(tuple(source), ())))
+        for number, alive in enumerate(groups):
+            ranked = []
+            for prefix, total in alive.items():
+                log_probs = model.next_log_probs(tuple(source), prefix)
+                for token in set(range(len(log_probs))) - {PAD, BOS}:
+                    rank = total + log_probs[token] - diversity * taken[token]
+                    ranked.append((rank, (*prefix, token), total + log_probs[token]))
+            kept = sorted(ranked, reverse=True)[: size - len(finished[number])]
+            for _, ids, _ in kept:
+                taken[ids[-1]] += 1
+            finished[number] |= {ids for _, ids, _ in kept if ids[-1] == EOS}
+            groups[number] = {ids: total for _, ids, total in kept if ids[-1] != EOS}
+    return set().union(*finished)
+
+
+@pytest.mark.parametrize(("num_groups", "size"), [(1, 3), (2, 2), (3, 1), (2, 3)])
+def test_groups_are_those_of_the_formula(num_groups: int, size: int) -> None:
+    model = FakeModel(num_free=4, seed=7, sharpness=1.0, eos_bonus=0.5)
+    ids, batch = sources(6, 7)
+    beam_size = num_groups * size
+    found = search(
+        *(model, batch, [LIMIT] * 6),
+        method="diverse",
+        beam_size=beam_size,
+        n_best=beam_size,
+        num_groups=num_groups,
+        diversity=0.7,
+    )
+    for source, hypotheses in zip(ids, found, strict=True):
+        expected = best_by_hand(model, source, num_groups, size, 0.7)
+        assert {(*h.ids, EOS) for h in hypotheses if h.is_finished} == expected
+        for hypothesis in hypotheses:
+            own = log_prob_of(model, source, hypothesis.ids, is_finished=hypothesis.is_finished)
+            assert hypothesis.log_prob == hypothesis.score == pytest.approx(own, rel=1e-5)
+
+
+def texts(hypotheses: list[Hypothesis]) -> list[list[int]]:
+    return [hypothesis.ids for hypothesis in hypotheses]
+
+
+def test_one_group_is_a_beam_and_many_differ_more() -> None:
+    model, (_, batch) = FakeModel(num_free=8, seed=3, eos_bonus=1.0), sources(6, 3)
+    shared = {"beam_size": 4, "n_best": 4, "length_penalty": 1.0}
+    beam = search(model, batch, [9] * 6, method="beam", **shared)
+    one = search(model, batch, [9] * 6, method="diverse", num_groups=1, **shared)
+    many = search(model, batch, [9] * 6, method="diverse", diversity=3.0, **shared)
+    assert [texts(best) for best in one] == [texts(best) for best in beam]
+    first = [[{tuple(ids[:1]) for ids in texts(best)} for best in found] for found in (beam, many)]
+    assert sum(map(len, first[1])) > sum(map(len, first[0]))
+    for hypotheses in many:
+        assert len({tuple(ids) for ids in texts(hypotheses)}) == len(hypotheses)

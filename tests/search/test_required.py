@@ -1,0 +1,77 @@
+"""Required words against every hypothesis of a tiny vocabulary that contains them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.search.base import Hypothesis, SearchSource, find_search
+from seq2seq_attn.search.required import count_met
+from seq2seq_attn.text.vocab import EOS
+from tests.search.fake_model import FakeModel, every_hypothesis, log_prob_of, sources
+from tests.search.test_rules import UNK, A, B
+
+IDS = {"a": [A], "b": [B], "ab": [A, B], "ba": [B, A], "aa": [A, A], "strange": [UNK]}
+
+
+def search(model: FakeModel, batch: SourceBatch, limits: list[int], **options: Any) -> list[list[Hypothesis]]:
+    method, values = find_search(SearchConfig(), {"method": "required", **options})
+    return method(model, SearchSource(batch, limits, to_ids=lambda text: IDS.get(text, [])), values)
+
+
+def contains(ids: list[int], phrase: list[int]) -> bool:
+    return any(ids[at : at + len(phrase)] == phrase for at in range(len(ids)))
+
+
+@pytest.mark.parametrize("required", [["a"], ["b", "a"], ["ab", "ba"], ["aa", "b"], []])
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+def test_a_beam_wide_enough_finds_the_best_of_all(required: list[str], length_penalty: float) -> None:
+    model = FakeModel(num_free=2, seed=5, sharpness=1.0, eos_bonus=1.0)
+    ids, batch = sources(6, 5)
+    found = search(model, batch, [5] * 6, beam_size=200, length_penalty=length_penalty, required=required)
+    changed = 0
+    for source, [best] in zip(ids, found, strict=True):
+        scores = {}
+        for candidate in every_hypothesis([UNK, A, B], 5):
+            if all(contains(candidate, IDS[word]) for word in required):
+                log_prob = log_prob_of(model, source, candidate, is_finished=True)
+                scores[tuple(candidate)] = log_prob / (len(candidate) + 1) ** length_penalty
+        assert tuple(best.ids) == max(scores, key=lambda ids: scores[ids])
+        assert best.score == pytest.approx(max(scores.values()), rel=1e-4)
+        changed += best.log_prob < log_prob_of(model, source, [], is_finished=True)
+    assert changed > 0 or not required
+
+
+def test_a_narrow_beam_keeps_hypotheses_that_have_yet_to_meet_a_word() -> None:
+    """The words are very improbable, so that a beam would never keep them."""
+    model = FakeModel(num_free=6, seed=3, sharpness=4.0, eos_bonus=1.0)
+    _, batch = sources(8, 3)
+    assert not any(contains(best.ids, [A, B]) for [best] in search(model, batch, [14] * 8, beam_size=5))
+    for beam_size in (3, 5):
+        for best, *_ in search(model, batch, [14] * 8, beam_size=beam_size, required=["ab"]):
+            assert contains(best.ids, [A, B])
+
+
+def test_the_state_of_a_hypothesis_is_its_tokens() -> None:
+    rows = torch.tensor([[A, A, B], [B, A, A], [UNK, B, A], [UNK, UNK, UNK]])
+    assert count_met(rows, [[A, B], [B, A, A]]).tolist() == [[2, 1], [1, 3], [1, 2], [0, 0]]
+    assert count_met(rows[:, :0], [[A]]).tolist() == [[0]] * 4
+
+
+def test_what_is_refused() -> None:
+    model, (_, batch) = FakeModel(), sources(1)
+    for word in ("strange", "unheard"):
+        with pytest.raises(UsageError, match=f"required='{word}'"):
+            search(model, batch, [5], required=["a", word])
+    with pytest.raises(UsageError, match="beam_size=2"):
+        search(model, batch, [5], beam_size=2, required=["ab"])
+
+
+def test_words_that_do_not_fit_are_cut() -> None:
+    [[best]] = search(FakeModel(scripted={(): {EOS: 1.0}}), sources(1)[1], [1], required=["ab"])
+    assert best.is_cut

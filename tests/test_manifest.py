@@ -1,0 +1,154 @@
+"""Each file of a folder is the one that was listed, whatever happens while it is written or read."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn import manifest
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.manifest import MANIFEST, check_files, list_files, read_listed, remove_listed, write_listed
+
+
+def test_a_file_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "file"
+    for content in (b"one", b"two", b""):
+        write_listed(path, content)
+        assert read_listed(path)[0] == content
+    assert check_files(path.parent) == {"file": read_listed(path)[1]}
+    assert {one.name for one in path.parent.iterdir()} == {"file", MANIFEST}
+
+
+def test_files_are_listed_beside_those_before(tmp_path: Path) -> None:
+    write_listed(tmp_path / "a", b"1")
+    (tmp_path / "b").write_bytes(b"2")
+    list_files(tmp_path, [tmp_path / "b"])
+    assert check_files(tmp_path).keys() == {"a", "b"}
+    assert check_files(tmp_path, prefix="b").keys() == {"b"}
+    remove_listed(tmp_path / "a")
+    assert check_files(tmp_path).keys() == {"b"}
+
+
+def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_listed(path, b"content")
+    for number in range(8 * len(b"content")):
+        damaged = bytearray(b"content")
+        damaged[number // 8] ^= 1 << number % 8
+        path.write_bytes(damaged)
+        for read in (read_listed, lambda path: check_files(path.parent)):
+            with pytest.raises(UserError, match=rf"{path}: damaged") as caught:
+                read(path)
+            assert "\n" not in str(caught.value)
+
+
+def test_a_flipped_bit_of_the_manifest_loses_or_changes_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_listed(path, b"content")
+    whole = (tmp_path / MANIFEST).read_bytes()
+    for number in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[number // 8] ^= 1 << number % 8
+        (tmp_path / MANIFEST).write_bytes(damaged)
+        with suppress(UserError):
+            assert read_listed(path)[0] == b"content"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"file": 5}', '{"file": null}', "[" * 100_000])
+def test_a_foreign_manifest_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / MANIFEST).write_text(text)
+    for read in (read_listed, lambda path: check_files(path.parent), lambda path: write_listed(path, b"")):
+        with pytest.raises(UserError, match=rf"{tmp_path / MANIFEST}: ") as caught:
+            read(tmp_path / "file")
+        assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_missing_or_no_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_listed(path, b"content")
+    path.unlink()
+    for what in ("No such file", "not a regular file"):
+        for read in (read_listed, lambda path: check_files(path.parent)):
+            with pytest.raises(UserError, match=rf"{path}: cannot be read \({what}"):
+                read(path)
+        os.mkfifo(path) if not path.exists() else None
+
+
+@pytest.mark.parametrize("call", range(1, 7))
+@pytest.mark.parametrize("owner", [os, Path], ids=["fsync", "replace"])
+def test_a_process_that_dies_leaves_the_old_file_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, call: int
+) -> None:
+    """Also if one before it died at the same place."""
+    path = tmp_path / "file"
+    write_listed(path, b"0")
+    step = "fsync" if owner is os else "replace"
+    real = getattr(owner, step)
+    for number in (1, 2, 3):
+        calls = iter(range(1, 99))
+
+        def die(*arguments: object, calls: object = calls) -> object:
+            if next(calls) == call:  # type: ignore[call-overload]
+                raise KeyboardInterrupt
+            return real(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, step, die)
+            try:
+                write_listed(path, str(number).encode())
+            except KeyboardInterrupt:
+                pass
+        assert read_listed(path)[0] in (b"0", str(number).encode())
+    write_listed(path, b"4")
+    assert read_listed(path)[0] == b"4"
+    assert check_files(tmp_path).keys() == {"file"}
+
+
+def test_a_file_is_on_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so are the manifest and its name, in case the machine loses power."""
+    synced: set[int] = set()
+    fsync, replace = os.fsync, Path.replace
+
+    def note_sync(handle: int) -> None:
+        synced.add(os.fstat(handle).st_ino)
+        fsync(handle)
+
+    def check_synced(path: Path, target: Path) -> Path:
+        assert path.stat().st_ino in synced
+        if target.name == "file":
+            assert {tmp_path.stat().st_ino, (tmp_path / MANIFEST).stat().st_ino} <= synced
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", check_synced)
+    write_listed(tmp_path / "file", b"content")
+
+
+def test_a_reader_sees_one_content_while_another_process_replaces_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    write_listed(path, b"old")
+    real = manifest.read_regular
+
+    def overtaken(path: Path) -> bytes:
+        if path.name == "file" and real(path) == b"old":
+            write_listed(path, b"new")
+        return real(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(manifest, "read_regular", overtaken)
+        assert read_listed(path)[0] == b"new"
+    hashed = manifest.sha256_of
+
+    def hash_overtaken(path: Path) -> str:
+        if real(path) == b"new":
+            write_listed(path, b"newer")
+        return hashed(path)
+
+    monkeypatch.setattr(manifest, "sha256_of", hash_overtaken)
+    assert check_files(tmp_path) == {"file": read_listed(path)[1]}

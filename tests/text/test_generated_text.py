@@ -1,0 +1,123 @@
+"""Generated files of pairs, over formats, encodings, compressions and damage: read rightly, or refused in one line
+whose advice works."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+import re
+import subprocess
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.parallel import find_text
+from tests.text.test_parallel import CREDIT, ENGLISH, GERMAN
+
+Pairs = list[tuple[str, str]]
+WORDS = {"de": " ".join(GERMAN).split(), "en": " ".join(ENGLISH).split()}
+DECOMPRESS: dict[Callable[[bytes], bytes], Callable[[bytes], bytes]] = {
+    gzip.compress: gzip.decompress,
+    lzma.compress: lzma.decompress,
+    bz2.compress: bz2.decompress,
+    bytes: bytes,
+}
+
+
+def make_pairs(random: Random) -> Pairs:
+    """Sentences of the languages' own words, some quoted, with separators, with umlauts, or blank."""
+    forms = random.choice([["{}"], ["{}", 'He: "{}"'], ["{}", "{}; so"], ["{}", "{}, “{}” – 5 €"], ["{}", ""]])
+    pairs = []
+    for _ in range(random.choice([1, 2, 3, 12, 300])):
+        sides = [" ".join(random.choices(WORDS[language], k=random.randint(4, 9))) for language in ("de", "en")]
+        source, target = (random.choice(forms).replace("{}", side) for side in sides)
+        pairs.append((source, target))
+    return [pairs[0] if all(pairs[0]) else ("Das ist es.", "This is it."), *pairs[1:]]
+
+
+def as_csv(rows: list[tuple[str, ...]], random: Random) -> str:
+    stream = io.StringIO()
+    quoting = random.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+    csv.writer(stream, delimiter=random.choice(",;|\t"), quoting=quoting).writerows(rows)
+    return stream.getvalue()
+
+
+def as_tmx(pairs: Pairs, random: Random) -> str:
+    region = random.choice(["", "-AT"])
+    units = (
+        f'<tu><tuv xml:lang="en"><seg>{escape(target)}</seg></tuv>\n'
+        f'<tuv xml:lang="de{region}"><seg>{escape(source)}</seg></tuv></tu>'
+        for source, target in pairs
+    )
+    return f'<?xml version="1.0"?>\n<tmx version="1.4"><header/><body>{"".join(units)}</body></tmx>'
+
+
+def table(pairs: Pairs, random: Random) -> str:
+    objects = [{"id": number, "en": target, "de": source or None} for number, (source, target) in enumerate(pairs)]
+    numbered = [(f"{number}", *pair, CREDIT.format(number)) for number, pair in enumerate(pairs)]
+    kind = random.choice(["tsv", "columns", "csv", "header", "lines", "list", "nested", "sides", "tmx"])
+    if kind in ("tsv", "columns"):
+        return "".join("\t".join(row) + "\n" for row in (pairs if kind == "tsv" else numbered))
+    if kind in ("csv", "header"):
+        return as_csv([*pairs] if kind == "csv" else [("nr", "text_de", "text_en", "by"), *numbered], random)
+    if kind == "tmx":
+        return as_tmx(pairs, random)
+    if kind == "list":
+        return json.dumps(objects, indent=random.choice([None, 1, "\t"]), ensure_ascii=False)
+    if kind == "sides":
+        objects = [{"source": pair["de"], "target": pair["en"], "source_lang": "de"} for pair in objects]
+    lines = [{"translation": pair} if kind == "nested" else pair for pair in objects]
+    return "\n".join(json.dumps(line, ensure_ascii=random.random() < 0.5) for line in lines)
+
+
+def read(spec: str) -> Pairs | str:
+    """The pairs, or the error."""
+    try:
+        pairs = find_text(spec, "de", "en").pairs()
+        return [(" ".join(source.split()), " ".join(target.split())) for source, target in pairs]
+    except UserError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(40), pytest.param(range(40, 1_000), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_generated_files(tmp_path: Path, seeds: range) -> None:
+    for seed in seeds:
+        random = Random(seed)
+        pairs = make_pairs(random)
+        encoding = random.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16", "cp1252", "utf-16-le"])
+        compress = random.choice([*DECOMPRESS])
+        damage = random.choice(["", "", "", "cut", "mac"])
+        if random.random() < 0.2:
+            texts = {f"{seed}.{side}": "".join(f"{pair[i]}\n" for pair in pairs) for i, side in enumerate(("de", "en"))}
+        else:
+            texts = {f"{seed}": table(pairs, random)}
+        for name, text in texts.items():
+            lines = text.replace("\r\n", "\n").replace("\n", "\r") if damage == "mac" else text
+            data = compress(lines.encode(encoding))
+            is_cut = damage == "cut" and compress is not bytes
+            (tmp_path / name).write_bytes(data[: len(data) * 2 // 3] if is_cut else data)
+        spec = str(tmp_path / f"{seed}")
+        found = read(spec)
+        if isinstance(found, str) and (is_cut or "iconv" in found):
+            assert "\n" not in found, seed
+            if is_cut:
+                continue
+            command = re.search(r"iconv( -\w( [\w-]+)?)+", found)
+            assert command is not None, (seed, found)
+            for name in texts:
+                data = DECOMPRESS[compress]((tmp_path / name).read_bytes())
+                is_named = not data.isascii() or b"\0" in data
+                converted = subprocess.run(command[0].split(), input=data, capture_output=True, check=True).stdout
+                (tmp_path / name).write_bytes(converted if is_named else data)
+            found = read(spec)
+        assert found == pairs, seed
