@@ -14,8 +14,8 @@ from seq2seq_attn.config.run import Config
 _MAX_PROBLEMS = 3
 _MAX_KEY = 80
 _HINTS = {
-    "data.train": "a prefix (PREFIX.de and PREFIX.en), a .tsv or .jsonl file, or [source file, target file]",
-    "data.valid": "a prefix (PREFIX.de and PREFIX.en), a .tsv or .jsonl file, or [source file, target file]",
+    "data.train": "a prefix (PREFIX.de and PREFIX.en), a table (TSV, CSV, JSON, TMX), or [source file, target file]",
+    "data.valid": "a prefix (PREFIX.de and PREFIX.en), a table (TSV, CSV, JSON, TMX), or [source file, target file]",
     "data.test": "write data.test: {NAME: PREFIX}, for example --set data.test.mine=corpus/test",
     "data.extra": "a list of texts, each named like data.train, for example [corpus/back-translated]",
     "data.source_languages": "a list of language codes, for example [de,fr,cs]",

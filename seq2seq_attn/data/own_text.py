@@ -55,13 +55,13 @@ def find_splits(data: DataConfig) -> dict[str, Text]:
 
 
 def check_headers(texts: Sequence[Text]) -> None:
-    """Raises UsageError if a table has no header where that of another names the columns in an unusual order: its own
+    """Raises UsageError if a table without a header is read in the order of its columns, but another is not: its own
     columns are most likely in that order too."""
-    usual = [str(number) for number in range(1, len(texts[0].languages) + 1)] if texts else []
-    headed = [text for text in texts if text.has_header and [*text.columns] != usual]
-    bare = [text for text in texts if [*text.columns] == usual and not text.has_header]
-    if headed and bare:
-        raise UsageError(f"{bare[0].paths[0]}: no header, but {headed[0].paths[0]} has one; put the same header first")
+    tables = [text for text in texts if text.columns and all(map(str.isdigit, text.columns))]
+    moved = [text for text in tables if [*text.columns] != sorted(text.columns, key=int)]
+    bare = [text for text in tables if text not in moved and not text.has_header]
+    if moved and bare:
+        raise UsageError(f"{bare[0]}: no header, but the columns of {moved[0]} are in another order; head both")
 
 
 def write_splits(

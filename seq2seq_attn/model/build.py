@@ -119,20 +119,21 @@ def _build_output(
         memory_size=encoder.memory_size,
         num_ids=num_target_ids,
         num_source_ids=num_source_ids,
-        source_attention=source_attention(config, attention),
+        source_attention=source_attention(config, attention, alternative="add -c output/softmax"),
         source_embedding=embedding if isinstance(embedding, Embedding) else _no_embedding(config, embedding),
         readout=getattr(decoder, "readout", Missing("reads out each source value, and this decoder has no `readout`")),
     )
     return output
 
 
-def source_attention(config: ModelConfig, attention: Attention) -> Attention | Missing:
-    """The attention, for outputs and objectives that read its weights over source positions."""
+def source_attention(config: ModelConfig, attention: Attention, *, alternative: str) -> Attention | Missing:
+    """The attention, for outputs and objectives that read its weights over source positions. `alternative`: what else a
+    user may do who has chosen an attention without any."""
     if attention.is_positional:
         return attention
     return Missing(
         f"reads attention weights over source positions, and model.attention.name={config.attention.name!r} has none; "
-        "choose another attention, such as additive, or leave it out (an output: -c output/softmax)"
+        f"choose another attention, such as additive, or {alternative}"
     )
 
 

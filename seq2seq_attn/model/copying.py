@@ -87,5 +87,4 @@ class CopyingOutput(ScoredOutput):
         return surface_targets(outputs, batch)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`."""
         return self.copying(step, memory).score(targets_N)

@@ -50,7 +50,6 @@ class SeveralSources(Encoder):
         return next((embedding for embedding in embeddings if isinstance(embedding, Embedding)), None)
 
     def forward(self, source: SourceBatch) -> Encoded:
-        """See `Encoder.forward`."""
         mask_BS = source.mask_BS
         numbers_BS = source_indices(source.ids_BS).clamp(max=len(self.encoders) - 1)
         positions_S = torch.arange(mask_BS.shape[1], device=mask_BS.device)

@@ -171,7 +171,7 @@ def _advice(path: Path, data: bytes) -> str:
     sample += data
     is_western = 2 * sum(byte > 0x7F for byte in sample) <= len(sample)
     encoding = "WINDOWS-1252" if is_western else "ENCODING, its own, such as GB18030, SHIFT_JIS or WINDOWS-1251,"
-    return f"convert the file, for example with iconv -f {encoding} -t UTF-8"
+    return f"convert the file, for example with iconv -f {encoding} -t UTF-8{' if it is Western European' * is_western}"
 
 
 def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[str]]:

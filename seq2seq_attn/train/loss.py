@@ -51,7 +51,7 @@ def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
     """
     attention = model.decoder.attention
     offered = {
-        "source_attention": source_attention(config.model, attention),
+        "source_attention": source_attention(config.model, attention, alternative="leave the objective out"),
         "drawing_attention": attention if attention.draws_positions else _NO_DRAWS,
         "links": config.data.links or _NO_LINKS,
     }

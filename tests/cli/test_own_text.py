@@ -14,6 +14,7 @@ import yaml
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails
+from tests.text.test_parallel import ENGLISH, GERMAN
 from tests.train.conftest import write_toy_corpus
 
 TINY = [
@@ -213,7 +214,17 @@ def test_tables_whose_columns_are_in_other_orders_are_refused(capsys: pytest.Cap
         command = ["train", "--train=train.tsv", f"--valid={name}", "--source-language=de", "--dump-config"]
         assert run(command) == (2 if name == "bare.tsv" else 0)
         err = capsys.readouterr().err
-        assert ("bare.tsv: no header, but train.tsv has one" in " ".join(err.split())) == (name == "bare.tsv")
+        assert ("bare.tsv: no header, but the columns of train.tsv" in " ".join(err.split())) == (name == "bare.tsv")
+
+
+def test_a_short_table_is_not_read_in_another_order_than_the_training_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """The words of the training text tell that its columns are target, source; a single line tells nothing."""
+    Path("train.tsv").write_text("".join(f"{de}\t{en}\n" for de, en in zip(GERMAN, ENGLISH, strict=True)))
+    Path("test.tsv").write_text("Hallo!\tHello!\n")
+    text = ["train", "--train=train.tsv", "--source-language=en", "--target-language=de"]
+    assert_fails(capsys, *text, "--test=test.tsv", code=2, message="test.tsv: no header, but the columns of train.tsv")
+    Path("test.tsv").write_text("de\ten\nHallo!\tHello!\n")
+    assert dumped(capsys, *text[1:], "--test=test.tsv")["data"]["test"] == {"test": "test.tsv"}
 
 
 def test_a_resume_keeps_the_settings_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ def variants(axis: Axis | ModelAxis) -> list[str]:
 def _named(module: ModuleType) -> Iterator[tuple[str, type[Any]]]:
     """The variant that the module's `build` returns, or else each of its classes."""
     if build := getattr(module, "build", None):
-        yield module.__name__, get_type_hints(build)["return"]
+        yield module.__name__, build if inspect.isclass(build) else get_type_hints(build)["return"]
         return
     for name, kind in vars(module).items():
         if inspect.isclass(kind) and kind.__module__ == module.__name__:

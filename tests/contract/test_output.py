@@ -48,7 +48,7 @@ def readout(hidden, context, embedded):
 OFFERED = {
     "memory_size": MEMORY_SIZE,
     "num_source_ids": NUM_SOURCE_IDS,
-    "source_attention": ScaledDot(SIZES["hidden_size"], MEMORY_SIZE, 2, softmax.weights),
+    "source_attention": ScaledDot(query_size=SIZES["hidden_size"], memory_size=MEMORY_SIZE, normalizer=softmax.weights),
     "source_embedding": Embedding(NUM_SOURCE_IDS, SIZES["embedding_size"]),
     "readout": readout,
 }

@@ -19,6 +19,8 @@ from tests.surfaces import surface_of
 
 NUM_IDS = 31  # of make_model
 
+SIZES = {"feature_size": 1, "hidden_size": 1, "context_size": 1, "embedding_size": 1, "num_ids": 6}
+
 
 def step_of(features, hidden, context, embedded, weights):
     tensors = (torch.tensor(rows, dtype=torch.float64) for rows in (features, hidden, context, embedded, weights))
@@ -31,7 +33,7 @@ def memory_of(surface):
 
 
 def test_the_formula_by_hand():
-    output = Copy(feature_size=1, gate_size=3, num_ids=6).double()
+    output = Copy(**SIZES, source_attention=None).double()
     with torch.no_grad():
         output.projection.weight.fill_(0.0)
         output.projection.bias.copy_(torch.log(torch.tensor([0.1, 0.1, 0.2, 0.1, 0.2, 0.3])))
@@ -83,7 +85,7 @@ def test_probabilities_and_loss_are_those_of_a_loop(make_model):
 
 
 def test_a_copied_word_without_weight_has_a_finite_loss():
-    output = Copy(feature_size=1, gate_size=3, num_ids=6).double()
+    output = Copy(**SIZES, source_attention=None).double()
     step = step_of([[1.0]], [[1.0]], [[1.0]], [[1.0]], [[0.0, 1.0]])
     log_probs = output.log_probs(step, memory_of([[6, 7]]))
     assert math.log(LEAST_WEIGHT) - 10 < log_probs[0, 6].item() < math.log(LEAST_WEIGHT)

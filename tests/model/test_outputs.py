@@ -11,6 +11,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output import copynet, lexical, lexicon, marginal
 from seq2seq_attn.model.output.base import TakesTable
@@ -89,7 +90,7 @@ def test_copynet_by_hand():
 
 
 def test_lexical_by_hand():
-    output = fill(lexical.Lexical(**SIZES, embedding_size=1), 0.0)
+    output = fill(lexical.build(**SIZES, source_attention=None, source_embedding=Embedding(9, 1)), 0.0)
     with torch.no_grad():
         output.layer.weight.fill_(2.0)
         output.lexical_projection.weight[4] = 3.0
@@ -295,7 +296,7 @@ def test_the_target_embedding_may_be_the_output_weight(make_model, name):
 
 
 def test_lexical_refuses_an_encoder_that_leaves_the_embeddings_out():
-    output = lexical.Lexical(**SIZES, embedding_size=1)
+    output = lexical.build(**SIZES, source_attention=None, source_embedding=Embedding(9, 1))
     with pytest.raises(UsageError, match=r"'lexical': reads the embeddings .* returns no `Encoded.embedded_BSE`"):
         memory_of(output, [4, 5], [1.0, 2.0])
 

@@ -13,7 +13,7 @@ from seq2seq_attn.model.output.pointer import Pointer
 from seq2seq_attn.text.vocab import EOS, PAD
 
 NUM_IDS = 6
-OUTPUT = Pointer(NUM_IDS)
+OUTPUT = Pointer(num_ids=NUM_IDS, source_attention=None)
 
 
 def step_of(weights):

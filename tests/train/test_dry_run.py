@@ -21,14 +21,14 @@ import torch
 from torch import Tensor, nn
 from seq2seq_attn.model.attention.additive import Additive
 from seq2seq_attn.model.attention.base import Attended, Stateless
-from seq2seq_attn.model.encoder.bidirectional import Bidirectional, build as bidirectional
+from seq2seq_attn.model.encoder.bidirectional import Bidirectional
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.train.objectives.base import Objective
 
 class Mine(Additive):
     def __init__(self, *, query_size: int, memory_size: int) -> None:
-        super().__init__(query_size, memory_size, 5, softmax.weights)
+        super().__init__(query_size=query_size, memory_size=memory_size, normalizer=softmax.weights)
 """
 ATTENTION = "model.attention.name=wrong:Mine"
 BROKEN = {
@@ -119,8 +119,8 @@ BROKEN = {
 CLASSES = {
     "model.encoder.name": "class Mine(Bidirectional):\n"
     "    def __init__(self, *, embedding, build_cell, hidden_size: int):\n"
-    "        super().__init__(embedding, build_cell, hidden_size=hidden_size, num_layers=1, dropout=0.0,\n"
-    "                         is_residual=False, is_forward_above=False)",
+    "        super().__init__(embedding=embedding, build_cell=build_cell, hidden_size=hidden_size,\n"
+    "                         num_layers=1, dropout=0.0)",
     "model.output.name": "class Mine(Softmax):\n    def __init__(self, *, feature_size: int, num_ids: int):\n"
     "        super().__init__(feature_size, num_ids)",
     "train.objectives": "class Mine(Objective):",

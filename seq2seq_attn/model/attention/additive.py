@@ -21,11 +21,19 @@ class Additive(Attention):
     """One hidden layer scores a source position against the query.
 
     Args:
-        attention_size: A, the size of that layer.
+        attention_size: A, the size of that layer; None: the query size.
     """
 
-    def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
+    def __init__(
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
+    ) -> None:
         super().__init__(memory_size)
+        attention_size = attention_size or query_size
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
@@ -42,6 +50,4 @@ class Additive(Attention):
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(*, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None) -> Additive:
-    """`attention_size` defaults to the query size."""
-    return Additive(query_size, memory_size, attention_size or query_size, normalizer)
+build = Additive

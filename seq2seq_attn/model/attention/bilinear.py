@@ -39,6 +39,4 @@ class Bilinear(Attention):
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(*, query_size: int, memory_size: int, normalizer: Normalizer, is_scaled: bool = False) -> Bilinear:
-    """`is_scaled` divides the scores by sqrt(H)."""
-    return Bilinear(query_size, memory_size, normalizer, is_scaled)
+build = Bilinear

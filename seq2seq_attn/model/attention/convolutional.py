@@ -43,7 +43,13 @@ class Convolutional(Attention):
     """
 
     def __init__(
-        self, query_size: int, memory_size: int, num_filters: int, radius: int, normalizer: Normalizer
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        num_filters: Size = 64,
+        radius: Size = 1,
     ) -> None:
         super().__init__(memory_size)
         width = 2 * radius + 1
@@ -67,8 +73,4 @@ class Convolutional(Attention):
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(
-    *, query_size: int, memory_size: int, normalizer: Normalizer, num_filters: Size = 64, radius: Size = 1
-) -> Convolutional:
-    """`num_filters` of the first layer; `radius` of all three."""
-    return Convolutional(query_size, memory_size, num_filters, radius, normalizer)
+build = Convolutional

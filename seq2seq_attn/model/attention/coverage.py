@@ -52,29 +52,34 @@ class Coverage(Attention):
     """Additive attention whose score sees the coverage.
 
     Args:
-        attention_size: A, the size of the hidden layer.
-        coverage_size: D, the size of a position's neural coverage; None for linguistic coverage.
-        max_fertility: N; None for linguistic coverage without fertility.
+        attention_size: A, the size of the hidden layer; None: the query size.
+        coverage_size: D, the size of a position's coverage, if neural.
+        fertility: whether linguistic coverage is divided by Phi.
+        max_fertility: N.
     """
 
     def __init__(
         self,
+        *,
         query_size: int,
         memory_size: int,
-        attention_size: int,
-        coverage_size: int | None,
-        max_fertility: float | None,
         normalizer: Normalizer,
+        attention_size: Size | None = None,
+        kind: Literal["neural", "linguistic"] = "neural",
+        coverage_size: Size = 10,
+        fertility: bool = True,
+        max_fertility: MaxFertility = 2.0,
     ) -> None:
         super().__init__(memory_size)
-        self.coverage_size = coverage_size or 1
-        self.max_fertility = max_fertility
+        attention_size, is_neural = attention_size or query_size, kind == "neural"
+        self.coverage_size = coverage_size if is_neural else 1
+        self.max_fertility = max_fertility if fertility and not is_neural else None
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.coverage_projection = nn.Linear(self.coverage_size, attention_size, bias=False)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
-        self.update = nn.GRUCell(1 + memory_size + query_size, coverage_size) if coverage_size else None
-        self.fertility_projection = nn.Linear(memory_size, 1, bias=False) if max_fertility else None
+        self.update = nn.GRUCell(1 + memory_size + query_size, coverage_size) if is_neural else None
+        self.fertility_projection = nn.Linear(memory_size, 1, bias=False) if self.max_fertility else None
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
@@ -113,20 +118,4 @@ class Coverage(Attention):
         return updated.view(coverage_BSD.shape)
 
 
-def build(
-    *,
-    query_size: int,
-    memory_size: int,
-    normalizer: Normalizer,
-    attention_size: Size | None = None,
-    kind: Literal["neural", "linguistic"] = "neural",
-    coverage_size: Size = 10,
-    fertility: bool = True,
-    max_fertility: MaxFertility = 2.0,
-) -> Coverage:
-    """`attention_size` defaults to the query size. The neural kind reads `coverage_size` only, the linguistic kind
-    `fertility` and `max_fertility` only."""
-    size = attention_size or query_size
-    if kind == "neural":
-        return Coverage(query_size, memory_size, size, coverage_size, None, normalizer)
-    return Coverage(query_size, memory_size, size, None, max_fertility if fertility else None, normalizer)
+build = Coverage

@@ -27,7 +27,7 @@ class Fixed(Attention):
 
     is_positional = False
 
-    def __init__(self, memory_size: int, dropout: float) -> None:
+    def __init__(self, memory_size: int, dropout: DropoutRate = 0.0) -> None:
         super().__init__(memory_size)
         self.dropout = Dropout(dropout)
 
@@ -41,6 +41,4 @@ class Fixed(Attention):
         return Attended(memory.context_BM, memory.weights_BS, state)
 
 
-def build(*, memory_size: int, dropout: DropoutRate = 0.0) -> Fixed:
-    """`dropout` is that of the summary."""
-    return Fixed(memory_size, dropout)
+build = Fixed

@@ -50,19 +50,27 @@ class Hard(Attention):
     """Additive scores, a single position.
 
     Args:
-        attention_size: A, the size of the hidden layer.
-        temperature: tau, of the softmax whose gradient training follows; None: the estimator `reinforce`.
+        attention_size: A, the size of the hidden layer; None: the query size.
+        temperature: tau, of the softmax whose gradient `straight_through` follows.
     """
 
     def __init__(
-        self, query_size: int, memory_size: int, attention_size: int, temperature: float | None, normalizer: Normalizer
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
+        estimator: Estimator = "straight_through",
+        temperature: Temperature = 1.0,
     ) -> None:
         super().__init__(memory_size)
+        attention_size = attention_size or query_size
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.temperature = temperature
-        self.draws_positions = temperature is None
+        self.draws_positions = estimator == "reinforce"
         self.baseline = nn.Linear(query_size, 1) if self.draws_positions else None
         self.normalizer = normalizer
 
@@ -93,7 +101,6 @@ class Hard(Attention):
 
     def _sample(self, scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
         """A draw from the softmax of the scores, as a one-hot row with the gradient of the relaxed draw."""
-        assert self.temperature is not None
         wide_BS = wide(scores_BS)
         uniform_BS = torch.rand_like(wide_BS).clamp(min=torch.finfo(wide_BS.dtype).tiny)
         noisy_BS = wide_BS - torch.log(-torch.log(uniform_BS))
@@ -108,15 +115,4 @@ def _best(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     return zeros_BS.scatter(1, best_B1, 1.0)
 
 
-def build(
-    *,
-    query_size: int,
-    memory_size: int,
-    normalizer: Normalizer,
-    attention_size: Size | None = None,
-    estimator: Estimator = "straight_through",
-    temperature: Temperature = 1.0,
-) -> Hard:
-    """`attention_size` defaults to the query size; `temperature` is read by the estimator `straight_through` only."""
-    tau = temperature if estimator == "straight_through" else None
-    return Hard(query_size, memory_size, attention_size or query_size, tau, normalizer)
+build = Hard

@@ -47,11 +47,19 @@ class Hierarchical(Attention):
     """Two levels of additive attention.
 
     Args:
-        attention_size: A, the size of the hidden layers of both levels.
+        attention_size: A, the size of the hidden layers of both levels; None: the query size.
     """
 
-    def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
+    def __init__(
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
+    ) -> None:
         super().__init__(memory_size)
+        attention_size = attention_size or query_size
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
@@ -85,8 +93,4 @@ class Hierarchical(Attention):
         return Attended(context_BM, (weights_BK.unsqueeze(2) * weights_BKS).sum(dim=1), state)
 
 
-def build(
-    *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
-) -> Hierarchical:
-    """`attention_size` defaults to the query size."""
-    return Hierarchical(query_size, memory_size, attention_size or query_size, normalizer)
+build = Hierarchical

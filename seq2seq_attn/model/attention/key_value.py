@@ -28,11 +28,27 @@ class KeyValue(Attention):
     """Additive attention over one half of each value; the context averages the other half.
 
     Args:
-        attention_size: A, the size of the hidden layer.
+        attention_size: A, the size of the hidden layer; None: the query size.
+
+    Raises:
+        UsageError: there is nothing to cut.
     """
 
-    def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
+    def __init__(
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
+    ) -> None:
         super().__init__(memory_size // 2)
+        if memory_size < 2:
+            raise UsageError(
+                f"model.attention.name='key_value' cuts the encoder's states in two, but they are {memory_size} wide; "
+                "set a larger model.encoder.hidden_size"
+            )
+        attention_size = attention_size or query_size
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size - self.context_size, attention_size)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
@@ -51,11 +67,4 @@ class KeyValue(Attention):
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(*, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None) -> KeyValue:
-    """`attention_size` defaults to the query size. Raises UsageError where there is nothing to cut."""
-    if memory_size < 2:
-        raise UsageError(
-            f"model.attention.name='key_value' cuts the encoder's states in two, but they are {memory_size} wide; "
-            "set a larger model.encoder.hidden_size"
-        )
-    return KeyValue(query_size, memory_size, attention_size or query_size, normalizer)
+build = KeyValue

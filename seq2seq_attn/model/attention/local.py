@@ -41,21 +41,23 @@ class Local(Attention):
     """Bilinear attention within a window.
 
     Args:
+        window: local-p, which predicts the center, or local-m, where it moves by one position per step.
         radius: D, positions of the window on either side of its center.
-        is_predictive: local-p, which predicts the center; otherwise local-m, where it moves by one position per step.
         is_scaled: divide the scores by the root of the query's size.
     """
 
     def __init__(
         self,
+        *,
         query_size: int,
         memory_size: int,
-        radius: int,
-        is_predictive: bool,
-        is_scaled: bool,
         normalizer: Normalizer,
+        window: Literal["predictive", "monotonic"] = "predictive",
+        radius: Size = 10,
+        is_scaled: bool = False,
     ) -> None:
         super().__init__(memory_size)
+        is_predictive = window == "predictive"
         self.key_projection = nn.Linear(memory_size, query_size, bias=False)
         self.position_projection = nn.Linear(query_size, query_size, bias=False) if is_predictive else None
         self.position_weight_H = nn.Parameter(torch.empty(query_size)) if is_predictive else None
@@ -85,14 +87,4 @@ class Local(Attention):
         return Attended(*attend(scores_BS, memory.values_BSM, window_BS, self.normalizer), State(state.step_B + 1))
 
 
-def build(
-    *,
-    query_size: int,
-    memory_size: int,
-    normalizer: Normalizer,
-    window: Literal["predictive", "monotonic"] = "predictive",
-    radius: Size = 10,
-    is_scaled: bool = False,
-) -> Local:
-    """`window` chooses the center: local-p or local-m."""
-    return Local(query_size, memory_size, radius, window == "predictive", is_scaled, normalizer)
+build = Local

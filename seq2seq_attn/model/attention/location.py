@@ -34,21 +34,23 @@ class Location(Attention):
     """Additive attention with features of the previous weights around each position.
 
     Args:
-        attention_size: A, the size of the hidden layer.
+        attention_size: A, the size of the hidden layer; None: the query size.
         num_filters: K, convolution filters over the previous weights.
         radius: positions on either side that a filter sees.
     """
 
     def __init__(
         self,
+        *,
         query_size: int,
         memory_size: int,
-        attention_size: int,
-        num_filters: int,
-        radius: int,
         normalizer: Normalizer,
+        attention_size: Size | None = None,
+        num_filters: Size = 10,
+        radius: Size = 3,
     ) -> None:
         super().__init__(memory_size)
+        attention_size = attention_size or query_size
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.filters = nn.Conv1d(1, num_filters, 2 * radius + 1, padding=radius, bias=False)
@@ -73,14 +75,4 @@ class Location(Attention):
         return Attended(context_BM, weights_BS, State(weights_BS.detach()))
 
 
-def build(
-    *,
-    query_size: int,
-    memory_size: int,
-    normalizer: Normalizer,
-    attention_size: Size | None = None,
-    num_filters: Size = 10,
-    radius: Size = 3,
-) -> Location:
-    """`attention_size` defaults to the query size."""
-    return Location(query_size, memory_size, attention_size or query_size, num_filters, radius, normalizer)
+build = Location

@@ -48,12 +48,20 @@ class Monotonic(Attention):
     """Left to right: expected weights in training, a hard choice otherwise.
 
     Args:
-        attention_size: A, the size of the hidden layer.
+        attention_size: A, the size of the hidden layer; None: the query size.
         noise: standard deviation of the noise on the scores in training.
     """
 
-    def __init__(self, query_size: int, memory_size: int, attention_size: int, noise: float) -> None:
+    def __init__(
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        attention_size: Size | None = None,
+        noise: NonNegativeFloat = 1.0,
+    ) -> None:
         super().__init__(memory_size)
+        attention_size = attention_size or query_size
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
@@ -101,12 +109,4 @@ def _first_stop(scores_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Ten
     return (positions_S == stop_B1).to(before_BS.dtype)
 
 
-def build(
-    *,
-    query_size: int,
-    memory_size: int,
-    attention_size: Size | None = None,
-    noise: NonNegativeFloat = 1.0,
-) -> Monotonic:
-    """`attention_size` defaults to the query size."""
-    return Monotonic(query_size, memory_size, attention_size or query_size, noise)
+build = Monotonic

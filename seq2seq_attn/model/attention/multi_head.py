@@ -34,18 +34,26 @@ class Memory(NamedTuple):
 
 
 class MultiHead(Attention):
-    """N attentions side by side, each over its own projection of the values."""
+    """N attentions side by side, each over its own projection of the values. `attention_size` is that of all heads
+    together; None: the memory size. Raises UsageError unless `num_heads` divides both sizes."""
 
     def __init__(
         self,
+        *,
         query_size: int,
         memory_size: int,
-        attention_size: int,
-        num_heads: int,
-        is_additive: bool,
         normalizer: Normalizer,
+        num_heads: Size = 2,
+        score: Literal["additive", "scaled_dot"] = "additive",
+        attention_size: Size | None = None,
     ) -> None:
         super().__init__(memory_size)
+        attention_size, is_additive = attention_size or memory_size, score == "additive"
+        for key, value in (("the encoder's size", memory_size), ("attention_size", attention_size)):
+            if value % num_heads:
+                raise UsageError(
+                    f"model.attention.options.num_heads={num_heads}: expected a divisor of {key}, which is {value}"
+                )
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size, bias=is_additive)
         self.value_projection = nn.Linear(memory_size, memory_size, bias=False)
@@ -76,20 +84,4 @@ class MultiHead(Attention):
         return joined_BSX.view(*joined_BSX.shape[:2], self.num_heads, -1).transpose(1, 2)
 
 
-def build(
-    *,
-    query_size: int,
-    memory_size: int,
-    normalizer: Normalizer,
-    num_heads: Size = 2,
-    score: Literal["additive", "scaled_dot"] = "additive",
-    attention_size: Size | None = None,
-) -> MultiHead:
-    """`attention_size` defaults to the memory size. Raises UsageError unless `num_heads` divides both sizes."""
-    size = attention_size or memory_size
-    for key, value in (("the encoder's size", memory_size), ("attention_size", size)):
-        if value % num_heads:
-            raise UsageError(
-                f"model.attention.options.num_heads={num_heads}: expected a divisor of {key}, which is {value}"
-            )
-    return MultiHead(query_size, memory_size, size, num_heads, score == "additive", normalizer)
+build = MultiHead

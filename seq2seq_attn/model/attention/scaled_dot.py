@@ -20,11 +20,19 @@ class ScaledDot(Attention):
     """Projected query times projected values, divided by the root of their size.
 
     Args:
-        attention_size: A, the size that both are projected to.
+        attention_size: A, the size that both are projected to; None: the query size.
     """
 
-    def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
+    def __init__(
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
+    ) -> None:
         super().__init__(memory_size)
+        attention_size = attention_size or query_size
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size, bias=False)
         self.scale = attention_size**-0.5
@@ -41,8 +49,4 @@ class ScaledDot(Attention):
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(
-    *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
-) -> ScaledDot:
-    """`attention_size` defaults to the query size."""
-    return ScaledDot(query_size, memory_size, attention_size or query_size, normalizer)
+build = ScaledDot

@@ -39,11 +39,19 @@ class SelfHistory(Attention):
     """Additive attention twice: over the source, and over past queries.
 
     Args:
-        attention_size: A, the size of the hidden layers.
+        attention_size: A, the size of the hidden layers; None: the query size.
     """
 
-    def __init__(self, query_size: int, memory_size: int, attention_size: int, normalizer: Normalizer) -> None:
+    def __init__(
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
+    ) -> None:
         super().__init__(memory_size + query_size)
+        attention_size = attention_size or query_size
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
@@ -77,8 +85,4 @@ class SelfHistory(Attention):
         return Attended(torch.cat([context_BM, past_BH.to(context_BM.dtype)], dim=1), weights_BS, next_state)
 
 
-def build(
-    *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
-) -> SelfHistory:
-    """`attention_size` defaults to the query size."""
-    return SelfHistory(query_size, memory_size, attention_size or query_size, normalizer)
+build = SelfHistory

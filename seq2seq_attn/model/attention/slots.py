@@ -24,15 +24,22 @@ class Slots(Attention):
 
     Args:
         num_slots: K, the pooled vectors.
-        attention_size: A, the size of the hidden layers of pooling and of scoring.
+        attention_size: A, the size of the hidden layers of pooling and of scoring; None: the query size.
     """
 
     is_positional = False
 
     def __init__(
-        self, query_size: int, memory_size: int, num_slots: int, attention_size: int, normalizer: Normalizer
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        num_slots: Size = 4,
+        attention_size: Size | None = None,
     ) -> None:
         super().__init__(memory_size)
+        attention_size = attention_size or query_size
         self.pool_projection = nn.Linear(memory_size, attention_size, bias=False)
         self.pool_scores = nn.Linear(attention_size, num_slots, bias=False)
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
@@ -58,13 +65,4 @@ class Slots(Attention):
         return Attended(*attend(scores_BK, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 
 
-def build(
-    *,
-    query_size: int,
-    memory_size: int,
-    normalizer: Normalizer,
-    num_slots: Size = 4,
-    attention_size: Size | None = None,
-) -> Slots:
-    """`attention_size` defaults to the query size."""
-    return Slots(query_size, memory_size, num_slots, attention_size or query_size, normalizer)
+build = Slots

@@ -43,26 +43,36 @@ class Structural(Attention):
     """Additive attention whose score also sees structural features.
 
     Args:
-        attention_size: A, the size of the hidden layer.
+        attention_size: A, the size of the hidden layer; None: the query size.
+        position, markov, fertility: which features the score sees; at least one.
         radius: k, neighbors on either side whose weights the Markov and fertility features hold.
+
+    Raises:
+        UsageError: there are no features.
     """
 
     def __init__(
         self,
+        *,
         query_size: int,
         memory_size: int,
-        attention_size: int,
-        radius: int,
-        *,
-        has_position: bool,
-        has_markov: bool,
-        has_fertility: bool,
         normalizer: Normalizer,
+        attention_size: Size | None = None,
+        position: bool = True,
+        markov: bool = True,
+        fertility: bool = True,
+        radius: Size = 1,
     ) -> None:
         super().__init__(memory_size)
+        if not (position or markov or fertility):
+            raise UsageError(
+                "model.attention.options: position, markov and fertility are all false; set one of them to true, or "
+                "take model.attention.name=additive, which has none"
+            )
+        attention_size = attention_size or query_size
         self.radius = radius
-        self.has_position, self.has_markov, self.has_fertility = has_position, has_markov, has_fertility
-        num_features = 3 * has_position + (2 * radius + 1) * (has_markov + has_fertility)
+        self.has_position, self.has_markov, self.has_fertility = position, markov, fertility
+        num_features = 3 * position + (2 * radius + 1) * (markov + fertility)
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size)
         self.bias_projection = nn.Linear(num_features, attention_size, bias=False)
@@ -103,31 +113,4 @@ class Structural(Attention):
         return functional.pad(numbers_BS, (self.radius, self.radius)).unfold(1, 2 * self.radius + 1, 1)
 
 
-def build(
-    *,
-    query_size: int,
-    memory_size: int,
-    normalizer: Normalizer,
-    attention_size: Size | None = None,
-    position: bool = True,
-    markov: bool = True,
-    fertility: bool = True,
-    radius: Size = 1,
-) -> Structural:
-    """`attention_size` defaults to the query size; `radius` is that of the Markov and fertility features. Raises
-    UsageError if all three biases are switched off."""
-    if not (position or markov or fertility):
-        raise UsageError(
-            "model.attention.options: position, markov and fertility are all false; set one of them to true, or take "
-            "model.attention.name=additive, which has none"
-        )
-    return Structural(
-        query_size,
-        memory_size,
-        attention_size or query_size,
-        radius,
-        has_position=position,
-        has_markov=markov,
-        has_fertility=fertility,
-        normalizer=normalizer,
-    )
+build = Structural

@@ -1,8 +1,8 @@
 """The contract of recurrent cells, and the weights that most of them share.
 
-A variant is a file of this folder with one final class and a function `build(*, input_sizes, hidden_size)`. Its inputs
-are projected separately from its state, so that inputs known in advance are projected for all steps at once.
-`model/stack.py` makes one cell of several.
+A variant is a file of this folder with one final class and `build(*, input_sizes, hidden_size)`, the class or a
+function that makes one. Its inputs are projected separately from its state, so that inputs known in advance are
+projected for all steps at once. `model/stack.py` makes one cell of several.
 
 Shapes: B rows, I input size, H hidden size, G gates, P = G * H.
 """
@@ -74,7 +74,6 @@ class InputCell(Cell):
         return projected
 
     def hidden(self, state: Any) -> Tensor:
-        """See `Cell.hidden`."""
         hidden_BH: Tensor = state.hidden_BH
         return hidden_BH
 

@@ -49,6 +49,4 @@ def next_state(inputs_BP: Tensor, projected_BP: Tensor, state: State) -> State:
     return State(torch.lerp(new, hidden_BH, update))
 
 
-def build(*, input_sizes: Sequence[int], hidden_size: int) -> GRU:
-    """No options."""
-    return GRU(input_sizes, hidden_size)
+build = GRU

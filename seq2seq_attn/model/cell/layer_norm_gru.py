@@ -31,6 +31,4 @@ class LayerNormGRU(NormalizedCell):
         return next_state(inputs_BP, self.project_state(state.hidden_BH), state)
 
 
-def build(*, input_sizes: Sequence[int], hidden_size: int) -> LayerNormGRU:
-    """No options."""
-    return LayerNormGRU(input_sizes, hidden_size)
+build = LayerNormGRU

@@ -38,6 +38,4 @@ class LayerNormLSTM(NormalizedCell):
         return State(hidden_BH, memory_BH)
 
 
-def build(*, input_sizes: Sequence[int], hidden_size: int) -> LayerNormLSTM:
-    """No options."""
-    return LayerNormLSTM(input_sizes, hidden_size)
+build = LayerNormLSTM

@@ -48,6 +48,4 @@ class LSTM(GatedCell):
         return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH)
 
 
-def build(*, input_sizes: Sequence[int], hidden_size: int) -> LSTM:
-    """No options."""
-    return LSTM(input_sizes, hidden_size)
+build = LSTM

@@ -12,8 +12,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attention, AttentionBuilder
-from seq2seq_attn.model.cell.base import Cell, CellBuilder
+from seq2seq_attn.model.attention.base import AttentionBuilder
+from seq2seq_attn.model.cell.base import CellBuilder
 from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.readout import Bridge, Readout
@@ -21,16 +21,37 @@ from seq2seq_attn.model.stack import build_stack
 
 
 class Bahdanau(Decoder):
-    """Query s_{i-1}, one cell, a readout."""
+    """Query s_{i-1}, one cell, a readout. `residual`: each layer but the first adds its input to its output."""
 
-    def __init__(self, cell: Cell, attention: Attention, readout: Readout, *, memory_size: int) -> None:
+    def __init__(
+        self,
+        *,
+        build_cell: CellBuilder,
+        build_attention: AttentionBuilder,
+        embedding_size: int,
+        hidden_size: int,
+        memory_size: int,
+        readout_size: int | None,
+        num_layers: int,
+        dropout: float,
+        residual: bool = False,
+    ) -> None:
+        attention = build_attention(query_size=hidden_size)
+        cell = build_stack(
+            build_cell,
+            input_sizes=[embedding_size, attention.context_size],
+            hidden_size=hidden_size,
+            num_layers=num_layers,
+            dropout=dropout,
+            is_residual=residual,
+        )
+        readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
         super().__init__(attention, readout.size)
         self.bridge = Bridge(memory_size, cell.hidden_size)
         self.cell = cell
         self.readout = readout
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
-        """See `Decoder.prepare`."""
         memory, attention_state = self.attention.prepare(encoded, source)
         return Memory.of(memory, source), State(self.cell.start(self.bridge(encoded)), attention_state)
 
@@ -44,27 +65,4 @@ class Bahdanau(Decoder):
         return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
 
 
-def build(
-    *,
-    build_cell: CellBuilder,
-    build_attention: AttentionBuilder,
-    embedding_size: int,
-    hidden_size: int,
-    memory_size: int,
-    readout_size: int | None,
-    num_layers: int,
-    dropout: float,
-    residual: bool = False,
-) -> Bahdanau:
-    """`residual`: each layer but the first adds its input to its output."""
-    attention = build_attention(query_size=hidden_size)
-    cell = build_stack(
-        build_cell,
-        input_sizes=[embedding_size, attention.context_size],
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        dropout=dropout,
-        is_residual=residual,
-    )
-    readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
-    return Bahdanau(cell, attention, readout, memory_size=memory_size)
+build = Bahdanau

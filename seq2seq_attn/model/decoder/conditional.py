@@ -17,8 +17,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attention, AttentionBuilder
-from seq2seq_attn.model.cell.base import Cell, CellBuilder
+from seq2seq_attn.model.attention.base import AttentionBuilder
+from seq2seq_attn.model.cell.base import CellBuilder
 from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.readout import Bridge, Readout
@@ -26,11 +26,33 @@ from seq2seq_attn.model.stack import build_stack, first_layer, with_first_layer
 
 
 class Conditional(Decoder):
-    """Query s'_j, which has read the previous token but not the source."""
+    """Query s'_j, which has read the previous token but not the source. `residual`: each layer but the first adds its
+    input to its output."""
 
     def __init__(
-        self, first_cell: Cell, second_cell: Cell, attention: Attention, readout: Readout, *, memory_size: int
+        self,
+        *,
+        build_cell: CellBuilder,
+        build_attention: AttentionBuilder,
+        embedding_size: int,
+        hidden_size: int,
+        memory_size: int,
+        readout_size: int | None,
+        num_layers: int,
+        dropout: float,
+        residual: bool = False,
     ) -> None:
+        attention = build_attention(query_size=hidden_size)
+        readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
+        first_cell = build_cell(input_sizes=[embedding_size], hidden_size=hidden_size)
+        second_cell = build_stack(
+            build_cell,
+            input_sizes=[attention.context_size],
+            hidden_size=hidden_size,
+            num_layers=num_layers,
+            dropout=dropout,
+            is_residual=residual,
+        )
         super().__init__(attention, readout.size)
         self.bridge = Bridge(memory_size, first_cell.hidden_size)
         self.first_cell = first_cell
@@ -38,7 +60,6 @@ class Conditional(Decoder):
         self.readout = readout
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
-        """See `Decoder.prepare`."""
         memory, attention_state = self.attention.prepare(encoded, source)
         return Memory.of(memory, source), State(self.second_cell.start(self.bridge(encoded)), attention_state)
 
@@ -54,28 +75,4 @@ class Conditional(Decoder):
         return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
 
 
-def build(
-    *,
-    build_cell: CellBuilder,
-    build_attention: AttentionBuilder,
-    embedding_size: int,
-    hidden_size: int,
-    memory_size: int,
-    readout_size: int | None,
-    num_layers: int,
-    dropout: float,
-    residual: bool = False,
-) -> Conditional:
-    """`residual`: each layer but the first adds its input to its output."""
-    attention = build_attention(query_size=hidden_size)
-    readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
-    first_cell = build_cell(input_sizes=[embedding_size], hidden_size=hidden_size)
-    second_cell = build_stack(
-        build_cell,
-        input_sizes=[attention.context_size],
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        dropout=dropout,
-        is_residual=residual,
-    )
-    return Conditional(first_cell, second_cell, attention, readout, memory_size=memory_size)
+build = Conditional

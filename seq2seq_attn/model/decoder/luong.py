@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attention, AttentionBuilder
-from seq2seq_attn.model.cell.base import Cell, CellBuilder
+from seq2seq_attn.model.attention.base import AttentionBuilder
+from seq2seq_attn.model.cell.base import CellBuilder
 from seq2seq_attn.model.decoder.base import Decoder, Memory, StepOutput
 from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded
@@ -34,27 +34,42 @@ class State(NamedTuple):
 
 
 class Luong(Decoder):
-    """Query h_t, one cell, an attentional state of `readout_size`."""
+    """Query h_t, one cell, an attentional state of `readout_size`, or of the hidden state's size where that is null.
+    `residual`: each layer but the first adds its input to its output."""
 
     def __init__(
         self,
-        cell: Cell,
-        attention: Attention,
         *,
+        build_cell: CellBuilder,
+        build_attention: AttentionBuilder,
+        embedding_size: int,
+        hidden_size: int,
         memory_size: int,
-        readout_size: int,
+        readout_size: int | None,
+        num_layers: int,
         dropout: float,
-        has_input_feeding: bool,
+        input_feeding: bool = True,
+        residual: bool = False,
     ) -> None:
-        super().__init__(attention, readout_size)
+        attention = build_attention(query_size=hidden_size)
+        size = readout_size or hidden_size
+        num_fed = size if input_feeding else 0
+        cell = build_stack(
+            build_cell,
+            input_sizes=[embedding_size, num_fed],
+            hidden_size=hidden_size,
+            num_layers=num_layers,
+            dropout=dropout,
+            is_residual=residual,
+        )
+        super().__init__(attention, size)
         self.bridge = Bridge(memory_size, cell.hidden_size)
         self.cell = cell
-        self.attentional = nn.Linear(attention.context_size + cell.hidden_size, readout_size, bias=False)
+        self.attentional = nn.Linear(attention.context_size + cell.hidden_size, size, bias=False)
         self.dropout = Dropout(dropout)
-        self.num_fed = readout_size if has_input_feeding else 0
+        self.num_fed = num_fed
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
-        """See `Decoder.prepare`."""
         memory, attention_state = self.attention.prepare(encoded, source)
         hidden_BH = self.bridge(encoded)
         fed_BF = hidden_BH.new_zeros(hidden_BH.shape[0], self.num_fed)
@@ -77,35 +92,4 @@ class Luong(Decoder):
         return attentional
 
 
-def build(
-    *,
-    build_cell: CellBuilder,
-    build_attention: AttentionBuilder,
-    embedding_size: int,
-    hidden_size: int,
-    memory_size: int,
-    readout_size: int | None,
-    num_layers: int,
-    dropout: float,
-    input_feeding: bool = True,
-    residual: bool = False,
-) -> Luong:
-    """The attentional state is of `readout_size`, or of the hidden state's size where that is null. `residual`: each
-    layer but the first adds its input to its output."""
-    attention, size = build_attention(query_size=hidden_size), readout_size or hidden_size
-    cell = build_stack(
-        build_cell,
-        input_sizes=[embedding_size, size if input_feeding else 0],
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        dropout=dropout,
-        is_residual=residual,
-    )
-    return Luong(
-        cell,
-        attention,
-        memory_size=memory_size,
-        readout_size=size,
-        dropout=dropout,
-        has_input_feeding=input_feeding,
-    )
+build = Luong

@@ -1,6 +1,7 @@
 """The contract of encoders: a source batch in, one value per position and a summary out; and shared helpers.
 
-A variant is a file in this folder with one final class and a function `build`, which `model/build.py` calls.
+A variant is a file in this folder with one final class and `build`, the class or a function that makes one, which
+`model/build.py` calls.
 """
 
 from __future__ import annotations

@@ -31,35 +31,34 @@ class Bidirectional(Encoder):
     Args:
         hidden_size: H.
         dropout: rate of both dropouts.
-        is_residual: each layer but the first adds its input, after dropout, to its output; the summary is of the top
+        residual: each layer but the first adds its input, after dropout, to its output; the summary is of the top
             cells alone.
-        is_forward_above: each layer but the first is one cell of size M that reads left to right.
+        layers_above: `forward`: each layer but the first is one cell of size M that reads left to right.
     """
 
     def __init__(
         self,
+        *,
         embedding: SourceEmbedding,
         build_cell: CellBuilder,
-        *,
         hidden_size: int,
         num_layers: int,
         dropout: float,
-        is_residual: bool,
-        is_forward_above: bool,
+        residual: bool = False,
+        layers_above: Literal["bidirectional", "forward"] = "bidirectional",
     ) -> None:
         super().__init__(2 * hidden_size)
         self.embedding = embedding
         self.layers = nn.ModuleList()
         for index in range(num_layers):
             input_size = 2 * hidden_size if index else embedding.embedding_dim
-            sizes = [2 * hidden_size] if index and is_forward_above else [hidden_size] * 2
+            sizes = [2 * hidden_size] if index and layers_above == "forward" else [hidden_size] * 2
             cells = [build_cell(input_sizes=[input_size], hidden_size=size) for size in sizes]
             self.layers.append(nn.ModuleList(cells))
         self.dropout = Dropout(dropout)
-        self.is_residual = is_residual
+        self.is_residual = residual
 
     def forward(self, source: SourceBatch) -> Encoded:
-        """See `Encoder.forward`."""
         mask_BS = source.mask_BS
         embedded_SBE: Tensor = self.embedding(source.inputs.transpose(0, 1))
         outputs_SBI = embedded_SBE
@@ -80,24 +79,4 @@ class Bidirectional(Encoder):
         return Encoded(outputs_SBI.transpose(0, 1).contiguous(), mask_BS, final_BM, embedded_SBE.transpose(0, 1))
 
 
-def build(
-    *,
-    embedding: SourceEmbedding,
-    build_cell: CellBuilder,
-    hidden_size: int,
-    num_layers: int,
-    dropout: float,
-    residual: bool = False,
-    layers_above: Literal["bidirectional", "forward"] = "bidirectional",
-) -> Bidirectional:
-    """`hidden_size` is that of one direction. `residual`: each layer but the first adds its input to its output.
-    `layers_above`: how the layers above the first read."""
-    return Bidirectional(
-        embedding,
-        build_cell,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        dropout=dropout,
-        is_residual=residual,
-        is_forward_above=layers_above == "forward",
-    )
+build = Bidirectional

@@ -36,20 +36,22 @@ class Convolutional(Encoder):
 
     Args:
         hidden_size: H.
-        num_layers: of CNN-a and of CNN-c.
+        num_layers: of CNN-a.
+        num_value_layers: of CNN-c; None: as many (the paper's best models have fewer).
         radius: r, neighbors on either side that a layer sees.
         num_positions: number of position embeddings; later positions share the last one.
     """
 
     def __init__(
         self,
-        embedding: SourceEmbedding,
         *,
+        embedding: SourceEmbedding,
         hidden_size: int,
-        num_layers: tuple[int, int],
-        radius: int,
-        num_positions: int,
+        num_layers: int,
         dropout: float,
+        num_value_layers: NumLayers | None = None,
+        radius: Size = 1,
+        num_positions: Size = 256,
     ) -> None:
         super().__init__(2 * hidden_size)
         self.embedding = embedding
@@ -57,13 +59,12 @@ class Convolutional(Encoder):
         self.projection = nn.Linear(embedding.embedding_dim, hidden_size)
         self.stacks = nn.ModuleList(
             nn.ModuleList(nn.Linear((2 * radius + 1) * hidden_size, hidden_size) for _ in range(number))
-            for number in num_layers
+            for number in (num_layers, num_value_layers or num_layers)
         )
         self.radius = radius
         self.dropout = Dropout(dropout)
 
     def forward(self, source: SourceBatch) -> Encoded:
-        """See `Encoder.forward`."""
         mask_BS = source.mask_BS
         embedded_BSE = self.embedding(source.inputs)
         projected_BSH = self.projection(self.positions(embedded_BSE))
@@ -84,23 +85,4 @@ class Convolutional(Encoder):
         return torch.cat([padded[:, first : first + num_positions] for first in range(2 * self.radius + 1)], dim=-1)
 
 
-def build(
-    *,
-    embedding: SourceEmbedding,
-    hidden_size: int,
-    num_layers: int,
-    dropout: float,
-    num_value_layers: NumLayers | None = None,
-    radius: Size = 1,
-    num_positions: Size = 256,
-) -> Convolutional:
-    """`num_layers` is that of CNN-a; CNN-c has `num_value_layers`, as many by
-    default (the paper's best models give it fewer)."""
-    return Convolutional(
-        embedding,
-        hidden_size=hidden_size,
-        num_layers=(num_layers, num_value_layers or num_layers),
-        radius=radius,
-        num_positions=num_positions,
-        dropout=dropout,
-    )
+build = Convolutional

@@ -21,35 +21,33 @@ from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 
 
 class Embeddings(Encoder):
-    """One linear layer over word and position embeddings, with dropout on its output."""
+    """One linear layer over word and position embeddings, with dropout on its output. Positions after the first
+    `num_positions` share the last embedding. Raises UsageError for more than one layer."""
 
-    def __init__(self, embedding: SourceEmbedding, *, memory_size: int, num_positions: int, dropout: float) -> None:
-        super().__init__(memory_size)
+    def __init__(
+        self,
+        *,
+        embedding: SourceEmbedding,
+        hidden_size: int,
+        num_layers: int,
+        dropout: float,
+        num_positions: Size = 256,
+    ) -> None:
+        super().__init__(memory_size=2 * hidden_size)
+        if num_layers != 1:
+            raise UsageError(
+                f"model.encoder.num_layers={num_layers}: the encoder 'embeddings' has one layer, as it has no context; "
+                "set model.encoder.num_layers=1 or take 'convolutional'"
+            )
         self.embedding = embedding
         self.positions = Positions(num_positions, embedding.embedding_dim)
-        self.projection = nn.Linear(embedding.embedding_dim, memory_size)
+        self.projection = nn.Linear(embedding.embedding_dim, self.memory_size)
         self.dropout = Dropout(dropout)
 
     def forward(self, source: SourceBatch) -> Encoded:
-        """See `Encoder.forward`."""
         embedded_BSE = self.embedding(source.inputs)
         values_BSM = self.dropout(self.projection(self.positions(embedded_BSE)))
         return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS), embedded_BSE)
 
 
-def build(
-    *,
-    embedding: SourceEmbedding,
-    hidden_size: int,
-    num_layers: int,
-    dropout: float,
-    num_positions: Size = 256,
-) -> Embeddings:
-    """`num_positions`: number of position embeddings; later positions share the last one. Raises UsageError for more
-    than one layer."""
-    if num_layers != 1:
-        raise UsageError(
-            f"model.encoder.num_layers={num_layers}: the encoder 'embeddings' has one layer, as it has no context; set "
-            "model.encoder.num_layers=1 or take 'convolutional'"
-        )
-    return Embeddings(embedding, memory_size=2 * hidden_size, num_positions=num_positions, dropout=dropout)
+build = Embeddings

@@ -27,29 +27,28 @@ class Reversed(Encoder):
     """`num_layers` layers, all of them right to left, with dropout between them and on the last one's states.
 
     Args:
-        is_residual: each layer but the first adds its input, after dropout, to its output; the summary is of these
+        residual: each layer but the first adds its input, after dropout, to its output; the summary is of these
             sums.
     """
 
     def __init__(
         self,
+        *,
         embedding: SourceEmbedding,
         build_cell: CellBuilder,
-        *,
         hidden_size: int,
         num_layers: int,
         dropout: float,
-        is_residual: bool,
+        residual: bool = False,
     ) -> None:
         super().__init__(hidden_size)
         self.embedding = embedding
         sizes = [embedding.embedding_dim] + [hidden_size] * (num_layers - 1)
         self.layers = nn.ModuleList(build_cell(input_sizes=[size], hidden_size=hidden_size) for size in sizes)
         self.dropout = Dropout(dropout)
-        self.is_residual = is_residual
+        self.is_residual = residual
 
     def forward(self, source: SourceBatch) -> Encoded:
-        """See `Encoder.forward`."""
         mask_BS = source.mask_BS
         embedded_SBE: Tensor = self.embedding(source.inputs.transpose(0, 1))
         outputs_SBI = embedded_SBE
@@ -66,22 +65,4 @@ class Reversed(Encoder):
         )
 
 
-def build(
-    *,
-    embedding: SourceEmbedding,
-    build_cell: CellBuilder,
-    hidden_size: int,
-    num_layers: int,
-    dropout: float,
-    residual: bool = False,
-) -> Reversed:
-    """Build the variant. `hidden_size` is the size of a state: each state is a value, and the first word's state is the
-    summary. `residual`: each layer but the first adds its input to its output."""
-    return Reversed(
-        embedding,
-        build_cell,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        dropout=dropout,
-        is_residual=residual,
-    )
+build = Reversed

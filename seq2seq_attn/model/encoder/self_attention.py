@@ -24,31 +24,36 @@ from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 
 
 class SelfAttention(Encoder):
-    """`num_layers` layers of self-attention and of a feed-forward network."""
+    """`num_layers` layers of self-attention and of a feed-forward network. Raises UsageError where the heads cannot
+    share the width."""
 
     def __init__(
         self,
-        embedding: SourceEmbedding,
         *,
-        memory_size: int,
+        embedding: SourceEmbedding,
+        hidden_size: int,
         num_layers: int,
-        num_heads: int,
-        ratio: int,
         dropout: float,
+        num_heads: Size = 2,
+        feedforward_ratio: Size = 2,
     ) -> None:
+        memory_size = 2 * hidden_size
         super().__init__(memory_size)
+        if memory_size % num_heads:
+            raise UsageError(
+                f"model.encoder.options.num_heads={num_heads}: expected a divisor of the encoder's width, {memory_size}"
+            )
         self.embedding = embedding
         self.projection = nn.Linear(embedding.embedding_dim, memory_size)
         self.layers = nn.ModuleList(
             nn.TransformerEncoderLayer(
-                memory_size, num_heads, ratio * memory_size, dropout, batch_first=True, norm_first=True
+                memory_size, num_heads, feedforward_ratio * memory_size, dropout, batch_first=True, norm_first=True
             )
             for _ in range(num_layers)
         )
         self.norm = nn.LayerNorm(memory_size)
 
     def forward(self, source: SourceBatch) -> Encoded:
-        """See `Encoder.forward`."""
         mask_BS = source.mask_BS
         embedded_BSE = self.embedding(source.inputs)
         projected_BSM = math.sqrt(self.memory_size) * self.projection(embedded_BSE)
@@ -66,25 +71,4 @@ def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:
     return torch.cat([torch.sin(positions_S1 * rates), torch.cos(positions_S1 * rates)], dim=1).to(like.dtype)
 
 
-def build(
-    *,
-    embedding: SourceEmbedding,
-    hidden_size: int,
-    num_layers: int,
-    dropout: float,
-    num_heads: Size = 2,
-    feedforward_ratio: Size = 2,
-) -> SelfAttention:
-    """Raises UsageError where the heads cannot share the width."""
-    if 2 * hidden_size % num_heads:
-        raise UsageError(
-            f"model.encoder.options.num_heads={num_heads}: expected a divisor of the encoder's width, {2 * hidden_size}"
-        )
-    return SelfAttention(
-        embedding,
-        memory_size=2 * hidden_size,
-        num_layers=num_layers,
-        num_heads=num_heads,
-        ratio=feedforward_ratio,
-        dropout=dropout,
-    )
+build = SelfAttention

@@ -60,14 +60,13 @@ def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] 
 
 
 class FastTokens:
-    """`search.hypothesis.NextTokens` that computes logits for a few rows at a time."""
+    """`search.base.NextTokens` that computes logits for a few rows at a time."""
 
     def __init__(self, features_RF: Tensor, output: Product, weights_RS: Tensor | None) -> None:
         self._features_RF, self._output = features_RF, output
         self.weights_RS = weights_RS
 
     def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), every: int = 1) -> tuple[Tensor, Tensor]:
-        """See `NextTokens.top`."""
         features_RF = self._features_RF[::every]
         num_rows = _CPU_ROWS if features_RF.device.type == "cpu" else len(features_RF)
         chunks = [
@@ -112,7 +111,7 @@ class FastState(NamedTuple):
 
 
 class FastStep:
-    """A `search.hypothesis.StepModel` for the models that `offer_steps` supports.
+    """A `search.base.StepModel` for the models that `offer_steps` supports.
 
     The weights must not change while it is in use: some are copied at its creation, others are the model's own.
     """
@@ -143,7 +142,6 @@ class FastStep:
             self._table_VX = self._project(self._from_embedding, self._embedding_VE)
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> FastState:
-        """See `StepModel.start`."""
         with _autocast(self._precision, source.ids_BS.device):
             memory, state = self._prepare(source)
         hidden_BH = self._hidden(state.cell)
@@ -153,7 +151,6 @@ class FastStep:
         return FastState(hidden_BH.repeat_interleave(rows_per_sentence, dim=0), shared, rows_per_sentence)
 
     def step(self, prev_ids_R: Tensor, state: FastState) -> tuple[FastTokens, FastState]:
-        """See `StepModel.step`."""
         hidden_RH, embedded_RX = state.hidden_RH, self._embed(prev_ids_R)
         if self._from_previous is not None:
             gates_RP = embedded_RX[:, : self._num_gates]
@@ -179,7 +176,6 @@ class FastStep:
         return FastTokens(features_RF, self._output, weights_RS), state._replace(hidden_RH=hidden_RH)
 
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
-        """See `StepModel.reorder`."""
         shared, num_rows = state.shared, state.rows_per_sentence
         sentences_B = index_R[::num_rows] // num_rows
         if not torch.equal(sentences_B, torch.arange(len(shared.values_BSX), device=index_R.device)):

@@ -1,6 +1,7 @@
 """The contract of outputs: token probabilities from decoder steps, and the loss of a batch.
 
-A variant is a file in this folder with one final class and a function `build`, which `model/build.py` calls.
+A variant is a file in this folder with one final class and `build`, the class or a function that makes one, which
+`model/build.py` calls.
 
 Shapes: B rows, T steps, K steps so far, N target tokens of a batch, padded to a multiple, S source positions,
 F features, V target vocabulary.
@@ -173,7 +174,6 @@ class ScoredOutput(Output):
         return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs, batch)])
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
-        """See `Output.loss`."""
         if fast := speed.find("cross_entropy", self):
             return BatchLoss(*fast(outputs, label_smoothing))
         log_probs_N, means_N = (torch.cat(parts) for parts in zip(*self._scores(outputs, batch), strict=True))

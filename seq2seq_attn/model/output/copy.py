@@ -27,26 +27,24 @@ from seq2seq_attn.model.wide import wide
 class Copy(CopyingOutput):
     """One linear layer for P_vocab and one for p_gen."""
 
-    def __init__(self, feature_size: int, gate_size: int, num_ids: int) -> None:
+    def __init__(
+        self,
+        *,
+        feature_size: int,
+        hidden_size: int,
+        context_size: int,
+        embedding_size: int,
+        num_ids: int,
+        source_attention: Attention,
+    ) -> None:
         super().__init__(feature_size, num_ids)
-        self.gate = nn.Linear(gate_size, 1)
+        self.gate = nn.Linear(context_size + hidden_size + embedding_size, 1)
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
-        """See `CopyingOutput.copying`."""
         gate_B1 = wide(self.gate(torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1)))
         logits_BV = wide(self.projection(step.features_BF))
         gates = functional.logsigmoid(gate_B1), functional.logsigmoid(-gate_B1)
         return Copying(logits_BV, *gates, step.weights_BS, memory.surface_ids_BS)
 
 
-def build(
-    *,
-    feature_size: int,
-    hidden_size: int,
-    context_size: int,
-    embedding_size: int,
-    num_ids: int,
-    source_attention: Attention,
-) -> Copy:
-    """No options."""
-    return Copy(feature_size, context_size + hidden_size + embedding_size, num_ids)
+build = Copy

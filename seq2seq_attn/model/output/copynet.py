@@ -27,7 +27,7 @@ from seq2seq_attn.text.vocab import PAD
 class CopyNet(CopyingOutput):
     """One linear layer for psi_g and one for psi_c."""
 
-    def __init__(self, feature_size: int, memory_size: int, hidden_size: int, num_ids: int) -> None:
+    def __init__(self, *, feature_size: int, hidden_size: int, num_ids: int, memory_size: int) -> None:
         super().__init__(feature_size, num_ids)
         self.copy_projection = nn.Linear(memory_size, hidden_size, bias=False)
 
@@ -36,7 +36,6 @@ class CopyNet(CopyingOutput):
         return torch.tanh(self.copy_projection(encoded.values_BSM))
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
-        """See `CopyingOutput.copying`."""
         logits_BV = wide(self.projection(step.features_BF))
         keys_BSH = memory.output
         scores_BS = wide(torch.bmm(keys_BSH, step.hidden_BH.unsqueeze(2)).squeeze(2))
@@ -49,12 +48,4 @@ class CopyNet(CopyingOutput):
         )
 
 
-def build(
-    *,
-    feature_size: int,
-    hidden_size: int,
-    num_ids: int,
-    memory_size: int,
-) -> CopyNet:
-    """No options."""
-    return CopyNet(feature_size, memory_size, hidden_size, num_ids)
+build = CopyNet

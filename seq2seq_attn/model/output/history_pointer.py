@@ -45,7 +45,6 @@ class HistoryPointer(ScoredOutput):
         return mixture.log_probs()[:, : self.projection.out_features]
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`."""
         return self._mixture(step).score(targets_N)
 
     def _mixture(self, step: StepOutput) -> Copying:
@@ -64,6 +63,4 @@ class HistoryPointer(ScoredOutput):
         return Copying(logits_NV, log_gate_N1, torch.zeros_like(log_gate_N1), weights[:, :-1], ids_NK)
 
 
-def build(*, feature_size: int, hidden_size: int, num_ids: int) -> HistoryPointer:
-    """No options."""
-    return HistoryPointer(feature_size, hidden_size, num_ids)
+build = HistoryPointer

@@ -28,8 +28,16 @@ from seq2seq_attn.model.wide import wide
 class Lexical(ScoredOutput):
     """Two linear layers into the vocabulary, one from the features and one from the source words."""
 
-    def __init__(self, feature_size: int, embedding_size: int, num_ids: int) -> None:
+    def __init__(
+        self,
+        *,
+        feature_size: int,
+        num_ids: int,
+        source_attention: Attention,
+        source_embedding: Embedding,
+    ) -> None:
         super().__init__(feature_size, num_ids)
+        embedding_size = source_embedding.embedding_dim
         self.layer = nn.Linear(embedding_size, embedding_size, bias=False)
         self.lexical_projection = nn.Linear(embedding_size, num_ids, bias=False)
 
@@ -47,7 +55,6 @@ class Lexical(ScoredOutput):
         return torch.log_softmax(self._logits(step, memory), dim=-1)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`."""
         return score_logits(self._logits(step, memory), targets_N)
 
     def hidden(self, sum_BE: Tensor) -> Tensor:
@@ -61,6 +68,4 @@ class Lexical(ScoredOutput):
         return wide(self.projection(step.features_BF)) + wide(self.lexical_projection(hidden_BE))
 
 
-def build(*, feature_size: int, num_ids: int, source_attention: Attention, source_embedding: Embedding) -> Lexical:
-    """No options."""
-    return Lexical(feature_size, source_embedding.embedding_dim, num_ids)
+build = Lexical

@@ -55,15 +55,23 @@ class Lexicon(ScoredOutput):
 
     Args:
         num_entries: K.
-        epsilon: eps; None: interpolation.
+        epsilon: eps, of the variant `bias`.
     """
 
     def __init__(
-        self, feature_size: int, num_ids: int, num_source_ids: int, num_entries: int, epsilon: float | None
+        self,
+        *,
+        feature_size: int,
+        num_ids: int,
+        num_source_ids: int,
+        source_attention: Attention,
+        variant: Variant = "bias",
+        epsilon: PositiveFloat = 0.001,
+        num_entries: NumEntries = 32,
     ) -> None:
         super().__init__(feature_size, num_ids)
-        self.epsilon = epsilon
-        self.share_bias = nn.Parameter(torch.zeros(1)) if epsilon is None else None
+        self.epsilon = epsilon if variant == "bias" else None
+        self.share_bias = nn.Parameter(torch.zeros(1)) if variant == "interpolation" else None
         self.target_ids_UK: Tensor
         self.probs_UK: Tensor
         # whole numbers in float32, since a file of weights holds floating-point tensors only
@@ -133,15 +141,4 @@ class Lexicon(ScoredOutput):
         return log_model_B1, functional.logsigmoid(wide(self.share_bias))
 
 
-def build(
-    *,
-    feature_size: int,
-    num_ids: int,
-    num_source_ids: int,
-    source_attention: Attention,
-    variant: Variant = "bias",
-    epsilon: PositiveFloat = 0.001,
-    num_entries: NumEntries = 32,
-) -> Lexicon:
-    """`epsilon` is read by the variant `bias` only; `num_entries` translations are kept of each source token."""
-    return Lexicon(feature_size, num_ids, num_source_ids, num_entries, epsilon if variant == "bias" else None)
+build = Lexicon

@@ -50,10 +50,33 @@ class Marginal(ScoredOutput):
     Args:
         readout: the decoder's, from states, values and embeddings to features.
         top_k: K; None: all positions.
+
+    Raises:
+        UsageError: a context that is not as wide as a value, or weights that are 1 at one position and 0 elsewhere.
     """
 
-    def __init__(self, feature_size: int, num_ids: int, readout: Readout, top_k: int | None) -> None:
+    def __init__(
+        self,
+        *,
+        feature_size: int,
+        context_size: int,
+        num_ids: int,
+        memory_size: int,
+        source_attention: Attention,
+        readout: Readout,
+        top_k: Size | None = None,
+    ) -> None:
         super().__init__(feature_size, num_ids)
+        if isinstance(source_attention, Hard) and not source_attention.draws_positions:
+            raise UsageError(
+                "model.output.name='marginal': sums over source positions, and model.attention.name='hard' gives all "
+                "weight to one position; choose another attention, such as additive"
+            )
+        if context_size != memory_size:
+            raise UsageError(
+                f"model.output.name='marginal': reads a source value of {memory_size} numbers in place of the context, "
+                f"and this attention's context has {context_size}; choose another attention, such as additive"
+            )
         self.readout = partial(readout)  # not a submodule: the decoder saves its parameters
         self.top_k = top_k
 
@@ -85,7 +108,6 @@ class Marginal(ScoredOutput):
         return log_joint_NKV.logsumexp(dim=1)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`."""
         weights_NK, logits_NKV = self._by_position(step, memory)
         log_probs_NKV = logits_NKV.log_softmax(dim=2)
         of_targets_NK = log_probs_NKV.gather(2, targets_N.view(-1, 1, 1).expand(-1, logits_NKV.shape[1], -1)).squeeze(2)
@@ -111,29 +133,4 @@ def _log(weights: Tensor) -> Tensor:
     return torch.where(is_positive, weights.where(is_positive, 1.0).log(), -torch.inf)
 
 
-def build(
-    *,
-    feature_size: int,
-    context_size: int,
-    num_ids: int,
-    memory_size: int,
-    source_attention: Attention,
-    readout: Readout,
-    top_k: Size | None = None,
-) -> Marginal:
-    """`top_k`: sum over the heaviest positions alone; null: over all.
-
-    Raises:
-        UsageError: a context that is not as wide as a value, or weights that are 1 at one position and 0 elsewhere.
-    """
-    if isinstance(source_attention, Hard) and not source_attention.draws_positions:
-        raise UsageError(
-            "model.output.name='marginal': sums over source positions, and model.attention.name='hard' gives all "
-            "weight to one position; choose another attention, such as additive"
-        )
-    if context_size != memory_size:
-        raise UsageError(
-            f"model.output.name='marginal': reads a source value of {memory_size} numbers in place of the context, and "
-            f"this attention's context has {context_size}; choose another attention, such as additive"
-        )
-    return Marginal(feature_size, num_ids, readout, top_k)
+build = Marginal

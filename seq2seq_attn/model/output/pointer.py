@@ -26,12 +26,17 @@ from seq2seq_attn.text.vocab import PAD
 
 
 class Pointer(Output):
-    """No parameters: the attention weights are the probabilities."""
+    """No parameters: the attention weights are the probabilities. Raises UsageError if they always stay the same."""
 
     copies_source = True
 
-    def __init__(self, num_ids: int) -> None:
+    def __init__(self, *, num_ids: int, source_attention: Attention) -> None:
         super().__init__()
+        if isinstance(source_attention, Uniform):
+            raise UsageError(
+                "model.output.name='pointer': has no parameters, and model.attention.name='uniform' always gives the "
+                "same weights, so there is nothing to learn; choose another attention, such as additive"
+            )
         self._num_ids = num_ids
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
@@ -62,11 +67,4 @@ def _positive(step: StepOutput, memory: Memory) -> Tensor:
     return wide(step.weights_BS).clamp_min(LEAST_WEIGHT).masked_fill(memory.surface_ids_BS == PAD, 0.0)
 
 
-def build(*, num_ids: int, source_attention: Attention) -> Pointer:
-    """No options. Raises UsageError for weights that stay the same whatever the model learns."""
-    if isinstance(source_attention, Uniform):
-        raise UsageError(
-            "model.output.name='pointer': has no parameters, and model.attention.name='uniform' always gives the same "
-            "weights, so there is nothing to learn; choose another attention, such as additive"
-        )
-    return Pointer(num_ids)
+build = Pointer

@@ -23,7 +23,6 @@ class Softmax(ScoredOutput):
         return torch.log_softmax(wide(self.projection(step.features_BF)), dim=-1)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`."""
         return score_logits(wide(self.projection(step.features_BF)), targets_N)
 
 

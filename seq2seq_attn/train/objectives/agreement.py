@@ -32,7 +32,6 @@ class Agreement(Objective):
     needs_reverse = True
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Objective.term`."""
         if outputs.reverse_weights_SBT is None:
             raise ValueError("agreement: outputs without reverse_weights_SBT")
         return -(target_weights(outputs, batch) * outputs.reverse_weights_SBT.permute(1, 2, 0)).sum()

@@ -1,8 +1,8 @@
 """The contract of training objectives: extra loss terms, computed from all decoder steps of a batch. They have no
 parameters of their own.
 
-A variant is a file of this folder with one final class and a function `build(**options)`. The configuration names it in
-`train.objectives`, with its weight and its options. An update minimizes
+A variant is a file of this folder with one final class and `build(**options)`, the class or a function that makes one.
+The configuration names it in `train.objectives`, with its weight and its options. An update minimizes
 
     loss / target tokens + sum over objectives of  weight * sum of terms / sum of counts
 

@@ -25,7 +25,6 @@ class Coverage(Objective):
     """The overlap of each step's weights with all weights before it."""
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Objective.term`."""
         weights_BTS = target_weights(outputs, batch)
         coverage_BTS = weights_BTS.cumsum(dim=1)[:, :-1]
         return torch.minimum(weights_BTS[:, 1:], coverage_BTS).sum()

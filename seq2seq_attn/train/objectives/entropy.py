@@ -22,7 +22,6 @@ class Entropy(Objective):
     """The entropy of each target token's weights."""
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Objective.term`."""
         weights_BTS = target_weights(outputs, batch)
         positive_BTS = weights_BTS.where(weights_BTS > 0.0, 1.0)
         return -(positive_BTS * positive_BTS.log()).sum()

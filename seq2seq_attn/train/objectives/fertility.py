@@ -31,7 +31,6 @@ class Fertility(Objective):
         return int(_is_source_BS(batch).sum())
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Objective.term`."""
         missing_BS = self._fertility - target_weights(outputs, batch).sum(dim=1)
         return missing_BS.square().masked_fill(~_is_source_BS(batch), 0.0).sum()
 

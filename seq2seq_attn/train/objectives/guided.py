@@ -35,7 +35,6 @@ class Guided(Objective):
         return len(torch.unique(_target_positions(batch)))
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Objective.term`."""
         row_L, source_L, target_L = _links(batch).unbind(1)
         num_links_L = _num_links_of_target(batch)
         weights_L = outputs.weights_TBS[target_L, row_L, source_L]

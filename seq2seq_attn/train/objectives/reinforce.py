@@ -34,7 +34,6 @@ class Reinforce(Objective):
         self._entropy = Entropy()
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Objective.term`."""
         if not isinstance(outputs.extra, Draw):
             raise ValueError("reinforce: outputs without draws")
         draw_log_probs_TB, baselines_TB = outputs.extra
