@@ -19,6 +19,7 @@ from itertools import takewhile
 from typing import NoReturn
 
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.normalize import visible
 
 INTERRUPTED = 128 + signal.SIGINT
 _MAX_ERROR = 800
@@ -71,7 +72,7 @@ def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
             from tqdm import tqdm
 
             with suppress(OSError):
-                tqdm.write(self.format(record), file=sys.stderr)
+                tqdm.write(visible(self.format(record)), file=sys.stderr)
 
     package, handler = logging.getLogger("seq2seq_attn"), AboveBars()
     former = package.level
@@ -118,7 +119,7 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
         variants = sys.modules.get("seq2seq_attn.model.variants")  # loaded if the user has named modules
         what = variants.located(error) if variants else f"{type(error).__name__}: {error}"
         text, code = f"{what} (unexpected error; rerun with --debug for a traceback)", 1
-    line = " ".join(text.split())
+    line = visible(" ".join(text.split()))
     if len(line) > _MAX_ERROR:  # it may quote a value of any length
         line = f"{line[: _MAX_ERROR // 2]} ... {line[-_MAX_ERROR // 2 :]}"
     with suppress(OSError):  # if stderr is gone, the exit code still reports the failure

@@ -12,8 +12,8 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.scoring import Settings
 from seq2seq_attn.evaluation.systems import Decoding
-from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.report.pages import Report
 
 QUICK = Resampling(num_resamples=50, num_trials=50)
 _PARTS = {"settings": Settings, "decoding": Decoding, "files": ReportFiles}

@@ -133,16 +133,16 @@ def attention_text(attention: AttentionMap) -> str:
 
 def show_scores() -> None:
     files = ReportFiles(REPORT, plots="png")
-    report = evaluate_runs(list(CONFIGS), files=files, analyze_attention=False)
+    report = evaluate_runs(list(CONFIGS), files=files, no_attention=True)
     step(f"BLEU by sentence length (as a plot: {plot_path(REPORT, 'bleu')})")
     [scores] = report.sets
-    header = [report.page.unit, *(row.bucket.label for row in scores.buckets)]
+    header = [report.unit, *(row.bucket.label for row in scores.buckets)]
     rows = [
         [name, *(f"{row.scores['bleu'][index].interval.value:.1f}" for row in scores.buckets)]
         for index, name in enumerate(("attention", "fixed vector"))
     ]
     print(Table(header, rows).to_text())
-    print(textwrap.fill(report.page.conclusion, WIDTH, break_on_hyphens=False))
+    print(textwrap.fill(report.conclusion, WIDTH, break_on_hyphens=False))
 
 
 def write_page() -> None:

@@ -14,7 +14,7 @@ from scripts.laboratory.harness.records import ROOT, Record, describe
 from scripts.laboratory.harness.runs import Run
 
 if TYPE_CHECKING:
-    from seq2seq_attn.report.build import Report
+    from seq2seq_attn.report.pages import Report
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from scripts.laboratory.results import Results
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES
-from seq2seq_attn.metrics.seeds import BootstrapSamples, pool
+from seq2seq_attn.metrics.significance import BootstrapSamples, pool
 from seq2seq_attn.text.corpus import read_lines
 
 Records = Iterator[tuple[Path, Record]]
@@ -58,7 +58,7 @@ def _evaluated_run(run: Record) -> Record:
 def points(results: Results) -> Records:
     """The scores of each arm by source length, or by the number of concatenated pairs, with what attention did."""
     report, experiment = results.report, results.experiment
-    sets, lengths = report.data["sets"], report.lengths
+    sets, lengths = report.data["sets"], report.scored.lengths
     if experiment.evaluate.get("concatenate"):
         measured = [
             _point(results, scores, scores["num_concatenated"], float(lengths_N.mean()), scores["attention"]["runs"])

@@ -26,6 +26,7 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.train.check import check_config
+from seq2seq_attn.train.session import locked
 from seq2seq_attn.train.start import RUNS_DIR
 
 MAX_SEEDS = 1_000
@@ -42,9 +43,14 @@ def train_and_compare(planned: Sequence[PlannedRun], at_once: int | None = None)
 
     Raises:
         UsageError: a configuration cannot train, or a run in the folder was trained with other settings.
-        UserError: data cannot be prepared, a run in the folder was trained on another text, or some runs failed (the
-            report then covers the others).
+        UserError: another comparison is at work in the folder, data cannot be prepared, a run in the folder was trained
+            on another text, or some runs failed (the report then covers the others).
     """
+    with locked(planned[0].run.path.parent, work="comparison", option="--output"):
+        return _train_and_compare(planned, at_once)
+
+
+def _train_and_compare(planned: Sequence[PlannedRun], at_once: int | None) -> Path:
     for planned_run in planned:
         check_config(planned_run.config)
         planned_run.check_settings()

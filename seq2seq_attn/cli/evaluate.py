@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 
 from seq2seq_attn.cli import options
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
 from seq2seq_attn.translate.figure import PlotFormat
-
-if TYPE_CHECKING:
-    from seq2seq_attn.report.build import Report
 
 Runs = Annotated[
     list[Path] | None,
@@ -27,7 +24,10 @@ Split = Annotated[
 Source = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one per line.")
 ]
-Reference = Annotated[Path | None, typer.Option(metavar="FILE", help="Reference translations of --source.")]
+Reference = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="Reference translations of --source; may be repeated, all count."),
+]
 Concatenate = Annotated[
     list[int] | None,
     typer.Option(
@@ -53,7 +53,7 @@ Metrics = Annotated[
         parser=_measure,
         metavar="NAME",
         help=f"{', '.join(get_args(MeasureName))}; may be repeated.",
-        show_default=", ".join(DEFAULT_MEASURES),
+        show_default=f"the runs' validation metric, {', '.join(DEFAULT_MEASURES)}",
     ),
 ]
 ByLength = Annotated[
@@ -142,26 +142,19 @@ def evaluate(
     from seq2seq_attn.evaluation.systems import Decoding
     from seq2seq_attn.report.files import ReportFiles
 
+    measures = cast(tuple[MeasureName, ...], tuple(dict.fromkeys(metric or ())))
     scores = evaluate_runs(
         runs,
         splits=split or [],
         source=source,
-        reference=reference,
+        references=reference or [],
         concatenate=concatenate or [],
-        settings=Settings(by_length, length_of, _measures(metric), merge_below=merge_below, length_in=length_in),
+        settings=Settings(by_length, length_of, measures, merge_below=merge_below, length_in=length_in),
         decoding=Decoding(search, device, precision, reuse_hypotheses, options.is_terminal()),
         files=ReportFiles(json, report, plots, csv, latex),
         ensemble=ensemble,
-        analyze_attention=not no_attention,
+        no_attention=no_attention,
     )
-    _print(scores, is_full=full)
-
-
-def _measures(names: list[str] | None) -> tuple[MeasureName, ...]:
-    return cast(tuple[MeasureName, ...], tuple(dict.fromkeys(names or DEFAULT_MEASURES)))
-
-
-def _print(scores: Report, *, is_full: bool) -> None:
-    options.echo(scores.text if is_full else scores.summary)
-    if not is_full:
+    options.echo(scores.text if full else scores.summary)
+    if not full:
         typer.echo("use --full for every measure, every test set and the attention statistics", err=True)

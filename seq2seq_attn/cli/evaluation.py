@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.arms import Arm, find_arms
-from seq2seq_attn.evaluation.attention import AttentionAnalyzer
-from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis
+from seq2seq_attn.evaluation.attention import analyze_attention
 from seq2seq_attn.evaluation.learning_curve import read_validations
-from seq2seq_attn.evaluation.names import run_names
+from seq2seq_attn.evaluation.names import Arm, find_arms, run_names
 from seq2seq_attn.evaluation.scoring import DEFAULT_SETTINGS, Settings, score_sets
 from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.systems import DEFAULT_DECODING, ENSEMBLE_HYPS, Decoding, System, make_ensemble
 from seq2seq_attn.evaluation.test_sets import find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts, translate_set
 from seq2seq_attn.files import read_json
-from seq2seq_attn.metrics.by_length import check_edges
+from seq2seq_attn.metrics.attention_stats import AttentionStatistics
+from seq2seq_attn.metrics.bleu import BUCKET_MEASURES
+from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES, MeasureName
-from seq2seq_attn.report.build import Report, build_report
 from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.report.pages import Report
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
@@ -47,9 +47,9 @@ def evaluate(
     *,
     split: str | Sequence[str] = (),
     source: str | Path | None = None,
-    reference: str | Path | None = None,
+    reference: str | Path | Sequence[str | Path] = (),
     concatenate: Sequence[int] = (),
-    metric: Sequence[MeasureName] = DEFAULT_MEASURES,
+    metric: Sequence[MeasureName] = (),
     ensemble: bool = False,
     by_length: str | None = None,
     reuse_hypotheses: bool = False,
@@ -66,9 +66,9 @@ def evaluate(
     Args:
         runs: run directories; the others are compared with the first. None: the run that finished last.
         split: splits of the runs' corpus; none: its test sets.
-        source: instead of splits, a file with one sentence per line, and `reference`, its translation.
+        source: instead of splits, a file with one sentence per line, and `reference`, its translation or several.
         concatenate: for each number K, score sets of K pairs concatenated into one; none: pairs as they are.
-        metric: the metrics, the first one also by length.
+        metric: the metrics, the first one also by length; none: that of the runs' validation, BLEU and chrF.
         ensemble: also score all runs as one model, by the mean of their probabilities.
         by_length: lower edges of the length buckets (`9,12,15`), or `quantiles:N`; None: chosen for the corpus.
         reuse_hypotheses: reuse saved translations of the same model and settings.
@@ -83,7 +83,7 @@ def evaluate(
         [runs] if isinstance(runs, str | Path) else runs,
         splits=[split] if isinstance(split, str) else split,
         source=_path(source),
-        reference=_path(reference),
+        references=[Path(reference)] if isinstance(reference, str | Path) else [*map(Path, reference)],
         concatenate=concatenate,
         settings=Settings(by_length, measures=tuple(metric)),
         decoding=Decoding(search, device=device, reuse_hypotheses=reuse_hypotheses),
@@ -97,46 +97,48 @@ def evaluate_runs(
     *,
     splits: Sequence[str] = (),
     source: Path | None = None,
-    reference: Path | None = None,
+    references: Sequence[Path] = (),
     concatenate: Sequence[int] = (),
     settings: Settings = DEFAULT_SETTINGS,
     decoding: Decoding = DEFAULT_DECODING,
     files: ReportFiles = NO_FILES,
     ensemble: bool = False,
-    analyze_attention: bool = True,
+    no_attention: bool = False,
 ) -> Report:
     """Translate test sets, score the runs, write the report. Runs that differ in nothing but the seed are grouped, and
     their means are compared too. Hypotheses are saved in each run's `hyps/`, or beside the JSON if that is named.
 
     Args:
-        runs, splits, source, reference, concatenate, ensemble: as for `evaluate`.
         files: files to write. If none is named, the report goes to the first run, with Markdown and plots beside it,
             under the name of `_report_name`; otherwise no run is written to.
-        analyze_attention: analyze it by forced decoding of hypotheses, and of references with gold links.
+        no_attention: do not analyze it by forced decoding of hypotheses, and of references with gold links.
+        others: as for `evaluate`.
 
     Raises:
-        UsageError: files and splits together, one file without the other, an unknown split, runs of different data,
-            runs that cannot form an ensemble.
+        UsageError: options contradict each other, or runs that do not go together.
         UserError: a run or a file that cannot be read, a report that cannot be written.
     """
     if settings.by_length is not None:
-        check_edges(settings.by_length)
+        parse_edges(settings.by_length)
     systems = _make_systems([newest_run().path] if runs is None else runs, decoding, ensemble=ensemble)
     singles = [system for system in systems if not system.is_ensemble]
     name = _report_name(len(singles), source, splits, concatenate) + decoding.variation(systems[0].config.search)
-    to_write = _files_to_write(files, systems[0], f"{name}.json", [path for path in (source, reference) if path])
+    to_write = _files_to_write(files, systems[0], f"{name}.json", [*([source] if source else []), *references])
     sets = find_sets(
         [system.runs[0] for system in singles],
         [system.config for system in singles],
         splits,
         source=source,
-        reference=reference,
+        references=references,
         concatenate=concatenate,
         show_progress=decoding.show_progress,
     )
     hyps_dirs = _hyps_dirs(systems, to_write, is_named=files.is_named)
-    made = [_translate(*pair, sets, keep_maps=to_write.is_html) for pair in zip(systems, hyps_dirs, strict=True)]
-    report = _build_report(sets, systems, made, settings, analyze_attention=analyze_attention)
+    made = [
+        [translate_set(system, test_set, hyps_dir=hyps_dir, keep_maps=to_write.is_html) for test_set in sets]
+        for system, hyps_dir in zip(systems, hyps_dirs, strict=True)
+    ]
+    report = _score(sets, systems, made, settings, no_attention=no_attention)
     _write(to_write, report, sets, [_texts(*pair) for pair in zip(systems, made, strict=True)])
     return report
 
@@ -164,24 +166,22 @@ def _make_systems(runs: Sequence[str | Path], decoding: Decoding, *, ensemble: b
     return [*systems, make_ensemble(systems)]
 
 
-def _translate(
-    system: System, hyps_dir: Path | None, sets: Sequence[EvaluationSet], *, keep_maps: bool
-) -> list[SetTranslations]:
-    return [translate_set(system, test_set, hyps_dir=hyps_dir, keep_maps=keep_maps) for test_set in sets]
-
-
-def _build_report(
+def _score(
     sets: Sequence[EvaluationSet],
     systems: Sequence[System],
     made: Sequence[list[SetTranslations]],
     settings: Settings,
     *,
-    analyze_attention: bool,
+    no_attention: bool,
 ) -> Report:
     data = systems[0].config.data
     if VECTORS in data.sources and settings.length_of == "source":
         log.info("lengths: those of the references, because the name of a file of vectors has none")
         settings = replace(settings, length_of="reference")
+    metric = systems[0].config.train.validation.metric
+    if not settings.measures:
+        leading = [metric] if metric in BUCKET_MEASURES else []
+        settings = replace(settings, measures=tuple(dict.fromkeys((*leading, *DEFAULT_MEASURES))))
     languages = Languages(data.source_name, data.target_language, "files" if sets[0].is_file else data.corpus)
     scored = score_sets(
         sets,
@@ -189,11 +189,10 @@ def _build_report(
         languages=languages,
         settings=settings,
         arms=_arms(systems),
-        analyses=_analyze(sets, systems, made, languages) if analyze_attention else None,
+        analyses=[] if no_attention else [_analyze(sets, *pair, languages) for pair in zip(systems, made, strict=True)],
     )
     environment = describe_environment(sys.argv, resolve_device(systems[0].decoding.device))
-    descriptions = [_describe(*pair) for pair in zip(systems, made, strict=True)]
-    return build_report(scored, descriptions, environment, languages=languages)
+    return Report(scored, [_describe(*pair) for pair in zip(systems, made, strict=True)], environment, languages)
 
 
 def _describe(system: System, translations: Sequence[SetTranslations]) -> dict[str, Any]:
@@ -211,22 +210,17 @@ def _texts(system: System, translations: Sequence[SetTranslations]) -> SystemTex
 
 
 def _analyze(
-    sets: Sequence[EvaluationSet],
-    systems: Sequence[System],
-    translations: Sequence[Sequence[SetTranslations]],
-    languages: Languages,
-) -> list[list[AttentionAnalysis]]:
-    """The attention analysis of each system on each set; of an ensemble, from its texts alone, because forced decoding
-    takes one run."""
-    analyses: list[list[AttentionAnalysis]] = [[] for _ in systems]
-    for index, test_set in enumerate(sets):
-        analyzer = AttentionAnalyzer(test_set, languages)
-        for by_set, system, made in zip(analyses, systems, translations, strict=True):
-            translator = None if system.is_ensemble else system.translator
-            batch_size = system.search.batch_size
-            with explained_batch_size(batch_size):
-                by_set.append(analyzer.analyze(made[index].lines, translator, batch_size=batch_size))
-    return analyses
+    sets: Sequence[EvaluationSet], system: System, made: Sequence[SetTranslations], languages: Languages
+) -> list[AttentionStatistics]:
+    """The attention of a system on each set; of an ensemble, from its texts alone, because forced decoding takes one
+    run."""
+    translator = None if system.is_ensemble else system.translator
+    batch_size = system.search.batch_size
+    with explained_batch_size(batch_size):
+        return [
+            analyze_attention(test_set, translations.lines, languages, translator, batch_size=batch_size)
+            for test_set, translations in zip(sets, made, strict=True)
+        ]
 
 
 def _files_to_write(files: ReportFiles, first: System, name: str, inputs: Sequence[Path]) -> ReportFiles:

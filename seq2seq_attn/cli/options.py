@@ -18,6 +18,7 @@ from seq2seq_attn.config.sources import merge, parse_override
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import STDOUT, naming
 from seq2seq_attn.model.variants import SEARCH, import_variants, packaged_variants
+from seq2seq_attn.text.normalize import visible
 
 Format = Literal["text", "json"]
 
@@ -92,8 +93,11 @@ Alignment = Annotated[
     typer.Option(metavar="FILE", help="The attention's word links, one line per pair: 0-0 1-2 (source-target)."),
 ]
 Attention = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz)."),
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz); may be repeated.",
+    ),
 ]
 Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:N.")]
 TrainingDevice = Annotated[
@@ -200,7 +204,7 @@ def _plain(value: Any) -> object:
 def echo(text: object, *, nl: bool = True) -> None:
     """Print a result; an error such as a full disk names standard output."""
     with naming(STDOUT):
-        typer.echo(text, nl=nl)
+        typer.echo(visible(str(text)), nl=nl)
 
 
 def is_terminal() -> bool:

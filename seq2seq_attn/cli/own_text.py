@@ -137,7 +137,7 @@ def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | Non
     """Why words would not do: a language has no spaCy tokenizer, or words of the target could not be joined again."""
     from seq2seq_attn.text.tokenizers.words import breaks_words, spacy_language
 
-    unknown = [language for language in languages if language != VECTORS and spacy_language(language) != language]
+    unknown = [language for language in languages if language != VECTORS and spacy_language(language) == "xx"]
     share = 1.0 if unknown else breaks_words(languages[-1], targets)
     reason = f"detokenizing would put spaces inside words in {100 * share:.0f} % of the target lines"
     return f"spaCy has no tokenizer for {' and '.join(unknown)}" if unknown else reason if share > MAX_BROKEN else None

@@ -13,10 +13,11 @@ from pathlib import Path
 from seq2seq_attn.cli.options import Format
 from seq2seq_attn.cli.streams import STREAM, check_files, open_output
 from seq2seq_attn.cli.writers import (
+    AttentionFiles,
     LineWriter,
     Writer,
     as_json,
-    check_attention_name,
+    attention_outputs,
     check_has_attention,
     open_attention_writers,
     write_all,
@@ -25,8 +26,7 @@ from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import WordWeights
-from seq2seq_attn.evaluation.attention_scores import GoldAttention
-from seq2seq_attn.metrics.alignment import Weights
+from seq2seq_attn.metrics.alignment import GoldAttention, Weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.text.corpus import read_lines
@@ -53,7 +53,7 @@ def score_pairs(
     run: str | Path | None = None,
     links: Path | None = None,
     alignment: str | Path | None = None,
-    attention: str | Path | None = None,
+    attention: AttentionFiles = None,
     format: Format = "text",
     device: str = "auto",
     batch_size: int | None = None,
@@ -72,14 +72,14 @@ def score_pairs(
         UsageError: options contradict each other or need attention that the model does not have.
         UserError: a run or file cannot be read, or a file cannot be written.
     """
-    check_attention_name(attention)
+    maps = attention_outputs(attention)
     text, run_dir = _find_pairs(pairs, source, target, run, links)
     inputs = [*text.paths, *([links] if links is not None else [])]
-    check_files(inputs, {"the scores": STREAM, "--alignment": alignment, "--attention": attention})
+    check_files(inputs, {"the scores": STREAM, "--alignment": alignment, **maps})
     sources, targets = _read(text, reads_one_source=len(run_dir.config().data.sources) == 1)
     gold = None if links is None else _read_links(links, sources, targets)
     translator = load(run_dir.path, device)
-    check_has_attention(translator, alignment=alignment, attention=attention, links=links)
+    check_has_attention(translator, {"--alignment": alignment, "--links": links, **maps})
     summaries: list[_Totals | _LinkScores] = [
         _Totals(translator),
         *([_LinkScores(targets, gold)] if gold is not None else []),
@@ -88,7 +88,7 @@ def score_pairs(
     with ExitStack() as stack:
         form = partial(_as_json, translator) if format == "json" else _as_text
         out = LineWriter(stack.enter_context(open_output(STREAM)), form)
-        writers = [out, *open_attention_writers(stack, alignment=alignment, attention=attention), *summaries]
+        writers = [out, *open_attention_writers(stack, alignment=alignment, attention=maps.values()), *summaries]
         stack.enter_context(explained_batch_size(batch_size))
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
         write_all(writers, count(), sources, ([pair] for pair in decoded))

@@ -21,9 +21,10 @@ from tqdm import tqdm
 from seq2seq_attn.cli.options import Format
 from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output, shown_name
 from seq2seq_attn.cli.writers import (
+    AttentionFiles,
     LineWriter,
     Writer,
-    check_attention_name,
+    attention_outputs,
     check_has_attention,
     line_form,
     open_attention_writers,
@@ -55,7 +56,7 @@ def translate_lines(
     output: str | Path = STREAM,
     format: Format = "text",
     alignment: str | Path | None = None,
-    attention: str | Path | None = None,
+    attention: AttentionFiles = None,
     device: str = "auto",
     precision: str = "auto",
     show_progress: bool = False,
@@ -69,23 +70,23 @@ def translate_lines(
         UserError: a run or file cannot be read, or a file cannot be written.
     """
     _check_input(texts, inputs, str(search.get("prefix", "")))
-    check_attention_name(attention)
+    maps = attention_outputs(attention)
     names = [] if texts else [str(path) for path in inputs or [STREAM]]
-    check_files(names, {"-o": output, "--alignment": alignment, "--attention": attention})
+    check_files(names, {"-o": output, "--alignment": alignment, **maps})
     keep_memory_flat()
     keep_primitives(TRANSLATING_PRIMITIVES)
     translator = load(runs or None, device, precision=precision)
     _check_sources(texts, names, translator)
-    check_has_attention(translator, alignment=alignment, attention=attention)
+    check_has_attention(translator, {"--alignment": alignment, **maps})
     options = translator.search_options(search)
     _warn_of_prefix(translator, options.prefix)
     warnings = Warnings(", ".join(map(shown_name, names)), translator.source_tokenizer, options)
-    keep_attention = format == "json" or alignment is not None or attention is not None
+    keep_attention = format == "json" or alignment is not None or bool(maps)
     with ExitStack() as stack, explained_batch_size(options.batch_size):
         readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
-        side_writers = open_attention_writers(stack, alignment=alignment, attention=attention)
+        side_writers = open_attention_writers(stack, alignment=alignment, attention=maps.values())
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
-        form = line_form(format, options.n_best, with_weights=attention is not None)
+        form = line_form(format, options.n_best, with_weights=bool(maps))
         writers = [LineWriter(out, form), *side_writers, warnings]
         bar = stack.enter_context(_progress_bar(names, output, show_progress))
         lines = line_chunks(readers) if readers else iter([_lines(texts, num_sources(translator.source_tokenizer))])

@@ -194,32 +194,43 @@ class DrawingWriter(Writer):
             write_figure(attention_figure(maps, titles), out, _kind(self._path))
 
 
-def check_attention_name(attention: str | Path | None) -> None:
-    """Raise UsageError if the file's suffix is not one of a kind of attention file."""
-    if attention is not None and _kind(attention) not in (*PLOT_SUFFIXES, ".html", ".npz"):
-        kinds = f"{', '.join(PLOT_SUFFIXES)}, .html or .npz"
-        raise UsageError(f"--attention {attention}: expected a file name that ends in {kinds}")
+AttentionFiles = str | Path | Sequence[str | Path] | None
 
 
-def check_has_attention(translator: Translator, **paths: str | Path | None) -> None:
+def attention_outputs(attention: AttentionFiles) -> dict[str, Path]:
+    """The attention files, by option, with a number from the second on.
+
+    Raises:
+        UsageError: a file's suffix is not one of a kind of attention file.
+    """
+    paths = [attention] if isinstance(attention, str | Path) else attention or []
+    for path in paths:
+        if _kind(path) not in (*PLOT_SUFFIXES, ".html", ".npz"):
+            kinds = f"{', '.join(PLOT_SUFFIXES)}, .html or .npz"
+            raise UsageError(f"--attention {path}: expected a file name that ends in {kinds}")
+    return {"--attention" + f" ({n})" * (n > 1): Path(path) for n, path in enumerate(paths, 1)}
+
+
+def check_has_attention(translator: Translator, outputs: Mapping[str, str | Path | None]) -> None:
     """Raise UsageError if an option needs attention that the model does not have."""
-    for name, path in paths.items():
+    for option, path in outputs.items():
         if path is not None and not translator.has_attention:
-            raise UsageError(f"--{name} {path}: this run's model has no attention over source positions")
+            raise UsageError(f"{option} {path}: this run's model has no attention over source positions")
 
 
 def open_attention_writers(
-    stack: ExitStack, *, alignment: str | Path | None, attention: str | Path | None
+    stack: ExitStack, *, alignment: str | Path | None, attention: Iterable[Path]
 ) -> list[Writer]:
     """The writers for the requested links and attention maps. Closing the stack completes their files."""
     writers: list[Writer] = []
     if alignment is not None:
         writers.append(LineWriter(stack.enter_context(open_output(alignment)), _word_links))
-    if attention is not None and _kind(attention) == ".npz":
-        file = stack.enter_context(open_output(attention))
-        writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
-    elif attention is not None:
-        writers.append(stack.enter_context(DrawingWriter(Path(attention)).saved()))
+    for path in attention:
+        if _kind(path) == ".npz":
+            file = stack.enter_context(open_output(path))
+            writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
+        else:
+            writers.append(stack.enter_context(DrawingWriter(path).saved()))
     return writers
 
 

@@ -16,14 +16,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, GoldAttention, GoldLinks
-from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
-from seq2seq_attn.metrics.alignment import words_from_tokens
+from seq2seq_attn.evaluation.sets import EvaluationSet, GoldLinks, Languages
+from seq2seq_attn.metrics.alignment import GoldAttention, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
 from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.text.tokenizers.vectors import has_vectors
-from seq2seq_attn.text.tokenizers.words import word_tokenizer
+from seq2seq_attn.text.tokenizers.words import split_words
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
@@ -31,43 +30,34 @@ from seq2seq_attn.translate.translator import Translator
 log = logging.getLogger(__name__)
 
 
-class AttentionAnalyzer:
-    """Analyze the translations and the attention of runs on one set. Its sources and references are tokenized once."""
-
-    def __init__(self, test_set: EvaluationSet, languages: Languages) -> None:
-        self._set = test_set
-        self._tokenize_target = word_tokenizer(languages.target).tokenize_many
-        self._source_words = word_tokenizer(languages.source).tokenize_many(test_set.source)
-        self._reference_words = self._tokenize_target(test_set.references)
-
-    def analyze(
-        self, hypotheses: Sequence[str], translator: Translator | None = None, *, batch_size: int | None = None
-    ) -> AttentionAnalysis:
-        """Analyze one run: from its texts alone, or with a translator from its attention too, if it has attention over
-        source positions."""
-        words = self._tokenize_target(list(hypotheses))
-        pairs = zip(words, self._reference_words, strict=True)
-        overlap_N4 = np.array([overlap_counts(*pair) for pair in pairs], dtype=np.int64)
-        if translator is None or not translator.has_attention:
-            return AttentionAnalysis(AttentionStatistics(overlap_N4))
-        decoded = force_decode(translator, self._set.source, hypotheses, batch_size=batch_size)
-        counts, between_words = [], WordWeights()
-        for pair, line, line_words, target_words in zip(
-            decoded, self._set.source, self._source_words, words, strict=True
-        ):
-            tokens = pair.source_tokens[:-1]
-            of_source = source_words(line, tokens) if has_vectors(tokens) else line_words
-            word_weights_TS = between_words.of(pair, of_source, target_words)
-            counts.append(attention_counts(_weights(pair), word_weights_TS))
-        between_words.warn()
-        statistics = AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64))
-        return AttentionAnalysis(statistics, self._gold(translator, batch_size))
-
-    def _gold(self, translator: Translator, batch_size: int | None) -> GoldAttention | None:
-        test_set = self._set
-        if test_set.gold is None:
-            return None
-        return decode_gold(translator, test_set.source, test_set.references, test_set.gold, batch_size=batch_size)
+def analyze_attention(
+    test_set: EvaluationSet,
+    hypotheses: Sequence[str],
+    languages: Languages,
+    translator: Translator | None = None,
+    *,
+    batch_size: int | None = None,
+) -> AttentionStatistics:
+    """Analyze the translations of a set: from the texts alone, or with a translator from its attention too, if it has
+    attention over source positions."""
+    words, reference_words = (split_words(languages.target, lines) for lines in (hypotheses, test_set.references))
+    overlap_N4 = np.array([overlap_counts(*pair) for pair in zip(words, reference_words, strict=True)], dtype=np.int64)
+    if translator is None or not translator.has_attention:
+        return AttentionStatistics(overlap_N4)
+    decoded = force_decode(translator, test_set.source, hypotheses, batch_size=batch_size)
+    lines = split_words(languages.source, test_set.source)
+    counts, between_words = [], WordWeights()
+    for pair, line, line_words, target_words in zip(decoded, test_set.source, lines, words, strict=True):
+        tokens = pair.source_tokens[:-1]
+        word_weights_TS = between_words.of(
+            pair, source_words(line, tokens) if has_vectors(tokens) else line_words, target_words
+        )
+        counts.append(attention_counts(_weights(pair), word_weights_TS))
+    between_words.warn()
+    gold = None
+    if test_set.gold is not None:
+        gold = decode_gold(translator, test_set.source, test_set.references, test_set.gold, batch_size=batch_size)
+    return AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64), gold)
 
 
 def decode_gold(

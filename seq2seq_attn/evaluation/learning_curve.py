@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,17 +48,14 @@ def read_validations(path: Path) -> list[Validation]:
 
 
 def _validation(line: bytes) -> Validation | None:
-    try:
+    with suppress(ValueError, RecursionError, AttributeError):
         values = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(values, dict) or values.get("event") != "validation":
-        return None
-    update, bleu, perplexity = (_number(values.get(key)) for key in ("update", "bleu", "perplexity"))
-    return None if update is None else Validation(int(update), bleu, perplexity)
+        update, bleu, perplexity = (_number(values.get(key)) for key in ("update", "bleu", "perplexity"))
+        if values.get("event") == "validation" and update is not None:
+            return Validation(int(update), bleu, perplexity)
+    return None
 
 
 def _number(value: Any) -> float | None:
     """The number if a chart can show it, else None."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < _LIMIT else None
+    return float(value) if type(value) in (int, float) and 0 <= value < _LIMIT else None

@@ -1,15 +1,21 @@
-"""Names of runs and arms in tables and plots: what the user called them, or the settings that tell them apart."""
+"""Arms, and the names of runs and arms: what the user called them, or the settings that tell them apart.
+
+Runs that differ in their seed alone are one arm. A run without such siblings is an arm of one seed.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.text.normalize import visible
 
 # Settings that decide where and how a run was computed, or what it is called, but not what is trained.
 _NOT_TRAINED = (
@@ -23,26 +29,83 @@ _MAX_SETTINGS = 3
 """A name made of more settings says less than the directory's name."""
 
 
+@dataclass(frozen=True)
+class Arm:
+    """Runs that count as one."""
+
+    name: str
+    runs: tuple[int, ...]
+    """their indices among all runs"""
+    seeds: tuple[int, ...]
+
+    def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
+        """Plain values, for JSON; `names` are those of all runs."""
+        return {"name": self.name, "runs": [names[run] for run in self.runs], "seeds": list(self.seeds)}
+
+
+def find_arms(names: Sequence[str], configs: Sequence[Config], texts: Sequence[str | None] = ()) -> list[Arm]:
+    """The runs grouped by configuration and by the hash of their training text, if `texts` has them, in the order of
+    their first runs. A run that repeats another's seed adds nothing to the spread over seeds: it begins an arm of its
+    own."""
+    groups: dict[tuple[str, int], list[int]] = {}
+    times_seen: Counter[tuple[str, int]] = Counter()
+    for run, config in enumerate(configs):
+        identity = json.dumps([trained_settings(config), *texts[run : run + 1]], sort_keys=True)
+        groups.setdefault((identity, times_seen[identity, config.seed]), []).append(run)
+        times_seen[identity, config.seed] += 1
+    members = list(groups.values())
+    arm_names = names if len(members) == len(names) else _arm_names(members, names, configs)
+    return [
+        Arm(visible(name), tuple(runs), tuple(configs[run].seed for run in runs))
+        for name, runs in zip(arm_names, members, strict=True)
+    ]
+
+
+def named_arms(arms: Sequence[str]) -> list[Arm]:
+    """The runs grouped by the name of the arm that each belongs to; the seeds of an arm count as 1, 2, ..."""
+    members: dict[str, list[int]] = {}
+    for run, name in enumerate(arms):
+        members.setdefault(name, []).append(run)
+    return [Arm(name, tuple(runs), tuple(range(1, len(runs) + 1))) for name, runs in members.items()]
+
+
+def _arm_names(members: Sequence[Sequence[int]], names: Sequence[str], configs: Sequence[Config]) -> list[str]:
+    """By the first of these that tells all arms apart: the directories' names without their seeds, unless `train` named
+    them; what differs between the configurations; the configurations' names; the first runs' names."""
+    stripped = [_without_seed(name, config.seed) for name, config in zip(names, configs, strict=True)]
+    by_directory, by_config = (_shared(members, of_runs) for of_runs in (stripped, [one.name for one in configs]))
+    differing = differences([configs[runs[0]] for runs in members])
+    if any(map(is_dated, names)):
+        return differing or by_config or by_directory or [names[runs[0]] for runs in members]
+    return by_directory or differing or by_config or [names[runs[0]] for runs in members]
+
+
+def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str] | None:
+    """The name that all runs of an arm share, for each arm; None: they do not, or two arms have the same."""
+    shared = [{names[run] for run in runs} for runs in members]
+    is_clear = all(len(of_arm) == 1 for of_arm in shared) and len(set.union(*shared)) == len(members)
+    return [name for of_arm in shared for name in of_arm] if is_clear else None
+
+
+def _without_seed(name: str, seed: int) -> str:
+    stripped = re.sub(rf"(?:(?:^|[-_./])s|[-_./]?seed)?[-_./]?(?<!\d){seed}$", "", name)
+    return Path(stripped).name or name
+
+
 def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
     """A name for each run: its directory's, or, where `train` named the directories, what differs between the runs.
 
     Raises:
         UsageError: the same run twice.
     """
-    varied = differences(configs) if all(is_dated(path.resolve().name) for path in paths) else None
-    return varied or path_names(paths)
-
-
-def path_names(paths: Sequence[Path]) -> list[str]:
-    """The last parts of the paths if they differ, else the whole paths.
-
-    Raises:
-        UsageError: the same path twice.
-    """
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{', '.join(map(str, paths))}: the same path twice; name each once")
     names = [path.resolve().name for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+    if all(map(is_dated, names)) and (varied := differences(configs)):
+        names = varied
+    elif len(set(names)) < len(names):
+        names = [str(path) for path in paths]
+    return [visible(name) for name in names]
 
 
 def is_dated(name: str) -> bool:

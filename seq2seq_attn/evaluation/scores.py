@@ -6,36 +6,33 @@ the buckets of all runs hold the same sentence pairs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
-from seq2seq_attn.evaluation.arms import Arm, named_arms
-from seq2seq_attn.evaluation.attention_scores import AttentionScores
+from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.translations import LineCounts
-from seq2seq_attn.metrics.bleu import BUCKET_MEASURES, CorpusStatistics, IntArray, Measure
+from seq2seq_attn.metrics.attention_stats import AttentionScore, AttentionStatistics
+from seq2seq_attn.metrics.bleu import BUCKET_MEASURES, CorpusStatistics, Measure
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES, MeasureName
-from seq2seq_attn.metrics.seeds import (
+from seq2seq_attn.metrics.significance import (
+    DEFAULT_SEED,
+    NUM_RESAMPLES,
+    NUM_TRIALS,
     BootstrapSamples,
+    Interval,
+    PairedTest,
     Spread,
     bootstrap,
     mean_difference,
     mean_interval,
     mean_retention,
+    paired_randomization,
     pool,
     spread,
 )
-from seq2seq_attn.metrics.significance import (
-    DEFAULT_SEED,
-    NUM_RESAMPLES,
-    NUM_TRIALS,
-    Interval,
-    PairedTest,
-    paired_randomization,
-)
+from seq2seq_attn.text.normalize import visible
 
 
 @dataclass(frozen=True)
@@ -68,19 +65,13 @@ class ArmScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        values: dict[str, Any] = {
-            "score": self.interval.value,
-            "low": self.interval.low,
-            "high": self.interval.high,
+        tests = {
+            "paired_bootstrap": self.bootstrap,
+            "paired_randomization": self.randomization,
+            "retention": self.retention,
         }
-        for name, part in (
-            ("paired_bootstrap", self.bootstrap),
-            ("paired_randomization", self.randomization),
-            ("retention", self.retention),
-        ):
-            if part is not None:
-                values[name] = asdict(part)
-        return values
+        interval = {"score": self.interval.value, "low": self.interval.low, "high": self.interval.high}
+        return interval | {name: asdict(test) for name, test in tests.items() if test is not None}
 
 
 @dataclass(frozen=True)
@@ -90,6 +81,13 @@ class BucketScores:
     bucket: Bucket
     scores: dict[MeasureName, list[ArmScore]]
     run_scores: dict[MeasureName, list[ArmScore]]
+    attention: Sequence[AttentionScore] = ()
+    """in the order of the runs; empty: not analyzed"""
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether a measure says little, because few references have four tokens."""
+        return any(scores[0].is_too_short for scores in self.scores.values())
 
 
 @dataclass(frozen=True)
@@ -111,14 +109,20 @@ class SetScores:
     buckets: list[BucketScores] = field(default_factory=list)
     num_concatenated: int = 1
     """number of pairs of the corpus that are concatenated into each pair"""
-    attention: AttentionScores | None = None
-    counts: list[LineCounts] = field(default_factory=list)
+    attention: Sequence[AttentionScore] = ()
+    """in the order of the runs; empty: not analyzed"""
+    counts: Sequence[LineCounts] = ()
     """in the order of the runs; empty: no model translated"""
 
     @property
     def is_grouped(self) -> bool:
         """Whether an arm has several runs."""
         return len(self.arms) < len(self.runs)
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether a measure says little, because few references have four tokens."""
+        return any(scores[0].is_too_short for scores in self.scores.values())
 
     def ungrouped(self) -> SetScores:
         """The same scores with each run as an arm of its own."""
@@ -132,31 +136,37 @@ class SetScores:
             measure["signature"] = self.signatures[measure["name"]]
             for run, details in zip(measure["runs"], self.details[measure["name"]], strict=True):
                 run["details"] = details
-        return {
+        values: dict[str, Any] = {
             "name": self.name,
             "num_pairs": self.num_pairs,
             "num_concatenated": self.num_concatenated,
             "measures": measures,
-            **({"translations": self._counts()} if self.counts else {}),
-            "buckets": [self._bucket_to_dict(row) for row in self.buckets],
-            **self._attention(),
         }
+        if self.counts:
+            values["translations"] = self._by_run(self.counts)
+        values["buckets"] = [
+            {
+                "label": row.bucket.label,
+                "lower": row.bucket.lower,
+                "upper": row.bucket.upper,
+                "num_pairs": len(row.bucket),
+                "is_thin": row.bucket.is_thin,
+                "measures": self._measures(row),
+            }
+            for row in self.buckets
+        ]
+        if self.attention:
+            buckets = [{"label": row.bucket.label, "runs": self._by_run(row.attention)} for row in self.buckets]
+            values["attention"] = {"runs": self._by_run(self.attention), "buckets": buckets}
+        return values
 
-    def _bucket_to_dict(self, row: BucketScores) -> dict[str, Any]:
-        return {
-            "label": row.bucket.label,
-            "lower": row.bucket.lower,
-            "upper": row.bucket.upper,
-            "num_pairs": len(row.bucket),
-            "is_thin": row.bucket.is_thin,
-            "measures": self._measures(row),
-        }
+    def _by_run(self, parts: Sequence[ArmScore | LineCounts | AttentionScore]) -> list[dict[str, Any]]:
+        return [{"run": run, **part.to_dict()} for run, part in zip(self.runs, parts, strict=True)]
 
     def _measures(self, part: SetScores | BucketScores) -> list[dict[str, Any]]:
         measures = []
-        for name, of_runs in part.run_scores.items():
-            runs = [{"run": run, **score.to_dict()} for run, score in zip(self.runs, of_runs, strict=True)]
-            values: dict[str, Any] = {"name": name, "runs": runs}
+        for name, run_scores in part.run_scores.items():
+            values: dict[str, Any] = {"name": name, "runs": self._by_run(run_scores)}
             if self.is_grouped:
                 values["groups"] = [
                     {"arm": arm.name, "seeds": list(arm.seeds), **asdict(score.spread), **score.to_dict()}
@@ -165,15 +175,6 @@ class SetScores:
             measures.append(values)
         return measures
 
-    def _attention(self) -> dict[str, Any]:
-        if self.attention is None:
-            return {}
-        return {"attention": self.attention.to_dict(self.runs, [row.bucket.label for row in self.buckets])}
-
-    def _counts(self) -> list[dict[str, Any]]:
-        pairs = zip(self.runs, self.counts, strict=True)
-        return [{"run": run, **counts.to_dict()} for run, counts in pairs]
-
 
 def score_set(
     name: str,
@@ -181,65 +182,68 @@ def score_set(
     references: Sequence[str],
     buckets: Sequence[Bucket],
     *,
+    other_references: Sequence[Sequence[str]] = (),
     measures: Sequence[MeasureName] = DEFAULT_MEASURES,
     target_language: str = "en",
     resampling: Resampling = DEFAULT_RESAMPLING,
     arms: Sequence[Arm] = (),
     num_concatenated: int = 1,
+    counts: Sequence[LineCounts] = (),
+    attention: Sequence[AttentionStatistics] = (),
 ) -> SetScores:
     """Score the hypotheses of each run (name -> lines, those of the baseline first) against the references.
 
     Args:
+        other_references: further references of the same sentences.
         arms: the runs grouped; empty: each run is an arm of its own.
-        num_concatenated: number of pairs of the corpus that are concatenated into each pair.
+        counts, attention: those of each run; empty: not known.
 
     Raises:
         UserError: no lines, or another number of hypotheses than of references.
     """
     arms = list(arms) or named_arms(list(hypotheses))
-    parts = [_Part(np.arange(len(references))), *(_Part(bucket.indices) for bucket in buckets)]
-    signatures, details = {}, {}
+    statistics: dict[MeasureName, list[CorpusStatistics]] = {}
     for measure_name in measures:
-        measure = Measure(measure_name, references, target_language=target_language)
-        statistics = [measure.statistics(lines) for lines in hypotheses.values()]
-        signatures[measure_name] = statistics[0].signature
-        details[measure_name] = [run.score().details for run in statistics]
-        for part in parts if measure_name in bucket_measures(measures) else parts[:1]:
-            part.score(measure_name, statistics, arms, resampling)
-    whole, *of_buckets = parts
+        measure = Measure(measure_name, references, *other_references, target_language=target_language)
+        statistics[measure_name] = [measure.statistics(lines) for lines in hypotheses.values()]
+    inside = {measure_name: statistics[measure_name] for measure_name in bucket_measures(measures)}
+    rows = []
+    for bucket in buckets:
+        attention_scores = [run.subset(bucket.indices).score() for run in attention]
+        rows.append(BucketScores(bucket, *_score_arms(inside, arms, resampling, bucket), attention_scores))
+    scores, run_scores = _score_arms(statistics, arms, resampling)
     return SetScores(
-        name,
+        visible(name),
         len(references),
         list(hypotheses),
         arms,
-        signatures,
-        whole.scores,
-        whole.run_scores,
-        details,
-        [BucketScores(bucket, part.scores, part.run_scores) for bucket, part in zip(buckets, of_buckets, strict=True)],
+        {measure_name: runs[0].signature for measure_name, runs in statistics.items()},
+        scores,
+        run_scores,
+        {measure_name: [run.score().details for run in runs] for measure_name, runs in statistics.items()},
+        rows,
         num_concatenated,
+        [run.score() for run in attention],
+        counts,
     )
 
 
-@dataclass
-class _Part:
-    """Some sentence pairs of a set, and their scores as far as they are computed."""
-
-    indices: IntArray
-    scores: dict[MeasureName, list[ArmScore]] = field(default_factory=dict)
-    run_scores: dict[MeasureName, list[ArmScore]] = field(default_factory=dict)
-
-    def score(
-        self, measure: MeasureName, runs: Sequence[CorpusStatistics], arms: Sequence[Arm], resampling: Resampling
-    ) -> None:
-        """Add one measure's scores; `runs` are the statistics of all sentence pairs of the set."""
-        samples = bootstrap(
-            [run.subset(self.indices) for run in runs], num_resamples=resampling.num_resamples, seed=resampling.seed
-        )
-        self.run_scores[measure] = self.scores[measure] = compare(samples, resampling)
+def _score_arms(
+    statistics: Mapping[MeasureName, Sequence[CorpusStatistics]],
+    arms: Sequence[Arm],
+    resampling: Resampling,
+    bucket: Bucket | None = None,
+) -> tuple[dict[MeasureName, list[ArmScore]], dict[MeasureName, list[ArmScore]]]:
+    """The scores of the arms and those of the runs, from the statistics of the runs, of all pairs or of a bucket."""
+    scores, run_scores = {}, {}
+    for name, runs in statistics.items():
+        if bucket is not None:
+            runs = [run.subset(bucket.indices) for run in runs]
+        samples = bootstrap(runs, num_resamples=resampling.num_resamples, seed=resampling.seed)
+        scores[name] = run_scores[name] = compare(samples, resampling)
         if len(arms) < len(runs):
-            of_arms = [pool([samples[run] for run in arm.runs]) for arm in arms]
-            self.scores[measure] = compare(of_arms, resampling)
+            scores[name] = compare([pool([samples[run] for run in arm.runs]) for arm in arms], resampling)
+    return scores, run_scores
 
 
 def bucket_measures(measures: Sequence[MeasureName]) -> list[MeasureName]:
@@ -250,22 +254,18 @@ def bucket_measures(measures: Sequence[MeasureName]) -> list[MeasureName]:
 
 def compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
     """The score of each arm with its spread and interval, and paired tests of all but the first against the first."""
-    baseline = arms[0]
-    is_too_short = baseline.runs[0].is_too_short
-    scores = [ArmScore(spread(baseline.values), mean_interval(baseline), is_too_short=is_too_short)]
-    for arm in arms[1:]:
-        randomization = None
-        if len(baseline.runs) == len(arm.runs) == 1:
-            pair = (baseline.runs[0], arm.runs[0])
-            randomization = paired_randomization(*pair, num_trials=resampling.num_trials, seed=resampling.seed)
-        scores.append(
-            ArmScore(
-                spread(arm.values),
-                mean_interval(arm),
-                mean_difference(baseline, arm, seed=resampling.seed),
-                randomization,
-                mean_retention(baseline, arm),
-                is_too_short,
+    baseline, scores = arms[0], []
+    for arm in arms:
+        score = ArmScore(spread(arm.values), mean_interval(arm), is_too_short=baseline.runs[0].is_too_short)
+        if arm is not baseline:
+            pair = [*baseline.runs, *arm.runs]
+            score = replace(
+                score,
+                bootstrap=mean_difference(baseline, arm, seed=resampling.seed),
+                randomization=paired_randomization(*pair, num_trials=resampling.num_trials, seed=resampling.seed)
+                if len(pair) == 2
+                else None,
+                retention=mean_retention(baseline, arm),
             )
-        )
+        scores.append(score)
     return scores

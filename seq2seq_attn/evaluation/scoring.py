@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from seq2seq_attn.evaluation.arms import Arm
-from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, pool_analyses, score_attentions
+from seq2seq_attn.evaluation.names import Arm
 from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
-from seq2seq_attn.evaluation.sets import (
-    GERMAN_TO_ENGLISH,
-    EvaluationSet,
-    Languages,
-    concatenated_name,
-)
+from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, concatenated_name
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
+from seq2seq_attn.metrics.attention_stats import AttentionStatistics, join_statistics
 from seq2seq_attn.metrics.bleu import IntArray
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
 from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
+from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
-from seq2seq_attn.text.tokenizers.words import spacy_language, word_tokenizer
+from seq2seq_attn.text.tokenizers.words import split_words, words_name
 
 ItemT = TypeVar("ItemT")
 POOLED, POOLED_WITH_OTHERS = "all test sets", "all sets"
@@ -36,7 +32,8 @@ class Settings:
     by_length: str | None = None
     """first lengths of the buckets (`9,12,15`) or `quantiles:N`; None: Multi30k's own, six quantiles for other text"""
     length_of: LengthOf = "source"
-    measures: tuple[MeasureName, ...] = DEFAULT_MEASURES
+    measures: tuple[MeasureName, ...] = ()
+    """none: `DEFAULT_MEASURES`, after the metric of the runs' validation"""
     resampling: Resampling = DEFAULT_RESAMPLING
     merge_below: int = 0
     """a bucket of fewer sentence pairs is joined to its smaller neighbor; 0: none is joined, thin buckets are marked"""
@@ -86,7 +83,7 @@ def score_sets(
     languages: Languages = GERMAN_TO_ENGLISH,
     settings: Settings = DEFAULT_SETTINGS,
     arms: Sequence[Arm] = (),
-    analyses: Sequence[Sequence[AttentionAnalysis]] | None = None,
+    analyses: Sequence[Sequence[AttentionStatistics]] = (),
 ) -> Scored:
     """Score the translations (system -> those of each set; the first system is the baseline), set by set and pooled, in
     the same buckets. Only sets of equally many concatenated pairs are pooled, and share buckets unless `settings` says
@@ -94,12 +91,14 @@ def score_sets(
 
     Args:
         arms: the systems grouped; empty: each is an arm of its own.
-        analyses: the attention of each system on each set; None: not analyzed.
+        analyses: the attention of each system on each set; empty: not analyzed.
 
     Raises:
         UsageError: `by_length` is not a list of bucket edges.
         UserError: another number of translations than of references.
     """
+    if not separates_words(languages.source if settings.length_of == "source" else languages.target):
+        settings = replace(settings, length_in="characters")
     lengths, tokenizer_name = _lengths(sets, settings, languages)
     groups = _same_concatenation(sets)
     edges = {
@@ -110,22 +109,22 @@ def score_sets(
         test_set = _merge_sets([sets[index] for index in indices])
         all_lengths.append(_joined(lengths, indices))
         buckets = make_buckets(all_lengths[-1], edges[test_set.num_concatenated], merge_below=settings.merge_below)
-        scores = score_set(
-            test_set.name,
-            {name: flatten(made[index].lines for index in indices) for name, made in translations.items()},
-            test_set.references,
-            buckets,
-            measures=settings.measures,
-            target_language=spacy_language(languages.target),
-            resampling=settings.resampling,
-            arms=arms,
-            num_concatenated=test_set.num_concatenated,
+        scored.append(
+            score_set(
+                test_set.name,
+                {name: flatten(made[index].lines for index in indices) for name, made in translations.items()},
+                test_set.references,
+                buckets,
+                other_references=test_set.other_references,
+                measures=settings.measures or DEFAULT_MEASURES,
+                target_language=languages.target,
+                resampling=settings.resampling,
+                arms=arms,
+                num_concatenated=test_set.num_concatenated,
+                counts=[sum((made[i].counts for i in indices), LineCounts(0, 0)) for made in translations.values()],
+                attention=[join_statistics([sets_of_run[index] for index in indices]) for sets_of_run in analyses],
+            )
         )
-        counts = [sum((made[i].counts for i in indices), LineCounts(0, 0)) for made in translations.values()]
-        scored.append(replace(scores, counts=counts))
-        if analyses is not None:
-            pooled = [pool_analyses([by_set[index] for index in indices]) for by_set in analyses]
-            scored[-1] = replace(scored[-1], attention=score_attentions(pooled, buckets))
     return Scored(scored, all_lengths, tokenizer_name, edges, settings)
 
 
@@ -141,16 +140,15 @@ def _lengths(sets: Sequence[EvaluationSet], settings: Settings, languages: Langu
     if settings.length_in == "characters":
         return [token_lengths(lines, CharacterTokenizer().tokenize_many) for lines in texts], CharacterTokenizer.name
     language = languages.source if counts_source else languages.target
-    tokenize = word_tokenizer(language).tokenize_many
-    name = f"spacy.blank:{spacy_language(language)}:{version('spacy')}"
-    return [token_lengths(lines, tokenize) for lines in texts], name
+    return [token_lengths(lines, partial(split_words, language)) for lines in texts], words_name(language)
 
 
 def _choose_edges(
     settings: Settings, lengths: IntArray, languages: Languages, num_concatenated: int
 ) -> tuple[int, ...]:
     if settings.by_length is not None:
-        return parse_edges(settings.by_length, lengths)
+        edges = parse_edges(settings.by_length)
+        return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
     counted = (languages.corpus, languages.source, settings.length_of, settings.length_in, num_concatenated)
     if counted == ("multi30k", "de", "source", "tokens", 1):
         return MULTI30K_EDGES

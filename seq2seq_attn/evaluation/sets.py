@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seq2seq_attn.evaluation.attention_scores import GoldLinks
+
+@dataclass(frozen=True)
+class GoldLinks:
+    """Gold word alignments of sentence pairs, and the words that they are numbered in."""
+
+    links: list[str]
+    """one line per pair in Pharaoh format, `0-0 1-2`"""
+    source_words: list[list[str]]
+    target_words: list[list[str]]
 
 
 @dataclass(frozen=True)
@@ -20,6 +28,8 @@ class EvaluationSet:
     """number of pairs of the corpus that are concatenated into each pair"""
     is_file: bool = False
     """read from files that the user named, not from the corpus"""
+    other_references: tuple[list[str], ...] = ()
+    """further references of the same sentences; they count in scores"""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from seq2seq_attn.config import Config, DataConfig, shorten
@@ -15,8 +16,7 @@ from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.attention_scores import GoldLinks
-from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
+from seq2seq_attn.evaluation.sets import EvaluationSet, GoldLinks, concatenated_name
 from seq2seq_attn.files import file_identity
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import tokenize_caption
@@ -39,7 +39,7 @@ def find_sets(
     splits: Sequence[str] = (),
     *,
     source: Path | None = None,
-    reference: Path | None = None,
+    references: Sequence[Path] = (),
     concatenate: Sequence[int] = (),
     show_progress: bool = False,
 ) -> list[EvaluationSet]:
@@ -61,7 +61,7 @@ def find_sets(
                 f"--concatenate {concatenate[0]}: the targets of {run.path} are positions in the source, and such "
                 "pairs cannot be concatenated; leave --concatenate out"
             )
-    sets = _find_sets(runs, configs, splits, source, reference, show_progress)
+    sets = _find_sets(runs, configs, splits, source, references, show_progress)
     return [concatenated(test_set, k) for k in dict.fromkeys(concatenate) for test_set in sets] if concatenate else sets
 
 
@@ -78,9 +78,15 @@ def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
     if k == 1:
         return test_set
     groups = equal_groups(len(test_set.source), k, seed=CONCATENATION_SEED)
-    source, references = concatenate_lines(test_set.source, groups), concatenate_lines(test_set.references, groups)
-    gold = None if test_set.gold is None else _concatenated_gold(test_set.gold, groups)
-    return EvaluationSet(concatenated_name(test_set.name, k), source, references, gold, k, test_set.is_file)
+    return replace(
+        test_set,
+        name=concatenated_name(test_set.name, k),
+        source=concatenate_lines(test_set.source, groups),
+        references=concatenate_lines(test_set.references, groups),
+        other_references=tuple(concatenate_lines(lines, groups) for lines in test_set.other_references),
+        gold=None if test_set.gold is None else _concatenated_gold(test_set.gold, groups),
+        num_concatenated=k,
+    )
 
 
 def caption_links(sources: Sequence[str], targets: Sequence[str], links: Sequence[str]) -> GoldLinks:
@@ -102,11 +108,13 @@ def _concatenated_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
     return GoldLinks(links, source_words, target_words)
 
 
-def _set_of_files(source: Path, reference: Path) -> EvaluationSet:
-    sides = read_pairs(source, reference)
-    if not sides[0]:
+def _set_of_files(source: Path, references: Sequence[Path]) -> EvaluationSet:
+    pairs = [read_pairs(source, reference) for reference in references]
+    lines, first = pairs[0]
+    if not lines:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
-    return EvaluationSet(set_name(source), *sides, is_file=True)
+    others = tuple(lines for _, lines in pairs[1:])
+    return EvaluationSet(set_name(source), lines, first, is_file=True, other_references=others)
 
 
 def set_name(path: Path) -> str:
@@ -119,15 +127,15 @@ def _find_sets(
     configs: Sequence[Config],
     splits: Sequence[str],
     source: Path | None,
-    reference: Path | None,
+    references: Sequence[Path],
     show_progress: bool,
 ) -> list[EvaluationSet]:
-    if (source is None) != (reference is None):
+    if (source is None) != (not references):
         raise UsageError("--source and --reference go together: name both files, or neither")
-    if source is not None and reference is not None:
+    if source is not None:
         if splits:
             raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
-        if file_identity(source) == file_identity(reference):
+        if file_identity(source) in map(file_identity, references):
             log.warning(
                 "--source and --reference: both name %s; translations are scored against their own sources", source
             )
@@ -135,7 +143,7 @@ def _find_sets(
         directions = {f"{config.data.source_name} to {config.data.target_language}" for config in configs}
         if len(directions) > 1:
             log.warning("--source: the runs translate different languages: %s", ", ".join(sorted(directions)))
-        test_set = _set_of_files(source, reference)
+        test_set = _set_of_files(source, references)
         if len(configs[0].data.sources) == 1:
             warn_of_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))
         return [test_set]
@@ -143,20 +151,18 @@ def _find_sets(
         _check_splits(config.data, splits)
         if _surely_different(config.data, configs[0].data):
             raise _different(run, runs[0])
-    corpora: list[tuple[DataConfig, PreparedCorpus]] = []
+    corpora: dict[str, PreparedCorpus] = {}  # the same settings prepare the same text
     sets: list[EvaluationSet] = []
     for run, config in zip(runs, configs, strict=True):
-        # the same settings prepare the same text
-        known = next((prepared for data, prepared in corpora if data == config.data), None)
-        prepared = known or _prepared_for(run, config, show_progress)
+        key = config.data.model_dump_json()
+        is_known = key in corpora
+        prepared = corpora[key] = corpora.get(key) or _prepared_for(run, config, show_progress)
         _check_text(run, config.data, prepared, splits)
-        if known is None:
-            chosen = list(dict.fromkeys(splits)) or prepared.test_splits
-            of_run = [_split_of(prepared, split) for split in chosen]
-            if corpora and of_run != sets:
+        if not is_known:
+            found = [_split_of(prepared, split) for split in dict.fromkeys(splits or prepared.test_splits)]
+            if sets and found != sets:
                 raise _different(run, runs[0])
-            sets = of_run
-            corpora.append((config.data, prepared))
+            sets = found
     return sets
 
 
@@ -267,4 +273,5 @@ def _is_inside(path: Path, folder: Path) -> bool:
 def _split_of(prepared: PreparedCorpus, split: str) -> EvaluationSet:
     source, references = prepared.text(split)
     links = prepared.links(split)
-    return EvaluationSet(split, source, references, None if links is None else caption_links(source, references, links))
+    gold = None if links is None else caption_links(source, references, links)
+    return EvaluationSet(split, source, references, gold=gold)

@@ -18,6 +18,7 @@ from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.systems import System, decisive_options
 from seq2seq_attn.manifest import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
+from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
 from seq2seq_attn.translate.batching import explained_batch_size
@@ -128,7 +129,7 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
     unknown: list[UnknownTokens | None] = []
     shown = tqdm(
         translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.decoding.search),
-        desc=f"{system.label}, {test_set.name}",
+        desc=visible(f"{system.label}, {test_set.name}"),
         total=len(test_set.source),
         unit="line",
         disable=not system.decoding.show_progress,

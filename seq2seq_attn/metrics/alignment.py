@@ -8,7 +8,7 @@ translation", section 3.5, found models whose attention is off by one target pos
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ import numpy.typing as npt
 from seq2seq_attn.text.links import Link, shares_of_words
 
 Weights = npt.NDArray[np.floating[Any]]
+SHIFTS = (-1, 0, 1)
+"""target positions by which attention is shifted before it is compared with gold links (`shift_weights`)"""
 
 
 @dataclass(frozen=True)
@@ -30,26 +32,35 @@ class AlignmentScore:
     recall: float
     """share of the sure links that are predicted"""
     mass: float
-    """mean weight on possible links, over the target positions that have one; NaN when no weights were given"""
+    """mean weight on possible links, over the target positions that have one; NaN if none has"""
     num_pairs: int
 
 
-def argmax_links(weights_TS: Weights) -> tuple[Link, ...]:
-    """One link for each target position: to the source position with the largest weight (the first of equals)."""
-    if weights_TS.size == 0:
-        return ()
-    return tuple((int(source), target) for target, source in enumerate(weights_TS.argmax(axis=1)))
+@dataclass(frozen=True, eq=False)
+class GoldAttention:
+    """A model's attention on the references, by forced decoding, over the words that gold links are numbered in."""
+
+    weights: Sequence[Weights]
+    """[target words, source words] of each pair"""
+    links: Sequence[Sequence[Link]]
+
+    def subset(self, indices: npt.NDArray[np.int64]) -> GoldAttention:
+        """The attention on some of the sentence pairs."""
+        chosen = indices.tolist()
+        return GoldAttention([self.weights[index] for index in chosen], [self.links[index] for index in chosen])
+
+    def scores(self) -> dict[int, AlignmentScore]:
+        """Scores against the links, for each shift."""
+        return {shift: score_attention(self.weights, self.links, shift=shift) for shift in SHIFTS}
 
 
 def shift_weights(weights_TS: Weights, shift: int) -> Weights:
     """The weights that target position t had `shift` steps later (negative: earlier). Positions without such a step get
     a row of zeros."""
-    shifted = np.zeros_like(weights_TS)
-    length = len(weights_TS)
-    for position in range(length):
-        if 0 <= position + shift < length:
-            shifted[position] = weights_TS[position + shift]
-    return shifted
+    shifted_TS = np.zeros_like(weights_TS)
+    for target in range(max(0, -shift), min(len(weights_TS), len(weights_TS) - shift)):
+        shifted_TS[target] = weights_TS[target + shift]
+    return shifted_TS
 
 
 def words_from_tokens(
@@ -84,63 +95,37 @@ def words_from_tokens(
     return np.asarray(averaging @ weights_TS[:num_target, :num_source].astype(np.float64) @ of_source)
 
 
-def score_links(predicted: Sequence[Iterable[Link]], gold: Sequence[Iterable[Link]]) -> AlignmentScore:
-    """Corpus-level error rate, precision and recall, where all gold links are sure and no others are possible.
+def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], *, shift: int = 0) -> AlignmentScore:
+    """One link for each target position, to the source position with the largest weight, and the weights themselves
+    against gold links, all of which are sure, after `shift_weights(..., shift)`.
 
-    No predicted link: precision 0; nothing predicted and no gold link: no error.
+    `weights` must run over the tokens that the links are numbered in: without EOS on either side. Links of target
+    positions that have no step `shift` later are left out, so a constant delay costs nothing. No predicted link:
+    precision 0; nothing predicted and no gold link: no error.
+
+    Raises:
+        ValueError: lists of different lengths, or a link outside its weights array.
     """
-    _check_lengths(len(predicted), len(gold))
     num_predicted = num_gold = num_common = 0
-    for predicted_links, gold_links in zip(predicted, gold, strict=True):
-        links, wanted = set(predicted_links), set(gold_links)
-        num_predicted += len(links)
-        num_gold += len(wanted)
-        num_common += len(links & wanted)
+    masses: list[float] = []
+    for weights_TS, links in zip(weights, sure, strict=True):
+        shifted_TS = shift_weights(weights_TS, shift)
+        predicted = {(int(row_S.argmax()), target) for target, row_S in enumerate(shifted_TS) if row_S.any()}
+        sources: dict[int, set[int]] = {}
+        for source, target in links:
+            if source >= weights_TS.shape[1] or target >= weights_TS.shape[0]:
+                raise ValueError(f"link {source}-{target} lies outside weights of shape {weights_TS.shape}")
+            if 0 <= target + shift < len(weights_TS):
+                sources.setdefault(target, set()).add(source)
+        gold = {(source, target) for target in sources for source in sources[target]}
+        masses += [float(shifted_TS[target, sorted(linked)].sum()) for target, linked in sources.items()]
+        num_predicted, num_gold = num_predicted + len(predicted), num_gold + len(gold)
+        num_common += len(predicted & gold)
     total = num_predicted + num_gold
     return AlignmentScore(
         error_rate=1.0 - 2 * num_common / total if total else 0.0,
         precision=num_common / num_predicted if num_predicted else 0.0,
         recall=num_common / num_gold if num_gold else 0.0,
-        mass=float("nan"),
-        num_pairs=len(predicted),
+        mass=float(np.mean(masses)) if masses else float("nan"),
+        num_pairs=len(weights),
     )
-
-
-def mass_on_links(weights: Sequence[Weights], links: Sequence[Iterable[Link]]) -> float:
-    """The mean over the corpus's linked target positions of the weight that falls on their linked source positions.
-
-    Raises:
-        ValueError: a link outside its weights array.
-    """
-    _check_lengths(len(weights), len(links))
-    masses: list[float] = []
-    for weights_TS, sentence_links in zip(weights, links, strict=True):
-        sources_of: dict[int, set[int]] = {}
-        for source, target in sentence_links:
-            if source >= weights_TS.shape[1] or target >= weights_TS.shape[0]:
-                raise ValueError(f"link {source}-{target} lies outside weights of shape {weights_TS.shape}")
-            sources_of.setdefault(target, set()).add(source)
-        masses += [float(weights_TS[target, sorted(sources)].sum()) for target, sources in sources_of.items()]
-    return float(np.mean(masses)) if masses else float("nan")
-
-
-def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], *, shift: int = 0) -> AlignmentScore:
-    """The arg-max links and the weights themselves against gold links, after `shift_weights(..., shift)`.
-
-    `weights` must run over the tokens that the links are numbered in: without EOS on either side. Links of target
-    positions that have no step `shift` later are left out, so a constant delay costs nothing.
-    """
-    shifted, gold = [], []
-    for weights_TS, links in zip(weights, sure, strict=True):
-        length = len(weights_TS)
-        shifted.append(shift_weights(weights_TS, shift))
-        gold.append(tuple(link for link in links if not shift or 0 <= link[1] + shift < length))
-    predicted = [
-        tuple(link for link in argmax_links(weights_TS) if weights_TS[link[1]].any()) for weights_TS in shifted
-    ]
-    return replace(score_links(predicted, gold), mass=mass_on_links(shifted, gold))
-
-
-def _check_lengths(*lengths: int) -> None:
-    if len(set(lengths)) != 1:
-        raise ValueError(f"aligned lists of different lengths: {', '.join(map(str, lengths))}")

@@ -1,4 +1,4 @@
-"""Attention statistics without gold links: entropy, coverage, and words that are left out or repeated.
+"""Attention statistics: entropy, coverage, words that are left out or repeated, and alignment with gold links.
 
 All values are computed from counts per sentence pair, so that those of a length bucket, or of pooled test sets, come
 from summed counts. Coverage (Tu et al. 2016, "Modeling coverage for neural machine translation") is the attention that
@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.metrics.alignment import Weights
+from seq2seq_attn.files import finite
+from seq2seq_attn.metrics.alignment import AlignmentScore, GoldAttention, Weights
 
 DROPPED_BELOW = 0.2
 """a source word with less attention than this from all target words together counts as dropped"""
@@ -41,6 +43,13 @@ class AttentionScore:
     """share of the reference's words that the hypothesis lacks"""
     excess: float | None
     """share of the hypothesis's words that the reference lacks"""
+    gold: dict[int, AlignmentScore] = field(default_factory=dict)
+    """against gold links for each shift; empty without them"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        values = {**asdict(self), "gold": [{"shift": n, **finite(asdict(score))} for n, score in self.gold.items()]}
+        return values if self.gold else {key: value for key, value in values.items() if key != "gold"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +60,16 @@ class AttentionStatistics:
     """`overlap_counts`"""
     attention_N5: npt.NDArray[np.float64] | None = None
     """`attention_counts`; None: no attention over source positions"""
+    gold: GoldAttention | None = None
+    """None: no attention over source positions, or no gold links"""
 
-    def __len__(self) -> int:
-        return len(self.overlap_N4)
-
-    def subset(self, indices: npt.NDArray[np.int64] | Sequence[int]) -> AttentionStatistics:
+    def subset(self, indices: npt.NDArray[np.int64]) -> AttentionStatistics:
         """The counts of some of the sentence pairs (a bucket)."""
-        chosen = np.asarray(indices, dtype=np.int64)
-        of_attention = None if self.attention_N5 is None else self.attention_N5[chosen]
-        return AttentionStatistics(self.overlap_N4[chosen], of_attention)
+        return AttentionStatistics(
+            self.overlap_N4[indices],
+            None if self.attention_N5 is None else self.attention_N5[indices],
+            None if self.gold is None else self.gold.subset(indices),
+        )
 
     def score(self) -> AttentionScore:
         """The values of all sentence pairs together."""
@@ -73,14 +83,20 @@ class AttentionStatistics:
             repeated=_share(repeated, source_words),
             missing=_share(missing, reference_words),
             excess=_share(excess, hypothesis_words),
+            gold={} if self.gold is None else self.gold.scores(),
         )
 
 
 def join_statistics(parts: Sequence[AttentionStatistics]) -> AttentionStatistics:
-    """The statistics of several sets as one; with attention if all parts have it."""
+    """The statistics of several sets as one; with attention and gold links if all parts have them."""
     counts = [part.attention_N5 for part in parts if part.attention_N5 is not None]
-    attention_N5 = np.concatenate(counts) if len(counts) == len(parts) else None
-    return AttentionStatistics(np.concatenate([part.overlap_N4 for part in parts]), attention_N5)
+    gold = [part.gold for part in parts if part.gold is not None]
+    joined = GoldAttention([one for part in gold for one in part.weights], [one for part in gold for one in part.links])
+    return AttentionStatistics(
+        np.concatenate([part.overlap_N4 for part in parts]),
+        np.concatenate(counts) if len(counts) == len(parts) else None,
+        joined if len(gold) == len(parts) else None,
+    )
 
 
 def token_entropies(weights_TS: Weights) -> npt.NDArray[np.float64]:

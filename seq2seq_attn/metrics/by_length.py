@@ -57,18 +57,8 @@ def token_lengths(texts: Sequence[str], tokenize_many: Callable[[list[str]], lis
     return np.array([len(tokens) for tokens in tokenize_many(list(texts))], dtype=np.int64)
 
 
-def parse_edges(text: str, lengths: IntArray) -> tuple[int, ...]:
-    """Edges from `9,12,15` (each the first length of a bucket) or from `quantiles:6` (of `lengths`).
-
-    Raises:
-        UsageError: as `check_edges`.
-    """
-    edges = check_edges(text)
-    return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
-
-
-def check_edges(text: str) -> tuple[int, ...] | int:
-    """The edges that a text names, or how many quantiles.
+def parse_edges(text: str) -> tuple[int, ...] | int:
+    """The edges of `9,12,15`, each the first length of a bucket; of `quantiles:6`, the number of quantiles.
 
     Raises:
         UsageError: not edges or quantiles, edges that do not rise, or more than `MAX_BUCKETS` buckets.

@@ -10,7 +10,7 @@ for CER and in words split at spaces for WER. Error rates may exceed 100; less i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -43,7 +43,8 @@ class EditSignature(Signature):
 
 
 class EditMetric(Metric):
-    """Statistics of a sentence: [matches, 1] for `exact`, otherwise [edits, length of the reference]."""
+    """Statistics of a sentence: [matches, 1] for `exact`, otherwise [edits, length of the reference]; of several
+    references those of the nearest."""
 
     _SIGNATURE_TYPE = EditSignature
 
@@ -57,14 +58,14 @@ class EditMetric(Metric):
         return " ".join(sent.split())
 
     def _extract_reference_info(self, refs: Sequence[str]) -> dict[str, Any]:
-        return {"reference": refs[0]}
+        return {"references": refs}
 
     def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: dict[str, Any]) -> list[int]:
-        reference = ref_kwargs["reference"]
         if self._name == "exact":
-            return [int(hypothesis == reference), 1]
-        one, other = (list(text) if self._name == "cer" else text.split() for text in (hypothesis, reference))
-        return [edit_distance(one, other), len(other)]
+            return [int(hypothesis in ref_kwargs["references"]), 1]
+        split: Callable[[str], list[str]] = list if self._name == "cer" else str.split
+        references = map(split, ref_kwargs["references"])
+        return list(min((edit_distance(split(hypothesis), reference), len(reference)) for reference in references))
 
     def _compute_score_from_stats(self, stats: Sequence[int]) -> Score:
         counted, total = stats

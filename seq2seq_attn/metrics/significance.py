@@ -1,8 +1,12 @@
-"""Intervals of one system and paired tests between two, by resampling sufficient statistics.
+"""Intervals of arms and paired tests between two, by resampling sufficient statistics.
 
-The draws, the precision and the p-values are those of sacreBLEU's `--paired-bs` and `--paired-ar` (a test compares them
-with the command), except that a trial of the randomization that ties with the difference counts. All resamples are
-scored at once, so a test per length bucket costs milliseconds.
+An arm is one run, or several that differ in their seed; its score is the mean of its runs' corpus scores. In each
+resample all runs are scored on the same sentence pairs, so an interval covers the choice of test sentences; the
+`Spread` over seeds is reported beside it.
+
+With one run in each arm the draws, the precision and the p-values are those of sacreBLEU's `--paired-bs` and
+`--paired-ar` (a test compares them with the command), except that a trial of the randomization that ties with the
+difference counts. All resamples are scored at once, so a test per length bucket costs milliseconds.
 
 Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation". Approximate randomization:
 Riezler and Maxwell 2005.
@@ -12,13 +16,15 @@ Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean, stdev
 
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
+from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, CorpusStatistics, FloatArray
 
 DEFAULT_SEED = 12345
 """sacreBLEU's"""
@@ -26,7 +32,7 @@ NUM_RESAMPLES = 1_000
 NUM_TRIALS = 10_000
 
 _ROUNDING = 1e-9  # sums of the same numbers in another order differ by some 1e-15
-_CHUNK_CELLS = 1 << 22  # of resamples x sentence pairs held at once, so that memory does not grow with the corpus
+CHUNK_CELLS = 1 << 22  # of resamples x sentence pairs held at once, so that memory does not grow with the corpus
 
 
 @dataclass(frozen=True)
@@ -46,22 +52,79 @@ class PairedTest:
     """bootstrap or randomization"""
     difference: float
     p_value: float
-    """two-sided for randomization, about half of a two-sided p for bootstrap (`bootstrap_test`)"""
+    """two-sided for randomization, about half of a two-sided p for bootstrap (`mean_difference`)"""
     num_samples: int
     seed: int
 
 
-def bootstrap_scores(
-    *systems: CorpusStatistics, num_resamples: int = NUM_RESAMPLES, seed: int = DEFAULT_SEED
-) -> list[FloatArray]:
-    """The R scores of each system over the same R resamples of the sentence pairs."""
-    num_pairs = _common_length(systems)
-    sums: list[list[npt.NDArray[np.float32]]] = [[] for _ in systems]
-    for counts_RN in _resample_counts(num_pairs, num_resamples, seed):
-        for parts, system in zip(sums, systems, strict=True):
+@dataclass(frozen=True)
+class Spread:
+    """Mean and spread of one value per seed."""
+
+    mean: float
+    standard_deviation: float | None
+    """of a sample (n - 1); None with one seed"""
+    min: float
+    max: float
+    num_seeds: int
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapSamples:
+    """Scores of runs over resamples of the sentence pairs; runs that are compared share the resamples."""
+
+    runs: tuple[CorpusStatistics, ...]
+    values: tuple[float, ...]
+    """the corpus score of each run"""
+    samples: tuple[FloatArray, ...]
+    """[R] for each run"""
+
+    @property
+    def mean(self) -> float:
+        """The mean of the runs' corpus scores."""
+        return fmean(self.values)
+
+    @cached_property
+    def means_R(self) -> FloatArray:
+        """The mean over the runs in each resample."""
+        if len(self.samples) == 1:
+            return self.samples[0]
+        return np.asarray(np.mean(np.stack(self.samples), axis=0, dtype=np.float64))
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Mean, standard deviation and extremes of the seeds' values."""
+    deviation = stdev(values) if len(values) > 1 else None
+    return Spread(fmean(values), deviation, min(values), max(values), len(values))
+
+
+def bootstrap(
+    runs: Sequence[CorpusStatistics], *, num_resamples: int = NUM_RESAMPLES, seed: int = DEFAULT_SEED
+) -> list[BootstrapSamples]:
+    """Score each run by itself over the same R resamples of the sentence pairs; `pool` makes arms of the runs."""
+    sums: list[list[npt.NDArray[np.float32]]] = [[] for _ in runs]
+    for counts_RN in _resample_counts(_common_length(runs), num_resamples, seed):
+        for parts, run in zip(sums, runs, strict=True):
             # float32 is exact up to 2^24; sacreBLEU scores its resamples in it, so we do
-            parts.append((counts_RN @ system.rows_ND.astype(np.float64)).astype(np.float32))
-    return [system.scores_of_sums(np.concatenate(parts)) for system, parts in zip(systems, sums, strict=True)]
+            parts.append((counts_RN @ run.rows_ND.astype(np.float64)).astype(np.float32))
+    return [
+        BootstrapSamples((run,), (run.score().score,), (run.scores_of_sums(np.concatenate(parts)),))
+        for run, parts in zip(runs, sums, strict=True)
+    ]
+
+
+def pool(parts: Sequence[BootstrapSamples]) -> BootstrapSamples:
+    """The runs of one arm together."""
+    return BootstrapSamples(
+        tuple(run for part in parts for run in part.runs),
+        tuple(value for part in parts for value in part.values),
+        tuple(samples for part in parts for samples in part.samples),
+    )
+
+
+def mean_interval(arm: BootstrapSamples) -> Interval:
+    """The mean of the runs' scores with its 95 % bootstrap interval over sentences."""
+    return percentile_interval(arm.mean, arm.means_R)
 
 
 def percentile_interval(value: float, samples: FloatArray) -> Interval:
@@ -71,20 +134,28 @@ def percentile_interval(value: float, samples: FloatArray) -> Interval:
     return Interval(value, float(ordered[cut]), float(ordered[len(ordered) - cut - 1]))
 
 
-def bootstrap_test(
-    difference: float, of_baseline: FloatArray, of_system: FloatArray, *, seed: int = DEFAULT_SEED
-) -> PairedTest:
-    """The paired bootstrap of scores over the same resamples, [R] each; `difference` is that of the whole corpus.
+def mean_difference(baseline: BootstrapSamples, arm: BootstrapSamples, *, seed: int = DEFAULT_SEED) -> PairedTest:
+    """The paired bootstrap of the two means.
 
     p is that of sacreBLEU's `--paired-bs`: the share of resamples whose absolute difference exceeds the mean of these
-    differences by more than the absolute difference on the whole corpus. Where the systems differ, that is one tail:
-    about half of a two-sided p. Equal scores: 1.
+    differences by more than the absolute difference on the whole corpus. Where the arms differ, that is one tail: about
+    half of a two-sided p. Equal scores: 1.
     """
+    difference = arm.mean - baseline.mean
     if _is_zero(difference):
-        return PairedTest("bootstrap", 0.0, 1.0, len(of_baseline), seed)
-    differences = np.abs(of_system - of_baseline)
+        return PairedTest("bootstrap", 0.0, 1.0, len(arm.means_R), seed)
+    differences = np.abs(arm.means_R - baseline.means_R)
     p_value = _p_value(differences - differences.mean(), abs(difference))
     return PairedTest("bootstrap", difference, p_value, len(differences), seed)
+
+
+def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
+    """The arm's mean score / the baseline's, with its paired interval; None where the baseline scores 0, and for error
+    rates, of which less is better."""
+    if baseline.runs[0].name in LOWER_IS_BETTER or baseline.mean == 0 or not baseline.means_R.all():
+        return None
+    ratios = arm.means_R.astype(np.float64) / baseline.means_R.astype(np.float64)
+    return percentile_interval(arm.mean / baseline.mean, ratios)
 
 
 def paired_randomization(
@@ -118,14 +189,6 @@ def paired_randomization(
     return PairedTest("randomization", difference, p_value, num_trials, seed)
 
 
-def ratio_interval(baseline: float, system: float, of_baseline: FloatArray, of_system: FloatArray) -> Interval | None:
-    """system / baseline with the interval of that ratio over the same resamples, [R] each; None where a baseline is
-    0."""
-    if baseline == 0 or not of_baseline.all():
-        return None
-    return percentile_interval(system / baseline, of_system.astype(np.float64) / of_baseline.astype(np.float64))
-
-
 def _is_zero(difference: float) -> bool:
     return abs(difference) < _ROUNDING
 
@@ -135,7 +198,7 @@ def _p_value(samples: FloatArray, difference: float) -> float:
     return (int(np.sum(samples > difference)) + 1) / (len(samples) + 1)
 
 
-def _common_length(systems: tuple[CorpusStatistics, ...]) -> int:
+def _common_length(systems: Sequence[CorpusStatistics]) -> int:
     lengths = {len(system) for system in systems}
     if len(lengths) != 1 or len({system.name for system in systems}) != 1:
         raise ValueError("systems of a paired test need the same sentence pairs and the same measure")
@@ -159,6 +222,6 @@ def _swap_masks(num_pairs: int, num_trials: int, seed: int) -> Iterator[npt.NDAr
 
 def _chunks(num_pairs: int, num_rows: int) -> Iterator[int]:
     # Multiples of 32 rows: numpy draws booleans 32 to a word, so only then do chunks continue the undivided stream.
-    chunk = max(32, _CHUNK_CELLS // num_pairs // 32 * 32)
+    chunk = max(32, CHUNK_CELLS // num_pairs // 32 * 32)
     for start in range(0, num_rows, chunk):
         yield min(chunk, num_rows - start)

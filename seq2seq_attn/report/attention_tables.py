@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from statistics import fmean
 
-from seq2seq_attn.evaluation.attention_scores import AnalysisScore
 from seq2seq_attn.evaluation.scores import SetScores
-from seq2seq_attn.metrics.alignment import AlignmentScore
 from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE, AttentionScore
 from seq2seq_attn.report.tables import THIN_MARK, Table
 
@@ -21,35 +18,28 @@ GOLD_NOTE = (
     "gold links: forced decoding of the references; shift +1: the attention of the next target word, -1: of the one "
     "before; mass: share of the attention that falls on linked words"
 )
+_FIELDS = ("entropy", "dropped", "repeated", "missing", "excess")
 _GOLD_FIELDS = ("error_rate", "precision", "recall", "mass")
 
 
 def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:
     """One row per bucket and arm, and for the whole set if there are several buckets."""
-    attention = scores.attention
-    if attention is None:
-        raise ValueError("attention was not analyzed")
-    labels = [row.bucket.label + THIN_MARK * row.bucket.is_thin for row in scores.buckets]
-    parts = [*zip(labels, attention.buckets, strict=True), ("all", attention.overall)]
+    parts = [(row.bucket.label + THIN_MARK * row.bucket.is_thin, row.attention) for row in scores.buckets]
     rows = []
-    for label, of_runs in parts[:1] if len(labels) == 1 else parts:
-        for index, (name, members) in enumerate(_by_arm(scores, of_runs)):
-            values = [[getattr(run.attention, field.name) for run in members] for field in fields(AttentionScore)]
-            entropy, *shares = (_mean(of_field) for of_field in values)
+    for label, runs in parts if len(parts) == 1 else [*parts, ("all", scores.attention)]:
+        for index, (name, members) in enumerate(_by_arm(scores, runs)):
+            entropy, *shares = (_mean([getattr(run, field) for run in members]) for field in _FIELDS)
             cells = ["-" if entropy is None else f"{entropy:.2f}", *map(_percent, shares)]
             rows.append(["" if index else label, name, *cells])
-    return Table([unit, _kind(scores), *(field.name for field in fields(AttentionScore))], rows)
+    return Table([unit, _kind(scores), *_FIELDS], rows)
 
 
 def gold_table(scores: SetScores) -> Table | None:
     """One row per arm and shift: error rate, precision, recall and mass; None without gold links."""
-    if scores.attention is None:
-        return None
     rows = []
-    for name, members in _by_arm(scores, scores.attention.overall):
+    for name, members in _by_arm(scores, scores.attention) if scores.attention else ():
         for shift in members[0].gold:
-            of_members: list[AlignmentScore] = [run.gold[shift] for run in members]
-            values = [fmean(getattr(score, field) for score in of_members) for field in _GOLD_FIELDS]
+            values = [fmean(getattr(run.gold[shift], field) for run in members) for field in _GOLD_FIELDS]
             label = name if shift == min(members[0].gold) else ""
             rows.append([label, f"{shift:+d}" if shift else "0", *map(_percent, values)])
     return Table([_kind(scores), "shift", "AER", "precision", "recall", "mass"], rows) if rows else None
@@ -59,8 +49,8 @@ def _kind(scores: SetScores) -> str:
     return "arm" if scores.is_grouped else "run"
 
 
-def _by_arm(scores: SetScores, of_runs: Sequence[AnalysisScore]) -> list[tuple[str, list[AnalysisScore]]]:
-    return [(arm.name, [of_runs[run] for run in arm.runs]) for arm in scores.arms]
+def _by_arm(scores: SetScores, runs: Sequence[AttentionScore]) -> list[tuple[str, list[AttentionScore]]]:
+    return [(arm.name, [runs[run] for run in arm.runs]) for arm in scores.arms]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores, bucket_measures
+from seq2seq_attn.evaluation.scores import ArmScore, SetScores, bucket_measures
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, TITLES
-from seq2seq_attn.metrics.names import MeasureName
 
 SUMMARY_ONLY = ("fixed", "initial")
 """attentions that read nothing of the encoder but its summary"""
+LEARNT = 1.0
+"""of less BLEU, a model has not learnt to translate"""
 CLEAR_P = 0.025
 """differences with a smaller p are clear: of sacreBLEU's paired bootstrap, this is about 0.05 in a two-sided test"""
 
@@ -55,12 +56,20 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
         attentions: the attention variant of each run, so that two arms can be called the attention model and the fixed
             vector; empty: unknown.
     """
-    measure = bucket_measures(list(scores.scores))[0]
+    measures = bucket_measures(list(scores.scores))
+    telling = [name for name in measures if not scores.scores[name][0].is_too_short]
+    if not telling:
+        return f"No conclusion: few references of {scores.name} have four tokens, so BLEU says little."
+    measure = telling[0]
     names = _names(scores, attentions)
-    overall = _part(f"all {scores.num_pairs:,} sentence pairs", scores, measure)
+    overall = _Part(f"all {scores.num_pairs:,} sentence pairs", scores.scores[measure])
     solid = [row for row in scores.buckets if not row.bucket.is_thin]
-    ends = [_part(row.bucket.label, row, measure) for row in (solid[0], solid[-1])] if len(solid) > 1 else []
+    ends = [_Part(row.bucket.label, row.scores[measure]) for row in (solid[0], solid[-1])] if len(solid) > 1 else []
     title = TITLES[measure]
+    values = [overall.value(arm) for arm in range(len(names))]
+    if measure.startswith("bleu") and max(values) < LEARNT:
+        listed = ", ".join(f"{name} scores {value:.1f} {title}" for name, value in zip(names, values, strict=True))
+        return f"Nothing has been learnt yet: on {overall.sentences} {listed}."
     if len(names) == 1:
         return _one(names[0], title, unit, overall, ends)
     if len(names) == 2:
@@ -83,10 +92,6 @@ def _names(scores: SetScores, attentions: Sequence[str]) -> list[str]:
         kinds = ["the fixed vector" if is_fixed else "the attention model" for is_fixed in are_fixed]
         return [f"{kind} ({name})" for kind, name in zip(kinds, names, strict=True)]
     return names
-
-
-def _part(sentences: str, scored: SetScores | BucketScores, measure: MeasureName) -> _Part:
-    return _Part(sentences, scored.scores[measure])
 
 
 def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:

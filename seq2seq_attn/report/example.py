@@ -28,21 +28,23 @@ class Example(NamedTuple):
 
 
 def choose_example(maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Sequence[float]]) -> Example | None:
-    """Among the sentences of middle length that the first run with attention translates best, one with reordered words
-    if there is any, without unknown words, and of those the one with the sharpest attention. None if every
-    sentence with a map has unknown words.
+    """Among the sentences of middle length that the first run with attention translates best, without unknown words,
+    the one with the most reordered words; one that every other run gets wrong, if there is any. None if every sentence
+    with a map has unknown words.
 
     Args:
         maps: of each run, of each sentence.
         chrf: the same; 100 is an exact translation.
     """
-    for run, (of_run, scores) in enumerate(zip(maps, chrf, strict=True)):
-        known = {row: packed for row, packed in enumerate(of_run) if packed is not None and not packed.unknown}
+    for run, (run_maps, scores) in enumerate(zip(maps, chrf, strict=True)):
+        known = {row: packed for row, packed in enumerate(run_maps) if packed is not None and not packed.unknown}
         rows = [row for row, packed in known.items() if _is_of_middle_length(packed)] or list(known)
         if rows:
             best = max(scores[row] for row in rows)
             good = [row for row in rows if scores[row] >= (best if best >= _EXACT else best - _NEAR)]
-            return Example(run, max(good, key=lambda row: (*_shape(known[row]), -row)))
+            others = [other for number, other in enumerate(chrf) if number != run]
+            alone = [row for row in good if all(other[row] < min(_EXACT, scores[row]) for other in others)]
+            return Example(run, max(alone or good, key=lambda row: (*_shape(known[row]), -row)))
     return None
 
 
@@ -50,10 +52,10 @@ def _is_of_middle_length(packed: PackedMap) -> bool:
     return all(MIN_TOKENS < len(tokens) <= MAX_TOKENS + 1 for tokens in (packed.source_tokens, packed.target_tokens))
 
 
-def _shape(packed: PackedMap) -> tuple[bool, float]:
-    """Whether words are reordered, and the mean of the largest weights of all rows."""
+def _shape(packed: PackedMap) -> tuple[int, float]:
+    """The number of reordered target words, and the mean of the largest weights of all rows."""
     levels_TS = packed.levels_TS()
     largest_T = levels_TS.max(axis=1)
     looked_at = levels_TS.argmax(axis=1)[largest_T > LEVELS / 2]
     furthest = np.maximum.accumulate(looked_at)
-    return bool(np.any(furthest - looked_at >= _DISTANCE)), float(largest_T.mean())
+    return int(np.sum(furthest - looked_at >= _DISTANCE)), float(largest_T.mean())

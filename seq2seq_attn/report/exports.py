@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
@@ -28,28 +29,6 @@ _LATEX = {
     "|": r"\textbar{}",
     '"': "''",
     "±": r"$\pm$",
-    "ß": r"{\ss}",
-    "æ": r"{\ae}",
-    "Æ": r"{\AE}",
-    "ø": r"{\o}",
-    "Ø": r"{\O}",
-    "œ": r"{\oe}",
-    "ł": r"{\l}",
-    "Ł": r"{\L}",
-}
-_ACCENTS = {
-    "\u0300": "`",
-    "\u0301": "'",
-    "\u0302": "^",
-    "\u0303": "~",
-    "\u0308": '"',
-    "\u0304": "=",
-    "\u0307": ".",
-    "\u030a": "r",
-    "\u030c": "v",
-    "\u0327": "c",
-    "\u0306": "u",
-    "\u030b": "H",
 }
 
 
@@ -62,13 +41,18 @@ def csv_text(sets: Sequence[SetScores]) -> str:
         about = {"test_set": scores.name, "num_concatenated": scores.num_concatenated}
         whole = {"length": "all", "num_pairs": scores.num_pairs, "is_thin": scores.num_pairs < MIN_PAIRS}
         for row in _rows(scores, scores):
-            writer.writerow(about | whole | row)
+            writer.writerow(_guarded(about | whole | row))
         for part in scores.buckets:
             bucket = part.bucket
             where = {"length": bucket.label, "lower": bucket.lower, "upper": bucket.upper}
             for row in _rows(scores, part):
-                writer.writerow(about | where | {"num_pairs": len(bucket), "is_thin": bucket.is_thin} | row)
+                writer.writerow(_guarded(about | where | {"num_pairs": len(bucket), "is_thin": bucket.is_thin} | row))
     return out.getvalue()
+
+
+def _guarded(row: dict[str, Any]) -> dict[str, Any]:
+    """The row without text that a spreadsheet would take for a formula."""
+    return {key: f"'{cell}" if str(cell)[:1] in "=+-@" and isinstance(cell, str) else cell for key, cell in row.items()}
 
 
 def _rows(scores: SetScores, part: SetScores | BucketScores) -> Iterator[dict[str, Any]]:
@@ -91,9 +75,9 @@ def _values(score: ArmScore) -> dict[str, Any]:
     return values
 
 
-def latex_text(tables: Sequence[tuple[str, Table]]) -> str:
-    r"""A file to `\input`: each table, with its title as the caption, in booktabs' style; pure ASCII."""
-    return "\n".join(["% needs \\usepackage{booktabs}", *(_latex_table(title, table) for title, table in tables)])
+def latex_text(tables: Mapping[str, tuple[str, Table]]) -> str:
+    r"""A file to `\input`: each table, by its label, with its caption, in booktabs' style, in UTF-8."""
+    return "\n".join(["% needs \\usepackage{booktabs}", *(_latex_table(key, *tables[key]) for key in tables)])
 
 
 def escape_latex(text: str) -> str:
@@ -106,14 +90,17 @@ def _latex_character(char: str) -> str:
         return _LATEX[char]
     if char.isascii():
         return char if char.isprintable() else " "
-    parts = unicodedata.normalize("NFD", char)
-    if len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS:
-        return f"\\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
-    return f"U+{ord(char):04X}"
+    is_latin = unicodedata.normalize("NFD", char)[0].isascii() or char in "ßæÆøØœŒłŁđıÐðÞþ"
+    return char if is_latin and char < "\u0180" else f"U+{ord(char):04X}"
 
 
-def _latex_table(title: str, table: Table) -> str:
-    header, *rows = ([escape_latex(cell) for cell in line] for line in (table.header, *table.rows))
+def _latex_cell(cell: str) -> str:
+    """A cell with minus signs in place of the hyphens of numbers."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", "--" if cell == "-" else escape_latex(cell))
+
+
+def _latex_table(label: str, caption: str, table: Table) -> str:
+    header, *rows = ([_latex_cell(cell) for cell in line] for line in (table.header, *table.rows))
     # A row that begins with a bracket would be read as an option of the row before.
     lines = [" & ".join([f"{{{row[0]}}}", *row[1:]]) + r" \\" for row in rows]
     columns = "l" + "r" * (len(header) - 1)
@@ -121,7 +108,8 @@ def _latex_table(title: str, table: Table) -> str:
         [
             r"\begin{table}[htbp]",
             r"\centering",
-            rf"\caption{{{escape_latex(title)}}}",
+            rf"\caption{{{escape_latex(caption)}}}",
+            rf"\label{{tab:{re.sub(r'[^a-z0-9]+', '-', label.lower())}}}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             " & ".join(header) + r" \\",

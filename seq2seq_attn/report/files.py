@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
@@ -13,9 +13,8 @@ from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
 from seq2seq_attn.evaluation.translations import SystemTexts
 from seq2seq_attn.files import check_distinct, check_writable, file_identity, link_target, write_json, write_text
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
-from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.html import html_report
-from seq2seq_attn.report.pages import drawn_sets
+from seq2seq_attn.report.pages import Report
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
 from seq2seq_attn.translate.figure import PlotFormat
 
@@ -75,19 +74,18 @@ class ReportFiles:
 
     def write(self, report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> list[Path]:
         """Write everything; `sets` and `systems` are what the HTML page shows. Returns what was written."""
-        written, is_named = self._write_plots(report), not self.is_of_run
+        plots, is_named = self._write_plots(report), not self.is_of_run
         if self.json is not None:
             write_json(self.json, report.data, is_named=is_named)
-        if self.page is not None and self.is_html:
-            write_text(self.page, html_report(report, sets, systems), is_named=is_named)
-        elif self.page is not None:
-            links = [relpath(plot, self.page.parent) for plot in written]
-            write_text(self.page, report.markdown(links), is_named=is_named)
+        if self.page is not None:
+            links = [relpath(plot, self.page.parent) for plot in plots]
+            page = html_report(report, sets, systems) if self.is_html else report.markdown(links)
+            write_text(self.page, page, is_named=is_named)
         if self.csv is not None:
             write_text(self.csv, report.csv, is_named=is_named)
         if self.latex is not None:
             write_text(self.latex, report.latex, is_named=is_named)
-        return [*self._paths, *written]
+        return [*self._paths, *plots]
 
     @property
     def _named(self) -> dict[str, Path]:
@@ -105,13 +103,12 @@ class ReportFiles:
         if self.plots is None or not self._paths:
             return []
         written = []
-        for drawn in drawn_sets(report.sets):
+        for drawn in report.drawn_sets:
             measure = bucket_measures(list(drawn.scores))[0]
-            written.append(plot_path(self._paths[0], measure, self.plots, num_concatenated=drawn.num_concatenated))
-            plot_by_length(written[-1], drawn, measure=measure, unit=report.page.unit)
+            plots: dict[str, Callable[..., None]] = {measure: plot_by_length}
             if len(drawn.arms) > 1 and measure not in LOWER_IS_BETTER:
-                written.append(
-                    plot_path(self._paths[0], "retention", self.plots, num_concatenated=drawn.num_concatenated)
-                )
-                plot_retention(written[-1], drawn, measure=measure, unit=report.page.unit)
+                plots["retention"] = plot_retention
+            for kind, plot in plots.items():
+                written.append(plot_path(self._paths[0], kind, self.plots, num_concatenated=drawn.num_concatenated))
+                plot(written[-1], drawn, measure=measure, unit=report.unit)
         return written

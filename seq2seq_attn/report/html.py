@@ -26,9 +26,9 @@ from seq2seq_attn.evaluation.translations import SystemTexts
 from seq2seq_attn.files import finite
 from seq2seq_attn.metrics.bleu import TITLES, Measure
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
-from seq2seq_attn.report.build import Report
 from seq2seq_attn.report.example import choose_example
-from seq2seq_attn.report.pages import legend
+from seq2seq_attn.report.pages import Report
+from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.translate.attention_map import MAP_NOTE
 from seq2seq_attn.translate.packed_map import PackedMap
 
@@ -79,15 +79,15 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
     tokens = _Interned()
     hypotheses = [flatten(made.lines for made in system.translations) for system in systems]
     maps, floor = _fit([_joined_maps(system) for system in systems])
-    chrf = _sentence_chrf(sets, hypotheses)
+    chrf = _sentence_chrf(sets, systems)
     example = choose_example(maps, chrf)
     names = report.sets[0].runs
     payload = {
         "kind": "evaluation",
         "report": report.data,
         "titles": TITLES,
-        "unit": report.page.unit,
-        "legend": legend(report.page),
+        "unit": report.unit,
+        "legend": report.legend,
         "map_note": MAP_NOTE,
         "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
         "runs": [
@@ -102,10 +102,13 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         "floor": floor,
         "example": example and example._asdict(),
         "sentences": {
-            "sets": [_about(test_set) for test_set in sets],
+            "sets": [
+                {"name": visible(one.name), "num_pairs": len(one.references), "num_concatenated": one.num_concatenated}
+                for one in sets
+            ],
             "source": flatten(test_set.source for test_set in sets),
             "reference": flatten(test_set.references for test_set in sets),
-            "length": flatten(lengths.tolist() for lengths in report.lengths[: len(sets)]),
+            "length": flatten(lengths.tolist() for lengths in report.scored.lengths[: len(sets)]),
             "hypotheses": hypotheses,
             "chrf": chrf,
             "unknown": [_unknown_tokens(system, tokens) for system in systems],
@@ -114,14 +117,6 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         "tokens": tokens.lists,
     }
     return _page("Evaluation: " + ", ".join(names), payload)
-
-
-def _about(test_set: EvaluationSet) -> dict[str, Any]:
-    return {
-        "name": test_set.name,
-        "num_pairs": len(test_set.references),
-        "num_concatenated": test_set.num_concatenated,
-    }
 
 
 def html_maps(lines: Sequence[TranslatedLine]) -> str:
@@ -216,13 +211,13 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.4g}")
 
 
-def _sentence_chrf(sets: Sequence[EvaluationSet], hypotheses: Sequence[list[str]]) -> list[list[float]]:
+def _sentence_chrf(sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> list[list[float]]:
     """The chrF of each sentence under each run, equal to sacreBLEU's `sentence_chrf`."""
-    measure = Measure("chrf", flatten(test_set.references for test_set in sets))
+    measures = [Measure("chrf", test_set.references, *test_set.other_references) for test_set in sets]
     scores = []
-    for lines in hypotheses:
-        statistics = measure.statistics(lines)
-        scores.append([round(chrf, 2) for chrf in statistics.scores_of_sums(statistics.rows_ND).tolist()])
+    for made in systems:
+        parts = [one.statistics(part.lines) for one, part in zip(measures, made.translations, strict=True)]
+        scores.append([round(chrf, 2) for part in parts for chrf in part.scores_of_sums(part.rows_ND).tolist()])
     return scores
 
 

@@ -1,18 +1,22 @@
-"""A whole evaluation as one page: text for the terminal, in short and in full, and Markdown for the file."""
+"""The report of an evaluation: scores in; text for the terminal, Markdown, and values for JSON out."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
 from urllib.parse import quote
 
-from seq2seq_attn.evaluation.scores import Resampling, SetScores, bucket_measures
+from seq2seq_attn.evaluation.scores import SetScores, bucket_measures
+from seq2seq_attn.evaluation.scoring import Scored
+from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, Languages
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE, attention_table, gold_table
-from seq2seq_attn.report.conclusion import clear_note
-from seq2seq_attn.report.exports import latex_text
+from seq2seq_attn.report.conclusion import clear_note, conclude
+from seq2seq_attn.report.exports import csv_text, latex_text
 from seq2seq_attn.report.tables import (
     THIN_NOTE,
     Table,
@@ -25,6 +29,8 @@ from seq2seq_attn.report.tables import (
     summary_table,
 )
 
+FORMAT_VERSION = 1
+"""of report.json"""
 SEEDS_NOTE = (
     "arms: runs that differ in their seed alone; ± and sd: standard deviation over seeds; intervals and p: of the "
     "means, over sentences"
@@ -33,108 +39,215 @@ _SUMMARY_WIDTH = 100
 
 
 @dataclass(frozen=True)
-class Page:
-    """The contents of a page."""
+class Report:
+    """An evaluation: its scores, the same as values for JSON, and the pages to show."""
 
-    sets: Sequence[SetScores]
-    conclusion: str
-    unit: str
-    """the unit of lengths: `source tokens`"""
-    length_tokenizer: str
-    resampling: Resampling
-    notes: Sequence[str]
-    """lines about the runs: how they translated"""
-    cautions: Sequence[str]
-    """lines about the runs: reasons to read their scores with care"""
-    provenance: str
-    """commit, versions, date"""
+    scored: Scored
+    descriptions: Sequence[dict[str, Any]]
+    """of each system, as the values show it"""
+    environment: dict[str, Any]
+    """versions, hardware, command (`runtime.environment.describe_environment`)"""
+    languages: Languages = GERMAN_TO_ENGLISH
 
+    @property
+    def sets(self) -> list[SetScores]:
+        """Each test set, then the pooled ones."""
+        return self.scored.sets
 
-def drawn_sets(sets: Sequence[SetScores]) -> list[SetScores]:
-    """The sets to show where there is room for one: for each `num_concatenated` the pooled set, or the only one."""
-    return list({scores.num_concatenated: scores for scores in sets}.values())
+    @property
+    def unit(self) -> str:
+        """The unit of lengths: `source tokens`."""
+        return self.scored.settings.unit
 
+    @property
+    def drawn_sets(self) -> list[SetScores]:
+        """The sets to show where there is room for one: for each `num_concatenated` the pooled set, or the only one."""
+        return list({scores.num_concatenated: scores for scores in self.sets}.values())
 
-def terminal_summary(page: Page) -> str:
-    """The main measure of each test set, the same by length, the conclusion, and how to read them."""
-    drawn = drawn_sets(page.sets)
-    measure = _main_measure(drawn[0])
-    blocks = [summary_table(page.sets, measure).to_text()]
-    for scores in drawn:
-        title = f"{TITLES[measure]} by length, {scores.name}"
-        blocks.append(f"{title}\n{length_table(scores, measure, unit=page.unit).to_text()}")
-    cautions = [*page.cautions, *(line for scores in drawn for line in _count_lines(scores))]
-    if cautions:
-        blocks.append("\n".join(cautions))
-    blocks.append(textwrap.fill(page.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False))
-    notes = ["[low, high]: 95 % bootstrap interval"]
-    arms = drawn[0].arms
-    if drawn[0].is_grouped:
-        notes.append(SEEDS_NOTE)
-    if len(arms) == 2:
-        notes.append(f"difference, p, kept: against {arms[0].name}; kept = share of its score")
-    if len(arms) > 1:
-        notes.append(clear_note(has_seeds=drawn[0].is_grouped))
-    if any(has_thin_bucket(scores) for scores in drawn):
-        notes.append(THIN_NOTE)
-    blocks.append("\n".join([*notes, f"{TITLES[measure]}: {drawn[0].signatures[measure]}"]))
-    return "\n\n".join(blocks)
+    @cached_property
+    def conclusion(self) -> str:
+        """The conclusions for the fewest and for the most concatenated pairs, if there are several numbers of them."""
+        attentions = [str(description.get("attention", "")) for description in self.descriptions]
+        drawn = sorted(self.drawn_sets, key=lambda scores: scores.num_concatenated)
+        ends = drawn if len(drawn) == 1 else [drawn[0], drawn[-1]]
+        conclusions = [conclude(scores, unit=self.unit, attentions=attentions) for scores in ends]
+        if len(drawn) == 1:
+            return conclusions[0]
+        return " ".join(f"{scores.name}: {text}" for scores, text in zip(ends, conclusions, strict=True))
 
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """All of it as plain values, for JSON; `groups` are the arms, where there are fewer of them than runs."""
+        first = self.sets[0]
+        return {
+            "format": FORMAT_VERSION,
+            "conclusion": self.conclusion,
+            "runs": list(self.descriptions),
+            **({"groups": [arm.to_dict(first.runs) for arm in first.arms]} if first.is_grouped else {}),
+            "languages": asdict(self.languages),
+            "length": self.scored.length_values(),
+            "resampling": asdict(self.scored.settings.resampling),
+            "sets": [scores.to_dict() for scores in self.sets],
+            "environment": self.environment,
+        }
 
-def terminal_page(page: Page) -> str:
-    """Scores and BLEU by length of each test set; the attention analysis; the conclusion; settings and signatures."""
-    blocks = []
-    for scores in page.sets:
-        blocks += [f"{scores.name}: {scores.num_pairs:,} sentence pairs", score_table(scores).to_text()]
-        tables = [*_score_tables(scores, page.unit, [_main_measure(scores)]), *_attention_tables(scores, page.unit)]
-        blocks += [f"{title}\n{table.to_text()}" for title, table in tables]
-        if lines := _count_lines(scores):
-            blocks.append("\n".join(lines))
-    blocks += [page.conclusion, "\n".join([*legend(page), *_signature_lines(page)])]
-    return "\n\n".join(blocks)
+    @property
+    def summary(self) -> str:
+        """For the terminal, in short: the main measure of each test set, the same by length, the conclusion, and how to
+        read them."""
+        drawn = self.drawn_sets
+        first, measure = drawn[0], _main_measure(drawn[0])
+        blocks = [summary_table(self.sets, measure).to_text()]
+        for scores in drawn:
+            title = f"{TITLES[measure]} by length, {scores.name}"
+            blocks.append(f"{title}\n{length_table(scores, measure, unit=self.unit).to_text()}")
+        if cautions := [*self._cautions, *(line for scores in drawn for line in _count_lines(scores))]:
+            blocks.append("\n".join(cautions))
+        blocks.append(textwrap.fill(self.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False))
+        notes = ["[low, high]: 95 % bootstrap interval"]
+        if first.is_grouped:
+            notes.append(SEEDS_NOTE)
+        if len(first.arms) == 2:
+            notes.append(f"difference, p, kept: against {first.arms[0].name}; kept = share of its score")
+        if len(first.arms) > 1:
+            notes.append(clear_note(has_seeds=first.is_grouped))
+        if any(has_thin_bucket(scores) for scores in drawn):
+            notes.append(THIN_NOTE)
+        blocks.append("\n".join([*notes, f"{TITLES[measure]}: {first.signatures[measure]}"]))
+        return "\n\n".join(blocks)
 
+    @property
+    def text(self) -> str:
+        """For the terminal, in full: scores and the main measure by length of each test set, attention analysis,
+        conclusion, settings and signatures."""
+        blocks = []
+        for scores in self.sets:
+            blocks += [f"{scores.name}: {scores.num_pairs:,} sentence pairs", score_table(scores).to_text()]
+            tables = [
+                *_score_tables(scores, self.unit, [_main_measure(scores)]),
+                *_attention_tables(scores, self.unit),
+            ]
+            blocks += [f"{title}\n{table.to_text()}" for title, table in tables]
+            if lines := _count_lines(scores):
+                blocks.append("\n".join(lines))
+        blocks += [self.conclusion, "\n".join([*self.legend, *self._signatures])]
+        return "\n\n".join(blocks)
 
-def markdown_page(page: Page, plots: Sequence[str] = ()) -> str:
-    """`terminal_page` as Markdown, with every measure by length, each run by itself, and plots (names of files beside
-    the page)."""
-    blocks = ["# Evaluation", escape_markdown(page.conclusion)]
-    for scores in page.sets:
-        blocks += [
-            f"## {escape_markdown(scores.name)}, {scores.num_pairs:,} sentence pairs",
-            score_table(scores).to_markdown(),
+    def markdown(self, plots: Sequence[str] = ()) -> str:
+        """`text` as Markdown, with every measure by length, each run by itself, and plots (names of files beside the
+        page)."""
+        blocks = ["# Evaluation", escape_markdown(self.conclusion)]
+        for scores in self.sets:
+            blocks += [
+                f"## {escape_markdown(scores.name)}, {scores.num_pairs:,} sentence pairs",
+                score_table(scores).to_markdown(),
+            ]
+            for title, table in _detailed_tables(scores, self.unit):
+                blocks += [f"### {escape_markdown(title)}", table.to_markdown()]
+            if lines := _count_lines(scores):
+                blocks.append(_markdown_list(lines))
+        blocks += [f"![{escape_markdown(name)}]({quote(name)})" for name in plots]
+        blocks += ["## How it was measured"]
+        blocks.append(_markdown_list([*self.legend, *self._signatures, self._provenance]))
+        return "\n\n".join(blocks) + "\n"
+
+    @property
+    def csv(self) -> str:
+        """A row per score, for spreadsheets and statistics."""
+        return csv_text(self.sets)
+
+    @property
+    def latex(self) -> str:
+        """Scores of each set, and by length where there is room for one set, for papers."""
+        measure, signatures = _main_measure(self.sets[0]), self.sets[0].signatures
+        notes = "; ".join(f"{TITLES[name]} {signature}" for name, signature in signatures.items())
+        tables = {
+            f"scores-{scores.name}": (
+                f"{scores.name}, {scores.num_pairs:,} sentence pairs. {notes}.",
+                score_table(scores),
+            )
+            for scores in self.sets
+        }
+        for scores in self.drawn_sets:
+            caption = f"{TITLES[measure]} by length, {scores.name}. {signatures[measure]}."
+            tables[f"lengths-{scores.name}"] = caption, length_table(scores, measure, unit=self.unit)
+        return latex_text(tables)
+
+    @property
+    def legend(self) -> list[str]:
+        """How to read the scores, one or two sentences per line."""
+        resampling, first = self.scored.settings.resampling, self.sets[0]
+        lines = [
+            *(line for description in self.descriptions for line in _search_lines(description)),
+            *self._cautions,
+            f"[low, high]: 95 % bootstrap interval, {resampling.num_resamples:,} resamples, seed {resampling.seed}; "
+            f"length in {self.unit} of {self.scored.length_tokenizer}",
         ]
-        for title, table in _detailed_tables(scores, page.unit):
-            blocks += [f"### {escape_markdown(title)}", table.to_markdown()]
-        if lines := _count_lines(scores):
-            blocks.append(_markdown_list(lines))
-    blocks += [f"![{escape_markdown(name)}]({quote(name)})" for name in plots]
-    blocks += ["## How it was measured"]
-    blocks.append(_markdown_list([*legend(page), *_signature_lines(page), page.provenance]))
-    return "\n\n".join(blocks) + "\n"
+        if len(first.arms) > 1:
+            lines.append(
+                f"difference, p, kept: against {first.arms[0].name}, by sacreBLEU's paired bootstrap (the JSON has "
+                f"approximate randomization too, run by run); kept = share of its score; "
+                + clear_note(has_seeds=first.is_grouped)
+            )
+        if first.is_grouped:
+            lines.append(SEEDS_NOTE)
+        if first.attention:
+            lines.append(ATTENTION_NOTE)
+        if any(gold_table(scores) is not None for scores in self.sets):
+            lines.append(GOLD_NOTE)
+        if any(has_thin_bucket(scores) for scores in self.sets):
+            lines.append(THIN_NOTE)
+        return lines
 
-
-def latex_page(page: Page) -> str:
-    """The tables of `markdown_page`, for a paper."""
-    tables = []
-    for scores in page.sets:
-        title = f"{scores.name}, {scores.num_pairs:,} sentence pairs"
-        tables.append((title, score_table(scores)))
-        tables += [(f"{scores.name}: {title}", table) for title, table in _detailed_tables(scores, page.unit)]
-    return latex_text(tables)
-
-
-def _detailed_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
-    """All tables but `score_table`: of the arms, of each run by itself where arms have several, of attention."""
-    measures = bucket_measures(list(scores.scores))
-    tables = _score_tables(scores, unit, measures)
-    if scores.is_grouped:
-        runs = scores.ungrouped()
-        tables += [("Each run by itself", score_table(runs))]
-        tables += [
-            (f"{TITLES[measure]} by length, each run by itself", length_table(runs, measure, unit=unit))
-            for measure in measures
+    @property
+    def _cautions(self) -> list[str]:
+        """Reasons to read scores with care: a system that lower-cases, references too short for BLEU."""
+        lines = [
+            f"{description['name']} lower-cases its output, so its cased scores are too low; use the lower-cased ones"
+            for description in self.descriptions
+            if description.get("lowercases")
         ]
-    return [*tables, *_attention_tables(scores, unit)]
+        where = []
+        for scores in self.sets:
+            short = [row.bucket.label for row in scores.buckets if row.is_too_short]
+            where += [scores.name] if scores.is_too_short else [f"{scores.name}, {self.unit} {one}" for one in short]
+        if where:
+            lines.append(
+                f"fewer than a tenth of the references have four tokens in {'; '.join(where)}: BLEU counts little else "
+                "there, and is 0 if none has; see --metric exact or --metric chrf"
+            )
+        return lines
+
+    @property
+    def _signatures(self) -> list[str]:
+        return [f"{TITLES[name]}: {signature}" for name, signature in self.sets[0].signatures.items()]
+
+    @property
+    def _provenance(self) -> str:
+        """Versions, commit, machine and date."""
+        environment, git = self.environment, self.environment.get("git")
+        commit = f", commit {git['commit'][:12]}{' with changes' if git['is_dirty'] else ''}" if git else ""
+        packages = environment["packages"]
+        return (
+            f"seq2seq-attn {environment['seq2seq_attn']}{commit}, sacreBLEU {packages['sacrebleu']}, "
+            f"torch {packages['torch']}, {environment['device_name']}, {environment['written_at']}"
+        )
+
+
+def _search_lines(description: dict[str, Any]) -> list[str]:
+    """How a system searched; none of saved hypotheses."""
+    if not (search := description.get("search")):
+        return []
+    shown = {name.replace("_", " "): value for name, value in search.items() if name != "max_length_ratio"}
+    settings = [f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in shown.items()]
+    if (precision := description.get("precision", "fp32")) != "fp32":
+        settings.append(precision)
+    return [f"{description['name']}: {', '.join(settings)}"]
+
+
+def _main_measure(scores: SetScores) -> MeasureName:
+    """The measure by length where there is room for one."""
+    return bucket_measures(list(scores.scores))[0]
 
 
 def _markdown_list(lines: Sequence[str]) -> str:
@@ -156,57 +269,38 @@ def _count_lines(scores: SetScores) -> list[str]:
     return lines
 
 
-def _main_measure(scores: SetScores) -> MeasureName:
-    """The measure by length where there is room for one."""
-    return bucket_measures(list(scores.scores))[0]
+def _detailed_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
+    """All tables but `score_table`: of the arms, of each run by itself where arms have several, of attention."""
+    measures = bucket_measures(list(scores.scores))
+    tables = _score_tables(scores, unit, measures)
+    if scores.is_grouped:
+        runs = scores.ungrouped()
+        tables.append(("Each run by itself", score_table(runs)))
+        tables += [
+            (f"{TITLES[measure]} by length, each run by itself", length_table(runs, measure, unit=unit))
+            for measure in measures
+        ]
+    return [*tables, *_attention_tables(scores, unit)]
 
 
 def _score_tables(scores: SetScores, unit: str, measures: Sequence[MeasureName]) -> list[tuple[str, Table]]:
     """Each measure by length, and how far seeds differ where an arm has several."""
-    of_means = ", means over seeds" if scores.is_grouped else ""
+    means = ", means over seeds" if scores.is_grouped else ""
     tables = [("Seeds", seeds_table(scores))] if scores.is_grouped else []
     for measure in measures:
         title = f"{TITLES[measure]} by length"
-        tables.append((title + of_means, length_table(scores, measure, unit=unit)))
+        tables.append((title + means, length_table(scores, measure, unit=unit)))
         if len(scores.arms) > 2:
-            against = f"{title}, against {scores.arms[0].name}{of_means}"
+            against = f"{title}, against {scores.arms[0].name}{means}"
             tables.append((against, comparison_table(scores, measure, unit=unit)))
     return tables
 
 
 def _attention_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
-    tables = []
-    if scores.attention is not None:
-        tables.append(("Attention by length", attention_table(scores, unit=unit)))
-        if (of_gold := gold_table(scores)) is not None:
-            tables.append(("Attention against gold links", of_gold))
-    return tables
-
-
-def legend(page: Page) -> list[str]:
-    """How to read the scores, one or two sentences per line."""
-    resampling = page.resampling
-    lines = [
-        f"[low, high]: 95 % bootstrap interval, {resampling.num_resamples:,} resamples, seed {resampling.seed}; "
-        f"length in {page.unit} of {page.length_tokenizer}"
+    if not scores.attention:
+        return []
+    tables = [
+        ("Attention by length", attention_table(scores, unit=unit)),
+        ("Attention against gold links", gold_table(scores)),
     ]
-    first = page.sets[0]
-    if len(first.arms) > 1:
-        lines.append(
-            f"difference, p, kept: against {first.arms[0].name}, by sacreBLEU's paired bootstrap (the JSON has "
-            f"approximate randomization too, run by run); kept = share of its score; "
-            + clear_note(has_seeds=first.is_grouped)
-        )
-    if first.is_grouped:
-        lines.append(SEEDS_NOTE)
-    if first.attention is not None:
-        lines.append(ATTENTION_NOTE)
-    if any(gold_table(scores) is not None for scores in page.sets):
-        lines.append(GOLD_NOTE)
-    if any(has_thin_bucket(scores) for scores in page.sets):
-        lines.append(THIN_NOTE)
-    return [*page.notes, *page.cautions, *lines]
-
-
-def _signature_lines(page: Page) -> list[str]:
-    return [f"{TITLES[name]}: {signature}" for name, signature in page.sets[0].signatures.items()]
+    return [(title, table) for title, table in tables if table is not None]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from seq2seq_attn.evaluation.scores import ArmScore, SetScores
+from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.metrics.significance import Interval
@@ -28,9 +28,7 @@ class _Point(NamedTuple):
     """A bucket: its position, a value with its band, and the extremes of the seeds."""
 
     x: int
-    value: float
-    low: float
-    high: float
+    interval: Interval
     least: float
     most: float
 
@@ -42,18 +40,12 @@ def plot_by_length(
 
     Of several seeds the line is the mean, the band covers the choice of sentences, and bars show the seeds' extremes.
     """
-    figure = new_figure(_width(scores), 4.5)
-    axes = figure.add_subplot()
-    figure.set_layout_engine("constrained")
-    lines: list[Line2D] = []
-    for position, arm in enumerate(scores.arms):
-        of_arm = [row.scores[measure][position] for row in scores.buckets]
-        points = [_point(x, score.interval, score) for x, score in enumerate(of_arm)]
-        lines += _draw_band(axes, position, arm.name, points)
-    axes.set_ylabel(f"{TITLES[measure]} (95 % bootstrap band{_bars_note(scores)})")
-    axes.set_ylim(bottom=0)
-    _finish(axes, lines, scores, unit, f"{TITLES[measure]} by sentence length, {scores.name}")
-    save_figure(figure, path)
+    lines: dict[str, list[_Point]] = {arm.name: [] for arm in scores.arms}
+    for x, row in enumerate(scores.buckets):
+        for points, score in zip(lines.values(), row.scores[measure], strict=True):
+            points.append(_Point(x, score.interval, score.spread.min, score.spread.max))
+    title = f"{TITLES[measure]} by sentence length, {scores.name}"
+    _plot(path, scores, lines, label=f"{TITLES[measure]} (95 % bootstrap band", title=title, unit=unit)
 
 
 def plot_retention(
@@ -63,59 +55,41 @@ def plot_retention(
 
     Of several seeds it is the share of the first arm's mean; bars show the seeds' extremes.
     """
+    first, *others = scores.arms
+    lines: dict[str, list[_Point]] = {arm.name: [] for arm in others}
+    for x, row in enumerate(scores.buckets):
+        baseline, *arm_scores = row.scores[measure]
+        for points, score in zip(lines.values(), arm_scores, strict=True):
+            if score.retention is not None:
+                mean = baseline.interval.value
+                points.append(_Point(x, score.retention, score.spread.min / mean, score.spread.max / mean))
+    label = f"share of {first.name}'s {TITLES[measure]} (95 % paired band"
+    title = f"{TITLES[measure]} by sentence length, as a share of {first.name}'s, {scores.name}"
+    _plot(path, scores, lines, label=label, title=title, unit=unit, line_at=1.0)
+
+
+def _plot(
+    path: Path,
+    scores: SetScores,
+    arms: Mapping[str, Sequence[_Point]],
+    *,
+    label: str,
+    title: str,
+    unit: str,
+    line_at: float | None = None,
+) -> None:
     figure = new_figure(_width(scores), 4.5)
     axes = figure.add_subplot()
     figure.set_layout_engine("constrained")
-    first, *others = scores.arms
-    lines: list[Line2D] = []
-    for position, arm in enumerate(others, start=1):
-        points = []
-        for x, row in enumerate(scores.buckets):
-            score, baseline = row.scores[measure][position], row.scores[measure][0].interval.value
-            if score.retention is not None:
-                points.append(_point(x, score.retention, score, unit=baseline))
-        lines += _draw_band(axes, position, arm.name, points)
-    axes.axhline(1.0, color="0.4", linewidth=1)
-    label = f"share of {first.name}'s {TITLES[measure]} (95 % paired band{_bars_note(scores)})"
-    axes.set_ylabel(label, parse_math=False)
+    lines = [
+        line
+        for position, (name, points) in enumerate(arms.items(), start=len(scores.arms) - len(arms))
+        for line in _draw_band(axes, position, name, points)
+    ]
+    if line_at is not None:
+        axes.axhline(line_at, color="0.4", linewidth=1)
+    axes.set_ylabel(label + ("; bars: seeds)" if scores.is_grouped else ")"), parse_math=False)
     axes.set_ylim(bottom=0)
-    title = f"{TITLES[measure]} by sentence length, as a share of {first.name}'s, {scores.name}"
-    _finish(axes, lines, scores, unit, title)
-    save_figure(figure, path)
-
-
-def _width(scores: SetScores) -> float:
-    """In inches, with room for the label of each bucket."""
-    return max(6.0, 1.1 * len(scores.buckets) + 2)
-
-
-def _point(x: int, interval: Interval, score: ArmScore, *, unit: float = 1.0) -> _Point:
-    """The interval, with the extremes of the score's seeds in the unit that the interval has."""
-    extremes = (score.spread.min / unit, score.spread.max / unit)
-    return _Point(x, interval.value, interval.low, interval.high, *extremes)
-
-
-def _bars_note(scores: SetScores) -> str:
-    return "; bars: seeds" if scores.is_grouped else ""
-
-
-def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> list[Line2D]:
-    """Draw an arm's line and band. Returns the line in a list, which is empty without points."""
-    if not points:
-        return []
-    # After six lines the colors repeat, with other markers and dashes.
-    color, other = position % len(_COLORS), (position + position // len(_COLORS)) % len(_MARKERS)
-    x, values, low, high, least, most = (list(column) for column in zip(*points, strict=True))
-    axes.fill_between(x, low, high, color=_COLORS[color], alpha=0.18, linewidth=0)
-    line = axes.plot(
-        x, values, color=_COLORS[color], marker=_MARKERS[other], linestyle=_DASHES[other], lw=1.8, label=label
-    )
-    if any(low < high for low, high in zip(least, most, strict=True)):
-        axes.vlines(x, least, most, color=_COLORS[color], linewidth=1.2)
-    return line
-
-
-def _finish(axes: Axes, lines: Sequence[Line2D], scores: SetScores, unit: str, title: str) -> None:
     labels = [f"{row.bucket.label}\nn={len(row.bucket):,}{'*' * row.bucket.is_thin}" for row in scores.buckets]
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.6, len(labels) - 0.4)  # so that no label reaches the edge
@@ -128,3 +102,27 @@ def _finish(axes: Axes, lines: Sequence[Line2D], scores: SetScores, unit: str, t
     if lines:  # named, because matplotlib leaves out labels that begin with _
         for text in axes.legend(handles=lines, frameon=False).get_texts():
             text.set_parse_math(False)
+    save_figure(figure, path)
+
+
+def _width(scores: SetScores) -> float:
+    """In inches, with room for the label of each bucket."""
+    return max(6.0, 1.1 * len(scores.buckets) + 2)
+
+
+def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> list[Line2D]:
+    """Draw an arm's line and band. Returns the line in a list, which is empty without points."""
+    if not points:
+        return []
+    # After six lines the colors repeat, with other markers and dashes.
+    color, other = position % len(_COLORS), (position + position // len(_COLORS)) % len(_MARKERS)
+    x, intervals, least, most = zip(*points, strict=True)
+    low, high = [interval.low for interval in intervals], [interval.high for interval in intervals]
+    axes.fill_between(x, low, high, color=_COLORS[color], alpha=0.18, linewidth=0)
+    values = [interval.value for interval in intervals]
+    line = axes.plot(
+        x, values, color=_COLORS[color], marker=_MARKERS[other], linestyle=_DASHES[other], lw=1.8, label=label
+    )
+    if any(low < high for low, high in zip(least, most, strict=True)):
+        axes.vlines(x, least, most, color=_COLORS[color], linewidth=1.2)
+    return line

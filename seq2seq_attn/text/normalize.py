@@ -12,6 +12,11 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # Invisible characters without meaning: soft hyphen, zero-width space, direction marks, byte-order mark.
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
+# What a terminal or a picture may act on, or not show: control characters other than a line feed, direction marks.
+_UNSAFE = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
+
 _NEITHER_LETTER_NOR_DIGIT = re.compile(r"[\W_]+")
 
 _MAX_MARKS = 30
@@ -47,6 +52,11 @@ def _cap_marks(run: re.Match[str]) -> str:
 def one_line(text: str) -> str:
     """The text with spaces for everything that a reader might take for a line break."""
     return text if text.isprintable() else _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text))
+
+
+def visible(text: str) -> str:
+    """The text with escapes such as `\\x1b` for what a terminal or a picture may act on, or not show."""
+    return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def bare(text: str) -> str:

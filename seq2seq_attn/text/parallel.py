@@ -14,6 +14,7 @@ from pathlib import Path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.corpus import count_pairs, iter_lines
 from seq2seq_attn.text.formats import Format, Row, format_of, numbered
+from seq2seq_attn.text.languages import CODE, short_code
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 
@@ -22,8 +23,6 @@ log = logging.getLogger(__name__)
 Spec = str | Sequence[str]
 """a prefix, a table, or [source file, target file]"""
 KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, or a table (TSV, CSV, JSON, TMX)"
-CODE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
-"""A language code, such as en or pt-BR."""
 COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 
 _SAMPLE, _MIN_WORDS, _MARGIN = 1_000, 5, 0.1
@@ -109,7 +108,7 @@ def find_text(spec: Spec, *languages: str | None) -> Text:
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{name}: the same file twice, {paths[-1]}; name a file for each side")
     codes = [_split(path)[1] for path in paths]
-    if all(map(CODE.fullmatch, (*codes, *known))) and [c[:2] for c in codes] != [c[:2] for c in known]:
+    if all(map(CODE.fullmatch, (*codes, *known))) and [*map(short_code, codes)] != [*map(short_code, known)]:
         raise UsageError(
             f"{name}: the file names suggest {', '.join(codes)}; expected {', '.join(known)}; put the files in the "
             "order source, target, or change --source-language and --target-language"
@@ -127,7 +126,9 @@ def _complete(
 ) -> tuple[str, ...]:
     """The languages, with those that are None read from the names of files, columns or keys."""
     codes = [code for name in names if CODE.fullmatch(code := _code(name))]
-    codes = [code for code in dict.fromkeys(codes) if code[:2] == code or code[:2] not in codes]
+    codes = [code for code in dict.fromkeys(codes) if code == short_code(code) or short_code(code) not in codes]
+    if [*map(len, codes)] == [3]:  # a word of the first line, such as `cat`
+        codes = []
     rest = [code for code in codes if code not in languages]
     missing = languages.count(None)
     if missing and (len(rest) != missing or (missing > 1 and not is_ordered)):

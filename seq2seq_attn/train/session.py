@@ -97,8 +97,9 @@ def catch_signals() -> Iterator[StopRequest]:
 
 
 @contextmanager
-def locked(run_dir: Path) -> Iterator[None]:
-    """Hold the lock of a run directory, which is created if needed. One training process at a time writes to it. The
+def locked(run_dir: Path, *, work: str = "training run", option: str = "--run-dir") -> Iterator[None]:
+    """Hold the lock of a run directory, which is created if needed. One training process at a time writes to it, or
+    does other `work` in a folder that an `option` names. The
     system releases the lock when the process ends. The file stays: if it were removed, two processes could lock two
     files of the same name.
 
@@ -112,11 +113,11 @@ def locked(run_dir: Path) -> Iterator[None]:
         except BlockingIOError:
             file.seek(0)
             raise UserError(
-                f"{run_dir}: in use by another training run (process {file.read().strip() or 'unknown'});"
-                " stop it, or choose another --run-dir"
+                f"{run_dir}: in use by another {work} (process {file.read().strip() or 'unknown'});"
+                f" stop it, or choose another {option}"
             ) from None
         except OSError as error:
-            log.warning("%s: cannot be locked (%s); do not start another training run there", run_dir, error.strerror)
+            log.warning("%s: cannot be locked (%s); do not start another %s there", run_dir, error.strerror, work)
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()

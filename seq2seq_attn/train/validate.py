@@ -16,6 +16,7 @@ from seq2seq_attn.data.buckets import ordered_batches, split_large
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.memory import explained_out_of_memory
 from seq2seq_attn.runtime.precision import Precision, autocast
@@ -98,7 +99,9 @@ class Validator:
         sources, references = prepared.text(SPLIT)
         self._sources, self._references = sources[:limit], references[:limit]
         is_lowercase = config.data.tokenizer.lowercase
-        self._measure = Measure("bleu_lowercase" if is_lowercase else "bleu", self._references)
+        target = config.data.target_language
+        name: MeasureName = "bleu_lowercase" if is_lowercase else "bleu"
+        self._measure = Measure(name, self._references, target_language=target)
         metric = config.train.validation.metric
         if metric == "bleu" and self._measure.statistics(self._references).is_too_short:
             log.warning(

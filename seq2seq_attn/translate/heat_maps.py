@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.translate.attention_map import MAP_COLORS, MAP_NOTE, UNKNOWN_COLOR, AttentionMap
 from seq2seq_attn.translate.figure import any_script, new_figure
 
@@ -84,8 +85,11 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     # parse_math=False: a `$` in a token would start a formula
-    axes.set_xticks(range(num_source), attention.source_tokens, rotation=90, fontsize=8, parse_math=False)
-    axes.set_yticks(range(num_target), attention.target_tokens, fontsize=8, parse_math=False)
+    source_tokens, target_tokens = (
+        [*map(visible, tokens)] for tokens in (attention.source_tokens, attention.target_tokens)
+    )
+    axes.set_xticks(range(num_source), source_tokens, rotation=90, fontsize=8, parse_math=False)
+    axes.set_yticks(range(num_target), target_tokens, fontsize=8, parse_math=False)
     axes.set_xlabel("source", fontsize=8, color="0.35")
     axes.set_ylabel("translation", fontsize=8, color="0.35")
     _mark_unknown(axes, attention.unknown)
@@ -93,7 +97,9 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     axes.set_yticks(np.arange(num_target + 1) - 0.5, minor=True)
     axes.grid(which="minor", color="0.9", linewidth=0.5)
     axes.tick_params(which="both", length=0)
-    lines = textwrap.wrap(" ".join(title.split()), max(24, int(_CELL * num_source * _CHARACTERS_PER_INCH)), max_lines=3)
+    lines = textwrap.wrap(
+        visible(" ".join(title.split())), max(24, int(_CELL * num_source * _CHARACTERS_PER_INCH)), max_lines=3
+    )
     axes.set_title("\n".join(lines), loc="left", fontsize=9, parse_math=False)
     return axes
 

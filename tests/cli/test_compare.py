@@ -19,9 +19,10 @@ from seq2seq_attn.cli.comparison import parse_seeds, plan_runs
 from seq2seq_attn.cli.train_runs import PlannedRun, prepare_corpora, train_runs
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run_dir import LOCK, RunDir
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.session import locked
+from tests.cli.command_line import assert_fails
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 
@@ -203,6 +204,12 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(toy: Path, caplog: pytes
     assert "bad-s1: failed with exit code 2, log in out/bad-s1.log: error: config 'absent'" in caplog.text
     shutil.rmtree("out/toy-s1/last")
     assert train_runs([good], at_once=1) == []
+
+
+def test_the_second_comparison_in_a_folder_leaves_with_one_line(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with locked(Path("out")):
+        assert_fails(capsys, *command(toy), code=1, message="out: in use")
+        assert sorted(path.name for path in Path("out").iterdir()) == [LOCK]
 
 
 def test_a_failed_run_is_missing_from_the_report(

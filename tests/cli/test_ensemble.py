@@ -116,9 +116,8 @@ def test_the_page_shows_the_ensembles_attention(runs: Path, tmp_path: Path) -> N
     report = run_evaluate(Path(), "additive", "none", ensemble=True, splits=["short"], page=page)
     assert "ensemble of additive, none" in page.read_text(encoding="utf-8")
     analyzed = report.sets[0].attention
-    assert analyzed is not None
-    assert analyzed.overall[0].attention.entropy is not None
-    assert analyzed.overall[2].attention.entropy is None  # forced decoding takes one run
+    assert analyzed[0].entropy is not None
+    assert analyzed[2].entropy is None  # forced decoding takes one run
 
 
 @pytest.mark.parametrize(

@@ -38,17 +38,6 @@ def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
     assert [everything_in(run) for run in runs] == before
 
 
-@pytest.mark.parametrize(("plots", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_plots_lie_beside_the_report_in_the_wanted_format(workshop, tmp_path, plots, magic):
-    named = {"json": tmp_path / "compared.json", "page": tmp_path / "docs" / "page.md", "plots": plots}
-    (tmp_path / "docs").mkdir()
-    run_evaluate(workshop, "additive", "none", splits=["short"], **named)
-    for kind in ("bleu", "retention"):
-        name = f"{kind}-by-length.compared.{plots}"
-        assert (tmp_path / name).read_bytes().startswith(magic)
-        assert f"](../{name})" in (tmp_path / "docs" / "page.md").read_text(encoding="utf-8")
-
-
 def test_runs_of_one_name_keep_their_translations_apart(workshop, tmp_path):
     for number, folder in enumerate(("a", "b")):
         make_toy_run(tmp_path / folder / "s1", RunDir(workshop / "additive").config(), seed=number)
@@ -83,7 +72,7 @@ def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
     names = ("report.json", "report.short.md", "hyps/short.txt")
     own = {name: (workshop / "additive" / name).read_bytes() for name in names}
     (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
-    run_evaluate(workshop, "additive", source=tmp_path / "short", reference=tmp_path / "short")
+    run_evaluate(workshop, "additive", source=tmp_path / "short", references=[tmp_path / "short"])
     assert {name: (workshop / "additive" / name).read_bytes() for name in own} == own
     for name in (
         "report.files.short.json",
@@ -98,6 +87,7 @@ def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
     ("options", "name"),
     [
         ({"splits": ["short"]}, "report.short.json"),
+        ({"splits": ["short"], "precision": "bf16"}, "report.short.bf16.json"),
         ({"splits": ["short", "long"], "beam_size": 1}, "report.short.long.beam1.json"),
         ({"length_penalty": 0.5}, "report.penalty0.5.json"),
         ({"concatenate": [1, 2]}, "report.x1.x2.json"),

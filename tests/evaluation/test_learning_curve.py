@@ -54,10 +54,10 @@ def test_files_that_are_none(tmp_path, monkeypatch, caplog):
     assert read_validations(tmp_path / "missing") == []
     assert not caplog.messages  # a run that never validated
     assert read_validations(tmp_path) == []
-    assert caplog.messages == [f"{tmp_path}: cannot be read (Is a directory); the run has no learning curve"]
+    assert [message.partition(":")[0] for message in caplog.messages] == [str(tmp_path)]
     os.mkfifo(tmp_path / "pipe")
     assert read_validations(tmp_path / "pipe") == []
     path = written(tmp_path / "large", {"event": "validation", "update": 7})
     monkeypatch.setattr(learning_curve, "MAX_BYTES", 10)
     assert read_validations(path) == []
-    assert caplog.messages[-1] == f"{path}: larger than 0 MB; the run has no learning curve"
+    assert caplog.messages[-1].startswith(f"{path}: ")

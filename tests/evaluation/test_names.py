@@ -1,4 +1,4 @@
-"""Names of runs in tables: by what differs, unless the user named the directories."""
+"""Names of runs in tables: by what differs, unless the user named the directories. Arms: which runs count as one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluation.names import differences, run_names
+from seq2seq_attn.evaluation.names import Arm, differences, find_arms, named_arms, run_names
 
 DATED = [Path("runs/2026-11-22-quickstart-s1"), Path("runs/2026-11-22-quickstart-s1-2")]
 
@@ -62,5 +62,73 @@ def test_too_many_differences_make_no_name() -> None:
 
 
 def test_the_same_run_twice_is_an_error() -> None:
-    with pytest.raises(UsageError, match="the same path twice; name each once"):
+    with pytest.raises(UsageError, match="2026-11-22-quickstart-s1"):
         run_names([DATED[0], DATED[0]], configs("", ""))
+
+
+# ---- arms ----
+
+
+def config(*settings: str, name: str = "base") -> Config:
+    return load_config(overrides=[f"name={name}", *settings])
+
+
+def test_runs_that_differ_in_their_seed_or_machine_alone_are_one_arm():
+    configs = [
+        config("seed=1"),
+        config("seed=2", "train.device=cpu", "train.num_threads=1", "data.data_dir=elsewhere", name="again"),
+        config("seed=1", "model.attention.name=fixed"),
+        config("seed=3", "model.attention.name=fixed", "train.log_every_updates=7"),
+        config("seed=1", "model.dropout.readout=0.1"),
+    ]
+    arms = find_arms(["a-s1", "a-s2", "b_seed1", "b_seed3", "c"], configs)
+    assert arms == [Arm("a", (0, 1), (1, 2)), Arm("b", (2, 3), (1, 3)), Arm("c", (4,), (1,))]
+    assert find_arms(["x", "y"], configs[1:3]) == [Arm("x", (0,), (2,)), Arm("y", (1,), (1,))]
+    assert arms[0].to_dict(["x", "y", "z"]) == {"name": "a", "runs": ["x", "y"], "seeds": [1, 2]}
+
+
+def test_runs_of_different_training_text_are_no_arm():
+    configs = [config(f"seed={seed}") for seed in (1, 2, 3)]
+    arms = find_arms(["a-s1", "a-s2", "a-s3"], configs, ["one", "other", "one"])
+    assert arms == [Arm("a-s1", (0, 2), (1, 3)), Arm("a-s2", (1,), (2,))]
+
+
+def test_the_same_seed_twice_is_no_spread():
+    configs = [config("seed=1"), config("seed=1"), config("seed=2")]
+    assert find_arms(["a-s1", "b-s1"], configs[:2]) == [Arm("a-s1", (0,), (1,)), Arm("b-s1", (1,), (1,))]
+    arms = find_arms(["a-s1", "b-s1", "a-s2"], configs)
+    assert [(arm.runs, arm.seeds) for arm in arms] == [((0, 2), (1, 2)), ((1,), (1,))]
+    assert [arm.name for arm in arms] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("names", "configs", "expected"),
+    [
+        (["a-s1", "a-s11", "b-s1"], ["x", "x", "y"], ["a", "b"]),
+        (["bias1", "bias11", "b-s1"], ["x", "x", "y"], ["bias", "b"]),
+        (["bias-s1", "bias-s11", "b_seed1"], ["x", "x", "y"], ["bias", "b"]),
+        (["runs/a/s1", "runs/a/s11", "runs/b/s1"], ["x", "x", "y"], ["a", "b"]),
+        (["monday", "tuesday", "friday"], ["x", "x", "y"], ["attention=additive", "attention=fixed"]),
+        (["monday", "a-s11", "a-s1"], ["z", "x", "x"], ["attention=additive", "attention=fixed"]),
+        (
+            ["2026-11-22-x-s1", "2026-11-22-x-s11", "2026-11-23-x+none-s1"],
+            ["x", "x", "x+none"],
+            ["attention=additive", "attention=fixed"],
+        ),
+    ],
+)
+def test_an_arm_is_named_by_what_its_runs_share(names, configs, expected):
+    attentions = ["additive", "additive", "fixed"]
+    settings = [
+        config(f"seed={seed}", f"model.attention.name={attention}", name=name)
+        for seed, attention, name in zip((1, 11, 1), attentions, configs, strict=True)
+    ]
+    assert [arm.name for arm in find_arms(names, settings)] == expected
+
+
+def test_arms_can_be_named_by_hand():
+    assert [(arm.name, arm.runs, arm.seeds) for arm in named_arms(["a", "b", "a"])] == [
+        ("a", (0, 2), (1, 2)),
+        ("b", (1,), (1,)),
+    ]
+    assert named_arms(["a", "b"]) == [Arm("a", (0,), (1,)), Arm("b", (1,), (1,))]

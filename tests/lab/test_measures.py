@@ -12,7 +12,7 @@ from scripts.laboratory.harness.settings import difference, settings_of
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
-from seq2seq_attn.metrics.seeds import pool
+from seq2seq_attn.metrics.significance import pool
 
 REFERENCES = [
     "the dog runs over the green meadow",

@@ -6,10 +6,9 @@ import time
 
 import numpy as np
 import pytest
-import sacrebleu
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluation.scores import Resampling, score_set
+from seq2seq_attn.evaluation.scores import score_set
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.by_length import (
     MULTI30K_EDGES,
@@ -61,36 +60,18 @@ def test_bucket_sums_add_up_to_the_corpus(name):
     assert statistics.scores_of_sums(np.sum(sums, axis=0)[None])[0] == pytest.approx(statistics.score().score, abs=1e-9)
 
 
-def test_a_buckets_score_is_sacrebleus_of_its_lines():
-    buckets = make_buckets(LENGTHS, (5, 9, 14, 20))
-    found = score_set("made-up", {"a": HYPOTHESES}, REFERENCES, buckets, resampling=Resampling(num_resamples=100))
-    for row in found.buckets:
-        pairs = [(HYPOTHESES[i], REFERENCES[i]) for i in row.bucket.indices]
-        alone = sacrebleu.corpus_bleu([hyp for hyp, _ in pairs], [[ref for _, ref in pairs]])
-        interval = row.scores["bleu"][0].interval
-        assert interval.value == alone.score
-        assert interval.low <= interval.value <= interval.high
-
-
-def test_one_bucket_of_all_is_the_corpus():
-    found = score_set("made-up", {"a": HYPOTHESES}, REFERENCES, make_buckets(LENGTHS, ()))
-    [whole] = found.buckets
-    assert whole.scores["bleu"] == found.scores["bleu"]
-
-
 def test_edges_from_text():
-    lengths = np.arange(1, 61)
-    assert parse_edges("9,12,15,18,21", lengths) == (9, 12, 15, 18, 21)
-    assert parse_edges(" 10 ", lengths) == (10,)
-    assert parse_edges("quantiles:6", lengths) == (11, 21, 31, 41, 51)
+    assert parse_edges("9,12,15,18,21") == (9, 12, 15, 18, 21)
+    assert parse_edges(" 10 ") == (10,)
+    assert parse_edges("quantiles:100") == 100
+    assert quantile_edges(np.arange(1, 61), 6) == (11, 21, 31, 41, 51)
     for bad in ("", "9,9", "12,9", "0,4", "a", "9,", "-3", "quantiles:0", "quantiles:x", "deciles:4"):
-        with pytest.raises(UsageError, match="expected rising first lengths"):
-            parse_edges(bad, lengths)
+        with pytest.raises(UsageError, match="--by-length"):
+            parse_edges(bad)
     for many in ("quantiles:999999999", f"quantiles:{'9' * 5000}", ",".join(map(str, range(1, 200))), "9" * 5000):
-        with pytest.raises(UsageError, match="at most 100 buckets") as raised:
-            parse_edges(many, lengths)
+        with pytest.raises(UsageError, match="100 buckets") as raised:
+            parse_edges(many)
         assert len(str(raised.value)) < 300
-    assert parse_edges("quantiles:100", lengths)
 
 
 def test_quantile_edges_make_even_buckets_and_survive_ties():

@@ -5,13 +5,11 @@ from functools import cache
 import pytest
 
 from seq2seq_attn.evaluation.scores import score_set
-from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.by_length import make_buckets, token_lengths
 from seq2seq_attn.metrics.edits import edit_distance
 from seq2seq_attn.report.conclusion import conclude
 from tests.metrics.corpora import make_hypotheses, make_references
-from tests.metrics.pairs import bootstrap, interval, retention
-from tests.metrics.pairs import score as score_of
+from tests.metrics.test_bleu import score_of
 
 REFERENCES = ["the cat sat", "a dog", "rain"]
 HYPOTHESES = ["the cat", " a  dog ", "ruin s"]
@@ -57,19 +55,6 @@ def test_the_distance_is_that_of_the_definition():
 def test_an_error_rate_counts_insertions_and_may_exceed_100():
     assert score_of("wer", ["a b c d"], ["x"]).score == 400
     assert score_of("cer", ["ab"], [""]).score == 100
-
-
-def test_intervals_and_paired_tests_are_those_of_every_metric():
-    references = make_references(60)
-    baseline, system = (
-        Measure("wer", references).statistics(make_hypotheses(references, seed=1, noise=noise)) for noise in (0.1, 0.6)
-    )
-    found = interval(baseline)
-    assert found.low < found.value == baseline.score().score < found.high
-    test = bootstrap(baseline, system)
-    assert test.difference == pytest.approx(system.score().score - baseline.score().score)
-    assert test.p_value < 0.01
-    assert retention(baseline, system) is None  # of an error rate no share is kept
 
 
 def test_scores_by_length_and_the_best_system_of_an_error_rate():

@@ -1,9 +1,10 @@
-"""Intervals and paired tests agree with sacreBLEU: its functions, its command, and plain Python."""
+"""Intervals and paired tests agree with sacreBLEU (its functions, its command) and with plain Python."""
 
 from __future__ import annotations
 
 import json
 import random
+import statistics
 import subprocess
 import sys
 
@@ -16,19 +17,47 @@ from sacrebleu.significance import PairedTest as SacrebleuTest
 
 from seq2seq_attn.metrics import significance
 from seq2seq_attn.metrics.bleu import Measure
-from seq2seq_attn.metrics.significance import Interval, bootstrap_scores, paired_randomization, percentile_interval
+from seq2seq_attn.metrics.significance import (
+    Interval,
+    Spread,
+    bootstrap,
+    mean_difference,
+    mean_interval,
+    mean_retention,
+    paired_randomization,
+    percentile_interval,
+    pool,
+    spread,
+)
 from tests.metrics.corpora import make_hypotheses, make_references
-from tests.metrics.pairs import bootstrap, interval, retention
 
 REFERENCES = make_references(120)
 BASELINE = make_hypotheses(REFERENCES, seed=1, noise=0.30)
 SYSTEM = make_hypotheses(REFERENCES, seed=2, noise=0.36)
+ARM = [BASELINE, make_hypotheses(REFERENCES, seed=11, noise=0.32)]
+OTHER = [SYSTEM, *(make_hypotheses(REFERENCES, seed=seed, noise=0.4) for seed in (12, 13))]
 METRICS = {"bleu": (BLEU, "BLEU"), "chrf": (CHRF, "chrF2"), "ter": (TER, "TER")}
 
 
 def statistics_of(name, *systems, references=REFERENCES):
     measure = Measure(name, references)
     return [measure.statistics(system) for system in systems]
+
+
+def arms(*members, **draws):
+    """Each list of runs as one arm, over the same resamples."""
+    samples = iter(bootstrap([run for runs in members for run in runs], **draws))
+    return [pool([next(samples) for _ in runs]) for runs in members]
+
+
+def paired_bootstrap(baseline, system, **draws):
+    return mean_difference(*arms([baseline], [system], **draws))
+
+
+TESTS = (paired_bootstrap, paired_randomization)
+
+
+# ---- against sacreBLEU ----
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -39,14 +68,87 @@ def test_paired_tests_equal_sacrebleus(name, noise):
     ours = statistics_of(name, BASELINE, system)
     systems = [("baseline", BASELINE), ("system", system)]
     _, theirs = SacrebleuTest(systems, {name: make()}, [REFERENCES], "bs", n_samples=400)()
-    assert bootstrap(*ours, num_resamples=400).p_value == theirs[title][1].p_value
+    test = paired_bootstrap(*ours, num_resamples=400)
+    assert test.p_value == theirs[title][1].p_value
+    assert test.difference == theirs[title][1].score - theirs[title][0].score
     _, theirs = SacrebleuTest(systems, {name: make()}, [REFERENCES], "ar", n_samples=1000)()
     p_value = paired_randomization(*ours, num_trials=1000).p_value
     if name == "ter":  # counts of edits tie
         assert p_value >= theirs[title][1].p_value
     else:
         assert p_value == theirs[title][1].p_value
-    assert theirs[title][1].score - theirs[title][0].score == bootstrap(*ours, num_resamples=9).difference
+
+
+def test_paired_tests_equal_the_sacrebleu_command(tmp_path):
+    for name, lines in {"ref": REFERENCES, "a": BASELINE, "b": SYSTEM}.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    baseline, system = statistics_of("bleu", BASELINE, SYSTEM)
+    for option, test in zip(("--paired-bs", "--paired-ar"), TESTS, strict=True):
+        command = [sys.executable, *f"-m sacrebleu ref -i a b -m bleu {option} -f json -w 9".split()]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        first, second = (run["BLEU"] for run in json.loads(done.stdout))
+        assert first["score"] == pytest.approx(baseline.score().score, abs=1e-8)
+        assert second["score"] == pytest.approx(system.score().score, abs=1e-8)
+        assert second["p_value"] == pytest.approx(test(baseline, system).p_value, abs=1e-9)
+
+
+def plain_scores(hypotheses, num_resamples):
+    """sacreBLEU's corpus score of each resample, drawn anew."""
+    drawn = np.random.default_rng(12345).choice(len(REFERENCES), size=(num_resamples, len(REFERENCES)), replace=True)
+    sampled = ([[lines[i] for i in row] for lines in (hypotheses, REFERENCES)] for row in drawn.tolist())
+    return [BLEU().corpus_score(lines, [references]).score for lines, references in sampled]
+
+
+def test_intervals_equal_sacrebleus_and_plain_resampling():
+    # sacreBLEU scores resamples in float32 and we follow it: hence not 1e-9
+    [arm] = arms(statistics_of("bleu", BASELINE), num_resamples=200)
+    found, scores = mean_interval(arm), sorted(plain_scores(BASELINE, 200))
+    theirs = BLEU().corpus_score(BASELINE, [REFERENCES], n_bootstrap=200)
+    assert (found.high - found.low) / 2 == pytest.approx(theirs._ci, abs=1e-9)
+    assert (found.low, found.high) == pytest.approx((scores[5], scores[194]), abs=1e-4)
+
+    of_runs = [plain_scores(hypotheses, 60) for hypotheses in (*ARM, *OTHER)]
+    ratios = sorted(sum(row[2:]) / 3 / (sum(row[:2]) / 2) for row in zip(*of_runs, strict=True))
+    kept = mean_retention(*arms(statistics_of("bleu", *ARM), statistics_of("bleu", *OTHER), num_resamples=60))
+    assert (kept.low, kept.high) == pytest.approx((ratios[1], ratios[58]), abs=1e-5)
+
+
+# ---- arms of several seeds ----
+
+
+def test_several_seeds_equal_plain_python():
+    members = statistics_of("bleu", *ARM), statistics_of("bleu", *OTHER)
+    pooled = arms(*members, num_resamples=200)
+    ratio, test = mean_retention(*pooled), mean_difference(*pooled)
+    means = [statistics.fmean(run.score().score for run in runs) for runs in members]
+    assert ratio.value == pytest.approx(means[1] / means[0], abs=1e-9)
+    assert test.difference == pytest.approx(means[1] - means[0], abs=1e-9)
+    rows = [[statistics.fmean(map(float, row)) for row in zip(*arm.samples, strict=True)] for arm in pooled]
+    ratios = sorted(b / a for a, b in zip(*rows, strict=True))
+    assert (ratio.low, ratio.high) == pytest.approx((ratios[5], ratios[194]), abs=1e-9)
+    differences = [abs(b - a) for a, b in zip(*rows, strict=True)]
+    larger = sum(one - statistics.fmean(differences) > abs(means[1] - means[0]) for one in differences)
+    assert test.p_value == pytest.approx((larger + 1) / 201, abs=1e-9)
+
+
+@pytest.mark.parametrize("arm", [ARM, OTHER])
+def test_an_arm_does_not_differ_from_itself_in_another_order_or_repeated(arm):
+    """The means of repeated runs differ by rounding."""
+    runs = statistics_of("bleu", *arm)
+    for same in (runs[::-1], 3 * runs, 5 * runs):
+        test = mean_difference(*arms(runs, same, num_resamples=50))
+        assert (test.difference, test.p_value) == (0.0, 1.0)
+
+
+def test_spread_is_that_of_a_sample():
+    values = [31.5, 30.25, 33.0]
+    found = spread(values)
+    assert found == Spread(pytest.approx(sum(values) / 3), found.standard_deviation, 30.25, 33.0, 3)
+    assert found.standard_deviation == pytest.approx(statistics.stdev(values), abs=1e-9)
+    assert spread([2.0]) == Spread(2.0, None, 2.0, 2.0, 1)
+
+
+# ---- properties ----
 
 
 @pytest.mark.parametrize(("num_changed", "p_value"), [(1, 1.0), (2, 0.5), (3, 0.25)])
@@ -60,111 +162,58 @@ def test_few_different_sentences_are_not_significant(name, num_changed, p_value)
     assert found.p_value == pytest.approx(p_value, abs=0.02)
 
 
-def test_paired_tests_equal_the_sacrebleu_command(tmp_path):
-    for name, lines in {"ref": REFERENCES, "a": BASELINE, "b": SYSTEM}.items():
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    baseline, system = statistics_of("bleu", BASELINE, SYSTEM)
-    for option, test in [("--paired-bs", bootstrap), ("--paired-ar", paired_randomization)]:
-        command = [
-            sys.executable,
-            "-m",
-            "sacrebleu",
-            "ref",
-            "-i",
-            "a",
-            "b",
-            "-m",
-            "bleu",
-            option,
-            "-f",
-            "json",
-            "-w",
-            "9",
-        ]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-        of_baseline, of_system = json.loads(done.stdout)
-        assert of_baseline["BLEU"]["score"] == pytest.approx(baseline.score().score, abs=1e-8)
-        assert of_system["BLEU"]["score"] == pytest.approx(system.score().score, abs=1e-8)
-        assert of_system["BLEU"]["p_value"] == pytest.approx(test(baseline, system).p_value, abs=1e-9)
-
-
-def test_interval_equals_sacrebleus_and_plain_resampling():
-    [statistics] = statistics_of("bleu", BASELINE)
-    found = interval(statistics, num_resamples=200)
-    theirs = BLEU().corpus_score(BASELINE, [REFERENCES], n_bootstrap=200)
-    assert (found.high - found.low) / 2 == pytest.approx(theirs._ci, abs=1e-9)
-    drawn = np.random.default_rng(12345).choice(120, size=(200, 120), replace=True)
-    metric = BLEU()
-    scores = []
-    for row in drawn.tolist():
-        sampled = [BASELINE[i] for i in row], [REFERENCES[i] for i in row]
-        scores.append(metric.corpus_score(sampled[0], [sampled[1]]).score)
-    # sacreBLEU scores resamples in float32 and we follow it: hence not 1e-9 here
-    assert found.low == pytest.approx(sorted(scores)[5], abs=1e-4)
-    assert found.high == pytest.approx(sorted(scores)[194], abs=1e-4)
-    assert found.low < found.value < found.high
-
-
 @pytest.mark.parametrize("name", METRICS)
 def test_chunks_draw_the_same_as_one_piece(name, monkeypatch):
     systems = statistics_of(name, BASELINE, SYSTEM)
-    whole = bootstrap_scores(*systems, num_resamples=100), paired_randomization(*systems, num_trials=100)
-    monkeypatch.setattr(significance, "_CHUNK_CELLS", 50 * 120)  # of 100 rows of 120 pairs, 50 fit and 32 are taken
-    chunked = bootstrap_scores(*systems, num_resamples=100), paired_randomization(*systems, num_trials=100)
-    np.testing.assert_array_equal(whole[0], chunked[0])
+    whole = arms(systems, num_resamples=100), paired_randomization(*systems, num_trials=100)
+    monkeypatch.setattr(significance, "CHUNK_CELLS", 50 * 120)  # of 100 rows of 120 pairs, 50 fit and 32 are taken
+    chunked = arms(systems, num_resamples=100), paired_randomization(*systems, num_trials=100)
+    np.testing.assert_array_equal(whole[0][0].samples, chunked[0][0].samples)
     assert whole[1] == chunked[1]
 
 
 def test_same_seed_same_result_and_another_seed_another():
-    systems = statistics_of("bleu", BASELINE, SYSTEM)
-    assert interval(systems[0]) == interval(systems[0])
-    assert interval(systems[0]) != interval(systems[0], seed=1)
+    systems = statistics_of("bleu", BASELINE)
+    first, again, another = (mean_interval(arms(systems, seed=seed)[0]) for seed in (12345, 12345, 1))
+    assert first == again != another
 
 
-def test_identical_systems_do_not_differ():
-    systems = statistics_of("bleu", BASELINE, list(BASELINE))
-    for result in (bootstrap(*systems), paired_randomization(*systems)):
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [
+        ("bleu", BASELINE, BASELINE),
+        *(("bleu", ["zzz"] * 120, ["qqq"] * 120), ("chrf", ["zzz"] * 120, ["ZZZ"] * 120)),
+        ("bleu", ["zzz"] * 120, [""] * 120),
+    ],
+)
+def test_equal_scores_do_not_differ_whatever_the_sentences(name, one, other):
+    for test in TESTS:
+        result = test(*statistics_of(name, one, other))
         assert (result.difference, result.p_value) == (0.0, 1.0)
-
-
-def test_equal_scores_do_not_differ_whatever_the_sentences():
-    for name, one, other in (("bleu", "zzz", "qqq"), ("chrf", "zzz", "ZZZ"), ("bleu", "zzz", "")):
-        for test in (bootstrap, paired_randomization):
-            result = test(*statistics_of(name, [one] * 120, [other] * 120))
-            assert (result.difference, result.p_value) == (0.0, 1.0)
 
 
 def test_a_clear_difference_is_significant_and_none_is_not():
     worse = make_hypotheses(REFERENCES, seed=5, noise=0.9)
     same = make_hypotheses(REFERENCES, seed=6, noise=0.30)
     clear, none = statistics_of("bleu", BASELINE, worse), statistics_of("bleu", BASELINE, same)
-    for test in (bootstrap, paired_randomization):
+    for test in TESTS:
         assert test(*clear).p_value < 0.01
         assert test(*clear).difference < -5
         assert test(*none).p_value > 0.05
 
 
-def test_retention_is_the_ratio_with_a_paired_band():
-    baseline, system = statistics_of("bleu", BASELINE, SYSTEM)
-    ratio = retention(baseline, system, num_resamples=200)
-    assert ratio.value == system.score().score / baseline.score().score
-    of_baseline, of_system = bootstrap_scores(baseline, system, num_resamples=200)
-    ratios = sorted(b / a for a, b in zip(of_baseline.tolist(), of_system.tolist(), strict=True))
-    assert (ratio.low, ratio.high) == pytest.approx((ratios[5], ratios[194]), abs=1e-12)
-    itself = retention(baseline, baseline)
-    assert (itself.low, itself.value, itself.high) == (1.0, 1.0, 1.0)
-
-
-def test_retention_of_a_baseline_at_zero_is_undefined():
+def test_retention_is_1_of_itself_and_undefined_of_a_baseline_at_zero_and_of_error_rates():
     nothing, something = statistics_of("bleu", ["zzz"] * 120, SYSTEM)
-    assert retention(nothing, something) is None
+    assert mean_retention(*arms([something], [something])) == Interval(1.0, 1.0, 1.0)
+    assert mean_retention(*arms([nothing], [something])) is None
+    assert mean_retention(*arms(statistics_of("ter", *ARM), statistics_of("ter", *OTHER))) is None
 
 
 def test_systems_of_other_pairs_or_measures_are_refused():
     [bleu], [chrf] = statistics_of("bleu", BASELINE), statistics_of("chrf", BASELINE)
-    with pytest.raises(ValueError, match="same sentence pairs and the same measure"):
-        bootstrap(bleu, chrf)
-    with pytest.raises(ValueError, match="same sentence pairs and the same measure"):
+    with pytest.raises(ValueError, match="same measure"):
+        bootstrap([bleu, chrf])
+    with pytest.raises(ValueError, match="same sentence pairs"):
         paired_randomization(bleu, bleu.subset(range(7)))
 
 

@@ -1,26 +1,44 @@
-"""Scores of two and of three systems on a made-up test set, and an attention map."""
+"""Scores of one, two and three systems, and of arms, on a made-up test set; an attention map."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
+from seq2seq_attn.evaluation.names import named_arms
 from seq2seq_attn.evaluation.scores import Resampling, SetScores, score_set
+from seq2seq_attn.evaluation.scoring import Scored, Settings
 from seq2seq_attn.metrics.by_length import make_buckets
+from seq2seq_attn.report.pages import Report
+from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.metrics.corpora import make_hypotheses, make_references
 
 REFERENCES = make_references(150, max_length=20)
 LENGTHS = np.array([len(reference.split()) for reference in REFERENCES])
 QUICK = Resampling(num_resamples=100, num_trials=200)
+SEEDS = {"additive-s1": 0.3, "additive-s2": 0.35, "none-s1": 0.6, "none-s2": 0.65, "none-s3": 0.7, "initial-s1": 0.9}
+"""how much each run spoils the references"""
 
 
-def score_systems(names: list[str], *, edges: tuple[int, ...] = (6, 12, 19), **noises: float) -> SetScores:
+def score_systems(
+    names: list[str], *, edges: tuple[int, ...] = (6, 12, 19), arms: tuple[str, ...] = (), **noises: float
+) -> SetScores:
     systems = {
         name: make_hypotheses(REFERENCES, seed=number, noise=noises.get(name, 0.3)) for number, name in enumerate(names)
     }
+    measures = ("bleu", "chrf", "ter")
     buckets = make_buckets(LENGTHS, edges)
-    return score_set("made-up", systems, REFERENCES, buckets, measures=("bleu", "chrf", "ter"), resampling=QUICK)
+    return score_set(
+        "made-up", systems, REFERENCES, buckets, measures=measures, resampling=QUICK, arms=named_arms(arms)
+    )
+
+
+def report_of(scores: SetScores, **description: object) -> Report:
+    """The report of one set."""
+    scored = Scored([scores], [LENGTHS], "spacy.blank:de:3.8", {1: (6, 12, 19)}, Settings(resampling=QUICK))
+    return Report(scored, [{"name": run, **description} for run in scores.runs], describe_environment([], "cpu"))
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +54,21 @@ def two_systems() -> SetScores:
 @pytest.fixture(scope="session")
 def three_systems() -> SetScores:
     return score_systems(["additive", "none", "initial"], none=0.6, initial=0.9)
+
+
+@pytest.fixture(scope="session")
+def grouped() -> SetScores:
+    """Arms of two seeds, three and one."""
+    return score_systems([*SEEDS], arms=tuple(name.partition("-")[0] for name in SEEDS), **SEEDS)
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that were saved, to look into."""
+    saved: list[Figure] = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *to, **how: saved.append(figure) or save(figure, *to, **how))
+    return saved
 
 
 def make_map(num_source: int, num_target: int) -> AttentionMap:

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from seq2seq_attn.evaluation.arms import named_arms
-from seq2seq_attn.evaluation.attention_scores import AttentionAnalysis, GoldAttention
 from seq2seq_attn.evaluation.learning_curve import Validation
+from seq2seq_attn.evaluation.names import named_arms
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations, SystemTexts, UnknownTokens
+from seq2seq_attn.metrics.alignment import GoldAttention
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts
-from seq2seq_attn.report.build import Report, build_report
 from seq2seq_attn.report.html import html_report
+from seq2seq_attn.report.pages import Report
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.packed_map import PackedMap, pack_map
@@ -50,11 +50,11 @@ def trained_map(source: str, hypothesis: str, draw: np.random.Generator) -> Pack
     return pack_map(AttentionMap(source_tokens, target_tokens, weights_TS / weights_TS.sum(axis=1, keepdims=True)))
 
 
-def made_up_analysis(one: EvaluationSet, lines: list[str], draw: np.random.Generator | None) -> AttentionAnalysis:
+def made_up_analysis(one: EvaluationSet, lines: list[str], draw: np.random.Generator | None) -> AttentionStatistics:
     """Attention that is mostly right, against links along the diagonal; no draw: a run without attention."""
     overlap_N4 = np.array([overlap_counts(*map(str.split, pair)) for pair in zip(lines, one.references, strict=True)])
     if draw is None:
-        return AttentionAnalysis(AttentionStatistics(overlap_N4))
+        return AttentionStatistics(overlap_N4)
     shapes = [
         (len(target.split()), len(source.split())) for source, target in zip(one.source, one.references, strict=True)
     ]
@@ -66,7 +66,7 @@ def made_up_analysis(one: EvaluationSet, lines: list[str], draw: np.random.Gener
         weights_TS /= weights_TS.sum(axis=1, keepdims=True)
         links.append([(int(source), target) for target, source in enumerate(diagonal)])
     counts_N5 = draw.uniform(size=(len(weights), 5)) * [20.0, 0.0, 2.0, 1.0, 0.0] + [0.0, 13.0, 0.0, 0.0, 12.0]
-    return AttentionAnalysis(AttentionStatistics(overlap_N4, counts_N5), GoldAttention(weights, links))
+    return AttentionStatistics(overlap_N4, counts_N5, GoldAttention(weights, links))
 
 
 def made_up_curve(count: int = 0, *, speed: float = 1.0) -> list[Validation]:
@@ -142,7 +142,7 @@ def make_report(
         {name: system.translations for name, system in zip(names, systems, strict=True)},
         settings=settings,
         arms=named_arms(arms),
-        analyses=analyses if analyzed else None,
+        analyses=analyses if analyzed else (),
     )
-    report = build_report(scored, descriptions, describe_environment([], "cpu"))
+    report = Report(scored, descriptions, describe_environment([], "cpu"))
     return html_report(report, of_sets, systems), report

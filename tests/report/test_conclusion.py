@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from seq2seq_attn.evaluation.arms import Arm, named_arms
+from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.seeds import spread
-from seq2seq_attn.metrics.significance import Interval, PairedTest
+from seq2seq_attn.metrics.significance import Interval, PairedTest, spread
 from seq2seq_attn.report.conclusion import conclude
 
 SHORT, MIDDLE, LONG = (0, 9), (9, 26), (26, None)
@@ -75,8 +76,28 @@ def test_two_runs_that_do_not_differ():
     assert conclude(scores_of(["a", "b"], rows, p=0.3)) == (
         "No clear difference: on all 1,000 sentence pairs a scores 34.1 BLEU [32.1, 36.1], b 34.5 [32.5, 36.5]."
     )
-    same = {SHORT: (0.0, 0.0), LONG: (0.0, 0.0), "all": (0.0, 0.0)}
-    assert conclude(scores_of(["a", "b"], same, p=1.0)) == "a and b score the same: 0.0 BLEU."
+    same = {SHORT: (9.0, 9.0), LONG: (9.0, 9.0), "all": (9.0, 9.0)}
+    assert conclude(scores_of(["a", "b"], same, p=1.0)) == "a and b score the same: 9.0 BLEU."
+
+
+@pytest.mark.parametrize("values", [(0.3,), (0.2, 0.9), (0.0, 0.0), (0.1, 0.1, 0.7)])
+def test_runs_that_have_learnt_nothing_are_said_to(values):
+    names = ["first", "second", "third"][: len(values)]
+    rows = {SHORT: tuple(5 * value for value in values), LONG: (0.0,) * len(values), "all": values}
+    found = conclude(scores_of(names, rows))
+    assert found.startswith("Nothing has been learnt")
+    assert all(f"{name} scores {value:.1f} BLEU" in found for name, value in zip(names, values, strict=True))
+    one_has = conclude(scores_of(names, rows | {"all": (*values[1:], 1.2)}))
+    assert "learnt" not in one_has
+    assert "learnt" not in conclude(scores_of(names, rows, measure="ter"))
+
+
+def test_bleu_that_says_nothing_concludes_nothing():
+    scores = scores_of(["a", "b"], {"all": (0.0, 30.0)})
+    short = {"bleu": [replace(one, is_too_short=True) for one in scores.scores["bleu"]]}
+    assert "30" not in conclude(replace(scores, scores=short))
+    also = {**short, "chrf": scores_of(["a", "b"], {"all": (41.0, 77.0)}, measure="chrf").scores["chrf"]}
+    assert "77.0" in conclude(replace(scores, scores=also))
 
 
 def test_one_run():

@@ -20,6 +20,7 @@ def attention(num_tokens: int, *, order: list[int] | None = None, sharpness: flo
 
 
 VERB_LAST = [0, 1, 9, 2, 3, 4, 5, 6, 7, 8, 10]
+TURNED = [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +39,21 @@ VERB_LAST = [0, 1, 9, 2, 3, 4, 5, 6, 7, 8, 10]
 )
 def test_the_choice(maps, chrf, expected):
     assert choose_example([[None] * len(maps), maps], [chrf, chrf]) == (1, expected)
+
+
+@pytest.mark.parametrize(
+    ("orders", "right", "other", "expected"),
+    [
+        pytest.param([VERB_LAST, TURNED, None], [100, 100, 100], [50, 50, 50], 1, id="the most reordered"),
+        pytest.param([TURNED, VERB_LAST, None], [100, 100, 100], [100, 70, 60], 1, id="that the other run gets wrong"),
+        pytest.param([TURNED, VERB_LAST, None], [90, 100, 100], [50, 100, 99], 2, id="that this run gets right"),
+        pytest.param([None, VERB_LAST], [100, 100], [100, 100], 1, id="both right: the most reordered"),
+    ],
+)
+def test_what_attention_alone_gets_right_comes_first(orders, right, other, expected):
+    maps = [attention(10, order=order) for order in orders]
+    assert choose_example([maps, [None] * len(maps)], [right, other]) == (0, expected)
+    assert choose_example([[None] * len(maps), maps], [other, right]) == (1, expected)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_the_report_inside_is_report_json(two_runs):
 def test_sentence_scores_and_lengths(two_runs):
     page, report = two_runs
     inside = payload(page)["sentences"]
-    assert inside["length"] == [int(length) for lengths in report.lengths[:2] for length in lengths]
+    assert inside["length"] == [int(length) for lengths in report.scored.lengths[:2] for length in lengths]
     for of_run, chrf in zip(inside["hypotheses"], inside["chrf"], strict=True):
         expected = [
             sacrebleu.sentence_chrf(hypothesis, [reference]).score

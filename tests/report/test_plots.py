@@ -6,7 +6,6 @@ import struct
 from dataclasses import replace
 
 import pytest
-from matplotlib.figure import Figure
 
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
 
@@ -16,15 +15,6 @@ def size_of(path):
     content = path.read_bytes()
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     return struct.unpack(">II", content[16:24])
-
-
-@pytest.fixture
-def figures(monkeypatch):
-    """The figures that were saved, to look into."""
-    saved = []
-    save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *to, **how: saved.append(figure) or save(figure, *to, **how))
-    return saved
 
 
 def test_by_length_has_lines_bands_and_n(tmp_path, two_systems, figures):
@@ -69,6 +59,19 @@ def test_no_label_touches_the_edge(tmp_path, two_systems, figures):
     for label in axes.get_xticklabels():
         box = label.get_window_extent()
         assert frame.x0 < box.x0 < box.x1 < frame.x1
+
+
+def test_arms_have_a_line_with_the_seeds_extremes(tmp_path, grouped, figures):
+    plot_by_length(tmp_path / "p.png", grouped)
+    plot_retention(tmp_path / "q.png", grouped)
+    scores, kept = (figure.axes[0] for figure in figures)
+    assert [line.get_label() for line in scores.get_lines()] == ["additive", "none", "initial"]
+    means = [row.scores["bleu"][1] for row in grouped.buckets]
+    assert scores.get_lines()[1].get_ydata() == pytest.approx([score.spread.mean for score in means])
+    bars = scores.collections[3].get_segments()  # two per arm: band and bars
+    assert [tuple(bar[:, 1]) for bar in bars] == [(score.spread.min, score.spread.max) for score in means]
+    assert len(scores.collections) == 5  # one seed: no bars
+    assert kept.get_lines()[0].get_ydata() == pytest.approx([score.retention.value for score in means])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Scores of a set: the baseline, the comparisons, the JSON."""
+"""Scores of a set, of runs and of arms: what is compared, and the values for JSON."""
 
 from __future__ import annotations
 
@@ -7,19 +7,10 @@ import json
 import pytest
 import sacrebleu
 
-from seq2seq_attn.errors import UserError
-from seq2seq_attn.evaluation.scores import score_set
-from seq2seq_attn.metrics.by_length import make_buckets
+from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.metrics.significance import bootstrap, mean_difference, mean_retention, pool
 from tests.metrics.corpora import make_hypotheses
-from tests.report.conftest import LENGTHS, QUICK, REFERENCES
-
-
-def test_only_runs_after_the_first_are_compared(two_systems):
-    baseline, system = two_systems.scores["bleu"]
-    assert baseline.bootstrap is baseline.randomization is baseline.retention is None
-    assert system.bootstrap.difference == system.interval.value - baseline.interval.value < 0
-    assert system.randomization.difference == system.bootstrap.difference
-    assert system.retention.value == system.interval.value / baseline.interval.value
+from tests.report.conftest import LENGTHS, QUICK, REFERENCES, SEEDS
 
 
 def test_scores_are_sacrebleus_overall_and_in_a_bucket(two_systems):
@@ -32,21 +23,49 @@ def test_scores_are_sacrebleus_overall_and_in_a_bucket(two_systems):
     assert len(row.bucket) == len(inside)
 
 
-def test_json_has_everything_a_reader_needs(two_systems):
+def test_only_runs_after_the_first_are_compared(two_systems):
+    baseline, system = two_systems.scores["bleu"]
+    assert baseline.bootstrap is baseline.randomization is baseline.retention is None
+    assert system.bootstrap.difference == system.interval.value - baseline.interval.value < 0
+    assert system.randomization.difference == system.bootstrap.difference
+    assert system.retention.value == system.interval.value / baseline.interval.value
+
+
+def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
+    measure = Measure("bleu", REFERENCES)
+    lines = [make_hypotheses(REFERENCES, seed=number, noise=noise) for number, noise in enumerate(SEEDS.values())]
+    for indices, cell in [(range(150), grouped), *((row.bucket.indices, row) for row in grouped.buckets)]:
+        runs = [measure.statistics(hypotheses).subset(indices) for hypotheses in lines]
+        values = [run.score().score for run in runs]
+        samples = bootstrap(runs, num_resamples=QUICK.num_resamples)
+        additive, none, initial = cell.scores["bleu"]
+        assert none.spread.mean == none.interval.value == pytest.approx(sum(values[2:5]) / 3, abs=1e-9)
+        assert none.spread.min == min(values[2:5])
+        assert none.retention == mean_retention(pool(samples[:2]), pool(samples[2:5]))
+        assert none.bootstrap == mean_difference(pool(samples[:2]), pool(samples[2:5]))
+        assert none.randomization is None  # of several runs, which sentences would be swapped?
+        assert additive.bootstrap is None
+        assert (initial.spread.num_seeds, initial.spread.standard_deviation) == (1, None)
+        assert [score.interval.value for score in cell.run_scores["bleu"]] == values
+    runs = grouped.ungrouped()
+    assert [arm.name for arm in runs.arms] == grouped.runs
+    assert (runs.scores, runs.buckets[1].scores) == (grouped.run_scores, grouped.buckets[1].run_scores)
+
+
+def test_json_has_everything_a_reader_needs(two_systems, grouped):
     values = json.loads(json.dumps(two_systems.to_dict()))
     assert [measure["name"] for measure in values["measures"]] == ["bleu", "chrf", "ter"]
     bleu = values["measures"][0]
     assert bleu["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a")
-    assert bleu["runs"][1]["run"] == "none"
     assert {"score", "low", "high", "paired_bootstrap", "paired_randomization", "retention"} < set(bleu["runs"][1])
     assert bleu["runs"][0].keys() == {"run", "score", "low", "high", "details"}
     assert [bucket["label"] for bucket in values["buckets"]] == ["up to 5", "6-11", "12-18", "19 and more"]
     assert sum(bucket["num_pairs"] for bucket in values["buckets"]) == values["num_pairs"] == 150
     assert values["buckets"][-1]["is_thin"]
-
-
-def test_a_missing_line_is_refused():
-    with pytest.raises(UserError, match="149 hypotheses against 150 references"):
-        score_set(
-            "x", {"a": REFERENCES[1:]}, REFERENCES, make_buckets(LENGTHS, ()), measures=("bleu",), resampling=QUICK
-        )
+    assert "groups" not in bleu
+    values = json.loads(json.dumps(grouped.to_dict()))
+    for measures in (values["measures"], values["buckets"][1]["measures"]):
+        assert [group["arm"] for group in measures[0]["groups"]] == ["additive", "none", "initial"]
+        group = measures[0]["groups"][1]
+        assert group["seeds"] == [1, 2, 3]
+        assert {"mean", "standard_deviation", "min", "max", "num_seeds", "retention", "paired_bootstrap"} < set(group)

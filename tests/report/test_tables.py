@@ -1,45 +1,32 @@
-"""Tables: alignment, what they show for one, two and three runs."""
+"""Tables: alignment; what they show of one, two and three runs, of arms, and of their attention."""
 
 from __future__ import annotations
 
-from seq2seq_attn.report.pages import Page, terminal_page
-from seq2seq_attn.report.tables import (
-    Table,
-    comparison_table,
-    length_table,
-    score_table,
-)
-from tests.report.conftest import QUICK, score_systems
+import json
+from dataclasses import replace
 
+import numpy as np
+import pytest
 
-def make_page(*sets):
-    return Page(
-        sets, "What it shows.", "source tokens", "spacy.blank:de:3.8", QUICK, ["a note"], ["a caution"], "commit 123"
-    )
-
-
-def test_a_thin_bucket_has_no_p_value():
-    scores = score_systems(["additive", "none"], edges=(19,), none=0.6)
-    rows = {row[0]: row for row in length_table(scores).rows}
-    assert [key for key in rows if key.endswith("*")]
-    for label, row in rows.items():
-        assert (row[-2] == "-") is label.endswith("*")
+from seq2seq_attn.evaluation.names import named_arms
+from seq2seq_attn.metrics.alignment import GoldAttention, score_attention
+from seq2seq_attn.metrics.attention_stats import AttentionStatistics
+from seq2seq_attn.report.attention_tables import attention_table, gold_table
+from seq2seq_attn.report.tables import Table, comparison_table, length_table, score_table, seeds_table
+from tests.report.conftest import report_of, score_systems
 
 
 def test_columns_are_aligned():
-    table = Table(["word", "n"], [["a", "1"], ["longer", "12,345"]])
-    assert table.to_text() == "word         n\n------  ------\na            1\nlonger  12,345"
-    assert table.to_markdown() == "| word | n |\n| :-- | --: |\n| a | 1 |\n| longer | 12,345 |"
+    table = Table(["word", "n"], [["a", "1"], ["日本", "12,345"]])
+    assert table.to_text() == "word       n\n----  ------\na          1\n日本  12,345"
+    assert table.to_markdown() == "| word | n |\n| :-- | --: |\n| a | 1 |\n| 日本 | 12,345 |"
     assert "a\\|b" in Table(["a|b"], []).to_markdown()
 
 
 def test_one_run_has_no_comparison(one_system):
     assert list(score_table(one_system).header) == ["measure", "additive"]
     assert list(length_table(one_system).header) == ["source tokens", "n", "additive"]
-
-
-def test_a_single_bucket_is_the_whole_set():
-    whole = score_systems(["additive"], edges=())
+    whole = score_systems(["additive"], edges=())  # a single bucket is the whole set
     assert [row[:2] for row in length_table(whole).rows] == [["all", "150"]]
 
 
@@ -47,12 +34,15 @@ def test_two_runs_side_by_side(two_systems):
     table = length_table(two_systems, unit="reference tokens")
     assert list(table.header) == ["reference tokens", "n", "additive", "none", "difference", "p", "kept"]
     assert [row[0] for row in table.rows] == ["up to 5", "6-11*", "12-18", "19 and more*", "all"]
-    assert table.rows[-1][1] == "150"
+    assert all((row[-2] == "-") is row[0].endswith("*") for row in table.rows)  # thin: no p-value
     baseline, system = two_systems.scores["bleu"]
     interval, kept = system.interval, system.retention
-    assert table.rows[-1][3] == f"{interval.value:.1f} [{interval.low:.1f}, {interval.high:.1f}]"
-    assert table.rows[-1][4] == f"{interval.value - baseline.interval.value:+.1f}"
-    assert table.rows[-1][6] == f"{kept.value:.2f} [{kept.low:.2f}, {kept.high:.2f}]"
+    assert table.rows[-1][1:2] + table.rows[-1][3:5] + table.rows[-1][6:] == [
+        "150",
+        f"{interval.value:.1f} [{interval.low:.1f}, {interval.high:.1f}]",
+        f"{interval.value - baseline.interval.value:+.1f}",
+        f"{kept.value:.2f} [{kept.low:.2f}, {kept.high:.2f}]",
+    ]
 
 
 def test_three_runs_are_compared_in_a_table_of_their_own(three_systems):
@@ -60,5 +50,83 @@ def test_three_runs_are_compared_in_a_table_of_their_own(three_systems):
     table = comparison_table(three_systems)
     assert len(table.header) == len(table.rows[0]) == 3
     assert table.rows[-1][2].startswith(f"{three_systems.scores['bleu'][2].bootstrap.difference:+.1f}  ")
-    page = terminal_page(make_page(three_systems))
-    assert "BLEU by length, against additive" in page
+    assert "BLEU by length, against additive" in report_of(three_systems).text
+
+
+def test_arms(grouped):
+    none = grouped.scores["bleu"][1]
+    mean, deviation = none.spread.mean, none.spread.standard_deviation
+    table = seeds_table(grouped)
+    assert [row[:3] for row in table.rows[:3]] == [["BLEU", "additive", "2"], ["", "none", "3"], ["", "initial", "1"]]
+    assert table.rows[1][3:] == [f"{mean:.1f}", f"{deviation:.2f}", f"{none.spread.min:.1f} to {none.spread.max:.1f}"]
+    assert table.rows[2][4] == "-"
+    table = length_table(grouped)
+    assert table.rows[-1][3].startswith(f"{mean:.1f} ± {deviation:.1f} [")
+    assert "±" not in table.rows[-1][4]
+    assert score_table(grouped).rows[0][1:] == table.rows[-1][2:]
+    runs = grouped.ungrouped()
+    for text in (length_table(runs).to_text(), report_of(runs).text):
+        assert "±" not in text
+        assert "seeds" not in text
+
+
+# ---- attention ----
+
+
+def made_up(seed: int, *, with_attention: bool = True) -> AttentionStatistics:
+    draw = np.random.default_rng(seed)
+    words = draw.integers(5, 9, size=(150, 4))
+    words[:, [0, 2]] = draw.integers(0, 5, size=(150, 2))
+    if not with_attention:
+        return AttentionStatistics(words)
+    weights = [draw.dirichlet([0.3] * 4, size=3) for _ in range(150)]
+    gold = GoldAttention(weights, [((0, 0), (2, 1), (3, 2))] * 150)
+    return AttentionStatistics(words, draw.random((150, 5)) + np.array([0, 3, 0, 0, 5]), gold)
+
+
+ANALYZED = [made_up(1), made_up(2), made_up(3, with_attention=False)]
+
+
+@pytest.fixture
+def analyzed(three_systems):
+    buckets = [
+        replace(row, attention=[run.subset(row.bucket.indices).score() for run in ANALYZED])
+        for row in three_systems.buckets
+    ]
+    return replace(three_systems, attention=[run.score() for run in ANALYZED], buckets=buckets)
+
+
+def test_attention_has_a_row_for_each_bucket_and_run(analyzed):
+    table = attention_table(analyzed, unit="words")
+    assert list(table.header) == ["words", "run", "entropy", "dropped", "repeated", "missing", "excess"]
+    assert [row[0] for row in table.rows[::3]] == ["up to 5", "6-11*", "12-18", "19 and more*", "all"]
+    inside = ANALYZED[1].attention_N5[analyzed.buckets[2].bucket.indices].sum(axis=0)
+    assert table.rows[7][1:4] == ["none", f"{inside[0] / inside[1]:.2f}", f"{100 * inside[2] / inside[4]:.1f} %"]
+    assert table.rows[8][1:5] == ["initial", "-", "-", "-"]
+    assert table.rows[8][5].endswith(" %")
+
+
+def test_gold_links_have_a_row_for_each_shift_of_the_runs_that_have_attention(analyzed):
+    table = gold_table(analyzed)
+    assert [" ".join(row[:2]) for row in table.rows] == ["additive -1", " 0", " +1", "none -1", " 0", " +1"]
+    expected = score_attention(ANALYZED[1].gold.weights, ANALYZED[1].gold.links, shift=1)
+    values = (expected.error_rate, expected.precision, expected.recall, expected.mass)
+    assert table.rows[5][2:] == [f"{100 * value:.1f} %" for value in values]
+
+
+def test_an_arm_shows_the_mean_of_its_seeds(analyzed):
+    seeds = replace(analyzed, arms=named_arms(["x", "x", "y"]))
+    first, second, _ = analyzed.attention
+    assert attention_table(seeds).rows[-2][1:3] == ["x", f"{(first.entropy + second.entropy) / 2:.2f}"]
+    mean = (first.gold[0].error_rate + second.gold[0].error_rate) / 2
+    assert gold_table(seeds).rows[1][:3] == ["", "0", f"{100 * mean:.1f} %"]
+    assert len(gold_table(seeds).rows) == 3
+
+
+def test_attention_for_json(analyzed):
+    unlinked = replace(made_up(5), gold=GoldAttention([np.eye(2)], [()]))
+    assert unlinked.score().to_dict()["gold"][1]["mass"] is None  # JSON has no NaN
+    values = json.loads(json.dumps(analyzed.to_dict()))["attention"]
+    assert [run["run"] for run in values["buckets"][0]["runs"]] == analyzed.runs
+    assert values["runs"][0]["gold"][0]["shift"] == -1
+    assert "gold" not in values["runs"][2]

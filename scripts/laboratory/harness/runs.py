@@ -23,8 +23,13 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.seeds import BootstrapSamples, bootstrap, mean_difference, mean_interval
-from seq2seq_attn.metrics.significance import percentile_interval
+from seq2seq_attn.metrics.significance import (
+    BootstrapSamples,
+    bootstrap,
+    mean_difference,
+    mean_interval,
+    percentile_interval,
+)
 
 NameT = TypeVar("NameT")
 SEQ2SEQ = (sys.executable, "-m", "seq2seq_attn")

@@ -23,7 +23,7 @@ function setChoice() {
 
 function languageName(code) {
   try {
-    return new Intl.DisplayNames(['en'], { type: 'language' }).of(code);
+    return new Intl.DisplayNames(['en'], { type: 'language' }).of(code.replace('_', '-')); // eng_Latn
   } catch {
     return code; // the name of a file's ending, or anything else that a configuration says
   }

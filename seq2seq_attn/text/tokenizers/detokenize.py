@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from seq2seq_attn.text.languages import short_code
+
 _CLOSING = frozenset(", . ; : ! ? ) ] } .. ... …".split())
 _SPACED_IN_FRENCH = frozenset("; : ! ?".split())
 _OPENING = frozenset("( [ { ¿ ¡".split())
@@ -31,6 +33,7 @@ _LEFT, _RIGHT, _BOTH, _NEITHER = (True, False), (False, True), (True, True), (Fa
 
 def detokenize(tokens: Sequence[str], language: str) -> str:
     """The line of spaCy's tokens: `["I", "ca", "n't", "."]` gives `"I can't."`."""
+    language = short_code(language)
     pieces: list[str] = []
     open_quotes: list[str] = []
     glue_next = True

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json
+from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.normalize import normalize, one_line
 from seq2seq_attn.text.tokenizers.detokenize import detokenize
 from seq2seq_attn.text.tokenizers.spacy_spans import BoundaryRules, Tokens
@@ -34,7 +35,7 @@ def english_name(language: str) -> str:
     from spacy.util import get_lang_class
 
     try:
-        return get_lang_class(language).__name__.lower()
+        return get_lang_class(short_code(language)).__name__.lower()
     except ImportError:
         return language
 
@@ -77,7 +78,7 @@ class SpacyTokenizer:
         self.language = language
         self.lowercase = lowercase
         try:
-            self._nlp: Any = spacy.blank(language)
+            self._nlp: Any = spacy.blank(short_code(language))
         except (ImportError, AttributeError):
             raise UsageError(
                 f"language {language!r}: spaCy cannot tokenize it; give its code, such as de, or choose "

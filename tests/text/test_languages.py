@@ -1,0 +1,70 @@
+"""Codes of languages: two letters, three, with region or script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.text.languages import CODE, separates_words, short_code
+from seq2seq_attn.text.parallel import find_text
+from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+
+
+@pytest.mark.parametrize(
+    ("code", "short"),
+    [
+        *(("fr", "fr"), ("fra", "fr"), ("fre", "fr"), ("fra_Latn", "fr"), ("pt-BR", "pt"), ("arb_Arab", "ar")),
+        *(("zho_Hant", "zh"), ("cmn", "zh"), ("nob_Latn", "nb"), ("luo", "luo"), ("ace_Arab", "ace"), ("FIN", "fi")),
+    ],
+)
+def test_a_code_is_shortened_to_two_letters_if_there_are_any(code: str, short: str) -> None:
+    assert short_code(code) == short
+
+
+def test_endings_of_file_names_that_are_codes() -> None:
+    codes = "en pt-BR zh_Hans ita hau luo pcm spa_Latn urd_Arab xyz_Cyrl".split()
+    assert [code for code in codes if not CODE.fullmatch(code)] == []
+    others = "txt src ref out tok bpe tsv csv xml bak2 Latn e EN eng_latn".split()
+    assert [code for code in others if CODE.fullmatch(code)] == []
+
+
+@pytest.mark.parametrize(("source", "target"), [("hau", "ibo"), ("eng_Latn", "swh_Latn"), ("pcm", "en")])
+def test_the_languages_of_two_files_are_in_their_names(tmp_path: Path, source: str, target: str) -> None:
+    paths = [tmp_path / f"dev.{source}", tmp_path / f"dev.{target}"]
+    for path in paths:
+        path.write_text("a\n", encoding="utf-8")
+    assert find_text([str(path) for path in paths], None, None).languages == (source, target)
+    assert find_text(str(tmp_path / "dev"), source, None).languages == (source, target)
+
+
+def test_a_word_of_the_first_pair_is_no_code(tmp_path: Path) -> None:
+    table = tmp_path / "words.tsv"
+    table.write_text("Katze\tcat\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="--target-language"):
+        find_text(str(table), "de", None)
+    table.write_text("hau\tibo\nbarewa\tele\n", encoding="utf-8")
+    assert find_text(str(table), None, None).languages == ("hau", "ibo")
+
+
+@pytest.mark.parametrize(
+    ("codes", "line"),
+    [
+        (("fr", "fra", "fre", "fra_Latn"), "L'ami qu'on attend est-il là ?"),
+        (("it", "ita", "ita_Latn"), "L'amica dell'uomo dorme (forse)."),
+        (("de", "deu", "ger", "deu_Latn"), "Sie sagt: „Wie geht's?“ 20-30 Leute."),
+    ],
+)
+def test_every_code_of_a_language_tokenizes_and_detokenizes_alike(codes: tuple[str, ...], line: str) -> None:
+    expected = SpacyTokenizer(codes[0]).tokenize(line)
+    for code in codes:
+        tokenizer = SpacyTokenizer(code)
+        assert tokenizer.tokenize(line) == expected
+        assert tokenizer.detokenize(expected) == line
+
+
+def test_languages_without_spaces_between_words() -> None:
+    without = "zh zho_Hans jpn yue tha lao_Laoo khm mya bod dzo".split()
+    assert [code for code in without if separates_words(code)] == []
+    assert all(map(separates_words, "ko kor_Hang vi deu amh_Ethi tir".split()))
