@@ -21,7 +21,7 @@ def tokenize(line: str, side: dict[str, Any]) -> list[str]:
     line = " ".join(line.split())
     if side["tokenizer"] == "characters":
         return list(line.replace(" ", SPACE))
-    if "subwords" not in side:
+    if side.get("model") != "unigram":
         return line.split()
     text = SPACE + (line.lower() if side["lowercase"] else line).replace(" ", SPACE)
     scores, longest = side["subwords"], max(map(len, side["subwords"]))

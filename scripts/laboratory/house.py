@@ -19,12 +19,12 @@ ORDER = (
 LAZY = ("__init__",)
 """imports on demand what lies to the right of it"""
 LIMITS = {
-    "layers": 19,
+    "layers": 20,
     "cycles": 0,
     "upward imports": 0,
-    "files": 250,
+    "files": 255,
     "files at the root": 7,
-    "lines": 26_960,
+    "lines": 27_250,
     "lines of the longest file": 350,
     "lines of the longest function": 50,
 }

@@ -42,7 +42,9 @@ def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
     """
     described = {"tokenizer": tokenizer.name, "lowercase": getattr(tokenizer, "lowercase", False)}
     if isinstance(tokenizer, SentencePieceTokenizer):
-        return described | {"subwords": tokenizer.scores()}
+        scores = tokenizer.scores()
+        is_bpe = all(score == int(score) for score in scores.values())  # ranks; those of a unigram model are logarithms
+        return described | {"model": "bpe" if is_bpe else "unigram", "subwords": scores}
     if isinstance(tokenizer, SpacyTokenizer):
         return described | {"language": tokenizer.language, "rules": _spacy_rules(tokenizer)}
     if tokenizer.name not in ("characters", "spaces"):

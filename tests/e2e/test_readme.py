@@ -32,7 +32,7 @@ TEXT = "\n".join(PAGES.values())
 ELSEWHERE = {
     *("seq2seq prepare", "seq2seq prepare multi30k --source-dir FOLDER"),  # need a download
     "seq2seq translate -i captions.de -i captions.fr -i captions.cs -o captions.en",  # tests/cli/test_sources.py
-    "seq2seq export RUN -o captions.onnx",  # tests/export/test_onnx.py
+    *("seq2seq export RUN -o page.html", "seq2seq export RUN -o captions.onnx"),  # tests/export
     *(
         "seq2seq translate picture.npy",
         'seq2seq translate "Ein Hund rennt." picture.npy',

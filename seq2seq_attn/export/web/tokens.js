@@ -26,36 +26,61 @@ function characters({ lowercase }) {
   return { tokenize: (text) => [...normalized(text, lowercase).replaceAll(' ', SPACE)], detokenize: joined };
 }
 
-// The most probable subwords of a unigram model, by Viterbi's algorithm; unknown characters in a row are one token.
-function sentencepiece({ lowercase, subwords }) {
+// The subwords of a BPE model: of all neighbors that together are a subword, those with the highest score are joined.
+function merges(marks, scores) {
+  const tokens = [...marks];
+  for (;;) {
+    let best = -1;
+    let bestScore = -Infinity;
+    for (let index = 0; index + 1 < tokens.length; index++) {
+      const score = scores.get(tokens[index] + tokens[index + 1]) ?? -Infinity;
+      if (score > bestScore) [best, bestScore] = [index, score];
+    }
+    if (best < 0) return tokens;
+    tokens.splice(best, 2, tokens[best] + tokens[best + 1]);
+  }
+}
+
+// Unknown characters in a row are one token.
+function joinedUnknown(tokens, scores) {
+  const result = [];
+  let wasUnknown = false;
+  for (const token of tokens) {
+    const isUnknown = !scores.has(token);
+    if (isUnknown && wasUnknown) result.push(result.pop() + token);
+    else result.push(token);
+    wasUnknown = isUnknown;
+  }
+  return result;
+}
+
+function sentencepiece({ lowercase, subwords, model }) {
   const scores = new Map(Object.entries(subwords));
-  const longest = Math.max(...[...scores.keys()].map((subword) => [...subword].length));
-  const unknown = Math.min(...scores.values()) - 10;
+  const split = model === 'bpe' ? merges : viterbi;
   function tokenize(text) {
     const line = normalized(text, lowercase);
-    if (!line) return [];
-    const marks = [...(SPACE + line.replaceAll(' ', SPACE))];
-    const best = [{ score: 0, start: 0, known: true }];
-    for (let end = 1; end <= marks.length; end++) {
-      best[end] = { score: -Infinity };
-      for (let start = Math.max(0, end - longest); start < end; start++) {
-        const known = scores.get(marks.slice(start, end).join(''));
-        if (known === undefined && start < end - 1) continue;
-        const score = best[start].score + (known ?? unknown);
-        if (score > best[end].score) best[end] = { score, start, known: known !== undefined };
-      }
-    }
-    const tokens = [];
-    let unknownAfter = false;
-    for (let end = marks.length; end > 0; end = best[end].start) {
-      const token = marks.slice(best[end].start, end).join('');
-      if (unknownAfter && !best[end].known) tokens[0] = token + tokens[0];
-      else tokens.unshift(token);
-      unknownAfter = !best[end].known;
-    }
-    return tokens;
+    return line ? joinedUnknown(split([...(SPACE + line.replaceAll(' ', SPACE))], scores), scores) : [];
   }
   return { tokenize, detokenize: joined };
+}
+
+// The most probable subwords of a unigram model.
+function viterbi(marks, scores) {
+  const longest = Math.max(...[...scores.keys()].map((subword) => [...subword].length));
+  const unknown = Math.min(...scores.values()) - 10;
+  const best = [{ score: 0, start: 0 }];
+  for (let end = 1; end <= marks.length; end++) {
+    best[end] = { score: -Infinity, start: end - 1 };
+    for (let start = Math.max(0, end - longest); start < end; start++) {
+      const known = scores.get(marks.slice(start, end).join(''));
+      if (known === undefined && start < end - 1) continue;
+      const score = best[start].score + (known ?? unknown);
+      if (score > best[end].score) best[end] = { score, start };
+    }
+  }
+  const tokens = [];
+  for (let end = marks.length; end > 0; end = best[end].start) tokens.unshift(marks.slice(best[end].start, end).join(''));
+  return tokens;
 }
 
 // spaCy's rules: split at spaces; then prefixes and suffixes, one at a time, unless the rest is a special case, a match
@@ -122,7 +147,8 @@ function spacy({ lowercase, language, rules }) {
     return offset < rest.length ? [...tokens, rest.slice(offset)] : tokens;
   }
   return {
-    tokenize: (text) => normalized(text, lowercase).split(' ').filter(Boolean).flatMap(split),
+    // `<unk>`, which a model may have written, is one token
+    tokenize: (text) => normalized(text, lowercase).split(/ |(<unk>)/u).filter(Boolean).flatMap((span) => (span === '<unk>' ? [span] : split(span))),
     detokenize: (tokens) => detokenized(tokens, language),
   };
 }

@@ -55,9 +55,10 @@ class SentencePieceTokenizer:
         return join_marked(tokens)
 
     def scores(self) -> dict[str, float]:
-        """The score of each subword of the model."""
+        """The score of each subword of the model, without its mark for unknown characters."""
         processor = self._processor
-        return {processor.id_to_piece(number): processor.get_score(number) for number in range(self.num_subwords)}
+        known = (number for number in range(self.num_subwords) if not processor.is_unknown(number))
+        return {processor.id_to_piece(number): processor.get_score(number) for number in known}
 
     def save(self, directory: Path, side: str) -> None:
         """Write `<side>.tokenizer.json` and `<side>.sentencepiece.model`."""
