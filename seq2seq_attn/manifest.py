@@ -46,11 +46,11 @@ def list_files(folder: Path, paths: Iterable[Path]) -> None:
 
 
 def remove_listed(path: Path) -> None:
-    """Remove a file, if it exists, also from the manifest. Raises UserError as `write_listed`."""
-    path.unlink(missing_ok=True)
+    """Remove a file, if it exists, first from the manifest. Raises UserError as `write_listed`."""
     listed = _read_or_begin(path.parent)
     if listed.pop(path.name, None):
         _write(path.parent, listed)
+    path.unlink(missing_ok=True)
 
 
 def read_listed(path: Path) -> tuple[bytes, str]:

@@ -283,9 +283,11 @@ class RunDir:
         Raises:
             UserError: one is.
         """
-        check_files(self.path)
-        if self.reverse.config_path.exists():
-            check_files(self.reverse.path)
+        for run in (self, self.reverse):
+            if not (run.path / _FINISHED).exists():
+                remove_listed(run.path / _FINISHED)  # deleted by hand, which makes a run unfinished
+            if run.config_path.exists():
+                check_files(run.path)
 
     def check_no_links(self) -> None:
         """Check that the files that training appends to are not symbolic links to somewhere else.

@@ -108,6 +108,22 @@ def test_a_process_that_dies_leaves_the_old_file_or_the_new_one(
     assert check_files(tmp_path).keys() == {"file"}
 
 
+@pytest.mark.parametrize("step", ["replace", "unlink"])
+def test_a_process_that_dies_while_it_removes_a_file_leaves_a_whole_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    write_listed(tmp_path / "file", b"content")
+
+    def die(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, step, die)
+        with pytest.raises(KeyboardInterrupt):
+            remove_listed(tmp_path / "file")
+    check_files(tmp_path)
+
+
 def test_a_file_is_on_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And so are the manifest and its name, in case the machine loses power."""
     synced: set[int] = set()

@@ -129,9 +129,11 @@ def test_an_overwrite_empties_no_file_that_a_link_leads_to(run: RunDir, tmp_path
 
 
 def test_a_run_that_is_resumed_is_checked_and_rid_of_leftovers(run: RunDir) -> None:
-    leftovers = [run.path / f".{name}.x1y2.tmp" for name in ("model.safetensors", "finished.json", "source.vocab")]
+    leftovers = [run.path / f".{name}.x1y2.tmp" for name in ("model.safetensors", "config.yaml", "source.vocab")]
     for path in (*leftovers, run.path / ".report.json.x.tmp"):
         path.touch()
+    (run.path / "finished.json").unlink()
+    run.check_files()
     run.reopen(run.config())
     assert not any(path.exists() for path in leftovers)
     assert (run.path / ".report.json.x.tmp").exists()  # perhaps somebody is evaluating

@@ -70,7 +70,9 @@ def test_of_many_mistakes_the_first_are_told() -> None:
 @pytest.mark.parametrize("key", [key for key in all_keys() if key != "name"])
 @pytest.mark.parametrize("value", ["[[1]]", "{a: {b: 1}}"])
 def test_no_key_takes_a_list_of_lists_or_a_nested_mapping(key: str, value: str) -> None:
-    if key not in ("model.attention.options",):
+    """But the options of attentions and scorers; those of search methods are checked by the method, before training."""
+    takes_mapping = ("search", "search.scorers") if value[0] == "{" else ()
+    if key not in ("model.attention.options", *takes_mapping):
         assert refusal(f"{key}={value}").startswith(key if value[0] == "[" else ("unknown", key))
 
 
