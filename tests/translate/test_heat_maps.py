@@ -9,8 +9,11 @@ import numpy as np
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 from seq2seq_attn.translate.figure import save_figure
 from seq2seq_attn.translate.heat_maps import attention_figure
-from tests.report.conftest import make_map
-from tests.report.test_plots import figures, size_of  # noqa: F401
+from tests.report.conftest import (
+    figures,  # noqa: F401
+    make_map,
+)
+from tests.report.test_plots import size_of
 
 
 def plot_attention(path, maps, titles=()):
