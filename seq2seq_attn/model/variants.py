@@ -178,8 +178,6 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
     axis = _axis(axis)
     key, build = axis.key.format(name=name), find_build(axis, name)
     given = {size: value for size, value in sizes.items() if size in read_parameters(build)}
-    if sizes and not given and name not in packaged_variants(axis):
-        raise UsageError(f"{key}: takes none of {', '.join(sizes)}; add one to its parameters")
     if missing := next((value for value in given.values() if isinstance(value, Missing)), None):
         raise UsageError(f"{key}: {missing.reason}")
     built = build(**given, **_checked_options(axis, name, build, sizes, options))
