@@ -109,7 +109,6 @@ WRONG = [
     (["data.corpus=multi30k", "data.test.mine=a"], "data.test={'mine': 'a'}"),
     ([*FILES, "data.test={train: a}"], "data.test.train"),
     ([*FILES, "data.test={../x: a}"], "../x"),
-    ([*FILES, "data.valid=[a, b, c]"], "valid=['a', 'b', 'c']"),
     ([*FILES, "data.source_language=klingon"], "language 'klingon'"),
 ]
 
