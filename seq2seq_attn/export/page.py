@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,10 +55,16 @@ def _describe(run: RunDir) -> dict[str, Any]:
     return {
         "title": f"{run.path.name}: {kind}",
         "has_attention": model.has_attention,
+        "can_force": model.has_attention and _is_read(program.description["step"]),
         "program": program.description,
         "weights": program.weights_base64(),
         **describe_run(run),
     }
+
+
+def _is_read(step: dict[str, Any]) -> bool:
+    """Whether other operations read the attention weights, the second output; not if they are a mean over heads."""
+    return json.dumps({"$": step["outputs"][1]}) in json.dumps(step["nodes"])
 
 
 def _sentences(run: RunDir) -> list[tuple[str, str]]:

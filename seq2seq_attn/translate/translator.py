@@ -143,7 +143,8 @@ class Translator:
         if isinstance(self.model, Seq2Seq):
             return self.model.has_attention
         with torch.inference_mode():
-            state = self.model.start(collate_source([[]]).to(self.device), 1)
+            source = collate_source([[UNK]], None, read_line_vectors([[""]], self.source_tokenizer))
+            state = self.model.start(source.to(self.device), 1)
             tokens, _ = self.model.step(torch.tensor([BOS], device=self.device), state)
             return tokens.weights_RS is not None
 

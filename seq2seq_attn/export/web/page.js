@@ -133,7 +133,7 @@ function alternatives(one, number, result) {
       `${one.spelled(id, result.source) || 'end'} ${percent(Math.exp(logProbs[id]))}`,
     ),
   );
-  const hint = one.run.has_attention ? 'Click a source word to attend to it here, or take another word:' : 'Take another word:';
+  const hint = one.run.can_force ? 'Click a source word to attend to it here, or take another word:' : 'Take another word:';
   return [el('div', { class: 'choices' }, el('span', { class: 'quiet' }, hint), buttons, undo)];
 }
 
@@ -163,7 +163,7 @@ function replace(number, prefix) {
 // Force the chosen step to attend to one source position; the words before it stay, the rest is decoded again.
 function attendTo(number, position, result) {
   const { chosen, force } = choices[number];
-  if (chosen === null || !translators[number].run.has_attention) return;
+  if (chosen === null || !translators[number].run.can_force) return;
   const weights = Float32Array.from({ length: result.source.length + 1 }, (_, index) => Number(index === position));
   choices[number] = { prefix: result.ids.slice(0, chosen), force: { ...force, [chosen]: weights }, chosen };
   draw();
