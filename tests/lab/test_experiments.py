@@ -14,6 +14,7 @@ from scripts.laboratory.harness.settings import flatten
 from scripts.laboratory.runner import stages
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.model.build import build_model, count_parameters
 from seq2seq_attn.train.check import check_config
 
@@ -41,7 +42,8 @@ def test_an_experiment_is_a_question_with_different_arms_a_record_and_a_page(nam
     assert len(set(settings)) == len(settings)
     assert (ROOT / own.record).exists()
     assert (ROOT / own.page).is_file()
-    assert own.evaluate.keys() <= inspect.signature(seq2seq_attn.evaluate).parameters.keys()
+    options = {*inspect.signature(seq2seq_attn.evaluate).parameters, *SearchConfig.model_fields}
+    assert own.evaluate.keys() <= options
 
 
 @pytest.mark.parametrize("name", ["bottleneck-joined", "bottleneck-single", "bottleneck-multi30k"])
