@@ -12,9 +12,8 @@ from scripts.laboratory.experiment import load_experiment, names
 from scripts.laboratory.harness.records import ROOT
 from scripts.laboratory.harness.settings import flatten
 from scripts.laboratory.runner import stages
-from seq2seq_attn.config import load_config
+from seq2seq_attn.config import SearchConfig, load_config
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.model.build import build_model, count_parameters
 from seq2seq_attn.train.check import check_config
 
