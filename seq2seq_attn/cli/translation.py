@@ -79,7 +79,7 @@ def translate_lines(
     _check_sources(texts, names, translator)
     check_has_attention(translator, {"--alignment": alignment, **maps})
     options = translator.search_options(search)
-    _warn_of_prefix(translator, options.prefix)
+    _warn_about_prefix(translator, options.prefix)
     warnings = Warnings(", ".join(map(shown_name, names)), translator.source_tokenizer, options)
     keep_attention = format == "json" or alignment is not None or bool(maps)
     with ExitStack() as stack, explained_batch_size(options.batch_size):
@@ -207,7 +207,7 @@ class Warnings(Writer):
             log.warning(text, prefix, f"{counts['cut']:,}", num_lines, verb, limit)
 
 
-def _warn_of_prefix(translator: Translator, prefix: str) -> None:
+def _warn_about_prefix(translator: Translator, prefix: str) -> None:
     """Warn of words in `--prefix` that the run does not know."""
     tokens = translator.target_tokenizer.tokenize(prefix)
     unknown = [_shown(tokens[position]) for position in unknown_positions(tokens, translator.target_vocab)]

@@ -108,7 +108,7 @@ def _concatenated_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
     return GoldLinks(links, source_words, target_words)
 
 
-def _set_of_files(source: Path, references: Sequence[Path]) -> EvaluationSet:
+def _read_set(source: Path, references: Sequence[Path]) -> EvaluationSet:
     pairs = [read_pairs(source, reference) for reference in references]
     lines, first = pairs[0]
     if not lines:
@@ -143,7 +143,7 @@ def _find_sets(
         directions = {f"{config.data.source_name} to {config.data.target_language}" for config in configs}
         if len(directions) > 1:
             log.warning("--source: the runs translate different languages: %s", ", ".join(sorted(directions)))
-        test_set = _set_of_files(source, references)
+        test_set = _read_set(source, references)
         if len(configs[0].data.sources) == 1:
             warn_of_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))
         return [test_set]

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import html
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +11,7 @@ from seq2seq_attn.export.graphs import export_graphs
 from seq2seq_attn.export.program import write_program
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import write_text
-from seq2seq_attn.report.html import embedded_json
+from seq2seq_attn.report.html import fill_page
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.corpus import read_lines
@@ -36,15 +32,8 @@ def export_page(runs: Sequence[RunDir], path: Path) -> None:
     described = [_describe(run) for run in runs]
     title = ", ".join(run.path.name for run in runs)
     style, script = _read("page.css"), "'use strict';\n(() => {\n" + "\n".join(map(_read, _SCRIPTS)) + "})();\n"
-    parts = {
-        "@STYLE_HASH@": _hash(style),
-        "@SCRIPT_HASH@": _hash(script),
-        "@TITLE@": html.escape(title),
-        "@STYLE@": style,
-        "@SCRIPT@": script,
-        "@DATA@": embedded_json({"title": title, "runs": described, "sentences": _sentences(runs[0])}),
-    }
-    write_text(path, re.sub("@[A-Z_]+@", lambda mark: parts[mark[0]], _read("page.html")))
+    payload = {"title": title, "runs": described, "sentences": _sentences(runs[0])}
+    write_text(path, fill_page(_read("page.html"), title=title, style=style, script=script, payload=payload))
 
 
 def _describe(run: RunDir) -> dict[str, Any]:
@@ -79,8 +68,3 @@ def _sentences(run: RunDir) -> list[tuple[str, str]]:
 
 def _read(name: str) -> str:
     return (_WEB / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """As a content security policy names an inline element."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

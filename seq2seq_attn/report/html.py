@@ -222,7 +222,12 @@ def _sentence_chrf(sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]
 
 
 def _page(title: str, payload: Mapping[str, Any]) -> str:
-    style, script = "\n".join(_read(name) for name in _STYLES), page_script()
+    style = "\n".join(_read(name) for name in _STYLES)
+    return fill_page(_read("page.html"), title=title, style=style, script=page_script(), payload=payload)
+
+
+def fill_page(template: str, *, title: str, style: str, script: str, payload: Mapping[str, Any]) -> str:
+    """A page from its template, whose content security policy allows this style and this script alone."""
     parts = {
         "@STYLE_HASH@": _hash(style),
         "@SCRIPT_HASH@": _hash(script),
@@ -231,7 +236,7 @@ def _page(title: str, payload: Mapping[str, Any]) -> str:
         "@SCRIPT@": script,
         "@DATA@": embedded_json(payload),
     }
-    return re.sub("@[A-Z_]+@", lambda mark: parts[mark[0]], _read("page.html"))
+    return re.sub("@[A-Z_]+@", lambda mark: parts[mark[0]], template)
 
 
 def page_script() -> str:

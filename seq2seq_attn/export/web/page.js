@@ -25,7 +25,7 @@ function draw() {
 function drawRun(one, number, text, reference) {
   const { prefix, force, chosen } = choices[number];
   const result = one.translate(text, { prefix, force, ...(prefix.length || Object.keys(force).length ? { beamSize: 1 } : {}) });
-  const expected = reference === undefined ? null : new Set(tokenizer(one.run.target).tokenize(reference));
+  const expected = reference === undefined ? null : new Set(one.tokenizeTarget(reference));
   const section = document.getElementById(`run-${number}`);
   const targets = result.tokens.map((token, index) =>
     el(
@@ -108,8 +108,7 @@ function ribbons(figure, sources, targets, weights) {
 
 // The one vector of a model without attention, a pixel per number.
 function strip(one, result) {
-  const ids = [...result.source.map((token) => Math.max(one.run.source.tokens.indexOf(token), 0)), one.run.ids.eos];
-  const vector = one.vector(ids).data;
+  const vector = one.vector(result.sourceIds).data;
   const canvas = el('canvas', { class: 'strip', width: vector.length, height: 1, role: 'img', 'aria-label': `The sentence as ${vector.length} numbers` });
   const context = canvas.getContext('2d');
   const style = getComputedStyle(document.documentElement);

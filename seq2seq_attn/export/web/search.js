@@ -69,7 +69,7 @@ function translator(run) {
     const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id) => spelled(id, tokens));
     const weights = run.has_attention ? best.steps.map((step) => step.weights) : [];
     const unknown = tokens.map((token) => !known.has(token));
-    return { source: tokens, unknown, tokens: words, text: target.detokenize(words), logProb: best.logProb, weights, ...best };
+    return { source: tokens, unknown, sourceIds: ids, tokens: words, text: target.detokenize(words), logProb: best.logProb, weights, ...best };
   }
-  return { run, translate, spelled, tokenize: source.tokenize, vector: (ids) => model.prepare([ids]).state[0] };
+  return { run, translate, spelled, tokenizeTarget: target.tokenize, vector: (ids) => model.prepare([ids]).state[0] };
 }

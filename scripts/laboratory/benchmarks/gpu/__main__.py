@@ -18,7 +18,7 @@ BLOCKS = {
     "check": (2, "losses of eager and graphed updates against the CPU's; nothing else runs if they differ"),
     "training": (5, "training speed at the tutorial's function, also with CUDA graphs, against its own loop"),
     "training-multi30k": (4, "training speed at the sizes of `multi30k`, also with CUDA graphs"),
-    "bleu": (8, "raw text to the BLEU of test_2016_flickr, by `seq2seq train` and `seq2seq evaluate`"),
+    "bleu": (8, "raw text to the BLEU of test_2016_flickr, by the commands prepare, train and translate"),
     "translation": (5, "translation speed of random weights against the tutorial's loop"),
     "profile": (3, "kernels, busy time and arithmetic of an update and of a search"),
     "batched": (3, "several seeds side by side as one batched model"),

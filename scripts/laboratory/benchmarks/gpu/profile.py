@@ -1,4 +1,4 @@
-"""What bounds an update and a search: the number of kernels, how long they keep the GPU busy, and their arithmetic."""
+"""Profile an update and a search: the number of kernels, how long they keep the GPU busy, and their arithmetic."""
 
 from __future__ import annotations
 
