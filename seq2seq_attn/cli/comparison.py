@@ -26,8 +26,7 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.train.check import check_config
-from seq2seq_attn.train.session import locked
-from seq2seq_attn.train.start import RUNS_DIR
+from seq2seq_attn.train.session import RUNS_DIR, locked
 
 MAX_SEEDS = 1_000
 

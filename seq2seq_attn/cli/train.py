@@ -54,7 +54,7 @@ def train(
     from seq2seq_attn.cli.own_text import OwnText, with_own_text
     from seq2seq_attn.config import dump_config as dump
     from seq2seq_attn.run_dir import RunDir
-    from seq2seq_attn.train.start import check_start, load_settings
+    from seq2seq_attn.train.session import check_start, load_settings
 
     named = {"train.device": device, "train.precision": precision, "seed": seed, "data.links": links}
     overrides = [*(settings or []), *as_settings(given(named))]
@@ -96,7 +96,7 @@ def train_model(
         UsageError, UserError: as the command.
     """
     from seq2seq_attn.train.loop import train as run_training
-    from seq2seq_attn.train.start import load_settings
+    from seq2seq_attn.train.session import load_settings
 
     config_names = [str(one) for one in ([config] if isinstance(config, str | Path) else config or [])]
     where = None if run_dir is None else Path(run_dir)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,10 +46,6 @@ class Group:
     def is_orphaned(self) -> bool:
         """Whether `torchrun` is gone and can no longer stop the ranks."""
         return self.launcher is not None and os.getppid() != self.launcher
-
-    def rank_seed(self, seed: int) -> int:
-        """A seed that differs between ranks."""
-        return random.Random(f"{seed}/rank {self.rank}").getrandbits(63)
 
     def share(self, items: Sequence[T]) -> Sequence[T]:
         """This rank's share: every `size`-th item."""
@@ -144,15 +139,19 @@ def join_group() -> Iterator[Group]:
     Raises:
         UsageError: the environment variables of `torchrun` are incomplete or not valid.
     """
-    size = _num_processes()
-    if size == 1:
+    size = os.environ.get("WORLD_SIZE", "1")
+    if not size.isascii() or not size.isdecimal() or int(size) < 1:
+        raise UsageError(f"WORLD_SIZE={size!r}: expected the number of processes that torchrun sets; unset it")
+    if int(size) == 1:
         yield ALONE
         return
+    if missing := [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]:
+        raise UsageError(f"WORLD_SIZE={size} without {', '.join(missing)}: start with torchrun, or unset WORLD_SIZE")
     launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
     # gradients on GPUs go through nccl, numbers and Python objects through gloo
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     torch.distributed.init_process_group(backend, timeout=TIMEOUT)
-    group = Group(torch.distributed.get_rank(), size, launcher)
+    group = Group(torch.distributed.get_rank(), int(size), launcher)
     package_log = logging.getLogger("seq2seq_attn")
     former = package_log.level
     if not group.is_first:
@@ -162,16 +161,6 @@ def join_group() -> Iterator[Group]:
     finally:
         package_log.setLevel(former)
         torch.distributed.destroy_process_group()
-
-
-def _num_processes() -> int:
-    size = os.environ.get("WORLD_SIZE", "1")
-    if not size.isascii() or not size.isdecimal() or int(size) < 1:
-        raise UsageError(f"WORLD_SIZE={size!r}: expected the number of processes that torchrun sets; unset it")
-    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
-    if int(size) > 1 and missing:
-        raise UsageError(f"WORLD_SIZE={size} without {', '.join(missing)}: start with torchrun, or unset WORLD_SIZE")
-    return int(size)
 
 
 def local_device(name: str) -> torch.device:

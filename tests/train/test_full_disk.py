@@ -18,7 +18,7 @@ from seq2seq_attn.data.sequences import append_raw
 from seq2seq_attn.files import write_text
 from seq2seq_attn.model.weights import write_tensors
 from seq2seq_attn.train import checkpoint
-from seq2seq_attn.train.runlog import RunLog
+from seq2seq_attn.train.log import RunLog
 from tests.train.conftest import ConfigMaker
 
 log = logging.getLogger("seq2seq_attn.some.module")

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from seq2seq_attn.train.runlog import RunLog
+from seq2seq_attn.train.log import RunLog
 from seq2seq_attn.train.validate import Sample
 from seq2seq_attn.translate.attention_map import AttentionMap
 
