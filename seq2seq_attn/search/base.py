@@ -50,9 +50,9 @@ class NextTokens(Protocol):
         with a fixed vector."""
         ...
 
-    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), every: int = 1) -> tuple[Tensor, Tensor]:
+    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
         """`log_probs_RJ` (float32) and `ids_RJ` of the most probable tokens that are not forbidden, best first, ties by
-        the lower id; J = min(num_candidates, V). `every` = K: only for rows 0, K, 2 K, ..."""
+        the lower id; J = min(num_candidates, V). `stride` = K: only for rows 0, K, 2 K, ..."""
         ...
 
     def log_probs(self) -> Tensor:

@@ -136,7 +136,7 @@ def test_the_best_tokens_are_those_of_the_normalized_logits(num_rows, num_candid
     top = expected.topk(num_candidates, dim=-1)
     torch.testing.assert_close(log_probs, top.values)
     assert torch.equal(ids, top.indices)
-    assert torch.equal(tokens.top(num_candidates, forbidden=(PAD, BOS, UNK), every=3)[1], top.indices[::3])
+    assert torch.equal(tokens.top(num_candidates, forbidden=(PAD, BOS, UNK), stride=3)[1], top.indices[::3])
 
 
 def test_a_large_vocabulary_goes_without_a_table(monkeypatch, make_sharp, source):
