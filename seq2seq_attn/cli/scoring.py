@@ -33,9 +33,9 @@ from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
-from seq2seq_attn.text.tokenizers.several import warn_of_tabs
+from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 from seq2seq_attn.text.vocab import UNK
-from seq2seq_attn.translate.batching import explained_batch_size
+from seq2seq_attn.translate.batching import suggest_smaller_batch
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator, load
@@ -89,7 +89,7 @@ def score_pairs(
         form = partial(_as_json, translator) if format == "json" else _as_text
         out = LineWriter(stack.enter_context(open_output(STREAM)), form)
         writers = [out, *open_attention_writers(stack, alignment=alignment, attention=maps.values()), *summaries]
-        stack.enter_context(explained_batch_size(batch_size))
+        stack.enter_context(suggest_smaller_batch(batch_size))
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
         write_all(writers, count(), sources, ([pair] for pair in decoded))
     for summary in summaries:
@@ -213,7 +213,7 @@ def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     if reads_one_source:
-        warn_of_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))
+        warn_about_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))
     return sources, targets
 
 

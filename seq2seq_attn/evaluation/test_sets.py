@@ -23,7 +23,7 @@ from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.corpus import read_pairs
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
-from seq2seq_attn.text.tokenizers.several import warn_of_tabs
+from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ def _find_sets(
             log.warning("--source: the runs translate different languages: %s", ", ".join(sorted(directions)))
         test_set = _read_set(source, references)
         if len(configs[0].data.sources) == 1:
-            warn_of_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))
+            warn_about_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))
         return [test_set]
     for run, config in zip(runs, configs, strict=True):
         _check_splits(config.data, splits)

@@ -83,7 +83,7 @@ def vector_sizes(tokenizer: Tokenizer) -> list[int | None]:
     return [part.size if isinstance(part, VectorsTokenizer) else None for part in parts]
 
 
-def warn_of_tabs(name: str | None, num_lines: int) -> None:
+def warn_about_tabs(name: str | None, num_lines: int) -> None:
     """Warn of lines with tabs in an input (None: in texts) of a run with one source."""
     if num_lines:
         lines = "1 line holds" if num_lines == 1 else f"{num_lines:,} lines hold"
