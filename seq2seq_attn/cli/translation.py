@@ -35,7 +35,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 from seq2seq_attn.text.corpus import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
-from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_of_tabs
+from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_about_tabs
 from seq2seq_attn.translate.batching import explained_batch_size, unknown_positions
 from seq2seq_attn.translate.translator import Translation, Translator, load
 
@@ -84,7 +84,7 @@ def translate_lines(
     keep_attention = format == "json" or alignment is not None or bool(maps)
     with ExitStack() as stack, explained_batch_size(options.batch_size):
         readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
-        side_writers = open_attention_writers(stack, alignment=alignment, attention=maps.values())
+        side_writers = open_attention_writers(stack, translator, alignment=alignment, attention=maps.values())
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
         form = line_form(format, options.n_best, with_weights=bool(maps))
         writers = [LineWriter(out, form), *side_writers, warnings]
@@ -189,7 +189,7 @@ class Warnings(Writer):
         """Log the totals."""
         counts = self._counts
         if num_sources(self._tokenizer) == 1:
-            warn_of_tabs(self._name or None, counts["with_tabs"])
+            warn_about_tabs(self._name or None, counts["with_tabs"])
         prefix = f"{self._name}: " if self._name else ""
         num_lines = f"{counts['lines']:,} {'line' if counts['lines'] == 1 else 'lines'}"
         if self._name and counts["unknown"]:
@@ -210,7 +210,10 @@ class Warnings(Writer):
 def _warn_about_prefix(translator: Translator, prefix: str) -> None:
     """Warn of words in `--prefix` that the run does not know."""
     tokens = translator.target_tokenizer.tokenize(prefix)
-    unknown = [_shown(tokens[position]) for position in unknown_positions(tokens, translator.target_vocab)]
+    unknown = [
+        _shown(tokens[position])
+        for position in unknown_positions(tokens, translator.target_vocab, translator.target_tokenizer)
+    ]
     if unknown:
         _warn_of_unknown("--prefix", unknown, len(tokens), translator.target_tokenizer)
 
