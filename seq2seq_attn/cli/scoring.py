@@ -34,7 +34,7 @@ from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 from seq2seq_attn.text.vocab import UNK, extended_ids
-from seq2seq_attn.translate.batching import explained_batch_size
+from seq2seq_attn.translate.batching import suggest_smaller_batch
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator, load
@@ -89,7 +89,7 @@ def score_pairs(
         out = LineWriter(stack.enter_context(open_output(STREAM)), form)
         side_writers = open_attention_writers(stack, translator, alignment=alignment, attention=maps.values())
         writers = [out, *side_writers, *summaries]
-        stack.enter_context(explained_batch_size(batch_size))
+        stack.enter_context(suggest_smaller_batch(batch_size))
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
         write_all(writers, count(), sources, ([pair] for pair in decoded))
     for summary in summaries:

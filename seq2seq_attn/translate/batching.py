@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 import numpy as np
 from torch import nn
 
-from seq2seq_attn.runtime.memory import explained_out_of_memory
+from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, Tokenizer
 from seq2seq_attn.text.tokenizers.several import find_vector_source, vector_positions
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, vectors_of_tokens
@@ -21,9 +21,9 @@ _CHUNK_CHARACTERS = 1 << 20
 _POSITIONS_PER_SENTENCE = 40
 
 
-def explained_batch_size(batch_size: int) -> AbstractContextManager[None]:
+def suggest_smaller_batch(batch_size: int) -> AbstractContextManager[None]:
     """Turn an out-of-memory error into one that names the option to lower."""
-    return explained_out_of_memory(f"--batch-size {batch_size}", f"try --batch-size {max(1, batch_size // 2)}")
+    return explain_memory_error(f"--batch-size {batch_size}", f"try --batch-size {max(1, batch_size // 2)}")
 
 
 @contextmanager
