@@ -84,7 +84,7 @@ def translate_lines(
     keep_attention = format == "json" or alignment is not None or bool(maps)
     with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
         readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
-        side_writers = open_attention_writers(stack, alignment=alignment, attention=maps.values())
+        side_writers = open_attention_writers(stack, translator, alignment=alignment, attention=maps.values())
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
         form = line_form(format, options.n_best, with_weights=bool(maps))
         writers = [LineWriter(out, form), *side_writers, warnings]
@@ -210,7 +210,10 @@ class Warnings(Writer):
 def _warn_about_prefix(translator: Translator, prefix: str) -> None:
     """Warn of words in `--prefix` that the run does not know."""
     tokens = translator.target_tokenizer.tokenize(prefix)
-    unknown = [_shown(tokens[position]) for position in unknown_positions(tokens, translator.target_vocab)]
+    unknown = [
+        _shown(tokens[position])
+        for position in unknown_positions(tokens, translator.target_vocab, translator.target_tokenizer)
+    ]
     if unknown:
         _warn_about_unknown("--prefix", unknown, len(tokens), translator.target_tokenizer)
 
