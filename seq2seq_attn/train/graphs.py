@@ -73,5 +73,5 @@ class GraphedPass:
 
 
 def _device_tensors(batch: Batch) -> tuple[Tensor, ...]:
-    source = (batch.source.ids_BS, batch.source.surface_ids_BS)
-    return *source, batch.tgt_in_BT, batch.tgt_out_BT, batch.tgt_surface_BT, batch.positions_N, batch.targets_N
+    source = (batch.source.ids_BS, batch.source.extended_ids_BS)
+    return *source, batch.tgt_in_BT, batch.tgt_out_BT, batch.tgt_extended_BT, batch.positions_N, batch.targets_N

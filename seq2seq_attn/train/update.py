@@ -15,7 +15,7 @@ from seq2seq_attn.config import OptimizerConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import REVERSE
-from seq2seq_attn.runtime.memory import explained_out_of_memory
+from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.runtime.precision import Precision, autocast, build_scaler
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
@@ -111,7 +111,7 @@ class Updater:
         weights = self._weights | dict(objective_weights or {})
         size, unit, accumulate = self._config.batch.size, self._config.batch.unit, self._config.batch.accumulate
         smaller = f"--set train.batch.size={max(1, size // 2)} --set train.batch.accumulate={2 * accumulate}"
-        with explained_out_of_memory(
+        with explain_memory_error(
             f"train.batch.size={size} {unit}", f"try {smaller} (the same update from smaller pieces)"
         ):
             counts = self.group.sum(self._counts(batches.batches))
