@@ -116,7 +116,7 @@ class TrainState:
         `patience + 1` validations in a row that are not the best."""
         self.validated_at = self.update
         metric = config.validation.metric
-        score, perplexity = validation.scores[metric], validation.perplexity
+        score, perplexity = validation.scores[metric], validation.scores["perplexity"]
         is_lower_better = metric == "perplexity" or metric in LOWER_IS_BETTER
         rank = [-score if is_lower_better else score, -perplexity]
         is_best = self.best_rank is None or rank > self.best_rank
@@ -168,7 +168,8 @@ def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
     if group.is_first:
         tensors = training_tensors(updater) | dict(ChainMap(*rng_states))
         scaler = updater.scaler.state_dict() if updater.scaler else None
-        save_state(run.last_dir, tensors, {"state": asdict(state), "scaler": scaler, **_circumstances(updater)})
+        values = {"state": asdict(state), "scaler": scaler, **_circumstances(updater)}
+        write_tensors(run.last_dir / STATE, tensors, values)
 
 
 def restore_training(saved: Saved, updater: Updater) -> TrainState:
@@ -257,12 +258,6 @@ def set_rng_state(tensors: dict[str, Tensor], device: torch.device, rank: int = 
     torch.set_rng_state(tensors[f"rng/{rank}/torch"])
     if device.type == "cuda" and (name := f"rng/{rank}/cuda") in tensors:
         torch.cuda.set_rng_state(tensors[name], device)
-
-
-def save_state(last_dir: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Write a state in place of the former one. Tensors may be on any device; values must be JSON."""
-    last_dir.mkdir(parents=True, exist_ok=True)
-    write_tensors(last_dir / STATE, tensors, values)
 
 
 def has_state(last_dir: Path) -> bool:

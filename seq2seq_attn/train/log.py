@@ -124,9 +124,7 @@ class TrainLog:
             "validation",
             state,
             epoch=state.epoch,
-            perplexity=validation.perplexity,
-            bleu=validation.bleu,
-            **validation.other,
+            **validation.scores,
             signature=validation.signature,
             num_pairs=validation.num_pairs,
             num_cut=validation.num_cut,
@@ -137,18 +135,19 @@ class TrainLog:
         )
         if self._run_log:
             self._run_log.samples(validation.samples, update=state.update)
-        has_diverged = self._has_diverged(validation.perplexity)
+        perplexity, metric = validation.scores["perplexity"], self._config.validation.metric
+        metric = "bleu" if metric == "perplexity" else metric
+        has_diverged = not perplexity <= 2 * self._num_types  # an untrained model has about their number
         best = " (best so far)" if is_best and not has_diverged else ""
         cut = f", {validation.num_cut} of {validation.num_pairs} hypotheses cut at the length limit"
-        scores = validation.other or {"bleu": validation.bleu}
-        shown = "".join(f", {TITLES[name]} {score:.2f}" for name, score in scores.items())
+        shown = f", {TITLES[metric]} {validation.scores[metric]:.2f}"
         text = "validation at update %d: perplexity %.3f%s%s%s, %.1f s"
-        log.info(text, state.update, validation.perplexity, shown, best, cut if validation.num_cut else "", seconds)
+        log.info(text, state.update, perplexity, shown, best, cut if validation.num_cut else "", seconds)
         if has_diverged:
             log.warning(
                 "perplexity %.4g is worse than guessing among %d target types: training diverges; lower"
                 " train.optimizer.learning_rate=%g",
-                *(validation.perplexity, self._num_types, self._config.optimizer.learning_rate),
+                *(perplexity, self._num_types, self._config.optimizer.learning_rate),
             )
         for sample in validation.samples[:1]:  # only the first; all are in metrics.jsonl and TensorBoard
             for name, text in sample.texts().items():
@@ -178,8 +177,6 @@ class TrainLog:
             log.warning(
                 "the best model was saved before train.objectives.%s.start, so the objective did not affect it", name
             )
-        if state.best_rank is not None and self._has_diverged(-state.best_rank[1]):
-            log.warning("the best model is worse than guessing: training diverged; lower the learning rate")
 
     def position(self) -> int:
         """The length of `metrics.jsonl` in bytes, after syncing it to disk; 0 on a rank that does not write."""
@@ -188,11 +185,6 @@ class TrainLog:
     def _event(self, event: str, state: TrainState, *, epoch: int, **values: Any) -> None:
         if self._run_log:
             self._run_log.event(event, update=state.update, epoch=epoch, **values)
-
-    def _has_diverged(self, perplexity: float) -> bool:
-        """Whether perplexity exceeds twice the number of target types. That of an untrained model is about their
-        number."""
-        return not perplexity <= 2 * self._num_types
 
 
 @contextmanager
@@ -229,7 +221,17 @@ def log_start(
     num_train, num_valid = len(prepared.pairs("train")), len(prepared.pairs(VALID))
     counts = (count_parameters(model), num_train, num_valid, schedules.updates_per_epoch)
     log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *counts)
-    _log_faults(prepared)
+    audit = prepared.audit
+    if dropped := dropped_pairs(prepared):
+        num_dropped, num_read = sum(dropped.values()), audit["train"]["pairs_read"]
+        level = logging.WARNING if num_dropped > MAX_DROPPED * num_read else logging.INFO
+        reasons = ", ".join(f"{count} because {reason}" for reason, count in dropped.items())
+        log.log(level, "dropped from train: %d of %d pairs: %s", num_dropped, num_read, reasons)
+    for split in (VALID, *prepared.test_splits):
+        num_same, num_pairs = audit[split]["overlap_pairs"], audit[split]["pairs_kept"]
+        if num_same > MAX_OVERLAP * num_pairs:
+            text = "%s: %d of %d pairs are in the training text too: their scores say little about new text"
+            log.warning(text, split, num_same, num_pairs)
     num_types = [len(vocab) - len(SPECIALS) for vocab in (prepared.source_vocab, prepared.target_vocab)]
     log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
     forcing = config.train.teacher_forcing
@@ -242,22 +244,6 @@ def log_start(
         if speed.find(path, model, setting) is None:
             text = "%s: step by step, as there is no fast path for this combination of %s, %s"
             log.info(text, task, parts, more)
-
-
-def _log_faults(prepared: PreparedCorpus) -> None:
-    """Log how many training pairs were dropped, and how many pairs of the other splits are in the training text
-    too."""
-    audit = prepared.audit
-    if dropped := dropped_pairs(prepared):
-        num_dropped, num_read = sum(dropped.values()), audit["train"]["pairs_read"]
-        level = logging.WARNING if num_dropped > MAX_DROPPED * num_read else logging.INFO
-        reasons = ", ".join(f"{count} because {reason}" for reason, count in dropped.items())
-        log.log(level, "dropped from train: %d of %d pairs: %s", num_dropped, num_read, reasons)
-    for split in (VALID, *prepared.test_splits):
-        num_same, num_pairs = audit[split]["overlap_pairs"], audit[split]["pairs_kept"]
-        if num_same > MAX_OVERLAP * num_pairs:
-            text = "%s: %d of %d pairs are in the training text too: their scores say little about new text"
-            log.warning(text, split, num_same, num_pairs)
 
 
 class RunLog:

@@ -228,7 +228,7 @@ class Trainer:
             objective_weights=self.schedules.objective_weights(state.update),
         )
         state.record_update(result, update)
-        state.elapsed_s = self._elapsed_s()
+        state.elapsed_s = time.monotonic() - self.began_at
         state.window.seconds += time.monotonic() - began_at
         if result.kind == "applied":
             self.log.applied(state, epoch, learning_rate=rate, teacher_forcing_ratio=ratio)
@@ -257,7 +257,7 @@ class Trainer:
                 if updater.reverse is not None:
                     self.run.reverse.save_best(updater.reverse.state_dict(), about)
         give_back_memory()
-        state.elapsed_s = self._elapsed_s()
+        state.elapsed_s = time.monotonic() - self.began_at
         self.log.validated(state, validation, is_best=is_best, seconds=time.monotonic() - began_at)
         return True
 
@@ -280,10 +280,6 @@ class Trainer:
             self._save()
             log.info("state of update %d saved; continue with --resume --run-dir %s", state.update, self.run.path)
             stop.leave()
-
-    def _elapsed_s(self) -> float:
-        """Seconds of training, earlier sessions included."""
-        return time.monotonic() - self.began_at
 
     def _check_machine(self) -> None:
         """Warn if other processes need the CPUs, and return free memory to the system; neither after every update."""

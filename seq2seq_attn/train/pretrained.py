@@ -13,10 +13,10 @@ import torch
 
 from seq2seq_attn.config import Config, ModelConfig
 from seq2seq_attn.data.extra import PACKAGED_NEEDS
-from seq2seq_attn.data.store import PairStore, PreparedCorpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import embedding_of
-from seq2seq_attn.model.output.base import Output, TakesTable
+from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.ibm1 import estimate_table
@@ -78,7 +78,9 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
         notes = _load_run(updater, RunDir(config.train.start_from), prepared)
     else:
         notes = _set_vectors(updater.model, config.model, prepared)
-        notes += set_table(updater.model.output, prepared.pairs("train"))
+        if isinstance(updater.model.output, TakesTable):  # t(target | source)
+            pairs = prepared.pairs("train")
+            notes.append(updater.model.output.set_table(estimate_table(pairs.source, pairs.target, len(pairs))))
     if updater.average:
         updater.average.restart()
     return notes
@@ -127,10 +129,3 @@ def _set_vectors(model: Seq2Seq, config: ModelConfig, prepared: PreparedCorpus) 
             f"{word_vectors.num_by_case} of them found only in a different case"
         )
     return coverage
-
-
-def set_table(output: Output, pairs: PairStore) -> list[str]:
-    """Estimate t(target | source) by IBM model 1 from the training pairs, if the output takes it; lines for the log."""
-    if not isinstance(output, TakesTable):
-        return []
-    return [output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))]

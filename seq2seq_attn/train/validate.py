@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -58,9 +58,9 @@ class Sample:
 class Validation:
     """The results of a validation."""
 
-    perplexity: float
-    """exp of the mean negative log-likelihood per target token, EOS included, without label smoothing"""
-    bleu: float
+    scores: dict[str, float]
+    """`perplexity`, `bleu` and the configured metric. Perplexity is exp of the mean negative log-likelihood per target
+    token, EOS included, without label smoothing."""
     signature: str
     """signature of BLEU"""
     num_pairs: int
@@ -68,13 +68,6 @@ class Validation:
     num_cut: int
     """number of hypotheses that the length limit cut"""
     samples: list[Sample]
-    other: dict[str, float] = field(default_factory=dict)
-    """the configured metric, if it is neither perplexity nor BLEU"""
-
-    @property
-    def scores(self) -> dict[str, float]:
-        """Every score by its name."""
-        return {"bleu": self.bleu, "perplexity": self.perplexity, **self.other}
 
 
 class Validator:
@@ -184,7 +177,7 @@ class Validator:
         translations = self._group.interleave([share for _, share in shares])
         hypotheses, num_cut = [text for text, _ in translations], sum(is_cut for _, is_cut in translations)
         bleu = self._measure.statistics(hypotheses).score()
-        other: dict[str, float] = {}
+        scores = {"perplexity": perplexity, "bleu": bleu.score}
         if self._other is not None:
-            other[self._other.name] = self._other.statistics(hypotheses).score().score
-        return Validation(perplexity, bleu.score, bleu.signature, len(hypotheses), num_cut, samples, other)
+            scores[self._other.name] = self._other.statistics(hypotheses).score().score
+        return Validation(scores, bleu.signature, len(hypotheses), num_cut, samples)

@@ -13,7 +13,7 @@ import torch
 from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.weights import Saved
+from seq2seq_attn.model.weights import Saved, write_tensors
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.checkpoint import TrainState
@@ -36,8 +36,7 @@ def settings(**changes: Any) -> TrainConfig:
 
 
 def validation(perplexity: float, score: float, metric: str = "bleu", num_cut: int = 0) -> Validation:
-    bleu, other = (score, {}) if metric in ("bleu", "perplexity") else (0.0, {metric: score})
-    return Validation(perplexity, bleu, "signature", 24, num_cut, [], other)
+    return Validation({"bleu": 0.0, metric: score, "perplexity": perplexity}, "signature", 24, num_cut, [])
 
 
 def test_a_state_replaces_the_one_before(tmp_path: Path) -> None:
@@ -45,7 +44,7 @@ def test_a_state_replaces_the_one_before(tmp_path: Path) -> None:
     assert not checkpoint.has_state(last)
     for number in range(2):
         values = {"number": number, "list": [1, None, "ß", 0.1 + 0.2]}
-        checkpoint.save_state(last, {"a": torch.full((2,), number)}, values)
+        write_tensors(last / checkpoint.STATE, {"a": torch.full((2,), number)}, values)
         tensors, loaded, _ = checkpoint.load_state(last)
         assert (tensors["a"].tolist(), loaded) == ([number] * 2, values)
     assert sorted(path.name for path in last.iterdir()) == ["manifest.json", "state.safetensors"]

@@ -46,7 +46,7 @@ def test_files(tmp_path: Path) -> None:
     with too_large(tmp_path / "a"):
         write_text(tmp_path / "a", "x" * 9999)
     with too_large(tmp_path / "last" / "state.safetensors"):
-        checkpoint.save_state(tmp_path / "last", {}, {"text": "x" * 9999})
+        write_tensors(tmp_path / "last" / checkpoint.STATE, {}, {"text": "x" * 9999})
     with files_of_at_most(4096), pytest.raises(OSError, match="File too large"):
         append_raw(tmp_path / "b", np.zeros(9999))
     with too_large(tmp_path / "c"):

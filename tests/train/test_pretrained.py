@@ -8,22 +8,17 @@ import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter
-from seq2seq_attn.data.store import PairStore
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.ibm1 import TranslationTable
-from seq2seq_attn.text.vocab import SPECIALS
+from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.pretrained import set_table
 from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker, write_toy_corpus
 
@@ -139,31 +134,11 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
         assert torch.equal(*embedded(resumed, "embedding.weight"))
     if start == "table":
         probs_UK = resumed.load_best().tensors["output.probs_UK"]
-        assert probs_UK.shape == (len(resumed.vocab("source")), 3)
-        torch.testing.assert_close(probs_UK[len(SPECIALS) :].sum(dim=1), torch.ones(len(probs_UK) - len(SPECIALS)))
+        pairs, sizes = prepare_corpus(toy_config(*settings)).pairs("train"), translator.model.embedding.weight.shape
+        output = build_model(resumed.config().model, num_source_ids=len(probs_UK), num_target_ids=sizes[0]).output
+        output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))  # type: ignore[operator]
+        assert torch.equal(output.probs_UK, probs_UK)  # type: ignore[arg-type]
         assert torch.equal(translator.model.output.probs_UK, probs_UK)  # type: ignore[union-attr]
-
-
-def single_tokens(prefix: Path, ids: list[int]) -> SequenceStore:
-    """Sentences of one token."""
-    SequenceWriter(prefix).add(np.array(ids), np.ones(len(ids), dtype=np.int64))
-    return SequenceStore(prefix)
-
-
-def test_the_table_is_that_of_all_pairs(tmp_path: Path) -> None:
-    """Sentences of one token, each translated in its own way."""
-    sources, targets = [4, 5, 6, 7], [9, 8, 6, 5]
-    tables: list[TranslationTable] = []
-
-    class Wanting(Softmax):
-        def set_table(self, table: TranslationTable) -> str:
-            tables.append(table)
-            return "taken"
-
-    pairs = PairStore(single_tokens(tmp_path / "source", sources), single_tokens(tmp_path / "target", targets))
-    assert set_table(Wanting(3, 10), pairs) == ["taken"]
-    assert set_table(Softmax(3, 10), pairs) == []
-    np.testing.assert_array_equal(tables[0].lookup(np.array(sources), np.array(targets)), np.eye(4))
 
 
 @pytest.mark.parametrize(

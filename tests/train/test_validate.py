@@ -46,7 +46,9 @@ def test_perplexity_is_per_target_token_with_the_end_of_sentence(
     with torch.no_grad():
         model.output.projection.weight.zero_()  # type: ignore[union-attr, operator]
         model.output.projection.bias.zero_()  # type: ignore[union-attr, operator]
-    assert validator(prepared, config).validate(model).perplexity == pytest.approx(len(prepared.target_vocab), rel=1e-5)
+    assert validator(prepared, config).validate(model).scores["perplexity"] == pytest.approx(
+        len(prepared.target_vocab), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("is_training", [True, False])

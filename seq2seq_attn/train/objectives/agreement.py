@@ -32,8 +32,7 @@ class Agreement(Objective):
     needs_reverse = True
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        if outputs.reverse_weights_SBT is None:
-            raise ValueError("agreement: outputs without reverse_weights_SBT")
+        assert outputs.reverse_weights_SBT is not None
         return -(target_weights(outputs, batch) * outputs.reverse_weights_SBT.permute(1, 2, 0)).sum()
 
 
