@@ -25,7 +25,7 @@ from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.checkpoint import TrainState, Window
-from seq2seq_attn.train.schedules import Schedules
+from seq2seq_attn.train.schedules import Schedules, UpdateSettings
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import SPLIT as VALID
 from seq2seq_attn.train.validate import Sample, Validation
@@ -63,7 +63,7 @@ class TrainLog:
         self._schedules = schedules
         self._num_types = num_types
 
-    def applied(self, state: TrainState, epoch: int, *, learning_rate: float, teacher_forcing_ratio: float) -> None:
+    def applied(self, state: TrainState, epoch: int, settings: UpdateSettings) -> None:
         """Log an applied update: move the bar, and after every `train.log_every_updates` write a line."""
         window, bar = state.window, self._bar
         loss, tokens_per_s = window.loss_sum / window.num_tokens, window.num_tokens / max(window.seconds, 1e-9)
@@ -86,8 +86,8 @@ class TrainLog:
             "nll": window.nll_sum / window.num_tokens,
             "gradient_norm": gradient_norm,
             **({"objectives": means} if means else {}),
-            "learning_rate": learning_rate,
-            "teacher_forcing_ratio": teacher_forcing_ratio,
+            "learning_rate": settings["learning_rate"],
+            "teacher_forcing_ratio": settings["teacher_forcing_ratio"],
             "num_tokens": state.num_tokens,
             "num_bad": state.num_bad,
             "tokens_per_s": tokens_per_s,
@@ -96,7 +96,7 @@ class TrainLog:
         self._event("train", state, epoch=epoch, **values)
         text = "update %d, epoch %d: loss %.4f%s, gradient norm %.3f, learning rate %.3g, %.0f tokens/s"
         terms = "".join(f", {name} {mean:.4f}" for name, mean in means.items())
-        shown = (state.update, epoch + 1, loss, terms, gradient_norm, learning_rate, tokens_per_s)
+        shown = (state.update, epoch + 1, loss, terms, gradient_norm, settings["learning_rate"], tokens_per_s)
         log.log(logging.INFO if bar.disable else logging.DEBUG, text, *shown)
         state.window = Window()
 

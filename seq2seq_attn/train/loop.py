@@ -34,7 +34,7 @@ from seq2seq_attn.train.distributed import Group, join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start, open_log
 from seq2seq_attn.train.loss import build_objectives, build_reverse, create_reverse_run
 from seq2seq_attn.train.pretrained import set_start_values
-from seq2seq_attn.train.schedules import Schedules
+from seq2seq_attn.train.schedules import Schedules, UpdateSettings
 from seq2seq_attn.train.session import (
     StopRequest,
     catch_signals,
@@ -44,7 +44,7 @@ from seq2seq_attn.train.session import (
     locked,
     set_num_threads,
 )
-from seq2seq_attn.train.update import Updater
+from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Interrupted, Validator
 
 GIVE_BACK_EVERY_S = 15.0
@@ -191,7 +191,11 @@ class Trainer:
                 self._leave_if_asked()
                 if state.stop_reason(config):
                     break
-                self._update(batches)
+                began_at = time.monotonic()
+                update = next(batches)
+                settings = self.schedules.settings(state.update, plateau_factor=state.plateau_factor)
+                result = self.updater.train_step(update, update=state.update, **settings)
+                self._record(update, settings, result, began_at)
                 self._check_machine()
             if state.validated_at != state.update and not self._validate():
                 self._leave_if_asked()
@@ -214,26 +218,16 @@ class Trainer:
             )
             yield from epoch.updates(self.state.batches_done)
 
-    def _update(self, batches: Generator[UpdateBatches, None, None]) -> None:
-        """Make an update, which is skipped if it is not finite, and record it."""
-        state, epoch, config, began_at = self.state, self.state.epoch, self.config.train, time.monotonic()
-        update = next(batches)
-        rate = self.schedules.learning_rate(state.update, plateau_factor=state.plateau_factor)
-        ratio = self.schedules.teacher_forcing_ratio(state.update)
-        result = self.updater.train_step(
-            update,
-            update=state.update,
-            learning_rate=rate,
-            teacher_forcing_ratio=ratio,
-            objective_weights=self.schedules.objective_weights(state.update),
-        )
-        state.record_update(result, update)
+    def _record(self, batches: UpdateBatches, settings: UpdateSettings, result: UpdateResult, began_at: float) -> None:
+        """Record an update, which was skipped if it is not finite."""
+        state, epoch, config = self.state, self.state.epoch, self.config.train
+        state.record_update(result, batches)
         state.elapsed_s = time.monotonic() - self.began_at
         state.window.seconds += time.monotonic() - began_at
         if result.kind == "applied":
-            self.log.applied(state, epoch, learning_rate=rate, teacher_forcing_ratio=ratio)
+            self.log.applied(state, epoch, settings)
         elif result.kind == "non_finite":
-            what = self.log.skipped(state, epoch, result, [index for rows in update.indices for index in rows])
+            what = self.log.skipped(state, epoch, result, [index for rows in batches.indices for index in rows])
             if state.num_bad_in_row >= config.max_bad_updates or not self.updater.has_finite_weights():
                 raise UserError(
                     f"{state.num_bad_in_row} updates in a row: loss, gradient or weights not finite; the last: {what}. "

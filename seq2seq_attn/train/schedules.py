@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypedDict
 
 from seq2seq_attn.config import ScheduleConfig, TeacherForcingConfig, TrainConfig
 from seq2seq_attn.errors import UsageError
@@ -11,6 +12,15 @@ FALLING = ("cosine", "trapezoid")
 """schedules of the learning rate that are planned to the end of training"""
 EXPONENTIAL_FLOOR = 0.01
 """value of the paper's k^i at the end of our exponential schedule of the teacher forcing ratio"""
+
+
+class UpdateSettings(TypedDict):
+    """The scheduled settings of an update, arguments of `Updater.train_step`."""
+
+    learning_rate: float
+    teacher_forcing_ratio: float
+    objective_weights: dict[str, float]
+    """by name; 0 where an objective does not act"""
 
 
 class Schedules:
@@ -26,7 +36,7 @@ class Schedules:
         self.updates_per_epoch = updates_per_epoch
         by_epochs = None if config.max_epochs is None else config.max_epochs * updates_per_epoch
         self.total_updates = min((end for end in (by_epochs, config.max_updates) if end is not None), default=None)
-        self.learning_rate(config.schedule.warmup_updates, plateau_factor=1.0)  # raise now if it needs the end
+        self.settings(config.schedule.warmup_updates)  # raise now if a schedule needs the end
         for name, objective in config.objectives.items():
             if objective.start >= objective.end:
                 raise UsageError(
@@ -38,23 +48,19 @@ class Schedules:
                     "training run, whose end is not set; set train.max_epochs or train.max_updates"
                 )
 
-    def learning_rate(self, update: int, *, plateau_factor: float) -> float:
-        """The learning rate of this update."""
+    def settings(self, update: int, *, plateau_factor: float = 1.0) -> UpdateSettings:
+        """The settings of this update. `plateau_factor`: `TrainState.plateau_factor`."""
         factor = learning_rate_factor(update, self._config.schedule, total_updates=self.total_updates)
-        return self._config.optimizer.learning_rate * factor * plateau_factor
-
-    def teacher_forcing_ratio(self, update: int) -> float:
-        """The teacher forcing ratio of this update."""
-        return teacher_forcing_ratio(update, self._config.teacher_forcing)
-
-    def objective_weights(self, update: int) -> dict[str, float]:
-        """The weights of the objectives in this update; 0 where an objective does not act."""
         weights, total = {}, self.total_updates or 0
         for name, objective in self._config.objectives.items():
             # the number of updates is an estimate: with batches of tokens, epochs differ in theirs
             is_over = objective.end < 1.0 and update >= objective.end * total
             weights[name] = objective.weight if objective.start * total <= update and not is_over else 0.0
-        return weights
+        return {
+            "learning_rate": self._config.optimizer.learning_rate * factor * plateau_factor,
+            "teacher_forcing_ratio": teacher_forcing_ratio(update, self._config.teacher_forcing),
+            "objective_weights": weights,
+        }
 
     def late_objectives(self, num_updates: int) -> list[str]:
         """Objectives that start after the first `num_updates` updates."""

@@ -23,6 +23,8 @@ from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives.base import Objective
 
+UpdateKind = Literal["applied", "overflow", "non_finite"]
+
 
 @dataclass(frozen=True)
 class UpdateResult:
@@ -30,7 +32,7 @@ class UpdateResult:
     the scaler searches for its scale; `non_finite`: the loss or a gradient is not finite, or the update left weights
     that are not (`Updater.has_finite_weights`). Apart from such weights, the last two skip the update."""
 
-    kind: Literal["applied", "overflow", "non_finite"]
+    kind: UpdateKind
     num_tokens: int
     loss_sum: float
     """the translation's loss, summed over target tokens"""
@@ -114,25 +116,18 @@ class Updater:
         with explain_memory_error(
             f"train.batch.size={size} {unit}", f"try {smaller} (the same update from smaller pieces)"
         ):
+            self.optimizer.zero_grad(set_to_none=self._graphed is None)
             counts = self.group.sum(self._counts(batches.batches))
             factors = [weight / max(count, 1.0) for weight, count in zip(weights.values(), counts, strict=True)]
-            loss_sums = self._backward(batches, teacher_forcing_ratio, factors)
-            self.group.sum_gradients(_with_gradient(self.trained))
-            if self.scaler:
-                self.scaler.unscale_(self.optimizer)  # clipping needs the unscaled gradients
-            norms = self._clip()
-            # the only synchronization with the device; the norms are the same on all ranks
-            values = torch.cat([loss_sums, norms]).tolist()
-            sums, norm_values = self.group.sum(values[: len(loss_sums)]), values[len(loss_sums) :]
-            is_finite = all(map(math.isfinite, [*sums, *norm_values]))
-            is_overflow = self.scaler is not None and math.isfinite(sums[0]) and self.scaler.get_scale() > 1.0
-            self._apply(update, is_finite)
-        loss_sum, nll_sum, *term_sums = sums
+            sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self.device)
+            for batch in batches.batches:
+                if self._graphed:
+                    sums += self._graphed(batch, batches.num_tokens, teacher_forcing_ratio)
+                else:
+                    sums += self._run(batch.to(self.device), batches.num_tokens, teacher_forcing_ratio, factors)
+            kind, gradient_norm, (loss_sum, nll_sum, *term_sums) = self._apply(update, sums)
         terms = dict(zip(weights, zip(term_sums, counts, strict=True), strict=True))
-        kind: Literal["applied", "overflow", "non_finite"] = "overflow" if is_overflow else "non_finite"
-        if is_finite:
-            kind = "applied" if self.has_finite_weights() else "non_finite"
-        return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norm_values[0], terms)
+        return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)
 
     def _counts(self, batches: Sequence[Batch]) -> list[int]:
         """The number of terms in these batches: a count per objective, then the source tokens of the reverse model's
@@ -141,17 +136,6 @@ class Updater:
         if self.reverse is not None:
             counts.append(sum(int(batch.source.lengths_B.sum()) for batch in batches))
         return counts
-
-    def _backward(self, batches: UpdateBatches, ratio: float, factors: Sequence[float]) -> Tensor:
-        """Loss sum, nll sum and term sums of this rank's share; the gradients are in place. `factors`: of the terms."""
-        self.optimizer.zero_grad(set_to_none=self._graphed is None)
-        sums = torch.zeros(2 + len(factors), dtype=torch.float64, device=self.device)
-        for batch in batches.batches:
-            if self._graphed:
-                sums += self._graphed(batch, batches.num_tokens, ratio)
-            else:
-                sums += self._run(batch.to(self.device), batches.num_tokens, ratio, factors)
-        return sums
 
     def _run(self, batch: Batch, num_tokens: int | Tensor, ratio: float, factors: Sequence[float] = ()) -> Tensor:
         """Forward and backward pass of a micro-batch; its loss sum, nll sum and term sums."""
@@ -170,18 +154,19 @@ class Updater:
         torch.autograd.backward(self.scaler.scale(mean) if self.scaler else mean)
         return torch.stack([tensor.detach().double() for tensor in (loss.loss_sum, loss.nll_sum, *loss.terms)])
 
-    def _clip(self) -> Tensor:
-        """Clip the gradients of each model to `clip_norm`; their norms before, in float64."""
-        norms = []
-        for model in [self.model] if self.reverse is None else [self.model, self.reverse]:
-            if self._config.optimizer.clip_norm is None:
-                gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
-                norms.append(nn.utils.get_total_norm(gradients))
-            else:
-                norms.append(nn.utils.clip_grad_norm_(_with_gradient(model), self._config.optimizer.clip_norm))
-        return torch.stack(norms).double()
-
-    def _apply(self, update: int, is_finite: bool) -> None:
+    def _apply(self, update: int, sums: Tensor) -> tuple[UpdateKind, float, list[float]]:
+        """Clip the gradients of all ranks and update the weights, if all is finite. Returns the kind of the update, the
+        norm of the first model's gradient, and the sums over ranks."""
+        self.group.sum_gradients(_trainable(self.trained))
+        if self.scaler:
+            self.scaler.unscale_(self.optimizer)  # clipping needs the unscaled gradients
+        models = [self.model] if self.reverse is None else [self.model, self.reverse]
+        norms = [_clip_gradients(_trainable(model), self._config.optimizer.clip_norm) for model in models]
+        # the only synchronization with the device; the norms are the same on all ranks
+        values = torch.cat([sums, torch.stack(norms).double()]).tolist()
+        sum_values, norm_values = self.group.sum(values[: len(sums)]), values[len(sums) :]
+        is_finite = all(map(math.isfinite, [*sum_values, *norm_values]))
+        is_overflow = self.scaler is not None and math.isfinite(sum_values[0]) and self.scaler.get_scale() > 1.0
         if is_finite:
             if self.scaler:
                 self.scaler.step(self.optimizer)
@@ -191,6 +176,10 @@ class Updater:
                 self.average.update(update)
         if self.scaler:
             self.scaler.update()
+        kind: UpdateKind = "overflow" if is_overflow else "non_finite"
+        if is_finite:
+            kind = "applied" if self.has_finite_weights() else "non_finite"
+        return kind, norm_values[0], sum_values
 
     @torch.no_grad()
     def has_finite_weights(self) -> bool:
@@ -198,15 +187,22 @@ class Updater:
         return bool(nn.utils.get_total_norm(self.trained.parameters()).isfinite())
 
 
-def _with_gradient(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters that are trained."""
+def _trainable(model: nn.Module) -> list[nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+def _clip_gradients(parameters: Sequence[nn.Parameter], clip_norm: float | None) -> Tensor:
+    """Scale all gradients so that their joint L2 norm is at most `clip_norm` (None: no clipping). Returns the norm
+    before clipping."""
+    if clip_norm is None:
+        return nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+    return nn.utils.clip_grad_norm_(parameters, clip_norm)
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
     """Adam or AdamW over the model's parameters, fused if torch supports it on the device. Weight decay does not apply
     to vectors, such as biases."""
-    parameters = _with_gradient(model)
+    parameters = _trainable(model)
     groups = [
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},

@@ -337,15 +337,6 @@ def test_patience_ends_training(toy_config: ConfigMaker, tmp_path: Path) -> None
     assert run.load_best().values["update"] == end["best_update"]
 
 
-def test_an_error_rate_chooses_the_best_model(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    config = toy_config("train.validation={every_updates: 4, metric: cer}", "train.optimizer.learning_rate=0.05")
-    run = train(config, run_dir=tmp_path / "run")
-    end, rates = events(run, "end")[0], {line["update"]: line["cer"] for line in events(run, "validation")}
-    assert len({*rates.values()}) > 1
-    assert end["best_score"] == min(rates.values()) == rates[end["best_update"]] == run.load_best().values["cer"]
-    assert ", CER " in logged(run)
-
-
 def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) -> None:
     run = train(toy_config("train.max_minutes=0.000001"), run_dir=tmp_path / "run")
     assert events(run, "end")[0]["reason"] == "train.max_minutes=1e-06 reached"
@@ -450,6 +441,7 @@ def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, t
         (["train.optimizer.learning_rate=100"], ["guessing among 22", "learning_rate=100"], ["best so far"]),
         (["train.teacher_forcing.start=0.5"], ["training: step by step"], ["translation: step by step"]),
         (["model.decoder.cell=lstm"], ["translation: step by step"], []),
+        (["train.validation.metric=cer"], ["best validation cer: ", ", CER "], []),
         (["train.schedule.name=trapezoid", "train.max_minutes=1e-6"], ["train.schedule.name=trapezoid"], []),
         (["train.schedule.name=cosine", "train.max_updates=3"], [], ["train.schedule.name=cosine"]),
         (["search.max_length_ratio=0.1", "search.max_length_extra=1"], ["--max-length-ratio"], []),

@@ -86,10 +86,10 @@ def test_inverse_sigmoid_is_the_papers_curve() -> None:
 def test_an_objective_acts_in_its_part_of_the_training() -> None:
     objectives = {"coverage": {"weight": 0.5, "start": 0.8}, "guided": {"weight": 2, "end": 0.5}, "entropy": {}}
     schedules = Schedules(TrainConfig.model_validate({"max_epochs": 2, "objectives": objectives}), updates_per_epoch=5)
-    assert schedules.objective_weights(0) == {"coverage": 0.0, "guided": 2.0, "entropy": 1.0}
-    assert schedules.objective_weights(5) == {"coverage": 0.0, "guided": 0.0, "entropy": 1.0}
-    assert schedules.objective_weights(8) == {"coverage": 0.5, "guided": 0.0, "entropy": 1.0}
-    assert schedules.objective_weights(11)["coverage"] == 0.5  # epochs may have more updates than the first
+    assert schedules.settings(0)["objective_weights"] == {"coverage": 0.0, "guided": 2.0, "entropy": 1.0}
+    assert schedules.settings(5)["objective_weights"] == {"coverage": 0.0, "guided": 0.0, "entropy": 1.0}
+    assert schedules.settings(8)["objective_weights"] == {"coverage": 0.5, "guided": 0.0, "entropy": 1.0}
+    assert schedules.settings(11)["objective_weights"]["coverage"] == 0.5  # epochs may have more updates than the first
 
 
 @pytest.mark.parametrize(("end", "max_epochs", "message"), [(0.5, 2, "start=0.5"), (1.0, None, "max_epochs")])

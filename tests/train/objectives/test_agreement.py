@@ -62,14 +62,6 @@ def test_label_smoothing_acts_on_both_models() -> None:
     assert alone.loss_sum.item() != pytest.approx(alone.nll_sum.item(), rel=1e-4)
 
 
-def test_accumulated_micro_batches_are_one_big_batch() -> None:
-    together, apart = updater(UNCLIPPED), updater(UNCLIPPED)
-    one, several = make(together), make(apart, [0, 5], [2, 3], [1, 4])
-    for name, (total, count) in one.terms.items():
-        assert several.terms[name] == (pytest.approx(total, rel=1e-5), count)
-    assert_close(gradients(apart), gradients(together))
-
-
 def test_each_model_is_clipped_by_its_own_norm() -> None:
     learner = updater("train.optimizer.clip_norm=0.01")
     assert make(learner).gradient_norm > 0.01

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
@@ -17,19 +19,23 @@ from seq2seq_attn.train.objectives import fertility, guided
 from seq2seq_attn.train.schedules import Schedules
 from tests.train.conftest import ConfigMaker
 from tests.train.test_loop import assert_same_end, events, train_and_die
-from tests.train.test_update import assert_close, batch, gradients, make, updater
+from tests.train.test_update import NUM_IDS, assert_close, batch, config, gradients, make, updater
 
 UNCLIPPED = "train.optimizer.clip_norm=null"
-ALL = "train.objectives={guided: {weight: 2}, coverage: {}, fertility: {weight: 0.5}, entropy: {weight: 0}}"
+ALL = "train.objectives={guided: {weight: 2}, coverage: {}, fertility: {weight: 0.5}, entropy: {weight: 0}, "
+ALL += "agreement: {}}"
 
 
 def test_accumulated_micro_batches_are_one_big_batch() -> None:
-    together, apart = updater(ALL, UNCLIPPED), updater(ALL, UNCLIPPED)
+    torch.manual_seed(2)
+    reverse = build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
+    together, apart = (updater(ALL, UNCLIPPED, reverse=copy.deepcopy(reverse)) for _ in range(2))
     one, several = make(together), make(apart, [0, 5], [2, 3], [1, 4])  # the one in the middle has no link
-    assert one.terms.keys() == several.terms.keys() == {"guided", "coverage", "fertility", "entropy"}
+    assert one.terms.keys() == several.terms.keys()
     for name, (total, count) in one.terms.items():
         assert several.terms[name] == (pytest.approx(total, rel=1e-5), count)
-    assert [one.terms[name][1] for name in ("guided", "coverage", "fertility")] == [6, 23, 21]
+    counts = {"guided": 6, "coverage": 23, "fertility": 21, "entropy": 23, "agreement": 23, "reverse": 21}
+    assert {name: count for name, (_, count) in one.terms.items()} == counts
     assert_close(gradients(apart), gradients(together))
 
 
@@ -102,7 +108,7 @@ def test_an_objective_is_late_until_its_first_update(num_updates: int, late: lis
     config = load_config((), [f"train.objectives={objectives}", "train.max_epochs=2"])
     schedules = Schedules(config.train, updates_per_epoch=10)
     assert schedules.late_objectives(num_updates) == late
-    acting = [bool(schedules.objective_weights(update)["coverage"]) for update in range(num_updates)]
+    acting = [bool(schedules.settings(update)["objective_weights"]["coverage"]) for update in range(num_updates)]
     assert any(acting) != bool(late)
 
 
