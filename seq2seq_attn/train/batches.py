@@ -78,13 +78,13 @@ class EpochBatches:
         starts = range(batches_done, num_batches, self._accumulate)
         return built_ahead(self._build, [self._indices[start : start + self._accumulate] for start in starts])
 
-    def _build(self, whole: list[list[int]]) -> UpdateBatches:
+    def _build(self, micro_batches: list[list[int]]) -> UpdateBatches:
         # rows are sorted by length, so every n-th row gives all ranks rows of similar length
-        shares = [self._group.share(indices) for indices in whole]
-        num_tokens = sum(int(self._pairs.target_lengths[indices].sum()) + len(indices) for indices in whole)
+        shares = [self._group.share(indices) for indices in micro_batches]
+        num_tokens = sum(int(self._pairs.target_lengths[indices].sum()) + len(indices) for indices in micro_batches)
         built = (self._pairs.batch(share, with_extended=self._with_extended) for share in shares if share)
         batches = [self._prepare(batch) for batch in built]
-        return UpdateBatches(batches, whole, num_tokens, ends_epoch=whole[-1] is self._indices[-1])
+        return UpdateBatches(batches, micro_batches, num_tokens, ends_epoch=micro_batches[-1] is self._indices[-1])
 
 
 def built_ahead(

@@ -144,15 +144,15 @@ def _check_imported(config: Config) -> None:
         sizes = {"num_source_ids": num_ids, "num_target_ids": num_ids}
         model = build_model(settings, **sizes, vector_sizes=_vector_sizes(config))
         objectives = build_objectives(config, model)
-        batch, alone = _dry_batch(config, range(3)), [_dry_batch(config, [row]) for row in range(3)]
+        batch, pairs = _dry_batch(config, range(3)), [_dry_batch(config, [row]) for row in range(3)]
         variant = ", ".join(imported)
         try:
             if imported:
                 _dry_steps(model.train(), batch)
-                _check_model(model.eval(), batch, alone)
+                _check_model(model.eval(), batch, pairs)
             for name in own_objectives:
                 variant = OBJECTIVE.key.format(name=name)
-                _check_objective(objectives[name], model.eval(), batch, alone)
+                _check_objective(objectives[name], model.eval(), batch, pairs)
         except _BrokenRule as broken:
             raise UsageError(f"{variant}: breaks its contract in a dry run: {broken}") from broken.__cause__
 
@@ -167,10 +167,10 @@ def _dry_batch(config: Config, rows: Sequence[int]) -> Batch:
 
 
 @torch.no_grad()
-def _check_model(model: Seq2Seq, batch: Batch, alone: Sequence[Batch]) -> None:
+def _check_model(model: Seq2Seq, batch: Batch, pairs: Sequence[Batch]) -> None:
     """A batch gives what its pairs give alone; the loss is that of the probabilities; a step of the search works."""
     padded = _dry_steps(model, batch)
-    for row, one in enumerate(alone):
+    for row, one in enumerate(pairs):
         for step, step_alone in zip(padded, _dry_steps(model, one), strict=True):
             for what in ("context_BM", "features_BF"):
                 _require_same(getattr(step, what)[row : row + 1], getattr(step_alone, what), what)
@@ -187,7 +187,7 @@ def _check_model(model: Seq2Seq, batch: Batch, alone: Sequence[Batch]) -> None:
     real_N = outputs.targets_N != PAD
     totals_N = outputs.log_probs_of(real_N.nonzero().squeeze(1)).logsumexp(dim=1).exp()
     _require(((totals_N - 1.0).abs() < 1e-3).all(), "probabilities sum to 1", _numbers(totals_N))
-    losses = [model.output.loss(model(one), one, label_smoothing=0.0).loss_sum for one in (batch, *alone)]
+    losses = [model.output.loss(model(one), one, label_smoothing=0.0).loss_sum for one in (batch, *pairs)]
     expected = -outputs.target_log_probs()[real_N].sum()
     _require_same(losses[0], torch.stack(losses[1:]).sum(), "loss")
     is_same = torch.allclose(expected, losses[0], rtol=1e-3)
@@ -217,10 +217,10 @@ def _dry_steps(model: Seq2Seq, batch: Batch) -> list[StepOutput]:
     return steps
 
 
-def _check_objective(objective: Objective, model: Seq2Seq, batch: Batch, alone: Sequence[Batch]) -> None:
+def _check_objective(objective: Objective, model: Seq2Seq, batch: Batch, pairs: Sequence[Batch]) -> None:
     """The term of a batch is the finite sum of those of its pairs; so is the count."""
     terms = []
-    for one in (batch, *alone):
+    for one in (batch, *pairs):
         outputs = model(one)
         if objective.needs_reverse:
             outputs, _ = with_reverse(model, outputs, one, label_smoothing=0.0)
@@ -228,7 +228,7 @@ def _check_objective(objective: Objective, model: Seq2Seq, batch: Batch, alone: 
     _require(terms[0].dim() == 0, "a term is a number", list(terms[0].shape))
     _require(torch.isfinite(terms[0]), "a term is finite", terms[0].item())
     _require_same(terms[0], torch.stack(terms[1:]).sum(), "the sum over pairs")
-    counts = [objective.count(one) for one in (batch, *alone)]
+    counts = [objective.count(one) for one in (batch, *pairs)]
     _require(counts[0] == sum(counts[1:]), "the counts of pairs add up", counts)
 
 
@@ -243,9 +243,9 @@ def _require_rows(fields: Any, what: str, num_rows: int) -> None:
             _require_rows(field, f"{what}.{name}", num_rows)
 
 
-def _require_same(padded: Tensor, alone: Tensor, what: str) -> None:
-    is_same = padded.shape == alone.shape and torch.allclose(padded, alone, rtol=1e-3, atol=1e-4)
-    seen = f"{what}: {_numbers(padded)} in a batch, {_numbers(alone)} alone"
+def _require_same(padded: Tensor, single: Tensor, what: str) -> None:
+    is_same = padded.shape == single.shape and torch.allclose(padded, single, rtol=1e-3, atol=1e-4)
+    seen = f"{what}: {_numbers(padded)} in a batch, {_numbers(single)} alone"
     _require(is_same, "padding does not change results", seen)
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed
-from torch import Tensor, nn
+from torch import nn
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.device import resolve_device
@@ -67,20 +67,21 @@ class Group:
         """
         if self.size == 1:
             return call()
-        held: list[Any] = [None, None]
+        answer: list[Any] = [None, None]
+        """the result, or the exit code of an error"""
         error: UserError | OSError | None = None
         if self.is_first:
             try:
-                held[0] = call()
+                answer[0] = call()
             except (UserError, OSError) as raised:
-                error, held[1] = raised, getattr(raised, "exit_code", UserError.exit_code)
-        torch.distributed.broadcast_object_list(held, src=0)
+                error, answer[1] = raised, getattr(raised, "exit_code", UserError.exit_code)
+        torch.distributed.broadcast_object_list(answer, src=0)
         if error is not None:
             raise error
-        if held[1] is not None:
-            raise SystemExit(held[1])
-        result: T = held[0]
-        return result
+        result, exit_code = answer
+        if exit_code is not None:
+            raise SystemExit(exit_code)
+        return result  # type: ignore[no-any-return]
 
     def first_before_others(self, call: Callable[[], T]) -> T:
         """The result of each rank's own call, where the first rank's call ends before the others start. Raises as
@@ -123,10 +124,9 @@ class Group:
     def _reduced(self, values: Sequence[float], how: Any) -> list[float]:
         if self.size == 1 or not values:
             return list(values)
-        held: Tensor = torch.tensor(values, dtype=torch.float64)
-        torch.distributed.all_reduce(held, how)
-        reduced: list[float] = held.tolist()
-        return reduced
+        reduced = torch.tensor(values, dtype=torch.float64)
+        torch.distributed.all_reduce(reduced, how)
+        return reduced.tolist()
 
 
 ALONE = Group()

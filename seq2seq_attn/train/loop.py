@@ -180,7 +180,7 @@ class Trainer:
         state, config = self.state, self.config.train
         with (
             open_log(self.run, self.config, self.prepared, self.updater, state, self.schedules) as self.log,
-            closing(self._batches()) as batches,
+            closing(self._epochs()) as updates,
         ):
             log_start(self.run, self.config, self.prepared, self.updater, state, self.schedules)
             for note in notes:
@@ -192,10 +192,10 @@ class Trainer:
                 if state.stop_reason(config):
                     break
                 began_at = time.monotonic()
-                update = next(batches)
+                batches = next(updates)
                 settings = self.schedules.settings(state.update, plateau_factor=state.plateau_factor)
-                result = self.updater.train_step(update, update=state.update, **settings)
-                self._record(update, settings, result, began_at)
+                result = self.updater.train_step(batches, update=state.update, **settings)
+                self._record(batches, settings, result, began_at)
                 self._check_machine()
             if state.validated_at != state.update and not self._validate():
                 self._leave_if_asked()
@@ -204,7 +204,7 @@ class Trainer:
             self._save()
             _mark_finished(self.run, state, self.updater)
 
-    def _batches(self) -> Generator[UpdateBatches, None, None]:
+    def _epochs(self) -> Generator[UpdateBatches, None, None]:
         """The batches of each update from the current state on, epoch after epoch."""
         while True:
             epoch = EpochBatches(
