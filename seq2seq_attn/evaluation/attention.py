@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.evaluation.sets import EvaluationSet, GoldLinks, Languages
+from seq2seq_attn.evaluation.test_sets import EvaluationSet, GoldLinks, Languages
 from seq2seq_attn.metrics.alignment import GoldAttention, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
 from seq2seq_attn.text.links import parse_pharaoh
@@ -49,10 +49,8 @@ def analyze_attention(
     counts, between_words = [], WordWeights()
     for pair, line, line_words, target_words in zip(decoded, test_set.source, lines, words, strict=True):
         tokens = pair.source_tokens[:-1]
-        word_weights_TS = between_words.of(
-            pair, source_words(line, tokens) if has_vectors(tokens) else line_words, target_words
-        )
-        counts.append(attention_counts(_weights(pair), word_weights_TS))
+        words_read = source_words(line, tokens) if has_vectors(tokens) else line_words
+        counts.append(attention_counts(_weights(pair), between_words.convert(pair, words_read, target_words)))
     between_words.warn()
     gold = None
     if test_set.gold is not None:
@@ -77,9 +75,8 @@ def decode_gold(
     """
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
     between_words = WordWeights()
-    weights = [
-        between_words.of(*of_pair) for of_pair in zip(decoded, gold.source_words, gold.target_words, strict=True)
-    ]
+    pairs = zip(decoded, gold.source_words, gold.target_words, strict=True)
+    weights = [between_words.convert(*pair) for pair in pairs]
     between_words.warn()
     return GoldAttention(weights, [parse_pharaoh(line) for line in gold.links])
 
@@ -91,7 +88,7 @@ class WordWeights:
         self._num_pairs = 0
         self._errors: list[ValueError] = []
 
-    def of(
+    def convert(
         self, pair: Translation, source_words: Sequence[str], target_words: Sequence[str]
     ) -> npt.NDArray[np.float64]:
         """The attention of a pair, [T, S]; all 0 where its tokens are not those words.
