@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -15,10 +15,10 @@ from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH, EvaluationSet, 
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, join_statistics
 from seq2seq_attn.metrics.bleu import IntArray
-from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
+from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf
 from seq2seq_attn.text.languages import separates_words
-from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
+from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
 from seq2seq_attn.text.tokenizers.words import split_words, words_name
 
 ItemT = TypeVar("ItemT")
@@ -86,9 +86,8 @@ def score_sets(
     arms: Sequence[Arm] = (),
     analyses: Sequence[Sequence[AttentionStatistics]] = (),
 ) -> Scored:
-    """Score the translations (system -> those of each set; the first system is the baseline), set by set and pooled, in
-    the same buckets. Only sets of equally many concatenated pairs are pooled, and share buckets unless `settings` says
-    which.
+    """Score the translations (system -> those of each set; the first system is the baseline), set by set and pooled, by
+    the same buckets. Sets of different numbers of concatenated pairs have buckets of their own and are not pooled.
 
     Args:
         arms: the systems grouped; empty: each is an arm of its own.
@@ -104,20 +103,17 @@ def score_sets(
     groups: dict[int, list[int]] = {}
     for index, test_set in enumerate(sets):
         groups.setdefault(test_set.num_concatenated, []).append(index)
-    edges = {
-        number: _choose_edges(settings, np.concatenate([lengths[index] for index in group]), languages, number)
-        for number, group in groups.items()
-    }
+    edges = {k: _choose_edges(settings, [lengths[i] for i in group], languages, k) for k, group in groups.items()}
     scored, all_lengths = [], []
     for indices in [*([index] for index in range(len(sets))), *(group for group in groups.values() if len(group) > 1)]:
         test_set = _merge_sets([sets[index] for index in indices])
         all_lengths.append(np.concatenate([lengths[index] for index in indices]))
         buckets = make_buckets(all_lengths[-1], edges[test_set.num_concatenated], merge_below=settings.merge_below)
-        made = {name: [parts[index] for index in indices] for name, parts in translations.items()}
+        made = {name: _merge_translations([parts[i] for i in indices]) for name, parts in translations.items()}
         scored.append(
             score_set(
                 test_set.name,
-                {name: flatten(part.lines for part in parts) for name, parts in made.items()},
+                {name: merged.lines for name, merged in made.items()},
                 test_set.references,
                 buckets,
                 other_references=test_set.other_references,
@@ -126,9 +122,7 @@ def score_sets(
                 resampling=settings.resampling,
                 arms=arms,
                 num_concatenated=test_set.num_concatenated,
-                counts=[
-                    LineCounts(*map(sum, zip(*(part.counts for part in parts), strict=True))) for parts in made.values()
-                ],
+                counts=[merged.counts for merged in made.values()],
                 attention=[join_statistics([run_sets[index] for index in indices]) for run_sets in analyses],
             )
         )
@@ -143,21 +137,29 @@ def flatten(parts: Iterable[Iterable[ItemT]]) -> list[ItemT]:
 def _lengths(sets: Sequence[EvaluationSet], settings: Settings, languages: Languages) -> tuple[list[IntArray], str]:
     """The lengths of each set's sentences, and the name of the tokenizer that counts them."""
     counts_source = settings.length_of == "source"
-    texts = [test_set.source if counts_source else test_set.references for test_set in sets]
-    if settings.length_in == "characters":
-        return [token_lengths(lines, CharacterTokenizer().tokenize_many) for lines in texts], CharacterTokenizer.name
     language = languages.source if counts_source else languages.target
-    return [token_lengths(lines, partial(split_words, language)) for lines in texts], words_name(language)
+    split: Callable[[list[str]], list[list[str]]] = partial(split_words, language)
+    name = words_name(language)
+    if settings.length_in == "characters":
+        split, name = CharacterTokenizer().tokenize_many, CharacterTokenizer.name
+    texts = [test_set.source if counts_source else test_set.references for test_set in sets]
+    return [np.array([len(tokens) for tokens in split(lines)], dtype=np.int64) for lines in texts], name
 
 
 def _choose_edges(
-    settings: Settings, lengths: IntArray, languages: Languages, num_concatenated: int
+    settings: Settings, set_lengths: Sequence[IntArray], languages: Languages, num_concatenated: int
 ) -> tuple[int, ...]:
+    lengths = np.concatenate(set_lengths)
     if settings.by_length is not None:
         edges = parse_edges(settings.by_length)
         return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
     counted = (languages.corpus, languages.source, settings.length_of, settings.length_in, num_concatenated)
     return MULTI30K_EDGES if counted == ("multi30k", "de", "source", "tokens", 1) else quantile_edges(lengths)
+
+
+def _merge_translations(parts: Sequence[SetTranslations]) -> SetTranslations:
+    num_cut, num_unknown = map(sum, zip(*(part.counts for part in parts), strict=True))
+    return SetTranslations(flatten(part.lines for part in parts), LineCounts(num_cut, num_unknown))
 
 
 def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:

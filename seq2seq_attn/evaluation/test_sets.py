@@ -15,15 +15,14 @@ from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
-from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import file_identity
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.corpus import read_pairs
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
-from seq2seq_attn.text.tokenizers.several import warn_of_tabs
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, PositionTokenizer
+from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +94,7 @@ def find_sets(
                 f"--concatenate {concatenate[0]}: concatenates pairs of one source, a text, and {run.path} reads "
                 f"{config.data.source_name}; leave --concatenate out"
             )
-        if config.data.tokenizer.target == POSITIONS:
+        if config.data.tokenizer.target == PositionTokenizer.name:
             raise UsageError(
                 f"--concatenate {concatenate[0]}: the targets of {run.path} are positions in the source, and such "
                 "pairs cannot be concatenated; leave --concatenate out"
@@ -189,7 +188,7 @@ def _file_set(
     if not lines:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
     if num_sources == 1:
-        warn_of_tabs(str(source), sum(SOURCE_END in line for line in lines))
+        warn_about_tabs(str(source), sum(SOURCE_END in line for line in lines))
     return EvaluationSet(
         set_name(source), lines, first, is_file=True, other_references=tuple(lines for _, lines in pairs[1:])
     )

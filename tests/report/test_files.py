@@ -22,6 +22,7 @@ from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.report.files import COLUMNS, ReportFiles, csv_text, escape_latex, latex_text
 from seq2seq_attn.report.pages import Report
+from seq2seq_attn.runtime.environment import describe_environment
 from tests.report.conftest import QUICK, report_of, score_systems
 
 REFERENCES = ["A dog runs.", "A cat sleeps in the grass."]
@@ -32,7 +33,9 @@ def write(files: ReportFiles) -> Report:
     """The report of a perfect run, written to files."""
     test_set, made = EvaluationSet("ref", REFERENCES, REFERENCES), [SetTranslations(REFERENCES)]
     settings = Settings("5", resampling=QUICK, length_of="reference")
-    report = Report(score_sets([test_set], {"a": made}, settings=settings), [{"name": "a"}], {})
+    report = Report(
+        score_sets([test_set], {"a": made}, settings=settings), [{"name": "a"}], describe_environment([], "cpu")
+    )
     files.write(report, [test_set], [SystemTexts(made)])
     return report
 
@@ -44,11 +47,13 @@ def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path: Path) -> No
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(report.data))
 
 
-@pytest.mark.parametrize(("in_run_dir", "is_link"), [(False, True), (True, False)])
-def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(tmp_path: Path, in_run_dir: bool, is_link: bool) -> None:
+@pytest.mark.parametrize(("is_in_run_dir", "is_link"), [(False, True), (True, False)])
+def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(
+    tmp_path: Path, is_in_run_dir: bool, is_link: bool
+) -> None:
     # a run may be a stranger's, with links out of it
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
-    write(ReportFiles(json=tmp_path / "link.json", in_run_dir=in_run_dir))
+    write(ReportFiles(json=tmp_path / "link.json", is_in_run_dir=is_in_run_dir))
     assert (tmp_path / "link.json").is_symlink() == is_link
     assert (tmp_path / "real.json").exists() == is_link
 
