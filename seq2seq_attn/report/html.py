@@ -78,13 +78,31 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         systems: in the order of the report's runs.
     """
     tokens = _Interned()
-    hypotheses = [flatten(made.lines for made in system.translations) for system in systems]
     maps, floor = _fit(
         [flatten(made.maps or [None] * len(made.lines) for made in system.translations) for system in systems]
     )
     chrf = _sentence_chrf(sets, systems)
     example = choose_example(maps, chrf)
     names = report.sets[0].runs
+    runs = [
+        {
+            "name": name,
+            "config": dict(system.config),
+            "no_map": ", or ".join(dict.fromkeys(made.no_map for made in system.translations)),
+            "validations": _thinned(system.validations),
+        }
+        for name, system in zip(names, systems, strict=True)
+    ]
+    sentences = {
+        "sets": [_describe_set(test_set) for test_set in sets],
+        "source": flatten(test_set.source for test_set in sets),
+        "reference": flatten(test_set.references for test_set in sets),
+        "length": flatten(lengths.tolist() for lengths in report.scored.lengths[: len(sets)]),
+        "hypotheses": [flatten(made.lines for made in system.translations) for system in systems],
+        "chrf": chrf,
+        "unknown": [_unknown_tokens(system, tokens) for system in systems],
+        "maps": [[tokens.add(packed) for packed in run_maps] for run_maps in maps],
+    }
     payload = {
         "kind": "evaluation",
         "report": report.data,
@@ -93,37 +111,18 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         "legend": report.legend,
         "map_note": MAP_NOTE,
         "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
-        "runs": [
-            {
-                "name": name,
-                "config": dict(system.config),
-                "no_map": ", or ".join(dict.fromkeys(made.no_map for made in system.translations)),
-                "validations": _thinned(system.validations),
-            }
-            for name, system in zip(names, systems, strict=True)
-        ],
+        "runs": runs,
         "floor": floor,
         "example": example and example._asdict(),
-        "sentences": {
-            "sets": [
-                {
-                    "name": visible(test_set.name),
-                    "num_pairs": len(test_set.references),
-                    "num_concatenated": test_set.num_concatenated,
-                }
-                for test_set in sets
-            ],
-            "source": flatten(test_set.source for test_set in sets),
-            "reference": flatten(test_set.references for test_set in sets),
-            "length": flatten(lengths.tolist() for lengths in report.scored.lengths[: len(sets)]),
-            "hypotheses": hypotheses,
-            "chrf": chrf,
-            "unknown": [_unknown_tokens(system, tokens) for system in systems],
-            "maps": [[tokens.add(packed) for packed in run_maps] for run_maps in maps],
-        },
+        "sentences": sentences,
         "tokens": tokens.lists,
     }
     return _page("Evaluation: " + ", ".join(names), payload)
+
+
+def _describe_set(test_set: EvaluationSet) -> dict[str, Any]:
+    num_pairs, num_concatenated = len(test_set.references), test_set.num_concatenated
+    return {"name": visible(test_set.name), "num_pairs": num_pairs, "num_concatenated": num_concatenated}
 
 
 def html_maps(lines: Sequence[TranslatedLine]) -> str:
