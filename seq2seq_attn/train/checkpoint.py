@@ -19,7 +19,7 @@ from torch import Tensor
 
 from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
 from seq2seq_attn.run_dir import RunDir
 
@@ -117,7 +117,7 @@ class TrainState:
         self.validated_at = self.update
         metric = config.validation.metric
         score, perplexity = validation.scores[metric], validation.scores["perplexity"]
-        is_lower_better = metric == "perplexity" or metric in LOWER_IS_BETTER
+        is_lower_better = metric == "perplexity" or METRICS[metric].is_lower_better
         rank = [-score if is_lower_better else score, -perplexity]
         is_best = self.best_rank is None or rank > self.best_rank
         if is_best:

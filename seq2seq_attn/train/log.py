@@ -19,7 +19,7 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.data.prepare import dropped_pairs
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.files import finite, naming
-from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.run_dir import RunDir
@@ -33,7 +33,7 @@ from seq2seq_attn.translate.attention_map import draw_map
 
 CURVES = {
     "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),
-    "validation": ("perplexity", *TITLES, "num_cut"),
+    "validation": ("perplexity", *METRICS, "num_cut"),
 }
 """the values of each event that go to TensorBoard"""
 MAX_DROPPED, MAX_OVERLAP = 0.05, 0.01
@@ -140,7 +140,7 @@ class TrainLog:
         has_diverged = not perplexity <= 2 * self._num_types  # an untrained model has about their number
         best = " (best so far)" if is_best and not has_diverged else ""
         cut = f", {validation.num_cut} of {validation.num_pairs} hypotheses cut at the length limit"
-        shown = f", {TITLES[metric]} {validation.scores[metric]:.2f}"
+        shown = f", {METRICS[metric].title} {validation.scores[metric]:.2f}"
         text = "validation at update %d: perplexity %.3f%s%s%s, %.1f s"
         log.info(text, state.update, perplexity, shown, best, cut if validation.num_cut else "", seconds)
         if has_diverged:

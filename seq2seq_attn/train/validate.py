@@ -16,7 +16,6 @@ from seq2seq_attn.data.buckets import ordered_batches, split_large
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
-from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.runtime.precision import autocast
@@ -88,7 +87,7 @@ class Validator:
         limit, metric = config.train.validation.num_pairs, config.train.validation.metric
         self._sources, references = (text[:limit] for text in prepared.text(SPLIT))
         self._references = references
-        name: MeasureName = "bleu_lowercase" if config.data.tokenizer.lowercase else "bleu"
+        name = "bleu_lowercase" if config.data.tokenizer.lowercase else "bleu"
         self._measure = Measure(name, references, target_language=config.data.target_language)
         if metric == "bleu" and self._measure.statistics(references).is_too_short:
             log.warning(
@@ -97,7 +96,7 @@ class Validator:
             )
         if config.data.tokenizer.lowercase:
             references = [line.lower() for line in references]
-        self._other = None if metric == "bleu" or metric == "perplexity" else Measure(metric, references)
+        self._other = None if metric in ("bleu", "perplexity") else Measure(metric, references)
 
     def validate(self, model: Seq2Seq) -> Validation:
         """Perplexity and BLEU of the current model. Its training mode and the random number generators do not change.
@@ -176,8 +175,8 @@ class Validator:
         perplexity = math.exp(mean) if mean < 700 else math.inf
         translations = self._group.interleave([share for _, share in shares])
         hypotheses, num_cut = [text for text, _ in translations], sum(is_cut for _, is_cut in translations)
-        bleu = self._measure.statistics(hypotheses).score()
-        scores = {"perplexity": perplexity, "bleu": bleu.score}
+        bleu = self._measure.statistics(hypotheses)
+        scores = {"perplexity": perplexity, "bleu": bleu.score().score}
         if self._other is not None:
             scores[self._other.name] = self._other.statistics(hypotheses).score().score
         return Validation(scores, bleu.signature, len(hypotheses), num_cut, samples)
