@@ -20,12 +20,11 @@ from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, AttentionBuilder, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.cell.base import CellBuilder, InputCell
 from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
-from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
+from seq2seq_attn.model.layers import Dropout, SourceEmbedding
 from seq2seq_attn.model.output.base import Outputs, ScoredOutput, score_logits
 from seq2seq_attn.model.readout import Bridge
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
 from seq2seq_attn.search.beam import Beam, Chosen, order_tokens, search_beams

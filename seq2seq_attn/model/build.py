@@ -14,8 +14,8 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Decoder
-from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoder
+from seq2seq_attn.model.layers import Embedding, VectorEmbedding
 from seq2seq_attn.model.output.base import Output
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.sources import SeveralSources

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder
+from seq2seq_attn.model.layers import Embedding, VectorEmbedding
 from seq2seq_attn.text.vocab import EOS, PAD
 
 

@@ -12,11 +12,11 @@ from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.attention.scaled_dot import ScaledDot
 from seq2seq_attn.model.decoder.base import Memory
-from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.layers import Embedding
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.output.base import Outputs
-from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.model.variants import build_variant
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
 from tests.contract.chosen import variants

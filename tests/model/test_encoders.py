@@ -10,8 +10,8 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.self_attention import sinusoids
+from seq2seq_attn.model.layers import Embedding
 from seq2seq_attn.model.variants import build_variant
 
 SENTENCES = [[5, 6, 7, 8], [9, 4], []]

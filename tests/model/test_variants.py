@@ -14,8 +14,8 @@ from seq2seq_attn.config import Config, ModelConfig, ObjectiveConfig
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import build_model, model_without_weights
-from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.layers import Embedding
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.variants import build_variant, find_build, import_variants, packaged_variants
 from seq2seq_attn.train.loss import build_objectives

@@ -13,9 +13,9 @@ from torch import Tensor
 from seq2seq_attn.config.types import DropoutRate
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, SameContext, Stateless
-from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.layers import Dropout
+from seq2seq_attn.model.tensors import wide
 
 
 class Fixed(Attention):

@@ -41,7 +41,7 @@ from seq2seq_attn.config.types import Temperature
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Draw, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide, wide_dtype
+from seq2seq_attn.model.tensors import wide, wide_dtype
 
 Estimator = Literal["straight_through", "reinforce"]
 

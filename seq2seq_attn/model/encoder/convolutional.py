@@ -25,9 +25,8 @@ from torch.nn import functional
 
 from seq2seq_attn.config import NumLayers, Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import Positions, SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value, zero_padding
+from seq2seq_attn.model.layers import Dropout, Positions, SourceEmbedding
 
 
 class Convolutional(Encoder):

@@ -15,9 +15,8 @@ from torch import nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import Positions, SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
+from seq2seq_attn.model.layers import Dropout, Positions, SourceEmbedding
 
 
 class Embeddings(Encoder):

@@ -17,10 +17,8 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
-from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import SourceEmbedding
-from seq2seq_attn.model.encoder.base import Encoded, Encoder
-from seq2seq_attn.model.recurrence import find_reversal, reverse, run_cells
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, reverse, run_cells
+from seq2seq_attn.model.layers import Dropout, SourceEmbedding
 
 
 class Reversed(Encoder):

@@ -1,6 +1,6 @@
 """The teacher-forced unroll of an attention GRU, with a hand-written backward pass.
 
-It computes the same as the plain loop of `unroll.py`, with less work inside the recurrence:
+It computes the same as the plain loop of `seq2seq.py`, with less work inside the recurrence:
 
 - the context enters the gates through W_c c = sum_j a_j (W_c h_j): the values are projected once per sentence
   (`projected_BSP`), so a step takes a weighted sum instead of a product with W_c;
@@ -24,7 +24,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, compute_dtype, low_copy
-from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore
+from seq2seq_attn.model.fast.known import AdditiveScore, DotScore
 
 
 class _Additive:

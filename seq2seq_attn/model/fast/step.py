@@ -28,15 +28,23 @@ from torch.nn import functional
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.conditional import Conditional
-from seq2seq_attn.model.fast.cells import context_cell, has_known_cells, token_cell
 from seq2seq_attn.model.fast.gru import tanh_
+from seq2seq_attn.model.fast.known import (
+    AdditiveScore,
+    DotScore,
+    FixedContext,
+    Score,
+    context_cell,
+    has_known_cells,
+    known_score,
+    token_cell,
+)
 from seq2seq_attn.model.fast.product import Product, pack
-from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore, FixedContext, Score, known_score
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
-from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.speed import offer
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
 from seq2seq_attn.runtime.precision import Precision, multiplies_bf16
 

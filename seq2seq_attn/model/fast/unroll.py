@@ -18,9 +18,8 @@ from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.base import Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
 from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru
-from seq2seq_attn.model.fast.cells import context_cell, has_known_cells, token_cell
 from seq2seq_attn.model.fast.gru import gru_unroll
-from seq2seq_attn.model.fast.scores import FixedContext, known_score
+from seq2seq_attn.model.fast.known import FixedContext, context_cell, has_known_cells, known_score, token_cell
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.seq2seq import Recorded, Seq2Seq
 from seq2seq_attn.model.speed import offer
@@ -40,7 +39,7 @@ def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
 
 
 def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
-    """The same as `model.unroll.unroll` with a ratio of 1, faster."""
+    """The same as `seq2seq.unroll` with a ratio of 1, faster."""
     decoder = cast(Bahdanau | Conditional, model.decoder)
     memory, state = model.prepare(batch.source)
     if isinstance(state, Recorded):

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from seq2seq_attn.model.copying import Copying
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import ScoredOutput
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import UNK
 
 

@@ -19,10 +19,10 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.layers import Embedding
 from seq2seq_attn.model.output.base import ScoredOutput, score_logits
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 
 
 class Lexical(ScoredOutput):

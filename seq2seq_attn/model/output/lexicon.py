@@ -33,7 +33,7 @@ from seq2seq_attn.model.copying import mixed
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output.base import ScoredOutput, score_logits
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable
 from seq2seq_attn.text.vocab import EOS
 

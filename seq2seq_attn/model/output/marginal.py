@@ -37,8 +37,7 @@ from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output import base
 from seq2seq_attn.model.output.base import ScoredOutput
-from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import select_rows, wide
 from seq2seq_attn.text.vocab import PAD
 
 Readout = Callable[[Tensor, Tensor, Tensor], Tensor]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import ScoredOutput, score_logits
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 
 
 class Softmax(ScoredOutput):

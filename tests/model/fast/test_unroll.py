@@ -16,7 +16,7 @@ from seq2seq_attn.model.attention.base import Attended, attend
 from seq2seq_attn.model.fast import unroll as fast_unroll
 from seq2seq_attn.model.fast.cross_entropy import chunked_cross_entropy
 from seq2seq_attn.model.fast.gru import gru_unroll
-from seq2seq_attn.model.fast.scores import known_score
+from seq2seq_attn.model.fast.known import known_score
 from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.text.ibm1 import estimate_table
