@@ -25,12 +25,7 @@ class Additive(Attention):
     """
 
     def __init__(
-        self,
-        *,
-        query_size: int,
-        memory_size: int,
-        normalizer: Normalizer,
-        attention_size: Size | None = None,
+        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
     ) -> None:
         super().__init__(memory_size)
         attention_size = attention_size or query_size

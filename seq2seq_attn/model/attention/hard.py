@@ -39,14 +39,12 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Temperature
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Draw, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Draw, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.tensors import wide, wide_dtype
 
-Estimator = Literal["straight_through", "reinforce"]
 
-
-class Hard(Attention):
+class Hard(AdditiveAttention):
     """Additive scores, a single position.
 
     Args:
@@ -61,14 +59,10 @@ class Hard(Attention):
         memory_size: int,
         normalizer: Normalizer,
         attention_size: Size | None = None,
-        estimator: Estimator = "straight_through",
+        estimator: Literal["straight_through", "reinforce"] = "straight_through",
         temperature: Temperature = 1.0,
     ) -> None:
-        super().__init__(memory_size)
-        attention_size = attention_size or query_size
-        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
-        self.key_projection = nn.Linear(memory_size, attention_size)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        super().__init__(query_size, memory_size, attention_size)
         self.temperature = temperature
         self.draws_positions = estimator == "reinforce"
         self.baseline = nn.Linear(query_size, 1) if self.draws_positions else None
@@ -76,12 +70,11 @@ class Hard(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
         """Project the values to keys, once."""
-        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
+        return self.keys(encoded), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """v . tanh(keys + W q), and one position of the largest score, with noise in training."""
-        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BS = hidden_BSA @ self.score_weight_A
+        scores_BS = self.scores(query_BH, memory.keys_BSA)
         if self.baseline is not None:
             return self._draw(scores_BS, self.baseline(query_BH.detach()), memory, state)
         choose = self._sample if self.training else _best

@@ -7,15 +7,14 @@ The mean has no order, so it cannot replace that choice.
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, SameContext, Stateless
+from seq2seq_attn.model.attention.base import ConstantAttention, SameContext, Stateless
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.tensors import wide_dtype
 
 
-class Uniform(Attention):
+class Uniform(ConstantAttention):
     """Equal weights for all positions."""
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
@@ -24,10 +23,6 @@ class Uniform(Attention):
         weights_BS = is_real_BS / is_real_BS.sum(dim=1, keepdim=True)
         context_BM = torch.bmm(weights_BS.unsqueeze(1), encoded.values_BSM).squeeze(1)
         return SameContext(context_BM, weights_BS), Stateless()
-
-    def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
-        """The mean, whatever the query."""
-        return Attended(memory.context_BM, memory.weights_BS, state)
 
 
 def build(*, memory_size: int) -> Uniform:
