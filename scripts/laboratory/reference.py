@@ -103,7 +103,7 @@ def options(axis: Axis, name: str) -> Iterator[str]:
         for option in [name for name in kind.model_fields if name not in SearchConfig.model_fields]:
             yield f"`{option}` = {as_yaml(kind.model_fields[option].default)}"
         return
-    if not hasattr(importlib.import_module(f"{axis.package}.{name}"), "build"):
+    if axis is FOLDERS["normalizer"]:
         return
     for option, parameter in inspect.signature(find_build(axis, name), eval_str=True).parameters.items():
         if parameter.default is not parameter.empty:

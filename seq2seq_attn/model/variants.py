@@ -144,8 +144,8 @@ def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
 
 
 def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") -> Callable[..., Any]:
-    """The function that builds a variant. For a variant that is a plain function, such as a normalizer, `function` is
-    its name.
+    """The function that builds a variant: the module's `build`, or its only class that meets the contract. For a
+    variant that is a plain function, such as a normalizer, `function` is its name.
 
     Raises:
         UsageError: there is no such variant, or the module has no such function, or only an imported one.
@@ -165,6 +165,10 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)}"
         raise UsageError(f"{key}: no such variant; {hint} (a variant of your own module needs --import {module_name})")
     build: Callable[..., Any] | None = getattr(module, attribute or function, None)
+    if build is None and not attribute and function == "build":
+        kinds = [kind for kind in vars(module).values() if inspect.isclass(kind) and issubclass(kind, _contract(axis))]
+        own = [kind for kind in kinds if kind.__module__ == module.__name__]
+        build = own[0] if len(own) == 1 else None
     if not callable(build):
         raise UsageError(f"{key}: {module.__name__} has no function or class {attribute or function!r}")
     # a configuration may come from someone else, and must not call `subprocess.run` because a module imports it; other
@@ -188,10 +192,14 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
     if missing := next((value for value in asked.values() if isinstance(value, Missing)), None):
         raise UsageError(f"{key}: {missing.reason}")
     built = build(**asked, **_checked_options(axis, name, build, sizes, options))
-    contract = getattr(importlib.import_module(axis.base or f"{axis.package}.base"), axis.contract)
-    if not isinstance(built, contract):
-        raise UsageError(f"{key}: built {type(built).__name__}; expected an instance of {contract.__name__}")
+    if not isinstance(built, _contract(axis)):
+        raise UsageError(f"{key}: built {type(built).__name__}; expected an instance of {axis.contract}")
     return built
+
+
+def _contract(axis: Axis) -> type[Any]:
+    contract: type[Any] = getattr(importlib.import_module(axis.base or f"{axis.package}.base"), axis.contract)
+    return contract
 
 
 def _checked_options(

@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from seq2seq_attn.model.cell.layer_norm_gru import build as build_gru
-from seq2seq_attn.model.cell.layer_norm_lstm import build as build_lstm
+from seq2seq_attn.model.cell.layer_norm_gru import LayerNormGRU as build_gru
+from seq2seq_attn.model.cell.layer_norm_lstm import LayerNormLSTM as build_lstm
 
 
 def normalized(numbers, gain, bias):

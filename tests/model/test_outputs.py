@@ -57,7 +57,7 @@ def context_alone(hidden, context, embedded):
 
 def test_marginal_by_hand():
     """Each position is sure of another token; the average of the values would be sure of neither."""
-    output = marginal.build(**SIZES, source_attention=None, context_size=1, memory_size=1, readout=context_alone)
+    output = marginal.Marginal(**SIZES, source_attention=None, context_size=1, memory_size=1, readout=context_alone)
     fill(output, 0.0)
     with torch.no_grad():
         output.projection.weight[4], output.projection.weight[5] = 1.0, -1.0
@@ -67,7 +67,7 @@ def test_marginal_by_hand():
 
 
 def test_marginal_over_the_heaviest_positions_by_hand():
-    output = marginal.build(
+    output = marginal.Marginal(
         **SIZES, source_attention=None, context_size=1, memory_size=1, readout=context_alone, top_k=2
     )
     fill(output, 0.0)
@@ -79,7 +79,7 @@ def test_marginal_over_the_heaviest_positions_by_hand():
 
 
 def test_copynet_by_hand():
-    output = fill(copynet.build(**SIZES, hidden_size=1, memory_size=1), 0.0)
+    output = fill(copynet.CopyNet(**SIZES, hidden_size=1, memory_size=1), 0.0)
     with torch.no_grad():
         output.copy_projection.weight.fill_(1.0)
     # psi_g = 0 for six ids; psi_c = 2 tanh(h): ln 3 and ln 1 at the positions of a new word and of token 4
@@ -90,7 +90,7 @@ def test_copynet_by_hand():
 
 
 def test_lexical_by_hand():
-    output = fill(lexical.build(**SIZES, source_attention=None, source_embedding=Embedding(9, 1)), 0.0)
+    output = fill(lexical.Lexical(**SIZES, source_attention=None, source_embedding=Embedding(9, 1)), 0.0)
     with torch.no_grad():
         output.layer.weight.fill_(2.0)
         output.lexical_projection.weight[4] = 3.0
@@ -116,7 +116,7 @@ ENTRIES = {(EMPTY, 5): 1.0, (4, 4): 0.6, (4, 3): 0.1, (4, 5): 0.2, (EOS, 4): 0.6
 @pytest.mark.parametrize(("num_entries", "four", "five"), [(2, 0.75, 0.25), (1, 1.0, 0.0)])
 def test_lexicon_by_hand(num_entries, four, five):
     """Token 7 has no entry; the most probable ones of token 4 are kept."""
-    output = lexicon.build(**SIZES, source_attention=None, num_source_ids=9, num_entries=num_entries, epsilon=0.5)
+    output = lexicon.Lexicon(**SIZES, source_attention=None, num_source_ids=9, num_entries=num_entries, epsilon=0.5)
     fill(output, 0.0)
     output.set_table(table_of(ENTRIES))
     found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory_of(output, [4, 7, EOS], [0.0] * 3)).exp()
@@ -125,7 +125,7 @@ def test_lexicon_by_hand(num_entries, four, five):
 
 
 def test_interpolated_lexicon_by_hand():
-    output = lexicon.build(**SIZES, source_attention=None, num_source_ids=9, num_entries=2, variant="interpolation")
+    output = lexicon.Lexicon(**SIZES, source_attention=None, num_source_ids=9, num_entries=2, variant="interpolation")
     fill(output, 0.0)  # lambda = 1/2
     output.set_table(table_of(ENTRIES))
     found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory_of(output, [4, 7, EOS], [0.0] * 3)).exp()
@@ -296,7 +296,7 @@ def test_the_target_embedding_may_be_the_output_weight(make_model, name):
 
 
 def test_lexical_refuses_an_encoder_that_leaves_the_embeddings_out():
-    output = lexical.build(**SIZES, source_attention=None, source_embedding=Embedding(9, 1))
+    output = lexical.Lexical(**SIZES, source_attention=None, source_embedding=Embedding(9, 1))
     with pytest.raises(UsageError, match=r"'lexical': reads the embeddings .* returns no `Encoded.embedded_BSE`"):
         memory_of(output, [4, 5], [1.0, 2.0])
 

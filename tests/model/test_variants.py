@@ -50,7 +50,7 @@ def write(folder: Path, name: str, text: str) -> None:
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
 
 
-DOT = "from seq2seq_attn.model.attention.scaled_dot import build\n"
+DOT = "from seq2seq_attn.model.attention.scaled_dot import ScaledDot as build\n"
 
 
 def test_a_module_of_the_current_folder_is_a_variant_once_it_was_imported(folder):
@@ -161,7 +161,7 @@ def test_a_module_named_like_a_packaged_variant_is_not_mistaken_for_it(folder):
 
 
 def test_an_encoder_from_outside(folder):
-    write(folder, "coder", "from seq2seq_attn.model.encoder.bidirectional import build\n")
+    write(folder, "coder", "from seq2seq_attn.model.encoder.bidirectional import Bidirectional as build\n")
     sizes = {"embedding": Embedding(9, 3), "hidden_size": 5, "num_layers": 1, "dropout": 0.0}
     sizes["build_cell"] = partial(build_variant, "cell", "gru", {})
     with pytest.raises(UsageError, match=r"model.encoder.name='coder': no such variant; variants are bidir.*coder\)$"):

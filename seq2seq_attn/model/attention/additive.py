@@ -43,6 +43,3 @@ class Additive(Attention):
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         scores_BS = hidden_BSA @ self.score_weight_A
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = Additive

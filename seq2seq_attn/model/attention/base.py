@@ -1,9 +1,9 @@
 """The contract of attention variants, and the last step that most of them share.
 
-A variant is a file in this folder with one final class and `build(*, query_size, memory_size, normalizer, **options)`,
-the class or a function that makes one, which asks for as many of the three as it needs. `prepare` computes what does
-not depend on the query, once per source batch; `step` runs at each decoder step. Neither keeps anything on `self`.
-Memory and state are any batch-first named tuples.
+A variant is a file in this folder with one final class, whose constructor asks for as many of `query_size`,
+`memory_size` and `normalizer` as it needs; its other parameters are options. `prepare` computes what does not depend on
+the query, once per source batch; `step` runs at each decoder step. Neither keeps anything on `self`. Memory and state
+are any batch-first named tuples.
 
 A variant may draw random numbers, or relax a hard choice, in training mode only. In evaluation mode, which search uses,
 the same query, memory and state give the same result. In both modes, the weights are a distribution.

@@ -37,6 +37,3 @@ class Bilinear(Attention):
         """q . key, normalized."""
         scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = Bilinear

@@ -109,6 +109,3 @@ class Coverage(AdditiveAttention):
             inputs = torch.cat([tensor.to(coverage_BSD.dtype) for tensor in tensors], dim=-1)
             updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1))
         return updated.view(coverage_BSD.shape)
-
-
-build = Coverage

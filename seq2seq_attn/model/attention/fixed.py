@@ -33,6 +33,3 @@ class Fixed(ConstantAttention):
         """The encoder's summary, with dropout."""
         context_BM = self.dropout(encoded.final_BM)
         return SameContext(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), Stateless()
-
-
-build = Fixed

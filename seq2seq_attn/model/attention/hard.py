@@ -106,6 +106,3 @@ def _best(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     best_B1 = scores_BS.masked_fill(~mask_BS, -torch.inf).argmax(dim=1, keepdim=True)
     zeros_BS = torch.zeros_like(scores_BS, dtype=wide_dtype(scores_BS.dtype))
     return zeros_BS.scatter(1, best_B1, 1.0)
-
-
-build = Hard

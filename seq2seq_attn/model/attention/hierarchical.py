@@ -80,6 +80,3 @@ class Hierarchical(AdditiveAttention):
         scores_BK = hidden_BKA @ self.part_score_weight_A
         context_BM, weights_BK = attend(scores_BK, contexts_BKM, memory.exists_BK, self.normalizer)
         return Attended(context_BM, (weights_BK.unsqueeze(2) * weights_BKS).sum(dim=1), state)
-
-
-build = Hierarchical

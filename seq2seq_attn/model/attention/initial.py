@@ -16,12 +16,10 @@ class InitialOnly(ConstantAttention):
 
     is_positional = False
 
+    def __init__(self) -> None:
+        super().__init__(context_size=0)
+
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """A context of size 0."""
         context_BM = encoded.final_BM[:, :0]
         return SameContext(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), Stateless()
-
-
-def build() -> InitialOnly:
-    """No options."""
-    return InitialOnly(context_size=0)

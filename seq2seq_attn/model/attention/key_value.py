@@ -55,6 +55,3 @@ class KeyValue(AdditiveAttention):
         """w . tanh(keys + W q), normalized; the average of the other half."""
         scores_BS = self.scores(query_BH, memory.keys_BSA)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = KeyValue

@@ -85,6 +85,3 @@ class Local(Attention):
             scores_BS = scores_BS - distance_BS.square() / (2.0 * (self.radius / 2.0) ** 2)
         window_BS = memory.mask_BS & (distance_BS.abs() <= self.radius)
         return Attended(*attend(scores_BS, memory.values_BSM, window_BS, self.normalizer), State(state.step_B + 1))
-
-
-build = Local

@@ -65,6 +65,3 @@ class Location(AdditiveAttention):
         scores_BS = self.scores(query_BH, memory.keys_BSA, self.location_projection(location_BSK))
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
         return Attended(context_BM, weights_BS, State(weights_BS.detach()))
-
-
-build = Location

@@ -97,6 +97,3 @@ def _first_stop(scores_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Ten
     stops_BS = is_ahead_BS & ((scores_BS > 0.0) | is_last_BS)
     stop_B1 = positions_S.where(stops_BS, positions_S.shape[0]).amin(dim=1, keepdim=True)
     return (positions_S == stop_B1).to(before_BS.dtype)
-
-
-build = Monotonic

@@ -82,6 +82,3 @@ class MultiHead(Attention):
 
     def _split(self, joined_BSX: Tensor) -> Tensor:
         return joined_BSX.view(*joined_BSX.shape[:2], self.num_heads, -1).transpose(1, 2)
-
-
-build = MultiHead

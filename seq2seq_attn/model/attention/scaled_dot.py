@@ -42,6 +42,3 @@ class ScaledDot(Attention):
         query_BA1 = (self.query_projection(query_BH) * self.scale).unsqueeze(2)
         scores_BS = torch.bmm(memory.keys_BSA, query_BA1).squeeze(2)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = ScaledDot

@@ -73,6 +73,3 @@ class SelfHistory(AdditiveAttention):
             torch.cat([state.keys_BKA, self.history_key_projection(query_B1H)], dim=1),
         )
         return Attended(torch.cat([context_BM, past_BH.to(context_BM.dtype)], dim=1), weights_BS, next_state)
-
-
-build = SelfHistory

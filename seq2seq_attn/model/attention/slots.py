@@ -63,6 +63,3 @@ class Slots(Attention):
         hidden_BKA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         scores_BK = hidden_BKA @ self.score_weight_A
         return Attended(*attend(scores_BK, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = Slots

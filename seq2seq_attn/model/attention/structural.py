@@ -104,6 +104,3 @@ class Structural(AdditiveAttention):
     def _neighbors(self, numbers_BS: Tensor) -> Tensor:
         """The numbers from k positions before each to k after, [B, S, 2k + 1]; 0 past the edges."""
         return functional.pad(numbers_BS, (self.radius, self.radius)).unfold(1, 2 * self.radius + 1, 1)
-
-
-build = Structural

@@ -17,14 +17,12 @@ from seq2seq_attn.model.tensors import wide_dtype
 class Uniform(ConstantAttention):
     """Equal weights for all positions."""
 
+    def __init__(self, *, memory_size: int) -> None:
+        super().__init__(memory_size)
+
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """The mean of the values, once."""
         is_real_BS = encoded.mask_BS.to(wide_dtype(encoded.values_BSM.dtype))
         weights_BS = is_real_BS / is_real_BS.sum(dim=1, keepdim=True)
         context_BM = torch.bmm(weights_BS.unsqueeze(1), encoded.values_BSM).squeeze(1)
         return SameContext(context_BM, weights_BS), Stateless()
-
-
-def build(*, memory_size: int) -> Uniform:
-    """No options."""
-    return Uniform(memory_size)

@@ -1,8 +1,8 @@
 """The contract of recurrent cells, and the weights that most of them share.
 
-A variant is a file of this folder with one final class and `build(*, input_sizes, hidden_size)`, the class or a
-function that makes one. Its inputs are projected separately from its state, so that inputs known in advance are
-projected for all steps at once. `build_stack` makes one cell of several.
+A variant is a file of this folder with one final class, built of `input_sizes` and `hidden_size`. Its inputs are
+projected separately from its state, so that inputs known in advance are projected for all steps at once. `build_stack`
+makes one cell of several.
 
 Shapes: B rows, I input size, H hidden size, G gates, P = G * H.
 """
@@ -190,10 +190,10 @@ class Stack(Cell):
 
 def build_stack(
     build_cell: CellBuilder,
-    *,
     input_sizes: Sequence[int],
     hidden_size: int,
     num_layers: int,
+    *,
     dropout: float,
     is_residual: bool,
 ) -> Cell:

@@ -47,6 +47,3 @@ def next_state(inputs_BP: Tensor, projected_BP: Tensor, state: State) -> State:
     reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
     new = torch.tanh(x_n + reset * h_n)
     return State(torch.lerp(new, hidden_BH, update))
-
-
-build = GRU

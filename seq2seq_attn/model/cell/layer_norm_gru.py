@@ -29,6 +29,3 @@ class LayerNormGRU(NormalizedCell):
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The step of `gru`, from normalized projections."""
         return next_state(inputs_BP, self.project_state(state.hidden_BH), state)
-
-
-build = LayerNormGRU

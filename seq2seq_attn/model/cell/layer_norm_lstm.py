@@ -36,6 +36,3 @@ class LayerNormLSTM(NormalizedCell):
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         hidden_BH = torch.sigmoid(o) * torch.tanh(self.memory_norm(memory_BH))
         return State(hidden_BH, memory_BH)
-
-
-build = LayerNormLSTM

@@ -46,6 +46,3 @@ class LSTM(GatedCell):
         i, f, g, o = wide_BP.chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH)
-
-
-build = LSTM

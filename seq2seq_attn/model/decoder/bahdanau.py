@@ -36,14 +36,8 @@ class Bahdanau(Decoder):
         residual: bool = False,
     ) -> None:
         attention = build_attention(query_size=hidden_size)
-        cell = build_stack(
-            build_cell,
-            input_sizes=[embedding_size, attention.context_size],
-            hidden_size=hidden_size,
-            num_layers=num_layers,
-            dropout=dropout,
-            is_residual=residual,
-        )
+        inputs = [embedding_size, attention.context_size]
+        cell = build_stack(build_cell, inputs, hidden_size, num_layers, dropout=dropout, is_residual=residual)
         readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
         super().__init__(attention, readout.size)
         self.bridge = Bridge(memory_size, cell.hidden_size)
@@ -62,6 +56,3 @@ class Bahdanau(Decoder):
         hidden_BH = self.cell.hidden(cell_state)
         features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
         return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
-
-
-build = Bahdanau

@@ -45,12 +45,7 @@ class Conditional(Decoder):
         readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
         first_cell = build_cell(input_sizes=[embedding_size], hidden_size=hidden_size)
         second_cell = build_stack(
-            build_cell,
-            input_sizes=[attention.context_size],
-            hidden_size=hidden_size,
-            num_layers=num_layers,
-            dropout=dropout,
-            is_residual=residual,
+            build_cell, [attention.context_size], hidden_size, num_layers, dropout=dropout, is_residual=residual
         )
         super().__init__(attention, readout.size)
         self.bridge = Bridge(memory_size, first_cell.hidden_size)
@@ -72,6 +67,3 @@ class Conditional(Decoder):
         hidden_BH = self.second_cell.hidden(cell_state)
         features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
         return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
-
-
-build = Conditional

@@ -54,12 +54,7 @@ class Luong(Decoder):
         size = readout_size or hidden_size
         num_fed = size if input_feeding else 0
         cell = build_stack(
-            build_cell,
-            input_sizes=[embedding_size, num_fed],
-            hidden_size=hidden_size,
-            num_layers=num_layers,
-            dropout=dropout,
-            is_residual=residual,
+            build_cell, [embedding_size, num_fed], hidden_size, num_layers, dropout=dropout, is_residual=residual
         )
         super().__init__(attention, size)
         self.bridge = Bridge(memory_size, cell.hidden_size)
@@ -89,6 +84,3 @@ class Luong(Decoder):
         joined = torch.cat([context.to(hidden.dtype), hidden], dim=-1)
         attentional: Tensor = self.dropout(torch.tanh(self.attentional(joined)))
         return attentional
-
-
-build = Luong

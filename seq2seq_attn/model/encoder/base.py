@@ -1,7 +1,6 @@
 """The contract of encoders: a source batch in, one value per position and a summary out; and shared helpers.
 
-A variant is a file in this folder with one final class and `build`, the class or a function that makes one, which
-`model/build.py` calls.
+A variant is a file in this folder with one final class, which `model/build.py` builds.
 
 Shapes: B sentence pairs, S source positions, M value size, I input size, H hidden size, P gate pre-activations.
 """

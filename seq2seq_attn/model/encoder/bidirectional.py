@@ -75,6 +75,3 @@ class Bidirectional(Encoder):
         last_B, rows_B = reversal_SB[0], torch.arange(mask_BS.shape[0], device=mask_BS.device)
         final_BM = torch.cat([states_SBH[last_B, rows_B] for states_SBH in states], dim=-1)
         return Encoded(outputs_SBI.transpose(0, 1).contiguous(), mask_BS, final_BM, embedded_SBE.transpose(0, 1))
-
-
-build = Bidirectional

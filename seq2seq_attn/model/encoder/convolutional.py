@@ -82,6 +82,3 @@ class Convolutional(Encoder):
         padded = functional.pad(inputs_BSH, (0, 0, self.radius, self.radius))
         num_positions = inputs_BSH.shape[1]
         return torch.cat([padded[:, first : first + num_positions] for first in range(2 * self.radius + 1)], dim=-1)
-
-
-build = Convolutional

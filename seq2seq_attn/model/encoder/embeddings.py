@@ -47,6 +47,3 @@ class Embeddings(Encoder):
         embedded_BSE = self.embedding(source.inputs)
         values_BSM = self.dropout(self.projection(self.positions(embedded_BSE)))
         return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS), embedded_BSE)
-
-
-build = Embeddings

@@ -61,6 +61,3 @@ class Reversed(Encoder):
         return Encoded(
             self.dropout(outputs_SBI).transpose(0, 1).contiguous(), mask_BS, final_BM, embedded_SBE.transpose(0, 1)
         )
-
-
-build = Reversed

@@ -69,6 +69,3 @@ def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:
     positions_S1 = torch.arange(num_positions, device=like.device).unsqueeze(1)
     rates = torch.exp(torch.arange(0, size, 2, device=like.device) * (-math.log(10_000.0) / size))
     return torch.cat([torch.sin(positions_S1 * rates), torch.cos(positions_S1 * rates)], dim=1).to(like.dtype)
-
-
-build = SelfAttention

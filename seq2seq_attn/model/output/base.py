@@ -1,7 +1,6 @@
 """The contract of outputs: token probabilities from decoder steps, and the loss of a batch.
 
-A variant is a file in this folder with one final class and `build`, the class or a function that makes one, which
-`model/build.py` calls.
+A variant is a file in this folder with one final class, which `model/build.py` builds.
 
 Shapes: B rows, T steps, K steps so far, N target tokens of a batch, padded to a multiple, S source positions,
 F features, V target vocabulary.
@@ -20,7 +19,7 @@ from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import History, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import select_rows
+from seq2seq_attn.model.tensors import select_rows, wide
 from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import PAD
 
@@ -152,17 +151,25 @@ class ScoredOutput(Output):
 
     with m_n the mean log-probability of a vocabulary entry, for the label smoothing eps.
 
-    The weight of `projection` may be the target embedding's.
+    As it is, p is the softmax of `logits`. The weight of `projection` may be the target embedding's.
     """
 
     def __init__(self, feature_size: int, num_ids: int) -> None:
         super().__init__()
         self.projection = nn.Linear(feature_size, num_ids)
 
-    @abstractmethod
+    def logits(self, step: StepOutput, memory: Memory) -> Tensor:
+        """`logits_NV`, in float32 or wider."""
+        return wide(self.projection(step.features_BF))
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        """See `Output.log_probs`."""
+        return torch.log_softmax(self.logits(step, memory), dim=-1)
+
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         """log p of the target tokens (their columns of `log_probs`), and m; both [N], in float32 or wider. Rows of PAD
         may have any finite score."""
+        return score_logits(self.logits(step, memory), targets_N)
 
     def num_softmaxes(self, num_positions: int) -> int:
         """Number of softmaxes over the vocabulary per target token, for this number of source positions."""
@@ -181,8 +188,8 @@ class ScoredOutput(Output):
 
     def _scores(self, outputs: Outputs, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
         targets_N = self.targets(outputs, batch)
-        cells_of_row = self.projection.out_features * self.num_softmaxes(outputs.weights_TBS.shape[2])
-        num_rows = max(1, CHUNK_CELLS // cells_of_row)
+        num_softmaxes = self.num_softmaxes(outputs.weights_TBS.shape[2])
+        num_rows = max(1, CHUNK_CELLS // (self.projection.out_features * num_softmaxes))
         for first in range(0, len(targets_N), num_rows):
             chosen = slice(first, first + num_rows)
             yield self.score(*outputs.rows(chosen), targets_N[chosen])

@@ -42,9 +42,5 @@ class Copy(CopyingOutput):
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
         gate_B1 = wide(self.gate(torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1)))
-        logits_BV = wide(self.projection(step.features_BF))
         gates = functional.logsigmoid(gate_B1), functional.logsigmoid(-gate_B1)
-        return Copying(logits_BV, *gates, step.weights_BS, memory.surface_ids_BS)
-
-
-build = Copy
+        return Copying(self.logits(step, memory), *gates, step.weights_BS, memory.surface_ids_BS)

@@ -36,9 +36,8 @@ class CopyNet(CopyingOutput):
         return torch.tanh(self.copy_projection(encoded.values_BSM))
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
-        logits_BV = wide(self.projection(step.features_BF))
-        keys_BSH = memory.output
-        scores_BS = wide(torch.bmm(keys_BSH, step.hidden_BH.unsqueeze(2)).squeeze(2))
+        logits_BV = self.logits(step, memory)
+        scores_BS = wide(torch.bmm(memory.output, step.hidden_BH.unsqueeze(2)).squeeze(2))
         scores_BS = scores_BS.masked_fill(memory.surface_ids_BS == PAD, -torch.inf)
         generated_B1, copied_B1 = (scores.logsumexp(dim=1, keepdim=True) for scores in (logits_BV, scores_BS))
         log_norm_B1 = torch.logaddexp(generated_B1, copied_B1)
@@ -46,6 +45,3 @@ class CopyNet(CopyingOutput):
         return Copying(
             logits_BV, generated_B1 - log_norm_B1, copied_B1 - log_norm_B1, weights_BS, memory.surface_ids_BS
         )
-
-
-build = CopyNet

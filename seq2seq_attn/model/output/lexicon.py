@@ -32,7 +32,7 @@ from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.copying import mixed
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.output.base import ScoredOutput, score_logits
+from seq2seq_attn.model.output.base import ScoredOutput
 from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable
 from seq2seq_attn.text.vocab import EOS
@@ -107,22 +107,24 @@ class Lexicon(ScoredOutput):
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """See `Output.log_probs`."""
         if self.epsilon is not None:
-            return torch.log_softmax(self._biased(step, memory, self.epsilon), dim=-1)
+            return super().log_probs(step, memory)
         log_model_B1, log_lexicon = self._log_shares(step, memory)
-        generated_BV = log_model_B1 + torch.log_softmax(wide(self.projection(step.features_BF)), dim=-1)
+        generated_BV = log_model_B1 + super().log_probs(step, memory)
         return mixed(generated_BV, log_lexicon, self._lexicon(step, memory))
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         """See `ScoredOutput.score`. With interpolation, label smoothing acts on the model's distribution."""
+        log_probs_N, means_N = super().score(step, memory, targets_N)
         if self.epsilon is not None:
-            return score_logits(self._biased(step, memory, self.epsilon), targets_N)
+            return log_probs_N, means_N
         log_model_N1, log_lexicon = self._log_shares(step, memory)
-        log_probs_N, means_N = score_logits(wide(self.projection(step.features_BF)), targets_N)
         lexicon_N = self._lexicon(step, memory).gather(1, targets_N.unsqueeze(1)).squeeze(1)
         return mixed(log_model_N1.squeeze(1) + log_probs_N, log_lexicon, lexicon_N), means_N
 
-    def _biased(self, step: StepOutput, memory: Memory, epsilon: float) -> Tensor:
-        return wide(self.projection(step.features_BF)) + (self._lexicon(step, memory) + epsilon).log()
+    def logits(self, step: StepOutput, memory: Memory) -> Tensor:
+        """See `ScoredOutput.logits`; of the model alone with interpolation."""
+        logits_BV = super().logits(step, memory)
+        return logits_BV if self.epsilon is None else logits_BV + (self._lexicon(step, memory) + self.epsilon).log()
 
     def _lexicon(self, step: StepOutput, memory: Memory) -> Tensor:
         """p_lex, [B, V]."""
@@ -139,6 +141,3 @@ class Lexicon(ScoredOutput):
         lexicon_B1 = (step.weights_BS * entries.probs_BSK.sum(dim=2)).sum(dim=1, keepdim=True)
         log_model_B1 = (1.0 - share * lexicon_B1).clamp_min(torch.finfo(share.dtype).tiny).log()
         return log_model_B1, functional.logsigmoid(wide(self.share_bias))
-
-
-build = Lexicon

@@ -91,8 +91,8 @@ class Marginal(ScoredOutput):
         """See `Output.log_probs`. Some rows at a time, as a row takes K times the vocabulary."""
         if torch.compiler.is_exporting():  # a loop over rows would fix their number
             return self._log_marginal(step, memory)
-        cells_of_row = self.num_softmaxes(step.weights_BS.shape[1]) * self.projection.out_features
-        num_rows = max(1, base.CHUNK_CELLS // cells_of_row)
+        num_softmaxes = self.num_softmaxes(step.weights_BS.shape[1])
+        num_rows = max(1, base.CHUNK_CELLS // (num_softmaxes * self.projection.out_features))
         rows = torch.arange(step.weights_BS.shape[0], device=step.weights_BS.device)
         step, memory = step._replace(state=None), memory._replace(attention=None)
         log_probs = []
@@ -109,8 +109,9 @@ class Marginal(ScoredOutput):
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         weights_NK, logits_NKV = self._by_position(step, memory)
         log_probs_NKV = logits_NKV.log_softmax(dim=2)
-        of_targets_NK = log_probs_NKV.gather(2, targets_N.view(-1, 1, 1).expand(-1, logits_NKV.shape[1], -1)).squeeze(2)
-        return (_log(weights_NK) + of_targets_NK).logsumexp(dim=1), (weights_NK * log_probs_NKV.mean(dim=2)).sum(dim=1)
+        index_NK1 = targets_N.view(-1, 1, 1).expand(-1, logits_NKV.shape[1], -1)
+        log_joint_NK = _log(weights_NK) + log_probs_NKV.gather(2, index_NK1).squeeze(2)
+        return log_joint_NK.logsumexp(dim=1), (weights_NK * log_probs_NKV.mean(dim=2)).sum(dim=1)
 
     def _by_position(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
         """The weights of the positions summed over, and the logits of each."""
@@ -130,6 +131,3 @@ def _log(weights: Tensor) -> Tensor:
     """The logarithm, with finite gradients where a weight is 0."""
     is_positive = weights > 0
     return torch.where(is_positive, weights.where(is_positive, 1.0).log(), -torch.inf)
-
-
-build = Marginal

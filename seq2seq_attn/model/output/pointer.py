@@ -65,6 +65,3 @@ def _positive(step: StepOutput, memory: Memory) -> Tensor:
     """The weights, of real positions at least `LEAST_WEIGHT`, the probability of a token that is not in the source; 0
     in padding."""
     return wide(step.weights_BS).clamp_min(LEAST_WEIGHT).masked_fill(memory.surface_ids_BS == PAD, 0.0)
-
-
-build = Pointer
