@@ -1,11 +1,11 @@
 """Layers that several variants use: dropout, the embeddings of tokens and of vectors, position embeddings."""
 
-from __future__ import annotations
-
 import math
 
 import torch
 from torch import Tensor, nn
+
+from seq2seq_attn.model.tensors import wide
 
 
 class Dropout(nn.Module):
@@ -41,11 +41,12 @@ class Embedding(nn.Embedding):
 
     def __init__(self, num_ids: int, size: int, *, dropout: float = 0.0) -> None:
         super().__init__(num_ids, size)
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Ids of any shape [...] to vectors [..., E]."""
-        return _dropped(super().forward(ids), self)
+        vectors: Tensor = self.dropout(super().forward(ids))
+        return vectors
 
 
 class VectorEmbedding(nn.Module):
@@ -56,22 +57,16 @@ class VectorEmbedding(nn.Module):
         super().__init__()
         self.projection = nn.Linear(vector_size, size)
         self.embedding_dim = size
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Vectors [..., F] to embeddings [..., E]."""
-        return _dropped(self.projection(vectors), self)
+        embedded: Tensor = self.dropout(wide(self.projection(vectors)))
+        return embedded
 
 
 SourceEmbedding = Embedding | VectorEmbedding
 """the embedding of an encoder; its argument is `SourceBatch.inputs`"""
-
-
-def _dropped(embedded: Tensor, embedding: SourceEmbedding) -> Tensor:
-    """[..., E]; in training times a dropout mask."""
-    if not embedding.training or embedding.dropout == 0.0:
-        return embedded
-    return embedded * dropout_mask(embedded.shape, embedding.dropout, embedded.device)
 
 
 class Positions(nn.Module):

@@ -9,8 +9,6 @@ The appendix reads out s_{i-1}; we read s_i, as the paper's equation 4 does.
 Shapes: B rows, E embedding size, H hidden size, M context size, F features.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

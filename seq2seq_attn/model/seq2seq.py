@@ -3,8 +3,6 @@
 Shapes: B sentence pairs, T steps, N target tokens, padded to a multiple, R rows in search, V target vocabulary.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch
@@ -80,7 +78,10 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
     """
     memory, state = model.prepare(batch.source)
     tgt_in_TB = batch.tgt_in_BT.t()
-    keep_TB = _draw_forcing(tgt_in_TB, teacher_forcing_ratio)
+    keep_TB = None  # True = feed the reference token
+    if teacher_forcing_ratio < 1.0:
+        is_drawn_TB = torch.rand(tgt_in_TB.shape, device=tgt_in_TB.device) < teacher_forcing_ratio
+        keep_TB = is_drawn_TB | (tgt_in_TB == PAD)
     steps: list[StepOutput] = []
     read: list[Tensor] = []
     ids_B = tgt_in_TB[0]
@@ -94,20 +95,6 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
             if keep_TB is not None:
                 choice_B = model.output.log_probs(step, memory).argmax(dim=-1)  # without gradient, as any index
                 ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
-    outputs = _outputs(model, steps, batch, memory)
-    if model.output.needs_history:
-        outputs = outputs._replace(read_ids_TB=torch.stack(read))
-    return outputs
-
-
-def _draw_forcing(tgt_in_TB: Tensor, ratio: float) -> Tensor | None:
-    """Bool [T, B], True = feed the reference token; None: always."""
-    if ratio >= 1.0:
-        return None
-    return (torch.rand(tgt_in_TB.shape, device=tgt_in_TB.device) < ratio) | (tgt_in_TB == PAD)
-
-
-def _outputs(model: Seq2Seq, steps: list[StepOutput], batch: Batch, memory: Memory) -> Outputs:
     features_TBF = torch.stack([step.features_BF for step in steps])
     return Outputs(
         features_NF=features_TBF.flatten(0, 1).index_select(0, batch.positions_N),
@@ -120,10 +107,11 @@ def _outputs(model: Seq2Seq, steps: list[StepOutput], batch: Batch, memory: Memo
         memory=memory,
         output=model.output,
         batch=batch,
-        extra=_stacked([step.extra for step in steps]),
+        extra=_stack_extras([step.extra for step in steps]),
+        read_ids_TB=torch.stack(read) if model.output.needs_history else None,
     )
 
 
-def _stacked(extras: list[Any]) -> Any:
+def _stack_extras(extras: list[Any]) -> Any:
     """The named tuples of all steps as one, whose tensors are [T, B, ...]; None if there are none."""
     return None if extras[0] is None else type(extras[0])(*map(torch.stack, zip(*extras, strict=True)))

@@ -1,8 +1,6 @@
 """Helpers for tensors: rows of structures of them, and float32 or wider, the precision of states, weights and losses,
 also under autocast."""
 
-from __future__ import annotations
-
 from typing import TypeVar, cast
 
 import torch

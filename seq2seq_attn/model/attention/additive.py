@@ -6,8 +6,6 @@ s_{i-1} is the query, h_j the encoder's value at source position j. The paper's 
 is `keys`, v_a is `score_weight_A`. The paper's formula shows no bias b.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -35,7 +33,6 @@ class Additive(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        """Project the values to keys, once."""
         return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:

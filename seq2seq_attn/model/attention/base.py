@@ -15,8 +15,6 @@ depending on the encoder; query, state and weights stay in float32.
 Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A scoring size.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol

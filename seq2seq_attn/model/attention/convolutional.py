@@ -13,8 +13,6 @@ long sentences would be flatter.
 Shapes: P filters of the first layer.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -13,8 +13,6 @@ W_a is `query_projection`, U_a h_j (plus a bias) is `keys`, V_a is `coverage_pro
 GRU is `update`, U_f is `fertility_projection`.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NamedTuple
 
 import torch

@@ -7,8 +7,6 @@ The source state h_s is our value. There are no parameters, so query and values 
 In our measurements (docs/attention.md) the unscaled scores make the weights sharp; `scaled_dot` does better.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

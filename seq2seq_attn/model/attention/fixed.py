@@ -6,8 +6,6 @@
 fixed-vector baseline. It loses on short sentences too, and far more on long ones.
 """
 
-from __future__ import annotations
-
 from seq2seq_attn.config.types import DropoutRate
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import ConstantAttention, SameContext, Stateless

@@ -29,8 +29,6 @@ Another normalizer replaces the softmax in y (`straight_through`) and in alpha (
 draws from the softmax.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch
@@ -69,7 +67,6 @@ class Hard(AdditiveAttention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        """Project the values to keys, once."""
         return self.keys(encoded), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:

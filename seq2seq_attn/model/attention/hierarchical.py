@@ -17,8 +17,6 @@ documents: their queries are learned vectors, not decoder states, and a second e
 Shapes, besides those of `base.py`: K parts.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -3,8 +3,6 @@
 (Sutskever, Vinyals, Le 2014, section 2.) The context has size 0, so steps and readout never read the source.
 """
 
-from __future__ import annotations
-
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import ConstantAttention, SameContext, Stateless
 from seq2seq_attn.model.encoder.base import Encoded

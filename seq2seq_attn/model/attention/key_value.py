@@ -12,8 +12,6 @@ The paper's third part, for prediction alone, is not here: it would cut the deco
 With states as wide as for other variants, the decoder sees half of each, which costs some BLEU (docs/attention.md).
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from seq2seq_attn.config import Size

@@ -17,8 +17,6 @@ In our measurements (docs/attention.md) local-p depends on the seed: one run of 
 scores, fail on long sentences, where the predicted center is off and hides the right word.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import torch
@@ -66,7 +64,6 @@ class Local(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
-        """Project the values to keys, once."""
         values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
         step_B = torch.zeros(mask_BS.shape[0], dtype=torch.int64, device=mask_BS.device)
         return Keys(values_BSM, mask_BS, self.key_projection(values_BSM) * self.scale), State(step_B)

@@ -10,8 +10,6 @@ No gradient flows through alpha_{i-1} into earlier steps: with it, attention lea
 and missed the words that stand elsewhere in the source.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -55,7 +53,6 @@ class Location(AdditiveAttention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
-        """Project the values to keys, once."""
         weights_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
         return self.keys(encoded), State(weights_BS)
 

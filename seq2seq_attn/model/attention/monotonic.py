@@ -22,8 +22,6 @@ German verbs at the end of a clause require moving backwards in the source, whic
 to English is a negative control (docs/attention.md).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -11,8 +11,6 @@ projection: the decoder's own weights follow.
 Shapes: N heads, A scoring size of all heads together, a = A / N, m = M / N.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import torch

@@ -5,8 +5,6 @@
 The paper's W^Q is `query_projection`, W^K is `key_projection`. There is one head, and values are not projected.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -34,7 +32,6 @@ class ScaledDot(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        """Project the values to keys, once."""
         return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:

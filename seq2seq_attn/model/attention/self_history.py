@@ -14,8 +14,6 @@ To copy the word that a past state belongs to, as Merity's pointer does, add the
 Shapes: K past states, which grows by one per step.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

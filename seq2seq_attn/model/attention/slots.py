@@ -8,8 +8,6 @@ pooling with compound attention"). The size of the memory does not depend on the
 sentences lose more than with full attention.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

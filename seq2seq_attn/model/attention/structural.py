@@ -15,8 +15,6 @@ No gradient flows through the features into earlier steps (as in `location.py`).
 Shapes: F structural features of a position.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -76,7 +74,6 @@ class Structural(AdditiveAttention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
-        """Project the values to keys, once."""
         none_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
         return self.keys(encoded), State(none_BS.new_zeros(none_BS.shape[0], dtype=torch.int64), none_BS, none_BS)
 

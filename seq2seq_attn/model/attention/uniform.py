@@ -4,8 +4,6 @@ A control: it separates "the decoder sees more states" from "the decoder chooses
 The mean has no order, so it cannot replace that choice.
 """
 
-from __future__ import annotations
-
 import torch
 
 from seq2seq_attn.data.batch import SourceBatch

@@ -7,8 +7,6 @@ makes one cell of several.
 Shapes: B rows, I input size, H hidden size, G gates, P = G * H.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, cast
@@ -46,14 +44,15 @@ class Cell(nn.Module, ABC):
     def step(self, inputs_BP: Tensor, state: Any) -> Any:
         """The next state, from projected inputs and the state; in the state's dtype."""
 
-    @abstractmethod
     def hidden(self, state: Any) -> Tensor:
-        """`hidden_BH`, the cell's output."""
+        """`hidden_BH`, the cell's output: the state's field of that name."""
+        hidden_BH: Tensor = state.hidden_BH
+        return hidden_BH
 
 
 class InputCell(Cell):
     """A cell whose only matrices are those of its inputs: its recurrence is element by element (such as the SSRU of Kim
-    et al. 2019, section 3.1). The state has the field `hidden_BH`.
+    et al. 2019, section 3.1).
 
     Args:
         input_sizes: I of each of its inputs.
@@ -67,16 +66,11 @@ class InputCell(Cell):
         self.input_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
 
     def project_inputs(self, *inputs: Tensor) -> Tensor:
-        """See `Cell.project_inputs`."""
         first, *others = zip(inputs, self.input_weights, strict=True)
         projected = functional.linear(first[0], first[1], self.input_bias_P)
         for tensor, weight in others:
             projected = projected + functional.linear(tensor, weight)
         return projected
-
-    def hidden(self, state: Any) -> Tensor:
-        hidden_BH: Tensor = state.hidden_BH
-        return hidden_BH
 
 
 class GatedCell(InputCell):
@@ -167,7 +161,6 @@ class Stack(Cell):
         return StackState(tuple(layer.start(hidden_BH) for layer in self._cells), hidden_BH)
 
     def step(self, inputs_BP: Tensor, state: StackState) -> StackState:
-        """The formula above."""
         first, *others = self._cells
         states = [first.step(inputs_BP, state.layers[0])]
         output_BH = first.hidden(states[0])
@@ -178,10 +171,6 @@ class Stack(Cell):
             if self.is_residual:
                 output_BH = output_BH + input_BH
         return StackState(tuple(states), output_BH)
-
-    def hidden(self, state: StackState) -> Tensor:
-        """The output of the top layer."""
-        return state.hidden_BH
 
     @property
     def _cells(self) -> list[Cell]:

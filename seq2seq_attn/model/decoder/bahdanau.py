@@ -7,8 +7,6 @@ f is the readout of `model/readout.py`. With several layers (`Stack`) s is the s
 is the query and is read by f; the first layer reads embedding and context.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch

@@ -12,8 +12,6 @@ In our measurements it is better than `bahdanau` on natural text by more than a 
 weights align better (docs/attention.md).
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch

@@ -7,8 +7,6 @@ to the next step (section 3.3); without it the cell sees the embedding alone. Wi
 h_t is the state of the top layer, as in the paper; the first layer reads embedding and h~_{t-1}.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch

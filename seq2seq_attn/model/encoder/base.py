@@ -5,8 +5,6 @@ A variant is a file in this folder with one final class, which `model/build.py` 
 Shapes: B sentence pairs, S source positions, M value size, I input size, H hidden size, P gate pre-activations.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple

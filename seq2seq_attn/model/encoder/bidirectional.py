@@ -9,8 +9,6 @@ wide as both directions, read its states left to right and so combine the two (W
 Shapes: B sentence pairs, S source positions, H hidden size of one direction, M = 2 * H.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, cast
 

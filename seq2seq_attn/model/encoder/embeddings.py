@@ -8,8 +8,6 @@ full ones.) A control: it shows how much of a translation needs context on the s
 Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional encoder of that size.
 """
 
-from __future__ import annotations
-
 from torch import nn
 
 from seq2seq_attn.config import Size

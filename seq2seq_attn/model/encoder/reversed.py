@@ -9,8 +9,6 @@ none before it.
 Shapes: B sentence pairs, S source positions, H = M hidden size.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from torch import Tensor, nn

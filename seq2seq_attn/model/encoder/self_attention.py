@@ -9,8 +9,6 @@ h_j. Such an encoder needs more updates than a recurrent one.
 Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional encoder of that size.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -15,9 +15,7 @@ position j is -2 v . sigmoid(-2 (k_j + q)). On CPUs a sigmoid costs a seventh of
 Shapes: T steps, B sentence pairs, S source positions, H hidden size, A scoring size, P = 3 * H.
 """
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -84,15 +82,6 @@ class _Dot:
         return torch.bmm(self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)), None
 
 
-def _score(
-    kind: AdditiveScore | DotScore, keys_BSA: Tensor, weight_A: Tensor | None, penalty_BS: Tensor, num_kept: int
-) -> _Additive | _Dot:
-    if isinstance(kind, DotScore):
-        return _Dot(keys_BSA, kind.scale, penalty_BS, num_kept)
-    assert weight_A is not None
-    return _Additive(keys_BSA, weight_A, penalty_BS, num_kept)
-
-
 class FirstGRU(NamedTuple):
     """The GRU that reads the previous token, if a second GRU reads the context."""
 
@@ -155,7 +144,7 @@ class _Unroll(torch.autograd.Function):
         query_weight_AH: Tensor | None,
         score_weight_A: Tensor | None,
         needs_grad: bool,
-        *of_first: Tensor,
+        *first_gru: Tensor,
     ) -> tuple[Tensor, Tensor]:
         low, wide = compute_dtype(recurrent_weight_PH), hidden_BH.dtype
         num_steps, (num_rows, size) = len(gates_TBP), hidden_BH.shape
@@ -165,10 +154,14 @@ class _Unroll(torch.autograd.Function):
         weight_low = weight.to(low)
         bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
         penalty = torch.zeros_like(mask_BS, dtype=wide).masked_fill_(~mask_BS, -torch.inf)
-        score = _score(kind, keys, score_weight_A, penalty, num_kept)
+        score: _Additive | _Dot
+        if isinstance(kind, DotScore):
+            score = _Dot(keys, kind.scale, penalty, num_kept)
+        else:
+            score = _Additive(keys, cast(Tensor, score_weight_A), penalty, num_kept)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
-        first = _First(FirstGRU(*of_first), states, num_kept) if of_first else None
+        first = _First(FirstGRU(*first_gru), states, num_kept) if first_gru else None
         read = states if first is None else torch.empty_like(states[1:])  # the state that a step starts from
         read_low = low_copy(read, low)
         weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)

@@ -10,8 +10,6 @@ small product and an add per step for each weight gradient; here every weight gr
 Shapes: T steps, D directions, B sentence pairs, H hidden size, P = 3 * H: the gates r, z, n side by side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 

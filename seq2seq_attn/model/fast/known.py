@@ -3,8 +3,6 @@
 Shapes: H query size, A scoring size.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple, cast
 
 from torch import Tensor

@@ -87,7 +87,6 @@ class FastTokens:
         return torch.cat(log_probs), torch.cat(ids)
 
     def log_probs(self) -> Tensor:
-        """See `NextTokens.log_probs`."""
         return self._log_probs(self._features_RF)
 
     def _log_probs(self, features_NF: Tensor) -> Tensor:

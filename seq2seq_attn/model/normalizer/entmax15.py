@@ -6,8 +6,6 @@ The threshold tau makes the weights sum to 1. The gradient is that of the paper'
 dp/dz = diag(s) - s s^T / sum(s).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,8 +5,6 @@
 e_ij is the score of source position j at step i; k runs over the real positions, so padding has weight 0.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

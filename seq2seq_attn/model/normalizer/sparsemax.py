@@ -6,8 +6,6 @@ algorithm 1).
 The threshold tau makes the weights sum to 1.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

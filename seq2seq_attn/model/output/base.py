@@ -68,19 +68,17 @@ class Outputs(NamedTuple):
         positions_N = self.positions_N[chosen]
         tensors = (self.hidden_TBH, self.contexts_TBM, self.embedded_TBE, self.weights_TBS)
         hidden, context, embedded, weights = (t.flatten(0, 1).index_select(0, positions_N) for t in tensors)
-        history = self._history(positions_N)
+        history = None if self.read_ids_TB is None else self._history(self.read_ids_TB, positions_N)
         step = StepOutput(self.features_NF[chosen], hidden, context, embedded, weights, None, history)
         return step, select_rows(self.memory._replace(attention=None), positions_N % self.hidden_TBH.shape[1])
 
-    def _history(self, positions_N: Tensor) -> History | None:
+    def _history(self, read_ids_TB: Tensor, positions_N: Tensor) -> History:
         """The history of the steps at these positions; steps after each position become padding."""
-        if self.read_ids_TB is None:
-            return None
-        num_steps, num_pairs = self.read_ids_TB.shape
+        num_steps, num_pairs = read_ids_TB.shape
         steps_K = torch.arange(num_steps, device=positions_N.device)
         is_later_NK = steps_K > (positions_N // num_pairs).unsqueeze(1)
         rows_N = positions_N % num_pairs
-        ids_NK = self.read_ids_TB.t()[rows_N].masked_fill(is_later_NK, PAD)
+        ids_NK = read_ids_TB.t()[rows_N].masked_fill(is_later_NK, PAD)
         hidden_NKH = self.hidden_TBH.transpose(0, 1)[rows_N].masked_fill(is_later_NK.unsqueeze(2), 0.0)
         return History(ids_NK, hidden_NKH)
 
@@ -163,7 +161,6 @@ class ScoredOutput(Output):
         return wide(self.projection(step.features_BF))
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`."""
         return torch.log_softmax(self.logits(step, memory), dim=-1)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
@@ -177,7 +174,6 @@ class ScoredOutput(Output):
 
     @torch.no_grad()
     def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Output.target_log_probs`."""
         return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs, batch)])
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:

@@ -12,8 +12,6 @@ The label smoothing eps acts on P_vocab alone. On p it would penalize a confiden
 probability for other tokens.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 from torch.nn import functional

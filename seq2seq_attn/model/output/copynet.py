@@ -11,8 +11,6 @@ The paper's selective read, by which the decoder's next step sees the states of 
 is left out: it belongs to the decoder.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -17,8 +17,6 @@ and any attention; with the attention `self_history` the past is both in the con
 Shapes: N rows, K steps so far, H hidden size, V target vocabulary.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -40,7 +38,6 @@ class HistoryPointer(ScoredOutput):
         self.sentinel_H = nn.Parameter(torch.empty(hidden_size))
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`."""
         return self._mixture(step, memory).log_probs()[:, : self.projection.out_features]
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,8 +10,6 @@ frequent words of similar contexts do not crowd it out. The paper's other propos
 (section 3), is not part of this.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

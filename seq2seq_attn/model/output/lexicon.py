@@ -16,8 +16,6 @@ Shapes: B rows, N rows with targets, S source positions, K entries of a source t
 vocabulary.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -80,7 +78,6 @@ class Lexicon(ScoredOutput):
 
     @torch.no_grad()
     def set_table(self, table: TranslationTable) -> str:
-        """See `TakesTable.set_table`."""
         source, target, probability = table.entries()
         is_known = (source != EMPTY) & (probability > 0.0)
         source, target, probability = source[is_known], target[is_known], probability[is_known]
@@ -105,7 +102,6 @@ class Lexicon(ScoredOutput):
         return Entries(ids_BSK, self.probs_UK[source.ids_BS].masked_fill(~source.mask_BS.unsqueeze(2), 0.0))
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`."""
         if self.epsilon is not None:
             return super().log_probs(step, memory)
         log_model_B1, log_lexicon = self._log_shares(step, memory)

@@ -20,8 +20,6 @@ has positions, or K.
 Shapes: N rows, S source positions, K positions summed over, V target vocabulary, M value size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
@@ -84,7 +82,6 @@ class Marginal(ScoredOutput):
         return encoded.values_BSM
 
     def num_softmaxes(self, num_positions: int) -> int:
-        """See `ScoredOutput.num_softmaxes`."""
         return min(self.top_k or num_positions, num_positions)
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:

@@ -9,8 +9,6 @@ target side (`data/surface.py`): as its token, so that equal tokens add up (Kadl
 parameters but the attention's. The label smoothing eps is over the |x| source positions.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn import functional
 

@@ -5,8 +5,6 @@
 (Szegedy et al. 2016, section 7, for the label smoothing eps.)
 """
 
-from __future__ import annotations
-
 from seq2seq_attn.model.output.base import ScoredOutput
 
 
