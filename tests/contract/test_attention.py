@@ -160,9 +160,3 @@ def test_training_gives_every_parameter_a_gradient(name):
     for parameter_name, parameter in attention.named_parameters():
         assert parameter.grad is not None, parameter_name
         assert parameter.grad.abs().sum() > 0, parameter_name
-
-
-def test_no_padding_in_the_batch_is_the_mask_of_ones(name):
-    attention, values, query, _ = case(name)
-    weights = attend(attention, values, query, torch.ones(BATCH, POSITIONS, dtype=torch.bool)).weights_BS
-    torch.testing.assert_close(weights.sum(dim=1), torch.ones(BATCH, dtype=torch.float64))
