@@ -92,4 +92,4 @@ def _part(source: SourceBatch, is_inside_BS: Tensor) -> tuple[SourceBatch, Tenso
     if source.vectors_BSF is not None:
         vectors_BPF = _gathered([source.vectors_BSF], index_BP).masked_fill(~is_real_BP.unsqueeze(-1), 0.0)
     lengths_B = lengths_B.clamp(min=1).cpu()
-    return SourceBatch(select(source.ids_BS), lengths_B, select(source.surface_ids_BS), vectors_BPF), starts_B
+    return SourceBatch(select(source.ids_BS), lengths_B, select(source.extended_ids_BS), vectors_BPF), starts_B

@@ -62,7 +62,7 @@ SEARCH = Axis(
     "seq2seq_attn.search",
     "search.method={name!r}",
     "search",
-    support=("base", "finish", "ranking", "steps"),
+    support=("base", "finish", "steps"),
 )
 SCORER = Axis(
     "seq2seq_attn.search.scorers",

@@ -15,7 +15,7 @@ position j is -2 v . sigmoid(-2 (k_j + q)). On CPUs a sigmoid costs a seventh of
 Shapes: T steps, B sentence pairs, S source positions, H hidden size, A scoring size, P = 3 * H.
 """
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -80,6 +80,15 @@ class _Dot:
 
     def finish(self) -> tuple[Tensor, Tensor | None]:
         return torch.bmm(self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)), None
+
+
+def _score(
+    kind: AdditiveScore | DotScore, keys_BSA: Tensor, weight_A: Tensor | None, penalty_BS: Tensor, num_kept: int
+) -> _Additive | _Dot:
+    if isinstance(kind, DotScore):
+        return _Dot(keys_BSA, kind.scale, penalty_BS, num_kept)
+    assert weight_A is not None
+    return _Additive(keys_BSA, weight_A, penalty_BS, num_kept)
 
 
 class FirstGRU(NamedTuple):
@@ -154,11 +163,7 @@ class _Unroll(torch.autograd.Function):
         weight_low = weight.to(low)
         bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
         penalty = torch.zeros_like(mask_BS, dtype=wide).masked_fill_(~mask_BS, -torch.inf)
-        score: _Additive | _Dot
-        if isinstance(kind, DotScore):
-            score = _Dot(keys, kind.scale, penalty, num_kept)
-        else:
-            score = _Additive(keys, cast(Tensor, score_weight_A), penalty, num_kept)
+        score = _score(kind, keys, score_weight_A, penalty, num_kept)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
         first = _First(FirstGRU(*first_gru), states, num_kept) if first_gru else None

@@ -41,4 +41,4 @@ class Copy(CopyingOutput):
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
         gate_B1 = wide(self.gate(torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1)))
         gates = functional.logsigmoid(gate_B1), functional.logsigmoid(-gate_B1)
-        return Copying(self.logits(step, memory), *gates, step.weights_BS, memory.surface_ids_BS)
+        return Copying(self.logits(step, memory), *gates, step.weights_BS, memory.extended_ids_BS)
