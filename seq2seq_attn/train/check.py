@@ -25,7 +25,7 @@ from seq2seq_attn.model.build import ENCODER_SHORTHANDS, build_model, model_with
 from seq2seq_attn.model.decoder.base import StepOutput
 from seq2seq_attn.model.encoder.base import zeroed
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.variants import SCORER, Axis, ModelAxis, find_build, located, packaged_variants, takes
+from seq2seq_attn.model.variants import AXES, SCORER, ModelAxis, find_build, located, packaged_variants, takes
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.search.base import find_search
 from seq2seq_attn.search.steps import PlainSteps
@@ -133,9 +133,7 @@ def _check_imported(config: Config) -> None:
         *(("cell", cell) for cell in sorted({encoder_cell, settings.decoder.cell})),
         *(("decoder", settings.decoder.name), ("output", settings.output.name)),
     ]
-    imported = [
-        Axis.of_model(axis).key.format(name=name) for axis, name in named if name not in packaged_variants(axis)
-    ]
+    imported = [AXES[axis].key.format(name=name) for axis, name in named if name not in packaged_variants(axis)]
     own_objectives = [name for name in config.train.objectives if name not in packaged_variants(OBJECTIVE)]
     if not imported and not own_objectives:
         return

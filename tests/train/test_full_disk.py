@@ -9,12 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.sequences import append_raw
 from seq2seq_attn.files import write_text
 from seq2seq_attn.model.weights import write_tensors
 from seq2seq_attn.train.log import RunLog
@@ -38,7 +36,6 @@ def too_large(path: Path) -> Iterator[None]:
     "write",
     [
         lambda path: write_text(path, "x" * 9999),
-        lambda path: append_raw(path, np.zeros(9999)),
         lambda path: write_tensors(path, {"w": torch.zeros(9999)}, {}),
     ],
 )
