@@ -110,26 +110,18 @@ def file_identity(path: Path) -> object:
         status = path.stat()
     except (OSError, ValueError):
         return Path(os.path.realpath(path))
-    return regular_identity(status) or path
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else path
 
 
-def regular_identity(status: os.stat_result) -> tuple[int, int] | None:
-    """The identity of a regular file; None for anything else."""
-    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
-
-
-def check_distinct(outputs: Mapping[str, tuple[object, str]], read: set[object]) -> None:
-    """Check that each output goes to a file of its own, which is not read.
-
-    Args:
-        outputs: by option, the identity of the file, and what a message calls it.
-        read: the identities of the inputs.
+def check_distinct(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
+    """Check that each output, by option, goes to a file of its own, which is not an input.
 
     Raises:
         UsageError: two outputs go to one file, or an output to an input.
     """
-    taken: dict[object, str] = {}
-    for option, (identity, name) in outputs.items():
+    read, taken = {file_identity(path) for path in inputs}, dict[object, str]()
+    for option, path in outputs.items():
+        identity, name = file_identity(path), STDOUT if path == Path("/dev/stdout") else path
         if identity in taken:
             raise UsageError(f"{taken[identity]} and {option}: both write to {name}; name two files")
         if identity in read:

@@ -11,7 +11,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import bucket_measures
 from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
 from seq2seq_attn.evaluation.translations import SystemTexts
-from seq2seq_attn.files import check_distinct, check_writable, file_identity, link_target, write_json, write_text
+from seq2seq_attn.files import check_distinct, check_writable, link_target, write_json, write_text
 from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
@@ -67,8 +67,7 @@ class ReportFiles:
             raise UsageError(
                 f"--report {str(self.page)!r}: name a file that ends in .md (Markdown) or .html (with attention)"
             )
-        outputs = {option: (file_identity(path), str(path)) for option, path in self._named.items()}
-        check_distinct(outputs, {file_identity(path) for path in inputs})
+        check_distinct(self._named, inputs)
         for path in self._paths:
             check_writable(path if self.is_in_run_dir else link_target(path))
 

@@ -33,10 +33,10 @@ def test_probabilities_that_are_not_numbers_are_told(
     translator = load(run.path, "cpu")
     for parameter in translator.model.parameters():
         parameter.data.fill_(float("nan"))
-    writer = Warnings("in", translator.source_tokenizer, translator.search)
+    writer = Warnings("in", translator, translator.search)
     for number, line in enumerate(["Ein Hund", "", "Ein"]):
-        writer.write(number, line, translator.translate([line], beam_size=beam_size))
-    writer.report()
+        writer.record(number, line, translator.translate([line], beam_size=beam_size))
+    writer.log_totals()
     assert caplog.messages[0] == (
         "in: 2 of 3 lines not translated: the model's probabilities are 0 or not numbers; try --precision fp32"
     )
