@@ -20,7 +20,6 @@ from seq2seq_attn.cli.writers import (
     rounded,
 )
 from seq2seq_attn.data.links import parse_links
-from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import WordWeights
 from seq2seq_attn.metrics.alignment import GoldAttention, Weights
@@ -31,7 +30,7 @@ from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.several import warn_about_tabs
-from seq2seq_attn.text.vocab import UNK
+from seq2seq_attn.text.vocab import UNK, extended_ids
 from seq2seq_attn.translate.batching import suggest_smaller_batch
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
@@ -92,7 +91,7 @@ def score_pairs(
     batch_size = batch_size or translator.search.batch_size
     with ExitStack() as stack, suggest_smaller_batch(batch_size):
         out = line_writer(stack.enter_context(open_output(STREAM)), form)
-        writers = [out, *open_attention_writers(stack, alignment, attention)]
+        writers = [out, *open_attention_writers(stack, translator, alignment, attention)]
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
         for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
             scores.append(score_pair(translator, pair))
@@ -109,8 +108,8 @@ def score_pair(translator: Translator, pair: Translation) -> PairScore:
     """The score of a pair from forced decoding."""
     ids = translator.target_vocab.ids_of(pair.tokens)
     if isinstance(translator.model, Seq2Seq) and translator.model.output.copies_source:
-        source = spell_source(pair.source_tokens[:-1], translator.target_tokenizer)
-        ids = list(surface_of_tokens(source, pair.tokens, translator.target_vocab).target)
+        source = translator.target_tokenizer.spell_source(pair.source_tokens[:-1])
+        ids = list(extended_ids(source, pair.tokens, translator.target_vocab).target)
     unknown = [position for position, number in enumerate(ids) if number == UNK]
     num_tokens = len(pair.tokens) + 1 if len(pair.source_tokens) > 1 else 0
     return PairScore(pair.log_prob, num_tokens, unknown)

@@ -77,7 +77,7 @@ def translate_lines(
     warnings = Warnings(", ".join(names), translator, options)
     with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
         readers = [LineReader(stack.enter_context(open_input(name)), name) for name in names]
-        side_writers = open_attention_writers(stack, alignment, attention)
+        side_writers = open_attention_writers(stack, translator, alignment, attention)
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
         form = line_form(format, options.n_best, with_weights=bool(attention))
         writers = [line_writer(out, form), *side_writers, warnings.record]
@@ -168,9 +168,10 @@ class Warnings:
         """`name`: the file; empty: texts. Warns of words in `--prefix` that the run does not know."""
         self._name = "standard input" if name == STREAM else name
         self._tokenizer, self._search = translator.source_tokenizer, search
-        tokens = translator.target_tokenizer.tokenize(search.prefix)
-        unknown = [tokens[position] for position in unknown_positions(tokens, translator.target_vocab)]
-        _warn_about_unknown("--prefix", unknown, len(tokens), translator.target_tokenizer)
+        tokenizer, vocab = translator.target_tokenizer, translator.target_vocab
+        tokens = tokenizer.tokenize(search.prefix)
+        unknown = [tokens[position] for position in unknown_positions(tokens, vocab, tokenizer)]
+        _warn_about_unknown("--prefix", unknown, len(tokens), tokenizer)
         self._counts = Counter[str]()
         self._examples: dict[str, None] = {}
 

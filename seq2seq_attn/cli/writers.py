@@ -11,6 +11,7 @@ import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from gzip import GzipFile
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +23,7 @@ from seq2seq_attn.cli.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.report.html import TranslatedLine, html_maps
 from seq2seq_attn.text.links import links_between_words, words_of
+from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
@@ -116,11 +118,14 @@ def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict
     return {"--alignment": alignment, **numbered}
 
 
-def open_attention_writers(stack: ExitStack, alignment: Path | None, attention: Sequence[Path]) -> list[Writer]:
+def open_attention_writers(
+    stack: ExitStack, translator: Translator, alignment: Path | None, attention: Sequence[Path]
+) -> list[Writer]:
     """The writers for the requested links and attention maps. Closing the stack completes their files."""
     writers: list[Writer] = []
     if alignment is not None:
-        writers.append(line_writer(stack.enter_context(open_output(alignment)), _word_links))
+        form = partial(_word_links, translator.source_tokenizer)
+        writers.append(line_writer(stack.enter_context(open_output(alignment)), form))
     for path in attention:
         writers.append(stack.enter_context((_npz_writer if _kind(path) == ".npz" else _drawing_writer)(path)))
     return writers
@@ -130,13 +135,14 @@ def _kind(path: Path) -> str:
     return path.suffix.lower()
 
 
-def _word_links(number: int, line: str, translations: list[Translation]) -> str:
+def _word_links(tokenizer: Tokenizer, number: int, line: str, translations: list[Translation]) -> str:
     """Word links of the best translation by its attention, `source-target`. Words are separated by spaces and tabs and
     counted from 0; each vector of a source counts as a word."""
     best = translations[0]
     tokens = best.source_tokens[:-1]
     try:
-        links = links_between_words(best.links(), tokens, best.tokens, source_words(line, tokens), words_of(best.text))
+        words = source_words(line, tokens, tokenizer)
+        links = links_between_words(best.links(), tokens, best.tokens, words, words_of(best.text))
     except ValueError:
         links = []
         log.warning("line %d: its tokens do not spell its words; no links written", number + 1)

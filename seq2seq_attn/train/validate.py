@@ -154,7 +154,7 @@ class Validator:
         # pairs of any length are scored whole; a batch takes no more memory than search.batch_size pairs of max_length
         for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
             self._raise_if_stopped()
-            batch = self._pairs.batch(indices, with_surfaces=model.output.copies_source).to(self._device)
+            batch = self._pairs.batch(indices, with_extended=model.output.copies_source).to(self._device)
             with autocast(self._precision, self._device):
                 nll_sum += batch_loss(model, batch).nll_sum.item()
         return nll_sum
