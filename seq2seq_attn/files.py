@@ -1,9 +1,8 @@
-"""Files: atomic writes, plain or gzipped text, hashes, and the data files of the package."""
+"""Files: atomic writes, hashes, and the data files of the package."""
 
 from __future__ import annotations
 
 import errno
-import gzip
 import hashlib
 import json
 import math
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
 
@@ -94,11 +93,10 @@ def check_writable(path: Path) -> None:
         return
     if not path.parent.exists():
         raise UserError(f"{path}: there is no folder {path.parent}; create it first")
+    if path.is_dir():
+        raise UserError(f"{path}: cannot be written ({os.strerror(errno.EISDIR)})")
     try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
+        tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
@@ -192,11 +190,6 @@ def read_regular(path: Path) -> bytes:
     """The bytes of a regular file. Raises OSError as `open_regular`."""
     with open_regular(path) as stream:
         return stream.read()
-
-
-def open_text_bytes(path: Path) -> IO[bytes]:
-    """Open a plain or gzipped (`.gz`) file for reading bytes."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 def sha256_of(path: Path) -> str:

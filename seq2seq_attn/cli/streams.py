@@ -25,7 +25,6 @@ from seq2seq_attn.files import (
     link_target,
     named_path,
     naming,
-    open_text_bytes,
 )
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.batching import chunks
@@ -144,7 +143,7 @@ def open_input(path: str) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
         return
     try:
-        stream = open_text_bytes(Path(path))
+        stream = gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     with stream:

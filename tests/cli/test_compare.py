@@ -65,10 +65,6 @@ def test_the_arguments_of_a_run_give_its_configuration() -> None:
     assert planned[1].config.train.num_threads == 1
 
 
-def test_without_variation_the_seeds_of_one_configuration() -> None:
-    assert names(plan_runs(["bottleneck/single"], [], [1, 2]))[1].endswith("-s2")
-
-
 @pytest.mark.parametrize(
     ("vary", "message"),
     [
@@ -210,16 +206,6 @@ def test_the_second_comparison_in_a_folder_leaves_with_one_line(toy: Path, capsy
     with locked(Path("out")):
         assert_fails(capsys, *command(toy), code=1, message="out: in use")
         assert sorted(path.name for path in Path("out").iterdir()) == [LOCK]
-
-
-def test_a_failed_run_is_missing_from_the_report(
-    toy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("seq2seq_attn.cli.comparison.train_runs", lambda planned, at_once: list(planned))
-    assert run_command(command(toy)) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.splitlines()[-1].startswith("error: 2 of 2 runs failed, see out/additive-s1.log, out/fixed-s1.log;")
 
 
 def train_here(planned: list[PlannedRun], *, at_once: int) -> list[PlannedRun]:

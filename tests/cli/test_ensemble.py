@@ -111,15 +111,6 @@ def test_a_member_called_ensemble_keeps_its_hypotheses(runs: Path, tmp_path: Pat
     assert len({(folder / "short.txt").read_text(encoding="utf-8") for folder in folders}) == 3
 
 
-def test_the_page_shows_the_ensembles_attention(runs: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    report = run_evaluate(Path(), "additive", "none", ensemble=True, split=["short"], report=page)
-    assert "ensemble of additive, none" in page.read_text(encoding="utf-8")
-    analyzed = report.sets[0].attention
-    assert analyzed[0].entropy is not None
-    assert analyzed[2].entropy is None  # forced decoding takes one run
-
-
 @pytest.mark.parametrize(
     ("names", "message"),
     [

@@ -82,21 +82,6 @@ def test_another_file_of_the_same_name_is_told(workshop, tmp_path, caplog):
         assert (told in caplog.text) == is_told
 
 
-def test_exact_match_and_error_rates_by_length_in_characters(workshop):
-    edge = sorted(map(len, SOURCE))[2]
-    options = {"measures": ("exact", "cer", "wer"), "length_in": "characters", "by_length": f"{edge}"}
-    report = run_evaluate(workshop, "additive", "none", split=["short"], **options)
-    [scores] = report.sets
-    assert [list(row.scores) for row in scores.buckets] == [["exact", "cer", "wer"]] * len(scores.buckets)
-    num_short = sum(len(line) < edge for line in SOURCE)
-    assert [len(row.bucket) for row in scores.buckets] == [num_short, len(SOURCE) - num_short]
-    assert scores.scores["cer"][1].bootstrap is not None
-    assert report.data["length"]["tokenizer"] == "characters"
-    assert "exact match by length" in report.summary
-    assert "source characters" in report.text
-    assert (workshop / "additive/exact-by-length.comparison.short.png").exists()
-
-
 def test_a_report_on_other_runs_or_lengths_is_not_replaced_in_silence(workshop, tmp_path, caplog):
     shutil.copytree(workshop / "none", tmp_path / "third")
     message = "report.comparison.long.json: replaces a report on other runs or measures; to keep both, add --json FILE"
@@ -152,23 +137,6 @@ def test_runs_of_one_arm_are_grouped(workshop):
     assert scores.scores["bleu"][0].spread.mean == pytest.approx((of_runs[0] + of_runs[1]) / 2, abs=1e-9)
     assert "means over seeds" in report.text
     assert "groups" not in run_evaluate(workshop, "additive", "none", split=["long"]).data
-
-
-def test_what_to_score_by_and_thin_buckets_joined(workshop, tmp_path):
-    options = {"split": ["long"], "measures": ("ter", "bleu_lowercase"), "by_length": "12,15,17,19"}
-    options["length_of"] = "reference"
-    report = run_evaluate(workshop, "none", merge_below=8, json=tmp_path / "report.json", plots="png", **options)
-    [scores] = report.sets
-    assert list(scores.scores) == ["ter", "bleu_lowercase"]
-    assert report.data["length"]["tokenizer"].startswith("spacy.blank:en:")
-    assert all(len(row.bucket) >= 8 for row in scores.buckets)
-    assert [list(row.scores) for row in scores.buckets] == [["ter"]] * len(scores.buckets)
-    assert sum(len(row.bucket) for row in scores.buckets) == 25
-    assert len(run_evaluate(workshop, "none", **options).sets[0].buckets) > len(scores.buckets)
-    assert (tmp_path / "ter-by-length.png").exists()
-    assert "TER by length" in report.text
-    only = run_evaluate(workshop, "none", **{**options, "measures": ("bleu_lowercase",)})
-    assert list(only.sets[0].buckets[0].scores) == ["bleu_lowercase"]
 
 
 def test_attention_is_analyzed_unless_told_otherwise(workshop):
@@ -268,22 +236,6 @@ def test_targets_without_spaces_are_scored_and_counted_by_characters(workshop, t
     assert (report.unit, report.data["length"]["tokenizer"]) == ("reference characters", "characters")
     num_short = sum(len(line) < 9 for line in lines)
     assert [len(row.bucket) for row in scores.buckets] == [size for size in (num_short, 3 - num_short) if size]
-
-
-def test_a_model_that_training_replaces_is_reported_as_it_was_read(workshop, tmp_path, monkeypatch):
-    run = make_toy_run(tmp_path / "run", RunDir(workshop / "additive").config())
-    newer = {name: -tensor for name, tensor in run.load_best().tensors.items()}
-    expected = [found.text for found in load(run.path, "cpu").translate(SOURCE)]
-
-    def load_beside_training(*arguments, **options):
-        translator = load(*arguments, **options)
-        run.save_best(newer, {"update": 200})
-        return translator
-
-    monkeypatch.setattr("seq2seq_attn.evaluation.systems.load", load_beside_training)
-    report = run_evaluate(tmp_path, "run", split=["short"], no_attention=True)
-    assert report.data["runs"][0]["model"]["update"] == 0
-    assert (run.hyps_dir / "short.txt").read_text(encoding="utf-8").splitlines() == expected
 
 
 HOSTILE = "=a\x1b[2J\ufeff\u202e\x07b"

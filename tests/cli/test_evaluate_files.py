@@ -45,16 +45,6 @@ def test_runs_of_one_name_keep_their_translations_apart(workshop, tmp_path):
     assert {path.name for path in (tmp_path / "r.hyps").iterdir()} == {"s1-1", "s1-2"}
 
 
-def test_a_trial_with_other_settings_spares_the_runs_own_translations(workshop):
-    run_evaluate(workshop, "none", split=["short"])
-    own = (workshop / "none/hyps/short.txt").read_bytes()
-    run_evaluate(workshop, "none", split=["short"], beam_size=1, length_penalty=0.5)
-    assert (workshop / "none/hyps/short.txt").read_bytes() == own
-    assert (workshop / "none/hyps/short.beam1.penalty0.5.txt").exists()
-    again = run_evaluate(workshop, "none", split=["short"], beam_size=1, length_penalty=0.5, reuse_hypotheses=True)
-    assert again.data["runs"][0]["is_reused"]
-
-
 def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_path, caplog):
     run = tmp_path / "run"
     make_toy_run(run, RunDir(workshop / "additive").config())

@@ -135,11 +135,6 @@ def test_texts_files_and_stdin_are_the_same(
     assert capfdbinary.readouterr().out == b""
 
 
-def test_a_text_with_a_line_break_is_one_line(run: RunDir, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    translate(["Ein\nHund", "Wiese"], run=run.path)
-    assert capfdbinary.readouterr().out.count(b"\n") == 2
-
-
 def test_the_newest_run_is_the_default(
     run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -273,14 +268,6 @@ def test_attention_is_written_as_arrays_without_pickle(run: RunDir, tmp_path: Pa
             assert found[f"target_tokens_{i}"].tolist()[: len(expected[i].tokens)] == expected[i].tokens
 
 
-def test_attention_is_drawn(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    translate(["Hund", ""], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    translate([""], run=run.path, attention=tmp_path / "blank.png", output=tmp_path / "out")
-    assert not (tmp_path / "blank.png").exists()
-    assert "not written, no translation has any tokens" in caplog.text
-
-
 def test_a_picture_that_fails_leaves_the_translations(
     run: RunDir, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,12 +297,6 @@ def test_a_name_that_ends_in_gz_is_compressed(run: RunDir, tmp_path: Path) -> No
     for name in ("out", "out.gz"):
         translate(SOURCE, run=run.path, output=tmp_path / name)
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == (tmp_path / "out").read_bytes()
-
-
-@pytest.mark.parametrize("text", ["Привет мир, " * 300, "你好" * 150, "ä" * 256, "Hund/" * 2_000, "\x00Hund"])
-def test_a_text_may_be_as_long_as_it_is(run: RunDir, tmp_path: Path, text: str) -> None:
-    translate([text, "Hund"], run=run.path, output=tmp_path / "out", beam_size=1)
-    assert (tmp_path / "out").read_text().count("\n") == 2
 
 
 def test_a_text_that_is_a_files_name_is_translated_with_a_hint(

@@ -193,26 +193,6 @@ def test_names_that_lead_nowhere(trained: Path, tmp_path: Path, capsys: pytest.C
     assert_fails(capsys, *of, "-i", picture(trained), code=2, message=f"-i {picture(trained)}")
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["data.links=ibm1"], "data.links='ibm1': needs a source of text"),
-        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a source of text"),
-        (["train.cuda_graphs=true"], "train.cuda_graphs=true: not supported with a source of vectors"),
-        (["model.output.name=lexical"], "a source of vectors has none"),
-        (["model.tie_embeddings=all", "data.vocab.joint=true", "model.readout_size=17"], "model.tie_embeddings"),
-        (
-            ["data.corpus=captions", "data.train=null", "data.valid=null", "data.test={}"],
-            "captions 'vectors' -> 'en'",
-        ),
-    ],
-)
-def test_settings_that_do_not_fit(
-    tmp_path: Path, settings: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert_fails(capsys, "train", *options(tmp_path, ALONE, *settings), code=2, message=message)
-
-
 def test_pairs_are_not_concatenated_and_have_no_links(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
