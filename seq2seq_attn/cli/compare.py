@@ -23,8 +23,7 @@ class CompareOptions(shared.ConfigOptions, total=False):
     ]
     seeds: Annotated[str, typer.Option(metavar="N-M|N,...", help="Seeds of every variant.", show_default="1-3")]
     output: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="Folder for runs and report.", show_default="runs/compare-<config>"),
+        Path, typer.Option(metavar="DIR", help="Folder for runs and report.", show_default="runs/compare-<config>")
     ]
     at_once: Annotated[
         int,

@@ -39,8 +39,7 @@ class EvaluateOptions(TypedDict, total=False):
         Path, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one per line.")
     ]
     reference: Annotated[
-        list[Path],
-        typer.Option(metavar="FILE", help="Reference translations of --source; may be repeated, all count."),
+        list[Path], typer.Option(metavar="FILE", help="Reference translations of --source; may be repeated, all count.")
     ]
     concatenate: Annotated[
         list[int],

@@ -78,14 +78,12 @@ Links = Annotated[
     ),
 ]
 Alignment = Annotated[
-    Path,
-    typer.Option(metavar="FILE", help="The attention's word links, one line per pair: 0-0 1-2 (source-target)."),
+    Path, typer.Option(metavar="FILE", help="The attention's word links, one line per pair: 0-0 1-2 (source-target).")
 ]
 Attention = Annotated[
     list[Path],
     typer.Option(
-        metavar="FILE",
-        help="Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz); may be repeated.",
+        metavar="FILE", help="Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz); may be repeated."
     ),
 ]
 Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:N.", show_default="auto")]

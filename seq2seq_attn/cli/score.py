@@ -24,17 +24,13 @@ class ScoreOptions(TypedDict, total=False):
     run: Annotated[
         list[Path],
         typer.Option(
-            metavar="RUN",
-            help="Run directory.",
-            show_default="the run that finished last",
-            callback=shared.check_runs,
+            metavar="RUN", help="Run directory.", show_default="the run that finished last", callback=shared.check_runs
         ),
     ]
     links: Annotated[
         Path,
         typer.Option(
-            metavar="FILE",
-            help="Gold word links, one line per pair (0-0 1-2), to report AER, precision and recall.",
+            metavar="FILE", help="Gold word links, one line per pair (0-0 1-2), to report AER, precision and recall."
         ),
     ]
     alignment: shared.Alignment

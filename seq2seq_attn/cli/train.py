@@ -19,8 +19,7 @@ class TrainOptions(shared.ConfigOptions, total=False):
 
     links: shared.Links
     run_dir: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="Where the run is written.", show_default="runs/<date>-<config>-s<seed>"),
+        Path, typer.Option(metavar="DIR", help="Where the run is written.", show_default="runs/<date>-<config>-s<seed>")
     ]
     resume: Annotated[
         bool,

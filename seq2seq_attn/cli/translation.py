@@ -19,13 +19,7 @@ from tqdm import tqdm
 
 from seq2seq_attn.cli.options import Format
 from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output
-from seq2seq_attn.cli.writers import (
-    attention_outputs,
-    check_attention,
-    line_form,
-    line_writer,
-    open_attention_writers,
-)
+from seq2seq_attn.cli.writers import attention_outputs, check_attention, line_form, line_writer, open_attention_writers
 from seq2seq_attn.config import SearchConfig, shorten
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
