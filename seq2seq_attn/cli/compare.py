@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Unpack
 
-import typer
-
 from seq2seq_attn.cli import options as shared
 from seq2seq_attn.config import with_default
 
@@ -16,18 +14,15 @@ class CompareOptions(shared.ConfigOptions, total=False):
 
     vary: Annotated[
         list[str],
-        typer.Option(
-            metavar="KEY=VALUE,...",
-            help="A setting and its values, for example attention=additive,bilinear; may be repeated for combinations.",
+        shared.option(
+            "KEY=VALUE,...",
+            "A setting and its values, for example attention=additive,bilinear; may be repeated for combinations.",
         ),
     ]
-    seeds: Annotated[str, typer.Option(metavar="N-M|N,...", help="Seeds of every variant.", show_default="1-3")]
-    output: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for runs and report.", show_default="runs/compare-<config>")
-    ]
+    seeds: Annotated[str, shared.option("N-M|N,...", "Seeds of every variant.", default="1-3")]
+    output: Annotated[Path, shared.option("DIR", "Folder for runs and report.", default="runs/compare-<config>")]
     at_once: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Runs trained in parallel.", show_default="one per core, one on a GPU"),
+        int, shared.option("N", "Runs trained in parallel.", default="one per core, one on a GPU", min=1)
     ]
     device: shared.Device
     precision: shared.TrainingPrecision

@@ -32,87 +32,68 @@ class EvaluateOptions(TypedDict, total=False):
         ),
     ]
     split: Annotated[
-        list[str],
-        typer.Option(metavar="NAME", help="Split of the runs' corpus; may be repeated.", show_default="its test sets"),
+        list[str], shared.option("NAME", "Split of the runs' corpus; may be repeated.", default="its test sets")
     ]
-    source: Annotated[
-        Path, typer.Option(metavar="FILE", help="Instead of a split: sentences to translate, one per line.")
-    ]
+    source: Annotated[Path, shared.option("FILE", "Instead of a split: sentences to translate, one per line.")]
     reference: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Reference translations of --source; may be repeated, all count.")
+        list[Path], shared.option("FILE", "Reference translations of --source; may be repeated, all count.")
     ]
     concatenate: Annotated[
         list[int],
-        typer.Option(
-            min=1,
-            metavar="K",
-            help="Concatenate K sentence pairs into one; may be repeated, for one test set per K.",
-            show_default="no",
+        shared.option(
+            "K", "Concatenate K sentence pairs into one; may be repeated, for one test set per K.", default="no", min=1
         ),
     ]
     metric: Annotated[
         list[str],
-        typer.Option(
+        shared.option(
+            "NAME",
+            f"{', '.join(get_args(MeasureName))}; may be repeated.",
+            default=f"the runs' validation metric, {', '.join(DEFAULT_MEASURES)}",
             parser=_measure,
-            metavar="NAME",
-            help=f"{', '.join(get_args(MeasureName))}; may be repeated.",
-            show_default=f"the runs' validation metric, {', '.join(DEFAULT_MEASURES)}",
         ),
     ]
     by_length: Annotated[
         str,
-        typer.Option(
-            metavar="EDGES",
-            help="Lower edges of the length buckets, for example 9,12,15, or quantiles:N.",
-            show_default="chosen for the corpus",
+        shared.option(
+            "EDGES",
+            "Lower edges of the length buckets, for example 9,12,15, or quantiles:N.",
+            default="chosen for the corpus",
         ),
     ]
     length_of: Annotated[
-        LengthOf,
-        typer.Option(metavar="source|reference", help="The side whose length is counted.", show_default="source"),
+        LengthOf, shared.option("source|reference", "The side whose length is counted.", default="source")
     ]
-    length_in: Annotated[
-        LengthIn, typer.Option(metavar="tokens|characters", help="The unit of length.", show_default="tokens")
-    ]
+    length_in: Annotated[LengthIn, shared.option("tokens|characters", "The unit of length.", default="tokens")]
     merge_below: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="Join buckets under N pairs to their smaller neighbor.", show_default="0"
-        ),
+        int, shared.option("N", "Join buckets under N pairs to their smaller neighbor.", default="0", min=0)
     ]
     reuse_hypotheses: Annotated[
-        bool, typer.Option("--reuse-hypotheses", help="Reuse saved translations of the same model and settings.")
+        bool, shared.flag("--reuse-hypotheses", "Reuse saved translations of the same model and settings.")
     ]
     ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="Also score all runs as one model: the mean of their probabilities.")
+        bool, shared.flag("--ensemble", "Also score all runs as one model: the mean of their probabilities.")
     ]
     no_attention: Annotated[
-        bool, typer.Option("--no-attention", help="Leave out entropy, coverage and alignment of the attention.")
+        bool, shared.flag("--no-attention", "Leave out entropy, coverage and alignment of the attention.")
     ]
     json: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE", help="JSON file for all scores; translations go beside it.", show_default="in the first run"
-        ),
+        Path, shared.option("FILE", "JSON file for all scores; translations go beside it.", default="in the first run")
     ]
     report: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE",
-            help="Report, .md or .html; .html also shows sentences and attention.",
-            show_default="in the first run",
+        shared.option(
+            "FILE", "Report, .md or .html; .html also shows sentences and attention.", default="in the first run"
         ),
     ]
     plots: Annotated[
         PlotFormat,
-        typer.Option(
-            metavar="NAME",
-            help="Plots as png, svg or pdf, beside the report.",
-            show_default="png in the first run; none elsewhere",
+        shared.option(
+            "NAME", "Plots as png, svg or pdf, beside the report.", default="png in the first run; none elsewhere"
         ),
     ]
-    csv: Annotated[Path, typer.Option(metavar="FILE", help="CSV file with one row per score.")]
-    latex: Annotated[Path, typer.Option(metavar="FILE", help="LaTeX file with tables for papers (booktabs).")]
+    csv: Annotated[Path, shared.option("FILE", "CSV file with one row per score.")]
+    latex: Annotated[Path, shared.option("FILE", "LaTeX file with tables for papers (booktabs).")]
     device: shared.Device
     precision: shared.TranslationPrecision
 
@@ -120,7 +101,7 @@ class EvaluateOptions(TypedDict, total=False):
 class PrintOptions(EvaluateOptions, total=False):
     """With the option that decides what the command prints."""
 
-    full: Annotated[bool, typer.Option("--full", help="Show every measure and test set, and attention statistics.")]
+    full: Annotated[bool, shared.flag("--full", "Show every measure and test set, and attention statistics.")]
 
 
 @shared.command("method", "beam_size", "length_penalty", "max_length_ratio", "batch_size")

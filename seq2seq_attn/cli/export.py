@@ -18,9 +18,7 @@ class ExportOptions(TypedDict, total=False):
         list[Path],
         typer.Argument(metavar="RUN [RUN]", help="Run directories.", show_default="the run that finished last"),
     ]
-    output: Required[
-        Annotated[Path, typer.Option("--output", "-o", metavar="PAGE.html|DIR.onnx", help="What to write.")]
-    ]
+    output: Required[Annotated[Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")]]
 
 
 @shared.command()

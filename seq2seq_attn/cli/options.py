@@ -22,78 +22,62 @@ Format = Literal["text", "json"]
 _LANGUAGES = "the config's if set, else as named by files, columns or keys"
 
 
+def option(metavar: str, help: str, *names: str, default: str | bool = True, **more: Any) -> Any:
+    """An option with a value; `default` is shown in its help."""
+    return typer.Option(*names, metavar=metavar, help=help, show_default=default, **more)
+
+
+def flag(name: str, help: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=help)
+
+
 class ConfigOptions(TypedDict, total=False):
     """Options that make a configuration: files and settings, or a text of the user's own."""
 
     train_text: Annotated[
         list[str],
-        typer.Option(
-            "--train",
-            metavar="FILE",
-            help="Your own text: a table (TSV, CSV, JSON, TMX), or a prefix (corpus/train for corpus/train.en and "
+        option(
+            "FILE",
+            "Your own text: a table (TSV, CSV, JSON, TMX), or a prefix (corpus/train for corpus/train.en and "
             ".fr); or the option twice: source file, target file. Without -c, its size decides the settings "
             "(configs/own*.yaml).",
+            "--train",
         ),
     ]
     valid_text: Annotated[
         list[str],
-        typer.Option(
-            "--valid",
-            metavar="FILE",
-            help="Validation pairs for --train.",
-            show_default="a tenth of --train, at most 1,000",
-        ),
+        option("FILE", "Validation pairs for --train.", "--valid", default="a tenth of --train, at most 1,000"),
     ]
-    test_text: Annotated[
-        list[str], typer.Option("--test", metavar="FILE", help="Test pairs for --train, used by evaluate.")
-    ]
-    source_language: Annotated[
-        str, typer.Option(metavar="CODE", help="Language to translate from.", show_default=_LANGUAGES)
-    ]
-    target_language: Annotated[
-        str, typer.Option(metavar="CODE", help="Language to translate into.", show_default=_LANGUAGES)
-    ]
+    test_text: Annotated[list[str], option("FILE", "Test pairs for --train, used by evaluate.", "--test")]
+    source_language: Annotated[str, option("CODE", "Language to translate from.", default=_LANGUAGES)]
+    target_language: Annotated[str, option("CODE", "Language to translate into.", default=_LANGUAGES)]
     config: Annotated[
         list[str],
-        typer.Option(
-            "--config",
-            "-c",
-            metavar="NAME|FILE",
-            help="Packaged configuration or YAML file; later ones override earlier ones.",
-        ),
+        option("NAME|FILE", "Packaged configuration or YAML file; later ones override earlier ones.", "--config", "-c"),
     ]
     settings: Annotated[
-        list[str],
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting, for example model.hidden_size=256; may be repeated."
-        ),
+        list[str], option("KEY=VALUE", "A setting, for example model.hidden_size=256; may be repeated.", "--set")
     ]
 
 
 Links = Annotated[
     str,
-    typer.Option(
-        metavar="FILE|ibm1",
-        help="Word alignments of the training pairs, for guided attention: one line per pair, 0-0 1-2 (Pharaoh).",
+    option(
+        "FILE|ibm1",
+        "Word alignments of the training pairs, for guided attention: one line per pair, 0-0 1-2 (Pharaoh).",
     ),
 ]
-Alignment = Annotated[
-    Path, typer.Option(metavar="FILE", help="The attention's word links, one line per pair: 0-0 1-2 (source-target).")
-]
+Alignment = Annotated[Path, option("FILE", "The attention's word links, one line per pair: 0-0 1-2 (source-target).")]
 Attention = Annotated[
     list[Path],
-    typer.Option(
-        metavar="FILE", help="Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz); may be repeated."
-    ),
+    option("FILE", "Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz); may be repeated."),
 ]
-Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:N.", show_default="auto")]
+Device = Annotated[str, option("NAME", "auto, cpu, cuda or cuda:N.", default="auto")]
 TranslationPrecision = Annotated[
-    str,
-    typer.Option("--precision", metavar="NAME", help="auto, fp32, bf16 or int8.", show_default="auto, which is fp32"),
+    str, option("NAME", "auto, fp32, bf16 or int8.", "--precision", default="auto, which is fp32")
 ]
-TrainingPrecision = Annotated[
-    str, typer.Option("--precision", metavar="NAME", help="auto, fp32, bf16 or fp16.", show_default="auto")
-]
+TrainingPrecision = Annotated[str, option("NAME", "auto, fp32, bf16 or fp16.", "--precision", default="auto")]
 
 
 def _import_variants(modules: list[str] | None) -> list[str] | None:
@@ -104,20 +88,20 @@ def _import_variants(modules: list[str] | None) -> list[str] | None:
 
 Import = Annotated[
     list[str],
-    typer.Option(
+    option(
+        "MODULE",
+        "Import MODULE; its variant is then available under that name. May be repeated.",
         "--import",
-        metavar="MODULE",
-        help="Import MODULE; its variant is then available under that name. May be repeated.",
         callback=_import_variants,
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
+Debug = Annotated[bool, flag("--debug", "Show the traceback of an error, and more of the log.")]
 SearchSet = Annotated[
     list[str],
-    typer.Option(
+    option(
+        "KEY=VALUE",
+        "Any option of the search, for example num_groups=5 for diverse; may be repeated (docs/variants.md).",
         "--set",
-        metavar="KEY=VALUE",
-        help="Any option of the search, for example num_groups=5 for diverse; may be repeated (docs/variants.md).",
         rich_help_panel="Search",
     ),
 ]

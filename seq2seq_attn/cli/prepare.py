@@ -20,12 +20,9 @@ class PrepareOptions(shared.ConfigOptions, total=False):
     corpus: Annotated[str, typer.Argument(metavar="multi30k|captions", help="A corpus by name.", show_default=False)]
     links: shared.Links
     data_dir: Annotated[
-        Path,
-        typer.Option(metavar="DIR", help="Folder for data; to train from it, set data.data_dir.", show_default="data"),
+        Path, shared.option("DIR", "Folder for data; to train from it, set data.data_dir.", default="data")
     ]
-    source_dir: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder with the corpus's files, instead of downloading them.")
-    ]
+    source_dir: Annotated[Path, shared.option("DIR", "Folder with the corpus's files, instead of downloading them.")]
 
 
 @shared.command()

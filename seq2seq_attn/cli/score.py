@@ -19,29 +19,21 @@ class ScoreOptions(TypedDict, total=False):
             metavar="PAIRS", help="A table (TSV, CSV, JSON, TMX), or a prefix (two files).", show_default=False
         ),
     ]
-    source: Annotated[Path, typer.Option(metavar="FILE", help="Source sentences, one per line, instead of PAIRS.")]
-    target: Annotated[Path, typer.Option(metavar="FILE", help="The translation of each line of --source.")]
+    source: Annotated[Path, shared.option("FILE", "Source sentences, one per line, instead of PAIRS.")]
+    target: Annotated[Path, shared.option("FILE", "The translation of each line of --source.")]
     run: Annotated[
         list[Path],
-        typer.Option(
-            metavar="RUN", help="Run directory.", show_default="the run that finished last", callback=shared.check_runs
-        ),
+        shared.option("RUN", "Run directory.", default="the run that finished last", callback=shared.check_runs),
     ]
     links: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE", help="Gold word links, one line per pair (0-0 1-2), to report AER, precision and recall."
-        ),
+        shared.option("FILE", "Gold word links, one line per pair (0-0 1-2), to report AER, precision and recall."),
     ]
     alignment: shared.Alignment
     attention: shared.Attention
     format: Annotated[
         shared.Format,
-        typer.Option(
-            metavar="text|json",
-            help="json: one object per line, with tokens, links and unknown tokens.",
-            show_default="text",
-        ),
+        shared.option("text|json", "json: one object per line, with tokens, links and unknown tokens.", default="text"),
     ]
     device: shared.Device
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-import typer
-
 from seq2seq_attn.cli import options as shared
 
 if TYPE_CHECKING:
@@ -18,20 +16,15 @@ class TrainOptions(shared.ConfigOptions, total=False):
     """The options of the command."""
 
     links: shared.Links
-    run_dir: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the run is written.", show_default="runs/<date>-<config>-s<seed>")
-    ]
+    run_dir: Annotated[Path, shared.option("DIR", "Where the run is written.", default="runs/<date>-<config>-s<seed>")]
     resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Continue --run-dir, or the newest unfinished run, exactly where it stopped."),
+        bool, shared.flag("--resume", "Continue --run-dir, or the newest unfinished run, exactly where it stopped.")
     ]
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in --run-dir.")]
+    overwrite: Annotated[bool, shared.flag("--overwrite", "Replace the run in --run-dir.")]
     device: shared.Device
     precision: shared.TrainingPrecision
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Seed of weights, batches and dropout.", show_default="1")
-    ]
-    dump_config: Annotated[bool, typer.Option("--dump-config", help="Print all settings as YAML and exit.")]
+    seed: Annotated[int, shared.option("N", "Seed of weights, batches and dropout.", default="1", min=0)]
+    dump_config: Annotated[bool, shared.flag("--dump-config", "Print all settings as YAML and exit.")]
 
 
 @shared.command()

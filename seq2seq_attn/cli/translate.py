@@ -24,31 +24,27 @@ class TranslateOptions(TypedDict, total=False):
     ]
     run: Annotated[
         list[Path],
-        typer.Option(
-            metavar="RUN",
-            help="Run directory; repeat the option for an ensemble of several runs.",
-            show_default="the run that finished last",
+        shared.option(
+            "RUN",
+            "Run directory; repeat the option for an ensemble of several runs.",
+            default="the run that finished last",
             callback=shared.check_runs,
         ),
     ]
     input: Annotated[
         list[str],
-        typer.Option(
+        shared.option(
+            "FILE|-",
+            "Lines to translate. For several sources, a file for each, or one with tab-separated columns.",
             "-i",
             "--input",
-            metavar="FILE|-",
-            help="Lines to translate. For several sources, a file for each, or one with tab-separated columns.",
-            show_default="-",
+            default="-",
         ),
     ]
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE|-", help="Translations.", show_default="-")]
+    output: Annotated[str, shared.option("FILE|-", "Translations.", "-o", "--output", default="-")]
     format: Annotated[
         shared.Format,
-        typer.Option(
-            metavar="text|json",
-            help="json: an object per line, with --attention also the weights.",
-            show_default="text",
-        ),
+        shared.option("text|json", "json: an object per line, with --attention also the weights.", default="text"),
     ]
     alignment: shared.Alignment
     attention: shared.Attention

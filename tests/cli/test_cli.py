@@ -108,18 +108,8 @@ def test_an_unforeseen_error_is_one_line_too(
 
 
 def test_dump_config_prints_all_settings_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [
-        "-c",
-        "tutorial",
-        "-c",
-        "attention/fixed",
-        "--seed",
-        "7",
-        "--device",
-        "cpu",
-        "--set",
-        "search.beam_size=3",
-    ]
+    arguments = ["-c", "tutorial", "-c", "attention/fixed", "--seed", "7", "--device", "cpu"]
+    arguments += ["--set", "search.beam_size=3"]
     assert run(["train", *arguments, "--dump-config"]) == 0
     out, err = capsys.readouterr()
     expected = load_config(["tutorial", "attention/fixed"], ["seed=7", "train.device=cpu", "search.beam_size=3"])

@@ -184,17 +184,6 @@ def test_a_file_of_settings_comes_before_the_choices_for_a_text(capsys: pytest.C
     assert subwords["vocab"]["min_frequency"] == 1
 
 
-def test_tables_whose_columns_are_in_other_orders_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    pairs = "".join(f"A ball {number}.\tEin Ball {number}.\n" for number in range(40))
-    Path("train.tsv").write_text(f"en\tde\n{pairs}")
-    for name, header in (("bare.tsv", ""), ("headed.tsv", "en\tde\n"), ("other.tsv", "de\ten\n")):
-        Path(name).write_text(header + pairs)
-        command = ["train", "--train=train.tsv", f"--valid={name}", "--source-language=de", "--dump-config"]
-        assert run(command) == (2 if name == "bare.tsv" else 0)
-        err = capsys.readouterr().err
-        assert ("bare.tsv: no header, but the columns of train.tsv" in " ".join(err.split())) == (name == "bare.tsv")
-
-
 def test_a_short_table_is_not_read_in_another_order_than_the_training_text(capsys: pytest.CaptureFixture[str]) -> None:
     """The words of the training text tell that its columns are target, source; a single line tells nothing."""
     Path("train.tsv").write_text("".join(f"{de}\t{en}\n" for de, en in zip(GERMAN, ENGLISH, strict=True)))
@@ -295,17 +284,3 @@ def test_one_rule_for_the_number_of_subwords_of_all_sizes(capsys: pytest.Capture
     assert sizes["el"] == (usual, False)
     assert sizes["ii"][0] >= 19_000
     assert not sizes["ii"][1]
-
-
-def test_links_follow_the_pairs_that_are_left(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [*pairs("train")[:40], ("same words here", "same words here"), *pairs("train")[40:]]
-    Path("noisy.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in lines))
-    links = [" ".join(f"{i}-{i}" for i in range(min(map(len, map(str.split, pair))))) for pair in lines]
-    Path("links").write_text("".join(f"{line}\n" for line in links))
-    given = ["--train=noisy.tsv", *LANGUAGES, "--links=links", "--set=data.filter=[copies]"]
-    assert run(["prepare", *given]) == 0
-    [directory] = Path("data").glob("own-*")
-    written = [(directory / f"train.{kind}").read_text().splitlines() for kind in ("source", "target", "links")]
-    left = dict(zip(lines, links, strict=True))
-    assert ("same words here", "same words here") in left
-    assert written[2] == [left[pair] for pair in zip(*written[:2], strict=True)]
