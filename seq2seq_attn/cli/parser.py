@@ -57,31 +57,22 @@ def is_from_parser(error: Exception) -> bool:
 
 
 def explain_parser_error(error: Any, arguments: Sequence[str], *, program: str, commands: Collection[str]) -> str:
-    """The parser's error in one line."""
-    context = getattr(error, "ctx", None)
+    """The parser's error in one line: for a wrong value the option, the value and what is allowed."""
+    context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
     if context is not None:
         path = context.command_path
     else:
         path = f"{program} {arguments[0]}" if arguments and arguments[0] in commands else program
-    message = _wrong_value(error, arguments) or _unknown_option(error) or error.format_message().rstrip(".")
+    if hasattr(error, "possibilities"):  # an unknown option
+        near = list(error.possibilities or [])
+        message = f"No such option: {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    elif parameter is not None and error.__cause__ is not None:
+        used = {argument.partition("=")[0] for argument in arguments}
+        name = next((option for option in parameter.opts if option in used), parameter.opts[0])
+        problems = error.__cause__.errors(include_url=False)
+        value = problems[0]["input"]
+        shown = value if isinstance(value, str) and len(value) <= _MAX_VALUE else shorten(value)
+        message = f"{name} {shown}: {expected(problems)}"
+    else:
+        message = error.format_message().rstrip(".")
     return f"{message}{'' if message.endswith('?') else '.'} See '{path} --help'."
-
-
-def _wrong_value(error: Any, arguments: Sequence[str]) -> str | None:
-    """The option, the value and what is allowed; None for other errors."""
-    parameter = getattr(error, "param", None)
-    if parameter is None or not hasattr(error, "param_hint"):
-        return None
-    used = {argument.partition("=")[0] for argument in arguments}
-    name = next((option for option in parameter.opts if option in used), parameter.opts[0])
-    problems = error.__cause__.errors(include_url=False)
-    value = problems[0]["input"]
-    shown = value if isinstance(value, str) and len(value) <= _MAX_VALUE else shorten(value)
-    return f"{name} {shown}: {expected(problems)}"
-
-
-def _unknown_option(error: Any) -> str | None:
-    if not hasattr(error, "possibilities"):
-        return None
-    near = list(error.possibilities or [])
-    return f"No such option: {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else "")

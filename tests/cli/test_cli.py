@@ -62,6 +62,7 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
     [
         (["trian"], "Did you mean 'train'?"),
         (["train", "--seed"], "'--seed'"),
+        (["export"], "'--output'"),
         (["train", "--sed", "3"], "did you mean --seed"),
         (["train", "--seed", "-3"], "--seed -3: expected at least 0"),
         (["translate", "--beam-size=99999999999999999999", "Hund"], "expected at most 1,000"),
