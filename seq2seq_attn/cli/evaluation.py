@@ -132,14 +132,14 @@ def _evaluate(
         concatenate=concatenate,
         show_progress=decoding.show_progress,
     )
-    made = [
+    translations = [
         [translate_set(system, test_set, hyps_dir=hyps_dir, keep_maps=files.is_html) for test_set in sets]
         for system, hyps_dir in zip(systems, hyps_dirs, strict=True)
     ]
-    report = _score(sets, systems, made, settings, no_attention=no_attention)
+    report = _score(sets, systems, translations, settings, no_attention=no_attention)
     if files.is_in_run_dir:
         _warn_if_replaced(files, report)
-    if written := files.write(report, sets, [_texts(*pair) for pair in zip(systems, made, strict=True)]):
+    if written := files.write(report, sets, [_texts(*pair) for pair in zip(systems, translations, strict=True)]):
         log.info("written: %s", ", ".join(map(str, written)))
     return report
 
@@ -169,7 +169,7 @@ def _make_systems(runs: Sequence[str | Path], decoding: Decoding, *, ensemble: b
 def _score(
     sets: Sequence[EvaluationSet],
     systems: Sequence[System],
-    made: Sequence[list[SetTranslations]],
+    translations: Sequence[list[SetTranslations]],
     settings: Settings,
     *,
     no_attention: bool,
@@ -183,18 +183,18 @@ def _score(
         leading = [metric] if metric in BUCKET_MEASURES else []
         settings = replace(settings, measures=tuple(dict.fromkeys((*leading, *DEFAULT_MEASURES))))
     languages = Languages(data.source_name, data.target_language, "files" if sets[0].is_file else data.corpus)
-    translations = dict(zip((system.name for system in systems), made, strict=True))
+    by_system = dict(zip((system.name for system in systems), translations, strict=True))
     analyses = []
     if not no_attention:
-        analyses = [_analyze(sets, system, translations[system.name], languages) for system in systems]
+        analyses = [_analyze(sets, system, by_system[system.name], languages) for system in systems]
     scored = score_sets(
-        sets, translations, languages=languages, settings=settings, arms=_find_arms(systems), analyses=analyses
+        sets, by_system, languages=languages, settings=settings, arms=_find_arms(systems), analyses=analyses
     )
     described = [
         {
             **system.describe(),
-            "seconds": round(sum(one.seconds for one in translations[system.name]), 1),
-            "is_reused": all(one.is_reused for one in translations[system.name]),
+            "seconds": round(sum(one.seconds for one in by_system[system.name]), 1),
+            "is_reused": all(one.is_reused for one in by_system[system.name]),
         }
         for system in systems
     ]
@@ -211,7 +211,7 @@ def _texts(system: System, translations: Sequence[SetTranslations]) -> SystemTex
 
 
 def _analyze(
-    sets: Sequence[EvaluationSet], system: System, made: Sequence[SetTranslations], languages: Languages
+    sets: Sequence[EvaluationSet], system: System, translations: Sequence[SetTranslations], languages: Languages
 ) -> list[AttentionStatistics]:
     """The attention of a system on each set; of an ensemble, from its texts alone, because forced decoding takes one
     run."""
@@ -219,8 +219,8 @@ def _analyze(
     batch_size = system.search.batch_size
     with suggest_smaller_batch(batch_size):
         return [
-            analyze_attention(test_set, translations.lines, languages, translator, batch_size=batch_size)
-            for test_set, translations in zip(sets, made, strict=True)
+            analyze_attention(test_set, translated.lines, languages, translator, batch_size=batch_size)
+            for test_set, translated in zip(sets, translations, strict=True)
         ]
 
 

@@ -125,14 +125,14 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
 
         @functools.wraps(function)
         def call(**values: Any) -> None:
-            given = {name: value for name, value in values.items() if value is not None}
+            values = {name: value for name, value in values.items() if value is not None}
             arguments = []
             if search:
                 merged: dict[str, Any] = {}
-                for setting in given.get("settings", []) if "method" in search else []:
+                for setting in values.get("settings", []) if "method" in search else []:
                     merged = merge(merged, parse_override(setting))
-                arguments = [merged | {name: given[name] for name in search if name in given}]
-            function(*arguments, **{name: value for name, value in given.items() if name in own})
+                arguments = [merged | {name: values[name] for name in search if name in values}]
+            function(*arguments, **{name: value for name, value in values.items() if name in own})
 
         call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [_parameter(name, kind) for name, kind in {**common, **own, **search_options}.items()]

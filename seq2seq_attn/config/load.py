@@ -32,7 +32,7 @@ _DEFAULT_VARIANTS: dict[str, str] = {
 }
 
 
-class _Whole(dict[str, Any]):
+class _Replacing(dict[str, Any]):
     """A mapping that replaces an earlier one instead of being merged into it."""
 
 
@@ -51,10 +51,10 @@ def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ())
             stem = Path(config_name).stem
             values["name"] = f"{merged['name']}+{stem}" if "name" in merged else stem
         merged = merge(merged, values)
-    given: dict[str, Any] = {}
+    overlay: dict[str, Any] = {}
     for override in overrides:
-        given = merge(given, parse_override(override), is_complete=False)
-    return config_from_dict(merge(merged, given))
+        overlay = merge(overlay, parse_override(override), is_complete=False)
+    return config_from_dict(merge(merged, overlay))
 
 
 def config_from_dict(values: dict[str, Any]) -> Config:
@@ -117,7 +117,7 @@ def merge(
     merged = copy.copy(base)
     for key, value in overlay.items():
         old = merged.get(key)
-        if isinstance(old, dict) and isinstance(value, dict) and not isinstance(value, _Whole):
+        if isinstance(old, dict) and isinstance(value, dict) and not isinstance(value, _Replacing):
             value = merge(old, value, is_complete=is_complete, default=_DEFAULT_VARIANTS.get(key))
         merged[key] = value
     former = base.get("name", default)
@@ -146,7 +146,7 @@ def parse_override(override: str) -> dict[str, Any]:
         value = parse_yaml(text)
     except YamlError:
         value = text
-    value = _with_whole(value, key)
+    value = _mark_replacing(value, key)
     for part in reversed(parts):
         value = {part: value}
     nested: dict[str, Any] = value
@@ -202,15 +202,15 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
         raise UsageError(f"{what}: no settings; write at least `name: {path.stem}`, or leave the file out")
     if not isinstance(values, dict):
         raise UsageError(f"{what}: expected a mapping of keys to values, got {type(values).__name__}")
-    return {key: _with_whole(value, str(key)) for key, value in values.items()}
+    return {key: _mark_replacing(value, str(key)) for key, value in values.items()}
 
 
-def _with_whole(value: Any, key: str) -> Any:
-    """The value of a key, in which each mapping that replaces an earlier one is `_Whole`."""
+def _mark_replacing(value: Any, key: str) -> Any:
+    """The value of a key, in which each mapping that replaces an earlier one is `_Replacing`."""
     if not isinstance(value, dict):
         return value
-    mapping = {name: _with_whole(inner, f"{key}.{name}") for name, inner in value.items()}
-    return mapping if mapping and key not in _REPLACED else _Whole(mapping)
+    mapping = {name: _mark_replacing(inner, f"{key}.{name}") for name, inner in value.items()}
+    return mapping if mapping and key not in _REPLACED else _Replacing(mapping)
 
 
 def _read(config_name: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -> dict[str, Any]:
