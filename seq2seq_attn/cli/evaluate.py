@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, TypedDict, Unpack, get_args
+from typing import Annotated, Any, TypedDict, Unpack
 
 import typer
 
 from seq2seq_attn.cli import options as shared
-from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
+from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
 from seq2seq_attn.translate.figure import PlotFormat
 
 
-def _measure(name: str) -> str:
-    """Raises ValueError if there is no such metric; Typer reads no lists of literals."""
-    if name not in get_args(MeasureName):
-        raise ValueError(f"{name!r} is not one of {', '.join(map(repr, get_args(MeasureName)))}")
+def _metric(name: str) -> str:
+    """Raises ValueError if there is no such metric."""
+    if name not in METRICS:
+        raise ValueError(f"{name!r} is not one of {', '.join(map(repr, METRICS))}")
     return name
 
 
@@ -48,9 +48,9 @@ class EvaluateOptions(TypedDict, total=False):
         list[str],
         shared.option(
             "NAME",
-            f"{', '.join(get_args(MeasureName))}; may be repeated.",
-            default=f"the runs' validation metric, {', '.join(DEFAULT_MEASURES)}",
-            parser=_measure,
+            f"{', '.join(METRICS)}; may be repeated.",
+            default=f"the runs' validation metric, {', '.join(DEFAULT_METRICS)}",
+            parser=_metric,
         ),
     ]
     by_length: Annotated[

@@ -12,29 +12,25 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
-from seq2seq_attn.evaluation.learning_curve import read_validations
 from seq2seq_attn.evaluation.names import Arm, find_arms, run_names
 from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
-from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
-from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, Decoding, System, make_ensemble
-from seq2seq_attn.evaluation.test_sets import find_sets, set_name
+from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, Decoding, System, make_ensemble, read_validations
+from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts, translate_set
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
-from seq2seq_attn.metrics.bleu import BUCKET_MEASURES
 from seq2seq_attn.metrics.by_length import parse_edges
-from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
+from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
-from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.translate.batching import suggest_smaller_batch
 from seq2seq_attn.translate.ensemble import check_alike
@@ -79,14 +75,13 @@ def evaluate(
         UsageError: options contradict each other, or runs do not go together.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
-    measures = cast(tuple[MeasureName, ...], tuple(dict.fromkeys(metric)))
     return _evaluate(
         [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs,
         [split] if isinstance(split, str) else split,
         None if source is None else Path(source),
         [Path(reference)] if isinstance(reference, str | Path) else [*map(Path, reference)],
         concatenate,
-        settings=Settings(by_length, length_of, measures, resampling, merge_below, length_in),
+        settings=Settings(by_length, length_of, tuple(dict.fromkeys(metric)), resampling, merge_below, length_in),
         decoding=Decoding(search, device, precision, reuse_hypotheses, show_progress),
         files=ReportFiles(_path(json), _path(report), plots, _path(csv), _path(latex)),
         ensemble=ensemble,
@@ -148,7 +143,7 @@ def _make_systems(runs: Sequence[str | Path], decoding: Decoding, *, ensemble: b
     """The runs, then their ensemble if it is requested."""
     if not runs:
         raise UsageError("no run to evaluate: name at least one")
-    translation_precision(decoding.precision, resolve_device(decoding.device))
+    _ = decoding.resolved_precision  # an error before data is prepared
     run_dirs = [RunDir(run) for run in runs]
     configs = [run.config() for run in run_dirs]
     for run in run_dirs:
@@ -179,9 +174,9 @@ def _score(
         log.info("lengths: those of the references, because the name of a file of vectors has none")
         settings = replace(settings, length_of="reference")
     metric = systems[0].config.train.validation.metric
-    if not settings.measures:
-        leading = [metric] if metric in BUCKET_MEASURES else []
-        settings = replace(settings, measures=tuple(dict.fromkeys((*leading, *DEFAULT_MEASURES))))
+    if not settings.metrics:
+        leads = metric in METRICS and METRICS[metric].is_scored_by_length
+        settings = replace(settings, metrics=tuple(dict.fromkeys([*([metric] if leads else []), *DEFAULT_METRICS])))
     languages = Languages(data.source_name, data.target_language, "files" if sets[0].is_file else data.corpus)
     by_system = dict(zip((system.name for system in systems), translations, strict=True))
     analyses = []
@@ -199,7 +194,7 @@ def _score(
         for system in systems
     ]
     environment = describe_environment(sys.argv, resolve_device(systems[0].decoding.device))
-    return Report(scored, described, environment, languages)
+    return Report(scored, described, environment)
 
 
 def _texts(system: System, translations: Sequence[SetTranslations]) -> SystemTexts:

@@ -96,7 +96,7 @@ def score_pairs(
         for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
             scores.append(score_pair(translator, pair))
             if gold is not None:
-                weights.append(between_words.of(pair, words_of(line), words_of(targets[number])))
+                weights.append(between_words.convert(pair, words_of(line), words_of(targets[number])))
             for write in writers:
                 write(number, line, [pair])
     _log_totals(scores)
