@@ -34,7 +34,7 @@ def inside_page(path):
 
 
 def evaluate_page(runs, *names, **options):
-    files = {"source": runs / "src", "references": [runs / "ref"], "page": runs / "report.html"}
+    files = {"source": runs / "src", "reference": [runs / "ref"], "report": runs / "report.html"}
     report = evaluate([runs / name for name in names], **files, json=runs / "r.json", **options)
     return report, inside_page(runs / "report.html")
 
