@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig, SearchConfig
+from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model import speed
@@ -17,8 +17,8 @@ from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.train.loss import batch_loss
 from tests.contract.chosen import MODULES, variants
-from tests.search.searching import beam_search
-from tests.surfaces import surface_of
+from tests.extended import extend
+from tests.search.searching import search
 
 CHOICES = {
     axis: packaged_variants(axis) for axis in ("encoder", "cell", "attention", "normalizer", "decoder", "output")
@@ -27,7 +27,7 @@ CHOICES["num_layers"] = ["1", "2"]
 """of the decoder"""
 BASE = dict(zip(CHOICES, ("bidirectional", "gru", "additive", "softmax", "bahdanau", "softmax", "1"), strict=True))
 SOURCE, TARGET = [[5, 9, 4, 11], [7], [8, 8, 6]], [[6, UNK], [8, UNK, 9], []]
-SURFACES = [surface_of([6, 17, 8, 17], [6, 17], 17), surface_of([18], [8, 19, 9], 17), surface_of([5, 5, 6], [], 17)]
+EXTENDED = [extend([6, 17, 8, 17], [6, 17], 17), extend([18], [8, 19, 9], 17), extend([5, 5, 6], [], 17)]
 
 WITHOUT_POSITIONS = ("fixed", "initial", "slots")
 READ_WEIGHTS = ("copy", "lexical", "lexicon", "marginal", "pointer")
@@ -105,16 +105,15 @@ def test_a_combination_trains_and_searches(names):
     torch.testing.assert_close(together.loss_sum, sum(alone))
     with speed.plain():
         torch.testing.assert_close(batch_loss(model, batch).loss_sum, together.loss_sum)
-    options, limits = SearchConfig(beam_size=3, n_best=3), [5, 6, 4]
     found, plain = (
-        beam_search(steps, batch.source, options, max_lengths_B=limits)
+        search(steps, batch.source, [5, 6, 4], beam_size=3, n_best=3)
         for steps in (step_model(model), PlainSteps(model))
     )
     assert [[h.ids for h in best] for best in found] == [[h.ids for h in best] for best in plain]
 
 
 def make_batch(rows=slice(None)):
-    batch = collate(SOURCE[rows], TARGET[rows], range(3)[rows], surfaces=SURFACES[rows])
+    batch = collate(SOURCE[rows], TARGET[rows], range(3)[rows], extended=EXTENDED[rows])
     return batch.to(torch.get_default_device())
 
 

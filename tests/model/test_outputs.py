@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
@@ -19,8 +18,8 @@ from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable, estimate_table
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
-from tests.search.searching import beam_search
-from tests.surfaces import surface_of
+from tests.extended import extend
+from tests.search.searching import search
 
 NUM_IDS = 31  # of make_model
 SIZES = {"feature_size": 1, "num_ids": 6}
@@ -42,9 +41,9 @@ def step_of(weights, hidden=0.5, features=0.0):
 
 
 def memory_of(output, ids, values, embedded=None):
-    """One sentence with these ids, which are also its surface ids, values and embeddings."""
+    """One sentence with these ids, which are also its extended ids, values and embeddings."""
     ids = torch.tensor([ids])
-    source = collate_source([[]])._replace(ids_BS=ids, surface_ids_BS=ids)
+    source = collate_source([[]])._replace(ids_BS=ids, extended_ids_BS=ids)
     values_BSM = row(*values).unsqueeze(-1)
     embedded_BSE = None if embedded is None else row(*embedded).unsqueeze(-1)
     encoded = Encoded(values_BSM, source.mask_BS, values_BSM[:, 0], embedded_BSE)
@@ -175,9 +174,9 @@ def loop_marginal(model, step, memory, n):
 def loop_copynet(model, step, memory, n):
     values = model.encoder(collate_source(SOURCE)).values_BSM[n_pair(n)]
     generated = model.output.projection(step.features_BF[n]).exp().tolist() + [0.0] * memory.source_ids_BS.shape[1]
-    for j, surface in enumerate(memory.surface_ids_BS[n].tolist()):
-        if surface != PAD:
-            generated[surface] += math.exp(torch.tanh(model.output.copy_projection(values[j])) @ step.hidden_BH[n])
+    for j, extended in enumerate(memory.extended_ids_BS[n].tolist()):
+        if extended != PAD:
+            generated[extended] += math.exp(torch.tanh(model.output.copy_projection(values[j])) @ step.hidden_BH[n])
     return [one / sum(generated) for one in generated]
 
 
@@ -193,7 +192,7 @@ def loop_lexical(model, step, memory, n):
 
 
 SOURCE, TARGET = [[5, 9, 7, 4], [8], [6, 8]], [[9, 33, 31, 6], [5], []]
-SURFACES = [surface_of(*pair, NUM_IDS) for pair in zip([[33, 9, 33, 31], [8], [8, 30]], TARGET, strict=True)]
+EXTENDED = [extend(*pair, NUM_IDS) for pair in zip([[33, 9, 33, 31], [8], [8, 30]], TARGET, strict=True)]
 TARGET_IDS = [[UNK if i >= NUM_IDS else i for i in ids] for ids in TARGET]
 LOOPS = {
     "marginal": (loop_marginal, {"name": "marginal"}),
@@ -217,7 +216,7 @@ def test_probabilities_are_those_of_a_loop(make_model, name, decoder):
     model = make_model(output=output, decoder={"name": decoder}).eval()
     if isinstance(model.output, TakesTable):
         model.output.set_table(lexicon_table())
-    batch = collate(SOURCE, TARGET_IDS, range(3), surfaces=SURFACES)
+    batch = collate(SOURCE, TARGET_IDS, range(3), extended=EXTENDED)
     POSITIONS[:] = batch.positions_N.tolist()
     with torch.no_grad():
         outputs = model(batch)
@@ -283,7 +282,7 @@ def test_copynet_finds_source_words_in_search(make_model, attention):
     with torch.no_grad():
         model.output.projection.bias.fill_(-40.0)
     source = collate_source([[5, 6, 5, 7], [8]], [[31, 32, 31, 34], [31]])
-    best = beam_search(step_model(model), source, SearchConfig(beam_size=3, n_best=3), max_lengths_B=[6, 4])
+    best = search(step_model(model), source, [6, 4], beam_size=3, n_best=3)
     found = [{i for hypothesis in hypotheses for i in hypothesis.ids} for hypotheses in best]
     assert {31, 32, 34} >= found[0] > set()
     assert found[1] == {31}

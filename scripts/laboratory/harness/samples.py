@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from seq2seq_attn.data.batch import Batch, collate
-from seq2seq_attn.data.surface import Surface
 from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.text.vocab import ExtendedIds
 
 FIRST_ID = 4
 DRAWING = ("hard", "monotonic")
@@ -36,5 +36,5 @@ def reverse_pairs(
 def reverse_batch(num_pairs: int, *, num_types: int, max_length: int, seed: int) -> Batch:
     """The same pairs as a `Batch`."""
     sources, targets = reverse_pairs(num_pairs, num_types=num_types, max_length=max_length, seed=seed)
-    surfaces = [Surface(*pair) for pair in zip(sources, targets, strict=True)]
-    return collate(sources, targets, range(num_pairs), surfaces=surfaces)
+    extended = [ExtendedIds(*pair) for pair in zip(sources, targets, strict=True)]
+    return collate(sources, targets, range(num_pairs), extended=extended)
