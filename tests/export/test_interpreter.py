@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import wasmtime
 from torch import Tensor, nn
 
 from seq2seq_attn.config import ModelConfig
@@ -18,7 +21,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export import program as program_module
 from seq2seq_attn.export.graphs import Graphs, export_graphs
-from seq2seq_attn.export.program import Precision, Program, write_program
+from seq2seq_attn.export.program import Program, WeightFormat, write_program
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
@@ -31,7 +34,8 @@ SAMPLE = [
     *(("attention", "additive"), ("attention", "location"), ("attention", "fixed"), ("encoder", "bidirectional")),
     *(("cell", "layer_norm_lstm"), ("output", "lexical"), ("output", "copy")),
 ]
-TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "fp16": 2e-2}
+KERNEL = SCRIPT.with_name("kernel.wasm")
+TOLERANCES: dict[WeightFormat, float] = {"fp32": 2e-5, "fp16": 2e-2, "int8": 3e-1}
 
 
 class Interpreter:
@@ -42,9 +46,17 @@ class Interpreter:
         assert process.stdout is not None
         self._stdin, self._stdout = process.stdin, process.stdout
 
-    def steps(self, program: Program, ids_BS: Tensor, previous_TB: Tensor, force: Tensor | None = None) -> Any:
+    def steps(
+        self,
+        program: Program,
+        ids_BS: Tensor,
+        previous_TB: Tensor,
+        force: Tensor | None = None,
+        kernel: bytes = b"",
+    ) -> Any:
         """Log-probabilities [T, B, V] and weights [T, B, S]; the message of an error."""
         task: dict[str, Any] = {"program": program.description, "weights": program.weights_base64()}
+        task["kernel"] = base64.b64encode(kernel).decode("ascii")
         task |= {"ids": ids_BS.tolist(), "previous": previous_TB.tolist()}
         if len(ids_BS) == 1:  # a sentence may stand without a list around it
             task |= {"ids": ids_BS[0].tolist(), "previous": previous_TB[:, 0].tolist()}
@@ -99,10 +111,14 @@ def test_the_interpreter_makes_the_steps_of_the_model(interpreter: Interpreter, 
     graphs = export_graphs(model)
     for rows_BS in (ids_BS[:1], ids_BS):
         previous_TB, *expected = expected_steps(model, rows_BS)
-        for precision, tolerance in TOLERANCES.items():
-            steps = interpreter.steps(write_program(graphs, precision), rows_BS, previous_TB)
+        for (weight_format, tolerance), kernel in product(TOLERANCES.items(), (b"", KERNEL.read_bytes())):
+            steps = interpreter.steps(write_program(graphs, weight_format), rows_BS, previous_TB, kernel=kernel)
             assert not isinstance(steps, str), steps
             torch.testing.assert_close(steps, expected, rtol=0, atol=tolerance)
+
+
+def test_the_kernel_is_what_its_text_compiles_to() -> None:
+    assert wasmtime.wat2wasm(KERNEL.with_suffix(".wat").read_text(encoding="utf-8")) == KERNEL.read_bytes()
 
 
 @torch.no_grad()
@@ -124,7 +140,8 @@ def test_a_tied_matrix_is_stored_once() -> None:
     config = ModelConfig.model_validate({**settings, "hidden_size": 12, "tie_embeddings": "target"})
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
     graphs, size = export_graphs(model), sum(parameter.numel() for parameter in model.parameters())
-    assert [len(write_program(graphs, precision).weights) for precision in TOLERANCES] == [4 * size, 2 * size]
+    sizes = [len(write_program(graphs, weight_format).weights) for weight_format in ("fp32", "fp16")]
+    assert sizes == [4 * size, 2 * size]
 
 
 @torch.no_grad()
