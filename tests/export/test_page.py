@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from seq2seq_attn import load
+from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.export.tokens import describe_tokenizer
@@ -33,6 +35,16 @@ def address(runs: list[RunDir]) -> str:
     path = runs[0].path.with_name("page.html")
     export_page(runs, path)
     return path.as_uri()
+
+
+def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
+    sizes = []
+    for weights in ("fp32", "fp16", "int8"):
+        page = tmp_path / f"{weights}.html"
+        assert run_command(["export", str(runs[0].path), "-o", str(page), "--weights", weights]) == 0
+        sizes.append(page.stat().st_size)
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[2] + 10_000
 
 
 def test_a_tokenizer_that_a_page_lacks_is_named() -> None:
