@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from string import Template
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+import seq2seq_attn
 from scripts.laboratory.harness.records import ROOT
 from scripts.laboratory.harness.runs import Run
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
+
+if TYPE_CHECKING:
+    from seq2seq_attn.report.pages import Report
 
 FOLDER = Path(__file__).parent / "experiments"
 RUNS = Path("runs/lab")
@@ -102,6 +108,12 @@ class Experiment(BaseModel):
         """Where its text and runs are."""
         return RUNS / self.name
 
+    @model_validator(mode="after")
+    def _check(self) -> Experiment:
+        if any(arm.is_published for arm in self.arms.values()) and not self.chosen_on:
+            raise ValueError("is_published: test sets are for settings that were chosen before; say chosen_on")
+        return self
+
     def run(self, arm: str, seed: int) -> Run:
         """A run of an arm."""
         own, settings = self.arms[arm], {**self.set, **self.arms[arm].set, **self.trial}
@@ -114,21 +126,51 @@ class Experiment(BaseModel):
         own = "" if self.trial else self.arms[arm].record
         return ROOT / (own or f"{self.record}/{stem(arm)}.json")
 
-    @model_validator(mode="after")
-    def _check(self) -> Experiment:
-        if any(arm.is_published for arm in self.arms.values()) and not self.chosen_on:
-            raise ValueError("is_published: test sets are for settings that were chosen before; say chosen_on")
-        return self
+    def results(self) -> Results:
+        """The finished runs of the scored arms, the baseline's first, whatever seeds were asked for.
 
-    def finished(self) -> Iterator[tuple[str, Run]]:
-        """The finished runs of the scored arms, the baseline's first, whatever seeds were asked for."""
-        for arm in sorted(self.arms, key=lambda arm: arm != self.baseline):
-            names = (path.name for path in self.directory.glob(f"{stem(arm)}-s*/"))
-            matches = (re.fullmatch(rf"{re.escape(stem(arm))}-s(\d+)", name) for name in names)
-            for seed in sorted(int(match[1]) for match in matches if match):
-                run = self.run(arm, seed)
-                if self.arms[arm].is_scored and run.is_finished():
-                    yield arm, run
+        Raises:
+            UserError: the baseline has none.
+        """
+        runs: dict[str, list[Run]] = {}
+        scored = [arm for arm in self.arms if self.arms[arm].is_scored]
+        for arm in sorted(scored, key=lambda arm: arm != self.baseline):
+            names = (path.name.rpartition("-s") for path in self.directory.glob(f"{stem(arm)}-s*/"))
+            seeds = sorted(int(seed) for name, _, seed in names if name == stem(arm) and seed.isdigit())
+            if finished := [run for run in (self.run(arm, seed) for seed in seeds) if run.is_finished()]:
+                runs[arm] = finished
+        if self.baseline not in runs:
+            raise UserError(f"{self.name}: no finished run of `{self.baseline}` in {self.directory}")
+        return Results(self, runs)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The finished runs of an experiment by arm, the baseline's first and each arm's by seed, and their scores."""
+
+    experiment: Experiment
+    runs_by_arm: dict[str, list[Run]]
+
+    @property
+    def runs(self) -> list[tuple[str, Run]]:
+        """Each run with its arm."""
+        return [(arm, run) for arm, runs in self.runs_by_arm.items() for run in runs]
+
+    @property
+    def path(self) -> Path:
+        """Where the record goes."""
+        return ROOT / self.experiment.record
+
+    @cached_property
+    def report(self) -> Report:
+        """The evaluation of all runs together."""
+        return self.evaluate([run for _, run in self.runs], "report")
+
+    def evaluate(self, runs: Sequence[Run], name: str, **options: Any) -> Report:
+        """The evaluation of some runs, with the options of the experiment, as `NAME.json` in its folder."""
+        path = self.experiment.directory / f"{name}.json"
+        options = {"reuse_hypotheses": True, **self.experiment.evaluate, **options}
+        return seq2seq_attn.evaluate([run.path for run in runs], json=path, **options)
 
 
 def stem(arm: str) -> str:

@@ -10,7 +10,7 @@ import seq2seq_attn
 from scripts.laboratory import experiment as experiments
 from scripts.laboratory.experiment import load_experiment, names
 from scripts.laboratory.harness.records import ROOT
-from scripts.laboratory.harness.settings import flatten
+from scripts.laboratory.harness.runs import flatten
 from scripts.laboratory.runner import stages
 from seq2seq_attn.config import SearchConfig, load_config
 from seq2seq_attn.errors import UsageError

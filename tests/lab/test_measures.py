@@ -7,8 +7,7 @@ import sacrebleu
 
 from scripts.laboratory.closest import closest
 from scripts.laboratory.harness.records import read_training
-from scripts.laboratory.harness.runs import bootstrap_by_name, score_row
-from scripts.laboratory.harness.settings import difference, settings_of
+from scripts.laboratory.harness.runs import bootstrap_by_name, difference, score_row, settings_of
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure

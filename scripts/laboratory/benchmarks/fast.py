@@ -13,7 +13,6 @@ import torch
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
 from scripts.laboratory.benchmarks.search import random_sentences, searcher
 from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
-from scripts.laboratory.harness.records import describe
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
@@ -57,7 +56,7 @@ def main(arguments: Sequence[str]) -> None:
         for beam_size, label in ((1, "greedy"), (5, "beam 5")):
             row = f"translating multi30k with {output}, {label}, fp32"
             rows[row] = gains(searching(beam_size, output, min(num_sentences, 64)), num_turns)
-    publish({"turns": num_turns, "rows": rows, "environment": describe("lab")}, options.record)
+    publish({"turns": num_turns, "rows": rows}, options.record)
 
 
 def training(name: str, precision: Precision, num_sentences: int) -> dict[str, Work]:

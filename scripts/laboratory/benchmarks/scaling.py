@@ -19,7 +19,7 @@ import torch
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
 from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
-from scripts.laboratory.harness.records import Record, describe
+from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.turns import Contestant, take_turns
 from seq2seq_attn.config import BatchConfig, Config, load_config
 from seq2seq_attn.data.batch import collate
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
     by_length = cost_by_source_length(config, num_updates)
     costs = [row["us_per_token"] for row in by_pairs]
     record = {"by_pairs": by_pairs, "spread": max(costs) / min(costs) - 1, "by_source_length": by_length}
-    publish({**record, "line": fit_line(by_length), "environment": describe("lab")}, options.record)
+    publish({**record, "line": fit_line(by_length)}, options.record)
 
 
 def cost_by_pairs(config: Config, sizes: Sequence[int], num_updates: int) -> list[Record]:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
-from scripts.laboratory.harness.records import Record, add_set_option, describe, read_events, set_arguments
+from scripts.laboratory.harness.records import Record, add_set_option, read_events, set_arguments
 from scripts.laboratory.harness.runs import SEQ2SEQ
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
@@ -35,8 +35,7 @@ def main(arguments: Sequence[str]) -> None:
     add_set_option(parser)
     options = parser.parse_args(arguments)
     targets = [0.0] if options.quick else [float(target) for target in options.targets.split(",")]
-    record = measure(options.config, targets, options.set, is_toy=options.quick)
-    publish({**record, "environment": describe("lab")}, options.record)
+    publish(measure(options.config, targets, options.set, is_toy=options.quick), options.record)
 
 
 def measure(config: str, targets: Sequence[float], settings: Sequence[str], *, is_toy: bool) -> Record:

@@ -11,8 +11,8 @@ import torch
 
 from scripts.laboratory.benchmarks import work
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish, toy_settings
-from scripts.laboratory.harness.records import Record, describe, ratio_fields
-from scripts.laboratory.harness.turns import Contestant, precisions, ratios_to, take_turns
+from scripts.laboratory.harness.records import Record
+from scripts.laboratory.harness.turns import Contestant, precisions, ratio_fields, take_turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model import speed
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         toy = toy_settings(Path(folder)) if options.quick else []
         record = measure(load_config(["tutorial"], toy), QUICK if options.quick else Amount())
-    publish({**record, "environment": describe("lab")}, options.record)
+    publish(record, options.record)
 
 
 def measure(config: Config, amount: Amount, device: torch.device = CPU, *, cuda_graphs: bool = False) -> Record:
@@ -60,9 +60,7 @@ def measure(config: Config, amount: Amount, device: torch.device = CPU, *, cuda_
     compared = precisions(device) if is_tutorial else []
     return {
         "options": {**options, "batch_size": config.train.batch.size, "teacher_forcing": ratio},
-        "rows": [
-            {"name": one.name, "tokens_per_s": one.speed, **ratio_fields(ratios_to(one, bases))} for one in contestants
-        ],
+        "rows": [{"name": one.name, "tokens_per_s": one.speed, **ratio_fields(one, bases)} for one in contestants],
         "differences": {name: work.gradient_difference(config, sizes, name, device) for name in compared},
     }
 

@@ -10,8 +10,8 @@ from torch import nn
 
 from scripts.laboratory.benchmarks.measure import CPU
 from scripts.laboratory.benchmarks.tutorial import TutorialModel
+from scripts.laboratory.golden import reverse_batch
 from scripts.laboratory.harness.records import Record
-from scripts.laboratory.harness.samples import reverse_batch
 from scripts.laboratory.harness.turns import Contestant
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch

@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,6 @@ from seq2seq_attn.runtime.environment import describe_environment
 
 if TYPE_CHECKING:
     import torch
-
-    from scripts.laboratory.harness.turns import Ratio
 
 ROOT = Path(__file__).resolve().parents[3]
 SPEED = ROOT / "docs" / "speed"
@@ -58,14 +56,6 @@ def set_arguments(settings: Iterable[str]) -> list[str]:
 def load_records(folder: Path) -> dict[str, Record]:
     """All records of a folder, by the name of the file."""
     return {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
-
-
-def ratio_fields(ratios: Mapping[str, Ratio]) -> Record:
-    """Paired ratios as a row of a record holds them."""
-    return {
-        "ratios": {name: ratio.value for name, ratio in ratios.items()},
-        "intervals": {name: [ratio.low, ratio.high] for name, ratio in ratios.items()},
-    }
 
 
 def read_events(folder: Path) -> list[Record]:

@@ -15,7 +15,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from scripts.laboratory.harness.records import SPEED, Record, load_records
-from scripts.laboratory.pages import bottleneck, mechanisms, quality, results
+from scripts.laboratory.pages import mechanisms, quality, results
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, p_value
 from seq2seq_attn.files import sha256_of_values
 
@@ -141,7 +141,7 @@ def bleu_lines(record: Record) -> Record:
     """BLEU of attention, of pooled vectors and of the fixed vector by length."""
     names = [arm["name"] for arm in record["arms"]]
     slots = [name for name in names if name.startswith("slots-") and name != "slots-1"]
-    shown = {bottleneck.BASELINE: ("attention", BLUE, 3.0), "fixed": ("one fixed vector", ORANGE, 3.0)}
+    shown = {names[0]: ("attention", BLUE, 3.0), "fixed": ("one fixed vector", ORANGE, 3.0)}
     for name, color in zip(slots, GREENS, strict=False):
         shown[name] = (f"{name.removeprefix('slots-')} vectors", color, 1.8)
     lines = []

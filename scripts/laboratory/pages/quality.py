@@ -8,7 +8,7 @@ from typing import get_args
 
 from scripts.laboratory import experiment as experiments
 from scripts.laboratory.harness.records import RECORDS, Record, load_records
-from scripts.laboratory.harness.settings import changed_settings
+from scripts.laboratory.harness.runs import changed_settings
 from scripts.laboratory.pages.render import LEVERS, distinct, mean_sd, p_value, render
 from seq2seq_attn.config import load_config
 from seq2seq_attn.files import read_json
