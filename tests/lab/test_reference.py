@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scripts.laboratory.reference import CITATION, documents, in_words, summary_and_paper
+from scripts.laboratory.pages.reference import CITATION, documents, in_words, summary_and_paper
 from seq2seq_attn.cli import COMMANDS
 from seq2seq_attn.config import load_config
 from seq2seq_attn.model.variants import packaged_variants

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scripts.laboratory import reference
 from scripts.laboratory.harness.records import ROOT, SPEED, exit_code, load_records
-from scripts.laboratory.pages import mechanisms, pictures, quality, results
+from scripts.laboratory.pages import mechanisms, pictures, quality, reference, results
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
 from seq2seq_attn.files import write_text
 

@@ -9,7 +9,7 @@ from typing import get_args
 from scripts.laboratory import experiment as experiments
 from scripts.laboratory.harness.records import RECORDS, Record, load_records
 from scripts.laboratory.harness.runs import changed_settings
-from scripts.laboratory.pages.render import LEVERS, distinct, mean_sd, p_value, render
+from scripts.laboratory.pages.render import LEVERS, mean_sd, p_value, render, shared
 from seq2seq_attn.config import load_config
 from seq2seq_attn.files import read_json
 
@@ -102,9 +102,9 @@ def score_cells(record: Record) -> list[str]:
         f"{fmean(scores):.2f}",
         f"{stdev(scores):.2f}" if len(scores) > 1 else "",
         f"{fmean(run['minutes'] for run in runs):.0f}",
-        distinct(run["precision"] for run in runs),
+        shared(runs, "precision"),
         f"{runs[0]['parameters']:,}",
-        distinct(run["hardware"] for run in runs),
+        shared(runs, "hardware"),
     ]
 
 

@@ -54,9 +54,10 @@ def _templates() -> jinja2.Environment:
     templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
     templates.filters["by_name"] = lambda rows, key: {row["name"]: row[key] for row in rows}
     templates.tests["below"] = lambda name, values, limit: all(value.get(name, 0.0) < limit for value in values)
-    templates.globals |= {"table": table, "header": header, "cells": table_row, "last_commit": LAST_COMMIT}
+    templates.globals |= {"table": table, "header": header, "cells": table_row, "shared": shared}
     hand_written = [name for group in load_yaml("hand-written.yaml") for name in group["records"]]
-    templates.globals |= {"hand_written": hand_written, "bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
+    texts = {"last_commit": LAST_COMMIT, "bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
+    templates.globals |= {"hand_written": hand_written, **texts}
     return templates
 
 
@@ -77,8 +78,9 @@ def table_row(cells: Sequence[Any]) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, align: str = "---:") -> str:
-    """A whole table."""
-    return "\n".join([header(head, align=align), *map(table_row, rows)])
+    """A whole table, of cells that may hold `|`."""
+    escaped = ([str(cell).replace("|", r"\|") for cell in row] for row in rows)
+    return "\n".join([header(head, align=align), *map(table_row, escaped)])
 
 
 def with_hand_written(text: str, path: Path) -> str:
@@ -121,9 +123,9 @@ def count_of(number: int, unit: str) -> str:
     return f"{number} {unit}{'s' * (number != 1)}"
 
 
-def distinct(values: Iterable[Any]) -> str:
-    """The different values in their order."""
-    return ", ".join(dict.fromkeys(map(str, values)))
+def shared(rows: Iterable[Record], key: str) -> str:
+    """The different values of a key, in their order."""
+    return ", ".join(dict.fromkeys(str(row[key]) for row in rows))
 
 
 def keys(values: Iterable[Record]) -> list[str]:
