@@ -10,7 +10,7 @@ import pytest
 import torch
 import yaml
 
-from scripts.laboratory.benchmarks import fast, measure, peers, prepare, scaling, search, time_to_bleu, train, work
+from scripts.laboratory.benchmarks import fast, measure, peers, prepare, scaling, search, time_to_bleu, train
 from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
@@ -85,8 +85,8 @@ def test_peers_take_turns_by_their_commands_and_logs(tmp_path, monkeypatch):
 
 def test_the_tutorials_model_is_the_same_function_as_ours(tmp_path):
     config = load_config(["tutorial"], measure.toy_settings(tmp_path))
-    sizes = work.Sizes(40, 30)
-    found = work.gradient_difference(config, sizes, "fp32")
+    sizes = train.Sizes(40, 30)
+    found = train.gradient_difference(config, sizes, "fp32")
     assert 0.0 < max(found.values()) < 1e-5
     configs = {"tutorial": config.model, "multi30k": load_config(["multi30k"]).model}
     record = search.measure(configs, dict.fromkeys(configs, sizes), search.QUICK, CPU)
@@ -97,10 +97,10 @@ def test_the_tutorials_model_is_the_same_function_as_ours(tmp_path):
 @pytest.mark.parametrize("name", ["additive", "fixed"])
 def test_the_fast_paths_keep_up_with_the_plain_one(name):
     assert speed.names()
-    updater = work.our_updater(load_config(["quickstart", f"attention/{name}"]), work.Sizes(500, 500), "fp32")
-    batch = work.reverse_batch(32, num_types=490, max_length=30, seed=1)
+    updater = train.our_updater(load_config(["quickstart", f"attention/{name}"]), train.Sizes(500, 500), "fp32")
+    batch = train.reverse_batch(32, num_types=490, max_length=30, seed=1)
     quick, plain = (
-        Contestant(way, work.updates_over([batch], work.our_update(updater, 1.0, off=off)))
+        Contestant(way, train.updates_over([batch], train.our_update(updater, 1.0, off=off)))
         for way, off in (("fast", []), ("plain", speed.names()))
     )
     take_turns([quick, plain], 9, warm_up=1)

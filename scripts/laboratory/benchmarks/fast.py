@@ -12,7 +12,7 @@ import torch
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
 from scripts.laboratory.benchmarks.search import random_sentences, searcher
-from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
+from scripts.laboratory.benchmarks.train import Sizes, our_update, our_updater, updates_over
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate

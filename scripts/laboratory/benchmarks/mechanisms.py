@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from scripts.laboratory.benchmarks.measure import CPU
-from scripts.laboratory.benchmarks.work import BUCKETED, make_batches, our_update, our_updater, updates_over
+from scripts.laboratory.benchmarks.train import BUCKETED, make_batches, our_update, our_updater, updates_over
 from scripts.laboratory.experiment import load_experiment, stem
 from scripts.laboratory.harness.records import ROOT, Record, describe
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns

@@ -20,6 +20,8 @@ from string import Template
 from typing import NamedTuple
 from unittest import mock
 
+import yaml
+
 from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
 from scripts.laboratory.harness.records import ROOT, Record, set_arguments
 from scripts.laboratory.harness.turns import Contestant, precisions, ratio_fields, take_turns
@@ -57,63 +59,9 @@ class System(NamedTuple):
     seconds: str
 
 
-# Each gets its release with `--no-deps`, since the pins of both forbid a current torch or what comes with it
-# (OpenNMT-py 3.5.1: torch < 2.3; JoeyNMT 2.3.0: protobuf < 3.21), then what it imports when it trains and translates.
-PEERS = {
-    "joeynmt 2.3.0": System(
-        package="joeynmt==2.3.0",
-        needs="""
-            importlib-metadata matplotlib numpy packaging pyyaml sacrebleu sentencepiece setuptools subword-nmt
-            tensorboard tqdm
-        """,
-        config="joeynmt.yaml",
-        train="-m joeynmt train $config --skip-test",
-        translate="-m joeynmt test $config -o $folder/output",
-        parameters=r"Total params: (\d+)",
-        tokens_per_s=r"Tokens per Sec: +(\d+)",
-        seconds=r"Generation took ([\d.]+)",
-    ),
-    "OpenNMT-py 3.5.1": System(
-        package="OpenNMT-py==3.5.1",
-        needs="""
-            configargparse ctranslate2 fasttext-wheel numpy pyahocorasick pyonmttok pyyaml rapidfuzz sacrebleu
-            setuptools<81 spacy
-        """,
-        config="opennmt.yaml",
-        train="-m onmt.bin.train -config $config",
-        # `-random_sampling_topk 1` is greedy: the best token, which is faster than a beam of one
-        translate="""
-            -m onmt.bin.translate -model $folder/opennmt/model_step_1.pt -src $folder/test.de
-            -output $folder/output.test -batch_size 64 -batch_type sents -beam_size $beam_size
-            -min_length $steps -max_length $steps -max_length_ratio 0 -report_time -random_sampling_topk $topk
-        """,
-        parameters=r"number of parameters: (\d+)",
-        tokens_per_s=r"/ *(\d+) tok/s",
-        seconds=r"Total translation time \(s\): ([\d.]+)",
-    ),
-}
-OURS = System(
-    package="",
-    needs="",
-    config="ours.yaml",
-    train="-m seq2seq_attn train -c $config --run-dir $folder/run-$precision --overwrite --precision $precision",
-    translate="-c $our_decoding $folder/run-$precision $precision $beam_size $folder/raw.de $folder/output.test",
-    parameters=r"(\d+) parameters,",
-    tokens_per_s=r"(\d+) tokens/s",
-    seconds=r"took ([\d.]+)",
-)
-DIFFERENCES = (
-    "The models compute different functions, so their outputs cannot be compared numerically, only their sizes.",
-    "Equal: tokens (SentencePiece, joint 8k), vocabularies, 64 sentences per batch, and all sizes (embeddings 256;"
-    " bidirectional GRU of half the hidden size each way); a decoder of one GRU with additive attention; dropout 0.3;"
-    " Adam; gradient norm clipped at 1. Nothing is tied or smoothed.",
-    "The peers attend with the new state and feed the attentional vector to the next step (input feeding). Ours attends"
-    " with the old state and feeds the context to the same step (Bahdanau's decoder).",
-    "JoeyNMT's batches are random. OpenNMT-py sorts by source, then target length, ours by both, in a thread ahead.",
-    "Decoding: the peers go from tokens to tokens, ours from text to text. JoeyNMT keeps the order of the lines.",
-)
-
-
+SYSTEMS = yaml.safe_load((CONFIGS / "systems.yaml").read_text(encoding="utf-8"))
+PEERS = {name: System(**values) for name, values in SYSTEMS["peers"].items()}
+OURS = System(package="", needs="", **SYSTEMS["ours"])
 TASK: Record = {
     "use_cuda": "false",
     "learning_rate": "1.0e-3",
@@ -203,7 +151,7 @@ def main(arguments: Sequence[str]) -> None:
         rows = list(measure(pythons, Path(folder), amount, is_toy=options.quick))
     packages = {name: dict([system.package.split("==")]) for name, system in PEERS.items()}
     about = {"options": amount._asdict(), "sizes": {"steps": NUM_STEPS}, "rows": rows, "versions": packages}
-    publish({**about, "differences": DIFFERENCES}, options.record)
+    publish({**about, "differences": SYSTEMS["differences"]}, options.record)
 
 
 @contextmanager

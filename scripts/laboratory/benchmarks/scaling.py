@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
-from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
+from scripts.laboratory.benchmarks.train import Sizes, our_update, our_updater, updates_over
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.turns import Contestant, take_turns
 from seq2seq_attn.config import BatchConfig, Config, load_config

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import torch
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
+from scripts.laboratory.benchmarks.train import Sizes
 from scripts.laboratory.benchmarks.tutorial import TutorialModel
-from scripts.laboratory.benchmarks.work import Sizes
 from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.runs import describe_run

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from scripts.laboratory.benchmarks import peers, search, train, work
+from scripts.laboratory.benchmarks import peers, search, train
 from scripts.laboratory.benchmarks.gpu import batched, profile
 from scripts.laboratory.benchmarks.gpu.bundle import ABOUT
 from scripts.laboratory.benchmarks.measure import CPU, publish, toy_settings
@@ -76,7 +76,7 @@ def build_config(name: str, device: torch.device, *settings: str) -> Config:
 def check(device: torch.device) -> Record:
     """Losses of three updates without dropout: on the CPU, eager and with CUDA graphs."""
     config = build_config("multi30k", device, *(f"model.dropout.{x}=0" for x in ("embedding", "encoder", "readout")))
-    batches, sizes = work.make_batches(config, 1)
+    batches, sizes = train.make_batches(config, 1)
     losses: dict[str, dict[str, list[float]]] = {}
     worst = {}
     ways = {"cpu": (CPU, False), "eager": (device, False), "graphs": (device, True)}
@@ -84,8 +84,8 @@ def check(device: torch.device) -> Record:
         losses[precision] = {}
         for name, (where, cuda_graphs) in ways.items():
             used: Precision = "fp32" if where == CPU else precision  # emulated bf16 takes minutes
-            update = work.our_update(work.our_updater(config, sizes, used, where, cuda_graphs=cuda_graphs), 1.0)
-            losses[precision][name] = [update(batches[work.BUCKETED][0]) for _ in range(3)]
+            update = train.our_update(train.our_updater(config, sizes, used, where, cuda_graphs=cuda_graphs), 1.0)
+            losses[precision][name] = [update(batches[train.BUCKETED][0]) for _ in range(3)]
         expected = losses[precision]["cpu"]
         pairs = [pair for own in losses[precision].values() for pair in zip(own, expected, strict=True)]
         worst[precision] = max(abs(a / b - 1.0) for a, b in pairs)
@@ -103,7 +103,7 @@ def training(device: torch.device, *, name: str) -> Record:
 def translation(device: torch.device) -> Record:
     """Sentences per second of random weights, in paired turns."""
     configs = {name: build_config(name, device).model for name in search.PREPARED_SIZES}
-    sizes = dict.fromkeys(configs, work.Sizes(40, 40)) if device == CPU else search.PREPARED_SIZES
+    sizes = dict.fromkeys(configs, train.Sizes(40, 40)) if device == CPU else search.PREPARED_SIZES
     amount = search.QUICK if device == CPU else TRANSLATED
     return search.measure(configs, sizes, amount, device)
 
