@@ -29,20 +29,17 @@ def main(arguments: Sequence[str]) -> int | None:
             run(rest)
             return 0
         case ["bench", name, *rest] if name in benchmarks():
-            return call(f"benchmarks.{name.replace('-', '_')}", rest)
+            module = f"benchmarks.{name.replace('-', '_')}"
         case ["bench", *_]:
             print("\n".join(f"{name}: {purpose}" for name, purpose in benchmarks().items()))
             return 0
-        case [name, *rest] if name in TOOLS:
-            return call(name, rest)
-    usage = re.findall("(?m)^# (.*)", (ROOT / "scripts" / "lab").read_text(encoding="utf-8"))
-    raise UsageError("\n".join([f"{' '.join(arguments) or 'no command'}: no such tool", *usage]))
-
-
-def call(module: str, arguments: Sequence[str]) -> int | None:
-    """Call `main` of a module of the laboratory."""
+        case [module, *rest] if module in TOOLS:
+            pass
+        case _:
+            usage = re.findall("(?m)^# (.*)", (ROOT / "scripts" / "lab").read_text(encoding="utf-8"))
+            raise UsageError("\n".join([f"{' '.join(arguments) or 'no command'}: no such tool", *usage]))
     tool: Callable[[Sequence[str]], int | None] = import_module(f"scripts.laboratory.{module}").main
-    return tool(arguments)
+    return tool(rest)
 
 
 def benchmarks() -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from unittest import mock
 
@@ -29,6 +29,7 @@ BASE = "everything on"
 Work = Callable[[int], float]
 Way = Callable[[], AbstractContextManager[Any]]
 IN_TRAINING: dict[str, Way] = {
+    BASE: nullcontext,
     "hand-written unroll": lambda: speed.without(["unroll"]),
     "batched recurrence of the encoder": lambda: speed.without(["recurrence"]),
     "loss that makes its own gradient": lambda: speed.without(["cross_entropy"]),
@@ -36,6 +37,7 @@ IN_TRAINING: dict[str, Way] = {
     "aligned rows of logits": lambda: mock.patch.object(cross_entropy, "COLUMN_MULTIPLE", 1),
 }
 IN_SEARCH: dict[str, Way] = {
+    BASE: nullcontext,
     "prepared steps": lambda: speed.without(["steps"]),
     "packed products": lambda: mock.patch.object(product, "_has_packed_layout", return_value=False),
 }
@@ -75,7 +77,7 @@ def training(name: str, precision: Precision, num_sentences: int) -> dict[str, W
 
         return work
 
-    return {BASE: update, **{piece: without(way) for piece, way in IN_TRAINING.items()}}
+    return {piece: without(way) for piece, way in IN_TRAINING.items()}
 
 
 def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Work]:
@@ -94,7 +96,7 @@ def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Wor
 
         return work
 
-    return {BASE: without(lambda: speed.without([])), **{piece: without(way) for piece, way in IN_SEARCH.items()}}
+    return {piece: without(way) for piece, way in IN_SEARCH.items()}
 
 
 def gains(works: Mapping[str, Work], num_turns: int) -> dict[str, float]:

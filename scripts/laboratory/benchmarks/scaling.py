@@ -7,7 +7,6 @@ step.
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
 from collections.abc import Sequence
@@ -68,7 +67,7 @@ def cost_by_pairs(config: Config, sizes: Sequence[int], num_updates: int) -> lis
         take_turns(contestants, num_updates)
     for row, contestant in zip(rows, contestants, strict=True):
         # the median over updates: batches differ in length, and the first compile
-        row["us_per_token"] = 1e6 * (median_cost(contestant.speeds) + row["epoch_s"] / row.pop("epoch_tokens"))
+        row["us_per_token"] = 1e6 * (1 / contestant.speed + row["epoch_s"] / row.pop("epoch_tokens"))
     return rows
 
 
@@ -85,15 +84,7 @@ def cost_by_source_length(config: Config, num_updates: int) -> list[Record]:
         batch = collate(source, target, range(BATCH_SIZE))
         contestants.append(Contestant(str(length + 1), updates_over([batch], update)))
     take_turns(contestants, num_updates, warm_up=1)
-    return [
-        {"source_positions": int(contestant.name), "us_per_token": 1e6 * median_cost(contestant.speeds)}
-        for contestant in contestants
-    ]
-
-
-def median_cost(speeds: Sequence[float]) -> float:
-    """Seconds per token."""
-    return statistics.median(1 / speed for speed in speeds)
+    return [{"source_positions": int(one.name), "us_per_token": 1e6 / one.speed} for one in contestants]
 
 
 def fit_line(rows: Sequence[Record]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record, load_records
 from scripts.laboratory.pages.quality import recipe_records, test_cells, test_names, track
-from scripts.laboratory.pages.render import BOTTLENECK, count_of, interval, mean_sd, p_value, render, table
+from scripts.laboratory.pages.render import BOTTLENECK, count_of, interval, mean_sd, render
 from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 
@@ -69,25 +69,11 @@ def configurations(records: Mapping[str, Record]) -> dict[str, Record]:
 
 def results_page(records: Mapping[str, Record]) -> str:
     """docs/results.md: all scores of all records."""
-    values: Record = {"measures": MEASURES, "by_length": length_table, "other": load_records(RECORDS)}
+    values: Record = {"measures": MEASURES, "other": load_records(RECORDS)}
     values |= {"overview": configurations(records), "min_pairs": MIN_PAIRS}
     several = recipe_records()
     values |= {"several": several, "tests": test_names(*several.values()), "track": track, "test_cells": test_cells}
     return render("results.md.j2", records=records, **values)
-
-
-def length_table(record: Record, test: Record) -> str:
-    """The first measure of each bucket; p of the paired bootstrap against the first run."""
-    rows, names = [], [run["name"] for run in record["runs"]]
-    for bucket in test["buckets"]:
-        runs = bucket["measures"][0]["runs"]
-        p_values = [p_value(run["paired_bootstrap"]["p_value"]) for run in runs if "paired_bootstrap" in run]
-        thin = " (thin)" if bucket["is_thin"] else ""
-        scores = [interval(run, "score") for run in runs]
-        rows.append([f"{bucket['label']}{thin}", bucket["num_pairs"], *scores, *p_values])
-    length = record["length"]
-    compared = [f"p ({name})" for name, run in zip(names, runs, strict=True) if "paired_bootstrap" in run]
-    return table([f"{length['of']} {length.get('in', 'tokens')}", "n", *names, *compared], rows, align="---")
 
 
 def config_headers(records: Mapping[str, Record]) -> Iterator[tuple[Path, str]]:
