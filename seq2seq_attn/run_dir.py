@@ -230,7 +230,7 @@ class RunDir:
         try:
             expected = model_without_weights(config, **sizes).state_dict()
         except UnknownVariant as unknown:
-            raise unknown.of_run(self.path) from None
+            raise unknown.for_run(self.path) from None
         saved = self.load_best()
         shapes, expected_shapes = ({name: t.shape for name, t in some.items()} for some in (saved.tensors, expected))
         if shapes != expected_shapes:

@@ -17,13 +17,12 @@ from seq2seq_attn.report.pages import Report
 
 QUICK = Resampling(num_resamples=50, num_trials=50)
 _PARTS = {"settings": Settings, "decoding": Decoding, "files": ReportFiles}
-_OF_SEARCH = set(SearchConfig.model_fields)
 
 
 def evaluate(runs: Sequence[str | Path], **options: Any) -> Report:
     """Each option goes to the part of the options that knows it."""
     options = {"resampling": QUICK, "device": "cpu"} | options
-    options["search"] = {name: options.pop(name) for name in _OF_SEARCH & options.keys()}
+    options["search"] = {name: options.pop(name) for name in SearchConfig.model_fields.keys() & options.keys()}
     for part, kind in _PARTS.items():
         known = {field.name for field in fields(kind)} & options.keys()
         options[part] = kind(**{key: options.pop(key) for key in known})

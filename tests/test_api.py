@@ -14,6 +14,7 @@ import seq2seq_attn
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train import loop
 from seq2seq_attn.translate.attention_map import html_map
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -44,7 +45,7 @@ def test_the_front_door_has_documented_names(name: str) -> None:
 def test_names_are_listed_without_importing_torch() -> None:
     code = "import sys, seq2seq_attn; assert 'load' in dir(seq2seq_attn); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
-    with pytest.raises(AttributeError, match="has no attribute 'laod'"):
+    with pytest.raises(AttributeError, match="laod"):
         _ = seq2seq_attn.laod
 
 
@@ -52,22 +53,18 @@ def test_load_without_a_name_takes_the_newest_finished_run(root: Path, monkeypat
     monkeypatch.chdir(root)
     assert seq2seq_attn.load().has_attention
     monkeypatch.chdir(root / "runs" / "fixed")
-    with pytest.raises(UserError, match="no finished run; train one"):
+    with pytest.raises(UserError, match="no finished run"):
         seq2seq_attn.load()
 
 
-def test_a_translation_is_one_short_line(root: Path) -> None:
-    [long] = seq2seq_attn.load(root / "runs" / "fixed").score(["Ein Hund"], ["a dog\n" * 200])
-    assert repr(long).startswith("Translation('a dog a dog ")
-    assert len(repr(long)) < 130
-    assert "\n" not in repr(long)
-
-
-def test_a_translator_says_what_it_is(root: Path) -> None:
-    shown = repr(seq2seq_attn.load(root / "runs" / "fixed", "cpu"))
-    assert shown.startswith("Translator(")
-    assert "cpu" in shown
-    assert "0x" not in shown
+def test_a_translator_and_a_translation_are_one_short_line(root: Path) -> None:
+    translator = seq2seq_attn.load(root / "runs" / "fixed", "cpu")
+    [long] = translator.score(["Ein Hund"], ["a dog\n" * 200])
+    for value in (translator, long):
+        assert repr(value).startswith(f"{type(value).__name__}(")
+        assert len(repr(value)) < 130
+        assert "\n" not in repr(value)
+        assert "0x" not in repr(value)
 
 
 def test_an_evaluation_takes_every_option_of_the_search(root: Path, tmp_path: Path) -> None:
@@ -137,7 +134,7 @@ def test_what_a_notebook_shows_is_text_whatever_it_holds() -> None:
 
 def test_several_translations_are_asked_of_the_other_method(root: Path) -> None:
     translator = seq2seq_attn.load(root / "runs" / "additive")
-    with pytest.raises(TypeError, match=r"use translate_n_best\(texts, n_best=2\)"):
+    with pytest.raises(TypeError, match="translate_n_best"):
         translator.translate(SOURCE, n_best=2)
     assert len(translator.translate_n_best(SOURCE[:1], n_best=2)[0]) == 2
 
@@ -167,7 +164,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
         configs.append(config)
         return RunDir("runs/fixed")
 
-    monkeypatch.setattr("seq2seq_attn.train.loop.train", train)
+    monkeypatch.setattr(loop, "train", train)
     return configs
 
 
@@ -193,10 +190,10 @@ def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(train
 
 def test_a_configuration_may_be_a_path(trained: list[Config], tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
-    mine.write_text("name: mine\nseed: 5\n")
+    mine.write_text("name: mine\n")
     for config in (mine, [mine], str(mine)):
         seq2seq_attn.train_model(config)
-    assert [(config.name, config.seed) for config in trained] == [("mine", 5)] * 3
+    assert [config.name for config in trained] == ["mine"] * 3
 
 
 def test_a_resume_keeps_the_settings_of_the_run(trained: list[Config], tmp_path: Path) -> None:
@@ -212,6 +209,6 @@ def test_a_resume_keeps_the_settings_of_the_run(trained: list[Config], tmp_path:
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, {(1, 2): 3}, [1j]])
 def test_a_setting_that_is_no_plain_value_is_a_usage_error(trained: list[Config], value: object) -> None:
-    with pytest.raises(UsageError, match=r"^data\.test=.*: expected None, numbers, text, paths, or lists and mappings"):
+    with pytest.raises(UsageError, match=r"^data\.test="):
         seq2seq_attn.train_model("quickstart", {"data.test": value})
     assert trained == []

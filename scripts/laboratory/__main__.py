@@ -19,7 +19,6 @@ BENCHMARKS = Path(__file__).parent / "benchmarks"
 
 
 def main(arguments: Sequence[str]) -> int | None:
-    """Run the named tool."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     match arguments:
         case ["list"]:
@@ -50,7 +49,6 @@ def benchmarks() -> dict[str, str]:
 
 
 def list_experiments() -> None:
-    """Print each experiment with its question and arms."""
     from scripts.laboratory.experiment import load_experiment, names
 
     for name in names():
@@ -59,7 +57,6 @@ def list_experiments() -> None:
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Run an experiment and print the paths of its records."""
     from scripts.laboratory.experiment import load_experiment, parse_seeds
     from scripts.laboratory.runner import run_experiment
 

@@ -105,7 +105,6 @@ class Experiment(BaseModel):
 
     @property
     def directory(self) -> Path:
-        """Where its text and runs are."""
         return RUNS / self.name
 
     @model_validator(mode="after")
@@ -115,7 +114,6 @@ class Experiment(BaseModel):
         return self
 
     def run(self, arm: str, seed: int) -> Run:
-        """A run of an arm."""
         own, settings = self.arms[arm], {**self.set, **self.arms[arm].set, **self.trial}
         words = {key: value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
         texts = [Template(f"{key}={word}").safe_substitute(seed=seed) for key, word in words.items()]
@@ -153,17 +151,14 @@ class Results:
 
     @property
     def runs(self) -> list[tuple[str, Run]]:
-        """Each run with its arm."""
         return [(arm, run) for arm, runs in self.runs_by_arm.items() for run in runs]
 
     @property
     def path(self) -> Path:
-        """Where the record goes."""
         return ROOT / self.experiment.record
 
     @cached_property
     def report(self) -> Report:
-        """The evaluation of all runs together."""
         return self.evaluate([run for _, run in self.runs], "report")
 
     def evaluate(self, runs: Sequence[Run], name: str, **options: Any) -> Report:
@@ -179,7 +174,6 @@ def stem(arm: str) -> str:
 
 
 def names() -> list[str]:
-    """All experiments."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 

@@ -15,11 +15,11 @@ import torch
 from scripts.laboratory.harness.records import ROOT
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import Batch, collate
-from seq2seq_attn.data.surface import Surface
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.text.vocab import ExtendedIds
 from seq2seq_attn.train.loss import batch_loss
 
 CURVES = ROOT / "tests" / "golden" / "curves.json"
@@ -31,7 +31,6 @@ DRAWING = ("hard", "monotonic")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compute the curves, compare them with the stored ones, and store them."""
     variants = packaged_variants("attention")
     if unknown := set(arguments) - set(variants):
         raise UsageError(f"no such attention: {', '.join(sorted(unknown))}; there are {', '.join(variants)}")
@@ -94,7 +93,6 @@ def reverse_pairs(
 
 
 def reverse_batch(num_pairs: int, *, num_types: int, max_length: int, seed: int) -> Batch:
-    """The same pairs as a `Batch`."""
     sources, targets = reverse_pairs(num_pairs, num_types=num_types, max_length=max_length, seed=seed)
-    surfaces = [Surface(*pair) for pair in zip(sources, targets, strict=True)]
-    return collate(sources, targets, range(num_pairs), surfaces=surfaces)
+    extended = [ExtendedIds(*pair) for pair in zip(sources, targets, strict=True)]
+    return collate(sources, targets, range(num_pairs), extended=extended)

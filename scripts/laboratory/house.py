@@ -56,7 +56,6 @@ def figures() -> dict[str, tuple[int, str]]:
 
 
 def sources() -> list[Path]:
-    """The package's Python files."""
     return sorted(PACKAGE.rglob("*.py"))
 
 

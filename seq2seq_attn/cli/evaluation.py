@@ -34,7 +34,7 @@ from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.text.tokenizers.base import VECTORS
-from seq2seq_attn.translate.batching import explained_batch_size
+from seq2seq_attn.translate.batching import suggest_smaller_batch
 from seq2seq_attn.translate.ensemble import check_alike
 
 log = logging.getLogger(__name__)
@@ -216,7 +216,7 @@ def _analyze(
     run."""
     translator = None if system.is_ensemble else system.translator
     batch_size = system.search.batch_size
-    with explained_batch_size(batch_size):
+    with suggest_smaller_batch(batch_size):
         return [
             analyze_attention(test_set, translations.lines, languages, translator, batch_size=batch_size)
             for test_set, translations in zip(sets, made, strict=True)
@@ -230,12 +230,12 @@ def _files_to_write(files: ReportFiles, first: System, name: str, inputs: Sequen
         return files
     path = first.runs[0].path / name
     try:
-        of_run = ReportFiles(json=path, page=path.with_suffix(".md"), plots=files.plots or "png", is_of_run=True)
-        of_run.check()
+        default = ReportFiles(json=path, page=path.with_suffix(".md"), plots=files.plots or "png", is_in_run_dir=True)
+        default.check()
     except UserError as error:
         log.warning("%s; the scores are shown, not saved: --json FILE saves them elsewhere", error)
         return NO_FILES
-    return of_run
+    return default
 
 
 def _arms(systems: Sequence[System]) -> list[Arm]:
@@ -260,7 +260,7 @@ def _hyps_dirs(systems: Sequence[System], files: ReportFiles, *, is_named: bool)
 
 
 def _write(files: ReportFiles, report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> None:
-    if files.is_of_run and files.json is not None and files.json.exists() and _is_other(files.json, report.data):
+    if files.is_in_run_dir and files.json is not None and files.json.exists() and _is_other(files.json, report.data):
         log.warning("%s: replaces a report on other runs or measures; to keep both, add --json FILE", files.json)
     if written := files.write(report, sets, systems):
         log.info("written: %s", ", ".join(map(str, written)))

@@ -23,7 +23,6 @@ from seq2seq_attn.cli.writers import (
     write_all,
 )
 from seq2seq_attn.data.links import parse_links
-from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import WordWeights
 from seq2seq_attn.metrics.alignment import GoldAttention, Weights
@@ -33,9 +32,9 @@ from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
-from seq2seq_attn.text.tokenizers.several import warn_of_tabs
-from seq2seq_attn.text.vocab import UNK
-from seq2seq_attn.translate.batching import explained_batch_size
+from seq2seq_attn.text.tokenizers.several import warn_about_tabs
+from seq2seq_attn.text.vocab import UNK, extended_ids
+from seq2seq_attn.translate.batching import suggest_smaller_batch
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator, load
@@ -88,8 +87,9 @@ def score_pairs(
     with ExitStack() as stack:
         form = partial(_as_json, translator) if format == "json" else _as_text
         out = LineWriter(stack.enter_context(open_output(STREAM)), form)
-        writers = [out, *open_attention_writers(stack, alignment=alignment, attention=maps.values()), *summaries]
-        stack.enter_context(explained_batch_size(batch_size))
+        side_writers = open_attention_writers(stack, translator, alignment=alignment, attention=maps.values())
+        writers = [out, *side_writers, *summaries]
+        stack.enter_context(suggest_smaller_batch(batch_size))
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
         write_all(writers, count(), sources, ([pair] for pair in decoded))
     for summary in summaries:
@@ -127,8 +127,8 @@ def unknown_target(translator: Translator, pair: Translation) -> list[int]:
     """The positions of target tokens that are scored as `<unk>`: not those of the source, if the output copies."""
     ids = translator.target_vocab.ids_of(pair.tokens)
     if isinstance(translator.model, Seq2Seq) and translator.model.output.copies_source:
-        source = spell_source(pair.source_tokens[:-1], translator.target_tokenizer)
-        ids = list(surface_of_tokens(source, pair.tokens, translator.target_vocab).target)
+        source = translator.target_tokenizer.spell_source(pair.source_tokens[:-1])
+        ids = list(extended_ids(source, pair.tokens, translator.target_vocab).target)
     return [position for position, number in enumerate(ids) if number == UNK]
 
 
@@ -213,7 +213,7 @@ def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     if reads_one_source:
-        warn_of_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))
+        warn_about_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))
     return sources, targets
 
 

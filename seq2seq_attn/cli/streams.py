@@ -88,7 +88,7 @@ class LineReader:
             self.num_invalid += 1
             return line.decode("utf-8", errors="replace")
 
-    def warn_of_invalid(self) -> None:
+    def warn_about_invalid(self) -> None:
         """Warn of lines that were not UTF-8."""
         if self.num_invalid:
             counts = f"{self.num_invalid} of {self.num_lines} lines"

@@ -35,8 +35,8 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 from seq2seq_attn.text.corpus import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
-from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_of_tabs
-from seq2seq_attn.translate.batching import explained_batch_size, unknown_positions
+from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_about_tabs
+from seq2seq_attn.translate.batching import suggest_smaller_batch, unknown_positions
 from seq2seq_attn.translate.translator import Translation, Translator, load
 
 TERMINAL_EVERY_S, LOG_EVERY_S = 1.0, 30.0
@@ -82,9 +82,9 @@ def translate_lines(
     _warn_about_prefix(translator, options.prefix)
     warnings = Warnings(", ".join(map(shown_name, names)), translator.source_tokenizer, options)
     keep_attention = format == "json" or alignment is not None or bool(maps)
-    with ExitStack() as stack, explained_batch_size(options.batch_size):
+    with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
         readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
-        side_writers = open_attention_writers(stack, alignment=alignment, attention=maps.values())
+        side_writers = open_attention_writers(stack, translator, alignment=alignment, attention=maps.values())
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
         form = line_form(format, options.n_best, with_weights=bool(maps))
         writers = [LineWriter(out, form), *side_writers, warnings]
@@ -97,7 +97,7 @@ def translate_lines(
             bar.update(len(chunk))
     warnings.report()
     for reader in readers:
-        reader.warn_of_invalid()
+        reader.warn_about_invalid()
 
 
 def _check_input(texts: Sequence[str], inputs: Sequence[str | Path], prefix: str) -> None:
@@ -183,13 +183,13 @@ class Warnings(Writer):
         if self._name:
             self._examples.update(dict.fromkeys(unknown[: _MAX_EXAMPLES - len(self._examples)]))
         elif unknown:
-            _warn_of_unknown(f"line {number + 1}", unknown, len(tokens), self._tokenizer)
+            _warn_about_unknown(f"line {number + 1}", unknown, len(tokens), self._tokenizer)
 
     def report(self) -> None:
         """Log the totals."""
         counts = self._counts
         if num_sources(self._tokenizer) == 1:
-            warn_of_tabs(self._name or None, counts["with_tabs"])
+            warn_about_tabs(self._name or None, counts["with_tabs"])
         prefix = f"{self._name}: " if self._name else ""
         num_lines = f"{counts['lines']:,} {'line' if counts['lines'] == 1 else 'lines'}"
         if self._name and counts["unknown"]:
@@ -210,12 +210,15 @@ class Warnings(Writer):
 def _warn_about_prefix(translator: Translator, prefix: str) -> None:
     """Warn of words in `--prefix` that the run does not know."""
     tokens = translator.target_tokenizer.tokenize(prefix)
-    unknown = [_shown(tokens[position]) for position in unknown_positions(tokens, translator.target_vocab)]
+    unknown = [
+        _shown(tokens[position])
+        for position in unknown_positions(tokens, translator.target_vocab, translator.target_tokenizer)
+    ]
     if unknown:
-        _warn_of_unknown("--prefix", unknown, len(tokens), translator.target_tokenizer)
+        _warn_about_unknown("--prefix", unknown, len(tokens), translator.target_tokenizer)
 
 
-def _warn_of_unknown(where: str, unknown: Sequence[str], num_tokens: int, tokenizer: Tokenizer) -> None:
+def _warn_about_unknown(where: str, unknown: Sequence[str], num_tokens: int, tokenizer: Tokenizer) -> None:
     counts, words = f"{len(unknown):,} of {num_tokens:,} {_unit(tokenizer)}", [*dict.fromkeys(unknown)]
     rest = len(words) - _MAX_EXAMPLES
     listed = ", ".join(words[:_MAX_EXAMPLES]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -12,6 +12,7 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +23,7 @@ from seq2seq_attn.cli.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.report.html import TranslatedLine, html_maps
 from seq2seq_attn.text.links import links_between_words, words_of
+from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
@@ -120,13 +122,15 @@ def _rounded(value: float) -> float | None:
     return round(value, 6) if math.isfinite(value) else None
 
 
-def _word_links(number: int, line: str, translations: list[Translation]) -> str:
+def _word_links(tokenizer: Tokenizer, number: int, line: str, translations: list[Translation]) -> str:
     """Word links of the best translation by its attention, `source-target`. Words are separated by spaces and tabs and
     counted from 0; each vector of a source counts as a word."""
     best = translations[0]
     tokens = best.source_tokens[:-1]
     try:
-        links = links_between_words(best.links(), tokens, best.tokens, source_words(line, tokens), words_of(best.text))
+        links = links_between_words(
+            best.links(), tokens, best.tokens, source_words(line, tokens, tokenizer), words_of(best.text)
+        )
     except ValueError:
         links = []
         log.warning("line %d: its tokens do not spell its words; no links written", number + 1)
@@ -219,12 +223,14 @@ def check_has_attention(translator: Translator, outputs: Mapping[str, str | Path
 
 
 def open_attention_writers(
-    stack: ExitStack, *, alignment: str | Path | None, attention: Iterable[Path]
+    stack: ExitStack, translator: Translator, *, alignment: str | Path | None, attention: Iterable[Path]
 ) -> list[Writer]:
     """The writers for the requested links and attention maps. Closing the stack completes their files."""
     writers: list[Writer] = []
     if alignment is not None:
-        writers.append(LineWriter(stack.enter_context(open_output(alignment)), _word_links))
+        writers.append(
+            LineWriter(stack.enter_context(open_output(alignment)), partial(_word_links, translator.source_tokenizer))
+        )
     for path in attention:
         if _kind(path) == ".npz":
             file = stack.enter_context(open_output(path))

@@ -69,7 +69,7 @@ def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | N
     """`KEY=VALUE: expected ...` from pydantic's errors for a value, one per type that the value may have. `hint`
     says what is expected if the type is wrong."""
     value = problems[0]["input"]
-    if hint is None or any(not _is_of_type(problem) for problem in problems):
+    if hint is None or any(not _is_type_error(problem) for problem in problems):
         hint = expected(problems)
     elif not hint.startswith("write "):
         hint = f"expected {hint}"
@@ -79,7 +79,7 @@ def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | N
 
 def expected(problems: Sequence[Mapping[str, Any]]) -> str:
     """`expected ...` from pydantic's errors for a value, one per type that the value may have."""
-    limits = [problem for problem in problems if not _is_of_type(problem)]
+    limits = [problem for problem in problems if not _is_type_error(problem)]
     return f"expected {' or '.join(dict.fromkeys(_expected(problem) for problem in limits or problems))}"
 
 
@@ -100,7 +100,7 @@ def shorten_key(key: str) -> str:
     return key if len(key) <= _MAX_KEY else f"{key[:_MAX_KEY]}..."
 
 
-def _is_of_type(problem: Mapping[str, Any]) -> bool:
+def _is_type_error(problem: Mapping[str, Any]) -> bool:
     return problem["type"] not in _LIMITS and problem["type"] != "finite_number"
 
 

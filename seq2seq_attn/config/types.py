@@ -54,13 +54,13 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _of_home(value: Any) -> Any:
+def _expand_home(value: Any) -> Any:
     return os.path.expanduser(value) if isinstance(value, str) else value
 
 
-FilePath = Annotated[Path, BeforeValidator(_of_home)]
+FilePath = Annotated[Path, BeforeValidator(_expand_home)]
 """A path; ~ is the home folder."""
-TextName = Annotated[str, Field(min_length=1), BeforeValidator(_of_home)]
+TextName = Annotated[str, Field(min_length=1), BeforeValidator(_expand_home)]
 """The prefix, the file or the table of a text; ~ is the home folder."""
 Whole = Annotated[int, BeforeValidator(_whole)]
 Real = Annotated[float, BeforeValidator(_real), Field(allow_inf_nan=False)]

@@ -14,9 +14,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from seq2seq_attn.data.surface import Ids, Surface
 from seq2seq_attn.text.tokenizers.vectors import FloatArray
-from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK, ExtendedIds, Ids
 
 LinkArray = npt.NDArray[np.integer[Any]]
 """[links of a pair, 2], source and target position"""
@@ -32,8 +31,8 @@ class SourceBatch(NamedTuple):
     """int64"""
     lengths_B: Tensor
     """int64, real positions including EOS; kept on the CPU so that reading it never synchronizes"""
-    surface_ids_BS: Tensor
-    """int64, surface ids (`data/surface.py`) of the same tokens; UNK where the spelling is not given"""
+    extended_ids_BS: Tensor
+    """int64, extended ids (`text/vocab.py`) of the same tokens; UNK where the spelling is not given"""
     vectors_BSF: Tensor | None = None
     """float32, at the positions of a source of vectors; 0 elsewhere; None: all sources are texts"""
 
@@ -64,8 +63,8 @@ class Batch(NamedTuple):
     """int64, BOS-prefixed, padded with PAD"""
     tgt_out_BT: Tensor
     """int64, EOS-suffixed, padded with PAD"""
-    tgt_surface_BT: Tensor
-    """int64, `tgt_out_BT` in surface ids"""
+    tgt_extended_BT: Tensor
+    """int64, `tgt_out_BT` in extended ids"""
     positions_N: Tensor
     """int64, positions of the target tokens in a flattened [T, B]; 0 in padding rows"""
     targets_N: Tensor
@@ -102,20 +101,20 @@ def _moved(batch: BatchT, move: Callable[[Tensor], Tensor]) -> BatchT:
 
 
 def collate_source(
-    sequences: Sequence[Ids], surfaces: Sequence[Ids] | None = None, vectors: Sequence[FloatArray] | None = None
+    sequences: Sequence[Ids], extended: Sequence[Ids] | None = None, vectors: Sequence[FloatArray] | None = None
 ) -> SourceBatch:
-    """Pad source id sequences (without specials) into a batch, EOS appended; `surfaces` are their surface ids,
+    """Pad source id sequences (without specials) into a batch, EOS appended; `extended` are their extended ids,
     `vectors` [ids, F] those at their positions."""
-    if surfaces is None:
-        surfaces = [[UNK] * len(sequence) for sequence in sequences]
+    if extended is None:
+        extended = [[UNK] * len(sequence) for sequence in sequences]
     lengths = torch.tensor([len(sequence) + 1 for sequence in sequences])
-    ids_BS, surface_ids_BS = (torch.from_numpy(_padded(ids)) for ids in (sequences, surfaces))
+    ids_BS, extended_ids_BS = (torch.from_numpy(_padded(ids)) for ids in (sequences, extended))
     if vectors is None:
-        return SourceBatch(ids_BS, lengths, surface_ids_BS)
+        return SourceBatch(ids_BS, lengths, extended_ids_BS)
     vectors_BSF = np.zeros((*ids_BS.shape, vectors[0].shape[1]), dtype=np.float32)
     for row, of_row in enumerate(vectors):
         vectors_BSF[row, : len(of_row)] = of_row
-    return SourceBatch(ids_BS, lengths, surface_ids_BS, torch.from_numpy(vectors_BSF))
+    return SourceBatch(ids_BS, lengths, extended_ids_BS, torch.from_numpy(vectors_BSF))
 
 
 def _padded(sequences: Sequence[Ids]) -> npt.NDArray[np.int64]:
@@ -132,24 +131,24 @@ def collate(
     target: Sequence[Ids],
     indices: Sequence[int],
     links: Sequence[LinkArray] | None = None,
-    surfaces: Sequence[Surface] | None = None,
+    extended: Sequence[ExtendedIds] | None = None,
     vectors: Sequence[FloatArray] | None = None,
 ) -> Batch:
     """Pad aligned source and target id sequences (without specials) into a batch; `links` of each pair, if there are
-    any. Without `surfaces` no target token can be copied from the source. `vectors` as in `collate_source`."""
+    any. Without `extended` no target token can be copied from the source. `vectors` as in `collate_source`."""
     lengths = [len(sequence) + 1 for sequence in target]
     tgt_out_BT = _padded(target)
     tgt_in_BT = np.full_like(tgt_out_BT, PAD)
     tgt_in_BT[:, 0] = BOS
     for row, sequence in enumerate(target):
         tgt_in_BT[row, 1 : len(sequence) + 1] = sequence
-    tgt_surface_BT = tgt_out_BT.copy() if surfaces is None else _padded([surface.target for surface in surfaces])
+    tgt_extended_BT = tgt_out_BT.copy() if extended is None else _padded([pair.target for pair in extended])
     positions_N, targets_N = _targets(torch.from_numpy(tgt_out_BT))
     return Batch(
-        source=collate_source(source, None if surfaces is None else [surface.source for surface in surfaces], vectors),
+        source=collate_source(source, None if extended is None else [pair.source for pair in extended], vectors),
         tgt_in_BT=torch.from_numpy(tgt_in_BT),
         tgt_out_BT=torch.from_numpy(tgt_out_BT),
-        tgt_surface_BT=torch.from_numpy(tgt_surface_BT),
+        tgt_extended_BT=torch.from_numpy(tgt_extended_BT),
         positions_N=positions_N,
         targets_N=targets_N,
         num_tokens=sum(lengths),
@@ -173,7 +172,7 @@ def swapped(batch: Batch) -> Batch:
         source=SourceBatch(tgt_BT, (tgt_BT != PAD).sum(dim=1).cpu(), torch.where(tgt_BT > EOS, UNK, tgt_BT)),
         tgt_in_BT=torch.cat([bos_B1, ids_BS[:, :-1]], dim=1).masked_fill(ids_BS == PAD, PAD),
         tgt_out_BT=ids_BS,
-        tgt_surface_BT=ids_BS,
+        tgt_extended_BT=ids_BS,
         positions_N=positions_N,
         targets_N=targets_N,
         num_tokens=int(batch.source.lengths_B.sum()),
@@ -203,15 +202,15 @@ def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
         return torch.nn.functional.pad(ids, (0, more_positions, 0, more_rows), value=PAD)
 
     more_source = -num_source % positions
-    ids_BS, surface_ids_BS = (padded(ids, more_source) for ids in (batch.source.ids_BS, batch.source.surface_ids_BS))
-    ids_BS[num_rows:, 0] = surface_ids_BS[num_rows:, 0] = EOS
+    ids_BS, extended_ids_BS = (padded(ids, more_source) for ids in (batch.source.ids_BS, batch.source.extended_ids_BS))
+    ids_BS[num_rows:, 0] = extended_ids_BS[num_rows:, 0] = EOS
     lengths_B = torch.nn.functional.pad(batch.source.lengths_B, (0, more_rows), value=1)
     tgt_out_BT = padded(batch.tgt_out_BT, more_target)
     return batch._replace(
-        source=SourceBatch(ids_BS, lengths_B, surface_ids_BS),
+        source=SourceBatch(ids_BS, lengths_B, extended_ids_BS),
         tgt_in_BT=padded(batch.tgt_in_BT, more_target),
         tgt_out_BT=tgt_out_BT,
-        tgt_surface_BT=padded(batch.tgt_surface_BT, more_target),
+        tgt_extended_BT=padded(batch.tgt_extended_BT, more_target),
         positions_N=torch.arange(tgt_out_BT.numel()),
         targets_N=tgt_out_BT.t().flatten(),
     )

@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.sequences import SequenceStore, TokenStore
-from seq2seq_attn.data.surface import IdArray, Surface, spell_source, surface_of_tokens
 from seq2seq_attn.data.vectors import VectorStore, vectors_path
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json, sha256_of_values
 from seq2seq_attn.manifest import check_files
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
-from seq2seq_attn.text.vocab import Vocab
+from seq2seq_attn.text.vocab import ExtendedIds, IdArray, Vocab, extended_ids
 
 if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
@@ -38,15 +37,15 @@ class PairStore:
         *,
         links: SequenceStore | None = None,
         vectors: VectorStore | None = None,
-        surface: Callable[[int], Surface] | None = None,
+        extended: Callable[[int], ExtendedIds] | None = None,
     ) -> None:
-        """`links`: source and target positions alternate. `surface` gives the surface ids of a pair; without, no target
-        token is known to be a source token."""
+        """`links`: source and target positions alternate. `extended` gives the extended ids of a pair; without, no
+        target token is known to be a source token."""
         self._source = source
         self._target = target
         self._links = links
         self._vectors = vectors
-        self._surface = surface
+        self._extended = extended
 
     def __len__(self) -> int:
         return len(self._source)
@@ -79,9 +78,9 @@ class PairStore:
         """[pairs], tokens."""
         return np.diff(self._target.offsets)
 
-    def batch(self, indices: Sequence[int], *, with_surfaces: bool = True) -> Batch:
-        """The pairs at these indices, padded. Surface ids serve outputs that copy; `with_surfaces=False` saves the time
-        to compute them."""
+    def batch(self, indices: Sequence[int], *, with_extended: bool = True) -> Batch:
+        """The pairs at these indices, padded. Extended ids serve outputs that copy; `with_extended=False` saves the
+        time to compute them."""
         from seq2seq_attn.data.batch import collate  # torch, which reading a run's settings does without
 
         sources = [self.source(index) for index in indices]
@@ -91,7 +90,7 @@ class PairStore:
             [self.target(index) for index in indices],
             indices,
             links=[self.links(index) for index in indices] if self._links is not None else None,
-            surfaces=[*map(self._surface, indices)] if self._surface is not None and with_surfaces else None,
+            extended=[*map(self._extended, indices)] if self._extended is not None and with_extended else None,
             vectors=[*map(vectors.at_positions, indices, sources)] if vectors is not None else None,
         )
 
@@ -169,16 +168,16 @@ class PreparedCorpus:
         links = SequenceStore(links_path(self.directory, split))
         vectors = vectors_path(self.directory, split)
 
-        def surface(index: int) -> Surface:
+        def extended(index: int) -> ExtendedIds:
             source, target = (store[index] for store in tokens)
-            return surface_of_tokens(spell_source(source, self.target_tokenizer), target, self.target_vocab)
+            return extended_ids(self.target_tokenizer.spell_source(source), target, self.target_vocab)
 
         return PairStore(
             source,
             target,
             links=links if links.exists() else None,
             vectors=VectorStore(vectors, self.source_tokenizer) if vectors.exists() else None,
-            surface=surface,
+            extended=extended,
         )
 
     def text(self, split: str) -> tuple[list[str], list[str]]:

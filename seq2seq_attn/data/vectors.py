@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter
-from seq2seq_attn.data.surface import IdArray
 from seq2seq_attn.text.parallel import Text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, Tokenizer
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, hash_vectors, read_vectors
-from seq2seq_attn.text.vocab import EOS
+from seq2seq_attn.text.vocab import EOS, IdArray
 
 _NONE: FloatArray = np.zeros(0, dtype=np.float32)
 

@@ -20,8 +20,7 @@ from seq2seq_attn.evaluation.sets import EvaluationSet, GoldLinks, Languages
 from seq2seq_attn.metrics.alignment import GoldAttention, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
 from seq2seq_attn.text.links import parse_pharaoh
-from seq2seq_attn.text.tokenizers.several import source_words
-from seq2seq_attn.text.tokenizers.vectors import has_vectors
+from seq2seq_attn.text.tokenizers.several import source_words, vector_positions
 from seq2seq_attn.text.tokenizers.words import split_words
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
@@ -49,9 +48,9 @@ def analyze_attention(
     counts, between_words = [], WordWeights()
     for pair, line, line_words, target_words in zip(decoded, test_set.source, lines, words, strict=True):
         tokens = pair.source_tokens[:-1]
-        word_weights_TS = between_words.of(
-            pair, source_words(line, tokens) if has_vectors(tokens) else line_words, target_words
-        )
+        if vector_positions(tokens, translator.source_tokenizer):
+            line_words = source_words(line, tokens, translator.source_tokenizer)
+        word_weights_TS = between_words.of(pair, line_words, target_words)
         counts.append(attention_counts(_weights(pair), word_weights_TS))
     between_words.warn()
     gold = None

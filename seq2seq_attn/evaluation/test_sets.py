@@ -14,7 +14,6 @@ from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
-from seq2seq_attn.data.surface import POSITIONS
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.sets import EvaluationSet, GoldLinks, concatenated_name
 from seq2seq_attn.files import file_identity
@@ -22,8 +21,8 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.corpus import read_pairs
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
-from seq2seq_attn.text.tokenizers.several import warn_of_tabs
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, PositionTokenizer
+from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ def find_sets(
                 f"--concatenate {concatenate[0]}: concatenates pairs of one source, a text, and {run.path} reads "
                 f"{config.data.source_name}; leave --concatenate out"
             )
-        if concatenate and config.data.tokenizer.target == POSITIONS:
+        if concatenate and config.data.tokenizer.target == PositionTokenizer.name:
             raise UsageError(
                 f"--concatenate {concatenate[0]}: the targets of {run.path} are positions in the source, and such "
                 "pairs cannot be concatenated; leave --concatenate out"
@@ -145,7 +144,7 @@ def _find_sets(
             log.warning("--source: the runs translate different languages: %s", ", ".join(sorted(directions)))
         test_set = _read_set(source, references)
         if len(configs[0].data.sources) == 1:
-            warn_of_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))
+            warn_about_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))
         return [test_set]
     for run, config in zip(runs, configs, strict=True):
         _check_splits(config.data, splits)

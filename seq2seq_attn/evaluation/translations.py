@@ -21,7 +21,7 @@ from seq2seq_attn.manifest import read_listed, read_listed_json, remove_listed, 
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
-from seq2seq_attn.translate.batching import explained_batch_size
+from seq2seq_attn.translate.batching import suggest_smaller_batch
 from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 
 log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ def translate_set(
         saved = _saved([one / name for one in folders], made_by, len(test_set.source))
         if saved is not None:
             return saved
-    with explained_batch_size(system.search.batch_size):
+    with suggest_smaller_batch(system.search.batch_size):
         translations = _translate(system, test_set, keep_maps=keep_maps)
     if hyps_dir is not None:
         note = {**made_by, **translations.counts.to_dict()}

@@ -101,4 +101,4 @@ def _part(source: SourceBatch, is_inside_BS: Tensor) -> _Part:
     if source.vectors_BSF is not None:
         vectors_BPF = _gathered([source.vectors_BSF], index_BP).masked_fill(~is_real_BP.unsqueeze(-1), 0.0)
     lengths_B = lengths_B.clamp(min=1).cpu()
-    return _Part(SourceBatch(taken(source.ids_BS), lengths_B, taken(source.surface_ids_BS), vectors_BPF), starts_B)
+    return _Part(SourceBatch(taken(source.ids_BS), lengths_B, taken(source.extended_ids_BS), vectors_BPF), starts_B)

@@ -110,7 +110,7 @@ class UnknownVariant(UsageError):
         self._key = key
         self._module = module
 
-    def of_run(self, run: Path) -> UsageError:
+    def for_run(self, run: Path) -> UsageError:
         """The error for a run that was trained with the variant."""
         return UsageError(
             f"{run}: this run needs --import {self._module} ({self._key} is not a variant of the package)"

@@ -40,7 +40,7 @@ class ReportFiles:
     """a row per score"""
     latex: Path | None = None
     """tables for papers"""
-    is_of_run: bool = False
+    is_in_run_dir: bool = False
     """whether they lie in a run directory, which may be a stranger's: a link there is replaced, not written through"""
 
     @property
@@ -70,11 +70,11 @@ class ReportFiles:
         outputs = {option: (file_identity(path), str(path)) for option, path in self._named.items()}
         check_distinct(outputs, {file_identity(path) for path in inputs})
         for path in self._paths:
-            check_writable(path if self.is_of_run else link_target(path))
+            check_writable(path if self.is_in_run_dir else link_target(path))
 
     def write(self, report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> list[Path]:
         """Write everything; `sets` and `systems` are what the HTML page shows. Returns what was written."""
-        plots, is_named = self._write_plots(report), not self.is_of_run
+        plots, is_named = self._write_plots(report), not self.is_in_run_dir
         if self.json is not None:
             write_json(self.json, report.data, is_named=is_named)
         if self.page is not None:

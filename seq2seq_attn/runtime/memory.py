@@ -76,7 +76,7 @@ def keep_primitives(most: int) -> None:
 
 
 @contextmanager
-def explained_out_of_memory(setting: str, advice: str) -> Iterator[None]:
+def explain_memory_error(setting: str, advice: str) -> Iterator[None]:
     """Turn an out-of-memory error of torch or Python into a UserError: "out of memory with <setting>; <advice>"."""
     try:
         yield

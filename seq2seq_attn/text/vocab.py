@@ -1,4 +1,14 @@
-"""The vocabulary: tokens to ids and back. The only user of torchtext's `Vocab`."""
+"""The vocabulary: tokens to ids and back. The only user of torchtext's `Vocab`.
+
+An output that copies source tokens scores ids of the extended vocabulary (See, Liu, Manning 2017, section 2.2):
+
+    extended(y) = its id in the target vocabulary            if it has one
+                = V + j, j the first source position with that spelling, otherwise
+                = UNK                                         if no source position has it
+
+V is the size of the target vocabulary, so an id from V on names a source position of its own sentence, and a search can
+read the token off the source.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +16,10 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_regular, write_lines
@@ -14,6 +27,8 @@ from seq2seq_attn.text.tokenizers.base import SOURCE_END
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
+IdArray = npt.NDArray[np.int32]
+Ids = IdArray | Sequence[int]
 
 
 class Vocab:
@@ -85,6 +100,25 @@ class Vocab:
             raise UserError(f"{path}: no such vocabulary file") from None
         except (OSError, ValueError) as error:
             raise UserError(f"{path}: not a vocabulary file ({error})") from None
+
+
+class ExtendedIds(NamedTuple):
+    """The ids of a sentence pair in the extended vocabulary, without specials."""
+
+    source: Ids
+    target: Ids
+
+
+def extended_ids(source: Sequence[str], target: Sequence[str], target_vocab: Vocab) -> ExtendedIds:
+    """The extended ids of a pair. The source is spelled as on the target side (`spell_source`)."""
+    source_ids, target_ids = target_vocab.ids_of(source), target_vocab.ids_of(target)
+    first: dict[str, int] = {}
+    for position, token in enumerate(source):
+        if source_ids[position] == UNK:
+            source_ids[position] = first.setdefault(token, len(target_vocab) + position)
+    if first:
+        target_ids = [first.get(token, UNK) if i == UNK else i for token, i in zip(target, target_ids, strict=True)]
+    return ExtendedIds(source_ids, target_ids)
 
 
 def build_vocab(counter: Counter[str], *, max_size: int | None = None, min_frequency: int = 1) -> Vocab:

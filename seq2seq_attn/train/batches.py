@@ -48,12 +48,12 @@ class EpochBatches:
         epoch: int,
         group: Group = ALONE,
         prepare: Callable[[Batch], Batch] = lambda batch: batch,
-        with_surfaces: bool = True,
+        with_extended: bool = True,
     ) -> None:
-        """`prepare`: applied to each batch ahead of time, for the device. `with_surfaces`: as in `PairStore.batch`."""
+        """`prepare`: applied to each batch ahead of time, for the device. `with_extended`: as in `PairStore.batch`."""
         self._group = group
         self._prepare = prepare
-        self._with_surfaces = with_surfaces
+        self._with_extended = with_extended
         self._pairs = pairs
         self._accumulate = config.accumulate
         self._target_lengths = self._pairs.target_lengths
@@ -89,7 +89,7 @@ class EpochBatches:
         # rows are sorted by length, so every n-th row gives all ranks rows of similar length
         shares = [self._group.share(indices) for indices in whole]
         num_tokens = sum(int(self._target_lengths[indices].sum()) + len(indices) for indices in whole)
-        built = (self._pairs.batch(share, with_surfaces=self._with_surfaces) for share in shares if share)
+        built = (self._pairs.batch(share, with_extended=self._with_extended) for share in shares if share)
         batches = [self._prepare(batch) for batch in built]
         return UpdateBatches(batches, whole, num_tokens, ends_epoch=whole[-1] is self._indices[-1])
 

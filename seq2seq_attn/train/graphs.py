@@ -89,5 +89,5 @@ def _copy(batch: Batch, to: Batch) -> None:
 
 
 def _device_tensors(batch: Batch) -> tuple[Tensor, ...]:
-    of_source = (batch.source.ids_BS, batch.source.surface_ids_BS)
-    return *of_source, batch.tgt_in_BT, batch.tgt_out_BT, batch.tgt_surface_BT, batch.positions_N, batch.targets_N
+    of_source = (batch.source.ids_BS, batch.source.extended_ids_BS)
+    return *of_source, batch.tgt_in_BT, batch.tgt_out_BT, batch.tgt_extended_BT, batch.positions_N, batch.targets_N

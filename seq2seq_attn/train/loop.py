@@ -215,7 +215,7 @@ class Trainer:
                 epoch=self.state.epoch,
                 group=self.updater.group,
                 prepare=self.updater.prepare,
-                with_surfaces=self.updater.model.output.copies_source,
+                with_extended=self.updater.model.output.copies_source,
             )
             yield from epoch.updates(self.state.batches_done)
 

@@ -15,7 +15,7 @@ from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import REVERSE
-from seq2seq_attn.runtime.memory import explained_out_of_memory
+from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.runtime.precision import Precision, autocast, build_scaler
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
@@ -113,7 +113,7 @@ class Updater:
         self._trained.train()
         set_learning_rate(self._optimizer, learning_rate)
         self._weights = {**self._configured, **(objective_weights or {})}
-        with self._explained_out_of_memory():
+        with self._explain_memory_error():
             counts = self.group.sum(self._counts(batches.batches))
             loss_sums = self._backward(batches, teacher_forcing_ratio, counts)
             self.group.sum_gradients(_trained(self._trained))
@@ -138,9 +138,9 @@ class Updater:
         """Whether training can go on: weights that are not finite stay so. (The norm of weights above 1e19 is not.)"""
         return bool(nn.utils.get_total_norm(self._trained.parameters()).isfinite())
 
-    def _explained_out_of_memory(self) -> AbstractContextManager[None]:
+    def _explain_memory_error(self) -> AbstractContextManager[None]:
         batch = self._config.batch
-        return explained_out_of_memory(
+        return explain_memory_error(
             f"train.batch.size={batch.size} {batch.unit}",
             f"try --set train.batch.size={max(1, batch.size // 2)} --set train.batch.accumulate={2 * batch.accumulate} "
             "(the same update from smaller pieces)",

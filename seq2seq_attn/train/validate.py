@@ -18,7 +18,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.runtime.memory import explained_out_of_memory
+from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.runtime.precision import Precision, autocast
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
@@ -121,7 +121,7 @@ class Validator:
         """
         size = self._config.search.batch_size
         setting, advice = f"search.batch_size={size}", f"try --set search.batch_size={max(1, size // 2)}"
-        with explained_out_of_memory(f"{setting} (in a validation)", advice), eval_mode(model):
+        with explain_memory_error(f"{setting} (in a validation)", advice), eval_mode(model):
             translator = self._translator(model)
             share: tuple[float, list[tuple[str, bool]]] | None = None
             with suppress(Interrupted):  # on another rank too
@@ -154,7 +154,7 @@ class Validator:
         # pairs of any length are scored whole; a batch takes no more memory than search.batch_size pairs of max_length
         for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
             self._raise_if_stopped()
-            batch = self._pairs.batch(indices, with_surfaces=model.output.copies_source).to(self._device)
+            batch = self._pairs.batch(indices, with_extended=model.output.copies_source).to(self._device)
             with autocast(self._precision, self._device):
                 nll_sum += batch_loss(model, batch).nll_sum.item()
         return nll_sum

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+import numpy as np
 from torch import nn
 
-from seq2seq_attn.runtime.memory import explained_out_of_memory
-from seq2seq_attn.text.tokenizers.base import Tokenizer
-from seq2seq_attn.text.tokenizers.several import vector_sizes
-from seq2seq_attn.text.tokenizers.vectors import FloatArray, VectorToken, vectors_of
+from seq2seq_attn.runtime.memory import explain_memory_error
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, Tokenizer
+from seq2seq_attn.text.tokenizers.several import find_vector_source, vector_positions
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, vectors_of_tokens
 from seq2seq_attn.text.vocab import UNK, Vocab
 
 # Lines are sorted by length and batched within a chunk of this size, whichever limit comes first.
@@ -20,9 +21,9 @@ _CHUNK_CHARACTERS = 1 << 20
 _POSITIONS_PER_SENTENCE = 40
 
 
-def explained_batch_size(batch_size: int) -> AbstractContextManager[None]:
+def suggest_smaller_batch(batch_size: int) -> AbstractContextManager[None]:
     """Turn an out-of-memory error into one that names the option to lower."""
-    return explained_out_of_memory(f"--batch-size {batch_size}", f"try --batch-size {max(1, batch_size // 2)}")
+    return explain_memory_error(f"--batch-size {batch_size}", f"try --batch-size {max(1, batch_size // 2)}")
 
 
 @contextmanager
@@ -81,16 +82,30 @@ def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[
         yield batch
 
 
-def read_line_vectors(lines: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[FloatArray] | None:
-    """`vectors_of` lines; None if all sources are texts."""
-    size = next((size for size in vector_sizes(tokenizer) if size is not None), None)
-    return None if size is None else vectors_of(lines, size)
+def read_line_vectors(
+    lines: Iterable[str], tokens: Iterable[Sequence[str]], tokenizer: Tokenizer
+) -> list[FloatArray] | None:
+    """For each line with these source tokens, the vectors at their positions, [tokens, F], 0 where a token is of text;
+    None if all sources are texts.
+
+    Raises:
+        UserError: a file has changed since it was tokenized.
+    """
+    source = find_vector_source(tokenizer)
+    if source is None:
+        return None
+    line_vectors = []
+    for line, line_tokens in zip(lines, tokens, strict=True):
+        rows = np.zeros((len(line_tokens), source[1]), dtype=np.float32)
+        if at := vector_positions(line_tokens, tokenizer):
+            file = line.split(SOURCE_END)[source[0]].strip()
+            rows[at.start : at.stop] = vectors_of_tokens(file, line_tokens[at.start : at.stop])
+        line_vectors.append(rows)
+    return line_vectors
 
 
-def unknown_positions(tokens: Sequence[str], vocab: Vocab) -> tuple[int, ...]:
-    """The positions of source tokens outside the vocabulary. A vector is known whatever its number."""
-    return tuple(
-        position
-        for position, (token, token_id) in enumerate(zip(tokens, vocab.ids_of(tokens), strict=True))
-        if token_id == UNK and not isinstance(token, VectorToken)
-    )
+def unknown_positions(tokens: Sequence[str], vocab: Vocab, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The positions of tokens outside the vocabulary. A vector is known whatever its number."""
+    known = vector_positions(tokens, tokenizer)
+    ids = vocab.ids_of(tokens)
+    return tuple(position for position, i in enumerate(ids) if i == UNK and position not in known)

@@ -15,12 +15,11 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch, collate
-from seq2seq_attn.data.surface import spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.vectors import FloatArray
-from seq2seq_attn.text.vocab import PAD
+from seq2seq_attn.text.vocab import PAD, extended_ids
 from seq2seq_attn.translate.batching import (
     batches_by_length,
     eval_mode,
@@ -40,7 +39,10 @@ _CHUNK_PAIRS = 2_048
 class _Pair(NamedTuple):
     source: list[str]
     target: list[str]
+    line: str
+    """the source"""
     text: str
+    """the target"""
 
 
 def force_decode(
@@ -89,6 +91,7 @@ def _decode_chunk(
         for pair in zip(
             translator.source_tokenizer.tokenize_many(sources),
             translator.target_tokenizer.tokenize_many(targets),
+            sources,
             targets,
             strict=True,
         )
@@ -110,13 +113,13 @@ def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Tr
     model = _model(translator)
     source_ids = [translator.source_vocab.ids_of(pair.source) for pair in pairs]
     target_ids = [translator.target_vocab.ids_of(pair.target) for pair in pairs]
-    spelled = [spell_source(pair.source, translator.target_tokenizer) for pair in pairs]
-    surfaces = [
-        surface_of_tokens(source, pair.target, translator.target_vocab)
-        for source, pair in zip(spelled, pairs, strict=True)
-    ]
-    vectors = read_line_vectors([pair.source for pair in pairs], translator.source_tokenizer)
-    batch = collate(source_ids, target_ids, range(len(pairs)), surfaces=surfaces, vectors=vectors)
+    extended = None
+    if model.output.copies_source:
+        spell = translator.target_tokenizer.spell_source
+        extended = [extended_ids(spell(pair.source), pair.target, translator.target_vocab) for pair in pairs]
+    lines, sources = [pair.line for pair in pairs], [pair.source for pair in pairs]
+    vectors = read_line_vectors(lines, sources, translator.source_tokenizer)
+    batch = collate(source_ids, target_ids, range(len(pairs)), extended=extended, vectors=vectors)
     batch = batch.to(translator.device)
     with torch.inference_mode(), eval_mode(model):
         weights_BTS, log_probs_B = _forced(model, batch)
@@ -133,7 +136,7 @@ def _decode_batch(translator: Translator, pairs: Sequence[_Pair]) -> Iterator[Tr
             attention=weights_TS,
             is_finished=True,
             heaviest=None if weights_TS is None else weights_TS[:num_tokens].argmax(axis=1).tolist(),
-            unknown=unknown_positions(pair.source, translator.source_vocab),
+            unknown=unknown_positions(pair.source, translator.source_vocab, translator.source_tokenizer),
         )
 
 

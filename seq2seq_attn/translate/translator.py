@@ -19,11 +19,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.data.surface import POSITIONS, spell_source, surface_of_tokens
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import ModelInfo, RunDir, newest_run
@@ -41,9 +41,9 @@ from seq2seq_attn.search.base import (
     find_search,
 )
 from seq2seq_attn.search.steps import step_model
-from seq2seq_attn.text.tokenizers.base import Tokenizer
-from seq2seq_attn.text.tokenizers.several import num_sources
-from seq2seq_attn.text.vocab import BOS, UNK, Vocab
+from seq2seq_attn.text.tokenizers.base import PositionTokenizer, Tokenizer
+from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources
+from seq2seq_attn.text.vocab import BOS, UNK, Vocab, extended_ids
 from seq2seq_attn.translate.attention_map import heaviest_token
 from seq2seq_attn.translate.batching import (
     batches_by_length,
@@ -71,8 +71,9 @@ log = logging.getLogger(__name__)
 class _Segment(NamedTuple):
     """The part of a line that is translated at once."""
 
-    line: int
-    """its index"""
+    number: int
+    """index of the line"""
+    line: str
     source: list[str]
     prefix: Sequence[str]
     """tokens that its translation begins with"""
@@ -122,7 +123,7 @@ class Translator:
         self._precision = translation_precision(precision, device)
         self.watch = watch
         self.infos = infos
-        self._copies = target_tokenizer.name == POSITIONS or not (
+        self._copies = isinstance(target_tokenizer, PositionTokenizer) or not (
             isinstance(model, Seq2Seq) and not model.output.copies_source
         )
         self._others: dict[str, Translator] = {}  # runs that scorers read
@@ -143,7 +144,9 @@ class Translator:
         if isinstance(self.model, Seq2Seq):
             return self.model.has_attention
         with torch.inference_mode():
-            source = collate_source([[UNK]], None, read_line_vectors([[""]], self.source_tokenizer))
+            vectors = find_vector_source(self.source_tokenizer)
+            rows = None if vectors is None else [np.zeros((1, vectors[1]), dtype=np.float32)]
+            source = collate_source([[UNK]], None, rows)
             state = self.model.start(source.to(self.device), 1)
             tokens, _ = self.model.step(torch.tensor([BOS], device=self.device), state)
             return tokens.weights_RS is not None
@@ -206,10 +209,10 @@ class Translator:
         them."""
         prefix = self.target_tokenizer.tokenize(plan.options.prefix)
         segments = [
-            _Segment(index, tokens, [] if rank else prefix)
-            for index, line in enumerate(self.source_tokenizer.tokenize_many(lines))
-            if line
-            for rank, tokens in enumerate(self._split(line))
+            _Segment(index, lines[index], tokens, [] if rank else prefix)
+            for index, line_tokens in enumerate(self.source_tokenizer.tokenize_many(lines))
+            if line_tokens
+            for rank, tokens in enumerate(self._split(line_tokens))
         ]
         by_segment: list[list[Translation]] = [[] for _ in segments]
         num_segments = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
@@ -222,13 +225,13 @@ class Translator:
                     by_segment[index] = translations
         by_line: dict[int, list[list[Translation]]] = defaultdict(list)
         for segment, translations in zip(segments, by_segment, strict=True):
-            by_line[segment.line].append(translations)
+            by_line[segment.number].append(translations)
         blank = empty_translation(plan.keep_attention)
         return [join_n_best(by_line[n], self._num_sources) if n in by_line else [blank] for n in range(len(lines))]
 
     def _split(self, line: Sequence[str]) -> list[list[str]]:
         """The segments of a line. A target of source positions is not split: they count from the start of the line."""
-        whole = self.target_tokenizer.name == POSITIONS
+        whole = isinstance(self.target_tokenizer, PositionTokenizer)
         return split_line(line, len(line) if whole else self._max_source_length, self._num_sources)
 
     @cached_property
@@ -257,14 +260,15 @@ class Translator:
         return best if plan.options.rows_per_sentence > 1 else [distinct(translations) for translations in best]
 
     def _source(self, segments: Sequence[_Segment], plan: _Plan) -> SearchSource:
-        lines = [segment.source for segment in segments]
+        sources = [segment.source for segment in segments]
         prefixes, spelled = [self.target_vocab.ids_of(segment.prefix) for segment in segments], None
         if self._copies:
-            pairs = [(spell_source(line, self.target_tokenizer), prefix) for _, line, prefix in segments]
-            surfaces = [surface_of_tokens(*pair, self.target_vocab) for pair in pairs]
-            prefixes, spelled = [[*both.target] for both in surfaces], [both.source for both in surfaces]
-        ids = [self.source_vocab.ids_of(line) for line in lines]
-        batch = collate_source(ids, spelled, read_line_vectors(lines, self.source_tokenizer))
+            spell = self.target_tokenizer.spell_source
+            pairs = [extended_ids(spell(segment.source), segment.prefix, self.target_vocab) for segment in segments]
+            prefixes, spelled = [[*pair.target] for pair in pairs], [pair.source for pair in pairs]
+        ids = [*map(self.source_vocab.ids_of, sources)]
+        vectors = read_line_vectors([segment.line for segment in segments], sources, self.source_tokenizer)
+        batch = collate_source(ids, spelled, vectors)
         return SearchSource(
             batch.to(self.device),
             [len(segment.prefix) + plan.options.max_length(len(segment.source)) for segment in segments],
@@ -277,7 +281,7 @@ class Translator:
 
     def _translation(self, segment: _Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
         source = segment.source
-        spelled = spell_source(source, self.target_tokenizer) if self._copies else source
+        spelled = self.target_tokenizer.spell_source(source) if self._copies else source
         tokens = self.target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
         weights_TS = hypothesis.weights_TS
         heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
@@ -296,7 +300,7 @@ class Translator:
             is_finished=hypothesis.is_finished,
             heaviest=heaviest,
             is_cut=hypothesis.is_cut,
-            unknown=unknown_positions(source, self.source_vocab),
+            unknown=unknown_positions(source, self.source_vocab, self.source_tokenizer),
         )
 
 

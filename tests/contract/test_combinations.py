@@ -17,8 +17,8 @@ from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.train.loss import batch_loss
 from tests.contract.chosen import MODULES, variants
+from tests.extended import extend
 from tests.search.searching import beam_search
-from tests.surfaces import surface_of
 
 CHOICES = {
     axis: packaged_variants(axis) for axis in ("encoder", "cell", "attention", "normalizer", "decoder", "output")
@@ -27,7 +27,7 @@ CHOICES["num_layers"] = ["1", "2"]
 """of the decoder"""
 BASE = dict(zip(CHOICES, ("bidirectional", "gru", "additive", "softmax", "bahdanau", "softmax", "1"), strict=True))
 SOURCE, TARGET = [[5, 9, 4, 11], [7], [8, 8, 6]], [[6, UNK], [8, UNK, 9], []]
-SURFACES = [surface_of([6, 17, 8, 17], [6, 17], 17), surface_of([18], [8, 19, 9], 17), surface_of([5, 5, 6], [], 17)]
+EXTENDED = [extend([6, 17, 8, 17], [6, 17], 17), extend([18], [8, 19, 9], 17), extend([5, 5, 6], [], 17)]
 
 WITHOUT_POSITIONS = ("fixed", "initial", "slots")
 READ_WEIGHTS = ("copy", "lexical", "lexicon", "marginal", "pointer")
@@ -114,7 +114,7 @@ def test_a_combination_trains_and_searches(names):
 
 
 def make_batch(rows=slice(None)):
-    batch = collate(SOURCE[rows], TARGET[rows], range(3)[rows], surfaces=SURFACES[rows])
+    batch = collate(SOURCE[rows], TARGET[rows], range(3)[rows], extended=EXTENDED[rows])
     return batch.to(torch.get_default_device())
 
 

@@ -20,7 +20,7 @@ from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.variants import build_variant
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
 from tests.contract.chosen import variants
-from tests.surfaces import surface_of
+from tests.extended import extend
 
 SIZES = {"feature_size": 11, "hidden_size": 5, "context_size": 7, "embedding_size": 3, "num_ids": 17}
 MEMORY_SIZE, NUM_SOURCE_IDS = SIZES["context_size"], 13
@@ -28,7 +28,7 @@ SOURCE = [[4, 17, 6, 17, 18], [19, 8], [9], []]
 TARGET = [[17, 9, 4], [20, 19], [9, 9], [7]]
 """17 and 19 are not in the vocabulary and can be copied, 20 cannot"""
 LENGTHS = [len(ids) + 1 for ids in SOURCE]
-SURFACES = [surface_of(*pair, SIZES["num_ids"]) for pair in zip(SOURCE, TARGET, strict=True)]
+EXTENDED = [extend(*pair, SIZES["num_ids"]) for pair in zip(SOURCE, TARGET, strict=True)]
 KNOWN = [[UNK if i >= SIZES["num_ids"] else i for i in ids] for ids in TARGET]
 
 
@@ -64,7 +64,7 @@ def build(name, dtype=torch.float64):
 
 def make_batch(rows=slice(None)):
     sources = [[UNK] * len(ids) for ids in SOURCE]
-    batch = collate(sources[rows], KNOWN[rows], list(range(4))[rows], surfaces=SURFACES[rows])
+    batch = collate(sources[rows], KNOWN[rows], list(range(4))[rows], extended=EXTENDED[rows])
     return batch.to(torch.get_default_device())
 
 
@@ -109,7 +109,7 @@ def make_outputs(output, batch, dtype=torch.float64, scale=1.0):
 
 def make_memory(output, batch, dtype=torch.float64):
     source = batch.source
-    return Memory(None, source.ids_BS, source.surface_ids_BS, output.prepare(encode(source, dtype), source))
+    return Memory(None, source.ids_BS, source.extended_ids_BS, output.prepare(encode(source, dtype), source))
 
 
 def all_log_probs(output, outputs):

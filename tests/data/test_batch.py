@@ -84,4 +84,4 @@ def test_a_swapped_batch_is_the_batch_of_the_swapped_pairs():
             assert tensor is None or torch.equal(tensor, getattr(other, name)), name
         assert one.source.vectors_BSF is other.source.vectors_BSF is None
         assert all(torch.equal(*tensors) for tensors in zip(one.source[:3], other.source[:3], strict=True))
-    assert found.source.surface_ids_BS[0].tolist() == [UNK, UNK, EOS]
+    assert found.source.extended_ids_BS[0].tolist() == [UNK, UNK, EOS]

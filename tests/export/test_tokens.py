@@ -12,9 +12,8 @@ import pytest
 from seq2seq_attn.export.tokens import describe_tokenizer
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.corpus import read_lines
-from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
+from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
-from seq2seq_attn.text.tokenizers.spaces import SpaceTokenizer
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from tests.report.test_web import node
 

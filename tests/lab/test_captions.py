@@ -6,7 +6,7 @@ from itertools import chain, pairwise
 
 import pytest
 
-from scripts.laboratory.captions import corpora
+from scripts.laboratory.captions import corpora, generator
 from scripts.laboratory.captions.corpora import CORPORA, join_pairs, surnames_of, write_embedded
 from scripts.laboratory.captions.generator import CaptionPair, draw_splits
 from scripts.laboratory.captions.groups import mixed_groups
@@ -118,7 +118,7 @@ def test_translation_is_a_function_of_the_source(pairs):
 
 
 def test_more_sentences_than_there_are_of_a_length_are_refused(monkeypatch):
-    monkeypatch.setattr("scripts.laboratory.captions.generator._MAX_TRIES", 3)
+    monkeypatch.setattr(generator, "_MAX_TRIES", 3)
     with pytest.raises(ValueError, match="1000"):
         draw_splits({"valid": 1000}, (4, 4))
 

@@ -1,6 +1,5 @@
 """Pages and pictures: what they show is what the records say."""
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -97,23 +96,6 @@ def test_a_record_is_shown_by_a_template_or_listed_with_the_page_that_has_its_fi
     not_shown = {name for name, record in records.items() if not is_shown(record, generated)}
     assert sorted(not_shown) == sorted(name for name, _ in listed)
     assert [name for name, page in listed if not is_shown(records[name], pages[render.DOCS / page])] == []
-
-
-def anchors(text: str) -> set[str]:
-    """Those of a page's headings."""
-    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-def test_every_link_and_picture_of_a_page_exists(pages):
-    broken = []
-    for path, text in pages.items():
-        for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
-            name, _, anchor = target.partition("#")
-            other = (path.parent / name).resolve() if name else path
-            if not other.exists() or (anchor and anchor not in anchors(pages.get(other) or other.read_text("utf-8"))):
-                broken.append(f"{path.name}: {target}")
-    assert broken == []
 
 
 def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):

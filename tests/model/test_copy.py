@@ -7,15 +7,14 @@ import torch
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate, collate_source
-from seq2seq_attn.data.surface import Surface
 from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.copy import Copy
 from seq2seq_attn.search.steps import step_model
-from seq2seq_attn.text.vocab import EOS, PAD, UNK
+from seq2seq_attn.text.vocab import EOS, PAD, UNK, ExtendedIds
 from seq2seq_attn.train.loss import batch_loss
+from tests.extended import extend
 from tests.search.searching import beam_search, greedy_search
-from tests.surfaces import surface_of
 
 NUM_IDS = 31  # of make_model
 
@@ -27,9 +26,9 @@ def step_of(features, hidden, context, embedded, weights):
     return StepOutput(*tensors, None)
 
 
-def memory_of(surface):
-    surface = torch.tensor(surface)
-    return Memory(None, surface, surface)
+def memory_of(extended):
+    extended = torch.tensor(extended)
+    return Memory(None, extended, extended)
 
 
 def test_the_formula_by_hand():
@@ -51,22 +50,22 @@ def oracle(output, step, memory, row):
     joined = torch.cat([step.context_BM[row], step.hidden_BH[row], step.embedded_BE[row]])
     p_gen = torch.sigmoid(output.gate(joined)).item()
     p_vocab = torch.softmax(output.projection(step.features_BF[row]), dim=0).tolist()
-    found = [p_gen * p for p in p_vocab] + [0.0] * memory.surface_ids_BS.shape[1]
-    for j, surface in enumerate(memory.surface_ids_BS[row].tolist()):
-        if surface != PAD:
-            found[surface] += (1 - p_gen) * step.weights_BS[row, j].item()
+    found = [p_gen * p for p in p_vocab] + [0.0] * memory.extended_ids_BS.shape[1]
+    for j, extended in enumerate(memory.extended_ids_BS[row].tolist()):
+        if extended != PAD:
+            found[extended] += (1 - p_gen) * step.weights_BS[row, j].item()
     return found, p_gen, p_vocab
 
 
 def test_probabilities_and_loss_are_those_of_a_loop(make_model):
     model = make_model(output={"name": "copy"}).eval()
     source, target = [[33, 9, 33, 31], [8], [8, 40]], [[9, 33, 31, 6], [41, 5], []]
-    surfaces = [surface_of(*pair, NUM_IDS) for pair in zip(source, target, strict=True)]
+    extended = [extend(*pair, NUM_IDS) for pair in zip(source, target, strict=True)]
     batch = collate(
         [[5] * len(ids) for ids in source],
         [[UNK if i >= NUM_IDS else i for i in ids] for ids in target],
         range(3),
-        surfaces=surfaces,
+        extended=extended,
     )
     outputs = model(batch)
     loss = model.output.loss(outputs, batch, label_smoothing=0.1)
@@ -77,7 +76,7 @@ def test_probabilities_and_loss_are_those_of_a_loop(make_model):
         found, _, p_vocab = oracle(model.output, step, memory, n)
         assert rows[n].tolist() == pytest.approx(found, abs=1e-9)
         pair, t = int(batch.positions_N[n]) % 3, int(batch.positions_N[n]) // 3
-        wanted = [*surfaces[pair].target, EOS][t]
+        wanted = [*extended[pair].target, EOS][t]
         nll -= math.log(found[wanted])
         smoothed -= 0.9 * math.log(found[wanted]) + 0.1 * sum(map(math.log, p_vocab)) / NUM_IDS
     assert loss.nll_sum.item() == pytest.approx(nll, rel=1e-9)
@@ -102,8 +101,8 @@ def copying(model):
 def test_search_copies_and_goes_on(make_model, decoder):
     """An id of a source position is fed back as UNK, in search as in training."""
     model = copying(make_model(output={"name": "copy"}, decoder={"name": decoder}).eval())
-    sentences, surfaces = [[5, 6, 5, 7], [8]], [[31, 32, 31, 34], [31]]
-    source = collate_source(sentences, surfaces)
+    sentences, extended = [[5, 6, 5, 7], [8]], [[31, 32, 31, 34], [31]]
+    source = collate_source(sentences, extended)
     [first, second] = greedy_search(step_model(model), source, max_lengths_B=[6, 4])
     assert {31, 32, 34, EOS} >= {*first.ids}
     assert {31} >= {*second.ids}
@@ -114,14 +113,14 @@ def test_search_copies_and_goes_on(make_model, decoder):
         for hypothesis in hypotheses:
             ids = hypothesis.ids
             known = [UNK if i >= NUM_IDS else i for i in ids]
-            batch = collate([sentences[sentence]], [known], [0], surfaces=[Surface(surfaces[sentence], ids)])
+            batch = collate([sentences[sentence]], [known], [0], extended=[ExtendedIds(extended[sentence], ids)])
             log_probs = model.output.target_log_probs(model(batch), batch)[: len(ids) + hypothesis.is_finished]
             assert hypothesis.log_prob == pytest.approx(log_probs.sum().item(), abs=1e-4)
 
 
 def test_scheduled_sampling_feeds_copies_back_as_unk(make_model, batch):
     model = copying(make_model(output={"name": "copy"}))
-    source = batch.source._replace(surface_ids_BS=torch.where(batch.source.mask_BS, 31, PAD))
+    source = batch.source._replace(extended_ids_BS=torch.where(batch.source.mask_BS, 31, PAD))
     loss = batch_loss(model, batch._replace(source=source), teacher_forcing_ratio=0.0)
     loss.loss_sum.backward()
     assert torch.isfinite(loss.loss_sum)

@@ -19,8 +19,8 @@ from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable, estimate_table
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
+from tests.extended import extend
 from tests.search.searching import beam_search
-from tests.surfaces import surface_of
 
 NUM_IDS = 31  # of make_model
 SIZES = {"feature_size": 1, "num_ids": 6}
@@ -42,9 +42,9 @@ def step_of(weights, hidden=0.5, features=0.0):
 
 
 def memory_of(output, ids, values, embedded=None):
-    """One sentence with these ids, which are also its surface ids, values and embeddings."""
+    """One sentence with these ids, which are also its extended ids, values and embeddings."""
     ids = torch.tensor([ids])
-    source = collate_source([[]])._replace(ids_BS=ids, surface_ids_BS=ids)
+    source = collate_source([[]])._replace(ids_BS=ids, extended_ids_BS=ids)
     values_BSM = row(*values).unsqueeze(-1)
     embedded_BSE = None if embedded is None else row(*embedded).unsqueeze(-1)
     encoded = Encoded(values_BSM, source.mask_BS, values_BSM[:, 0], embedded_BSE)
@@ -175,9 +175,9 @@ def loop_marginal(model, step, memory, n):
 def loop_copynet(model, step, memory, n):
     values = model.encoder(collate_source(SOURCE)).values_BSM[n_pair(n)]
     generated = model.output.projection(step.features_BF[n]).exp().tolist() + [0.0] * memory.source_ids_BS.shape[1]
-    for j, surface in enumerate(memory.surface_ids_BS[n].tolist()):
-        if surface != PAD:
-            generated[surface] += math.exp(torch.tanh(model.output.copy_projection(values[j])) @ step.hidden_BH[n])
+    for j, extended in enumerate(memory.extended_ids_BS[n].tolist()):
+        if extended != PAD:
+            generated[extended] += math.exp(torch.tanh(model.output.copy_projection(values[j])) @ step.hidden_BH[n])
     return [one / sum(generated) for one in generated]
 
 
@@ -193,7 +193,7 @@ def loop_lexical(model, step, memory, n):
 
 
 SOURCE, TARGET = [[5, 9, 7, 4], [8], [6, 8]], [[9, 33, 31, 6], [5], []]
-SURFACES = [surface_of(*pair, NUM_IDS) for pair in zip([[33, 9, 33, 31], [8], [8, 30]], TARGET, strict=True)]
+EXTENDED = [extend(*pair, NUM_IDS) for pair in zip([[33, 9, 33, 31], [8], [8, 30]], TARGET, strict=True)]
 TARGET_IDS = [[UNK if i >= NUM_IDS else i for i in ids] for ids in TARGET]
 LOOPS = {
     "marginal": (loop_marginal, {"name": "marginal"}),
@@ -217,7 +217,7 @@ def test_probabilities_are_those_of_a_loop(make_model, name, decoder):
     model = make_model(output=output, decoder={"name": decoder}).eval()
     if isinstance(model.output, TakesTable):
         model.output.set_table(lexicon_table())
-    batch = collate(SOURCE, TARGET_IDS, range(3), surfaces=SURFACES)
+    batch = collate(SOURCE, TARGET_IDS, range(3), extended=EXTENDED)
     POSITIONS[:] = batch.positions_N.tolist()
     with torch.no_grad():
         outputs = model(batch)

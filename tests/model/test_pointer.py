@@ -6,11 +6,10 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.data.surface import Surface
 from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.pointer import Pointer
-from seq2seq_attn.text.vocab import EOS, PAD
+from seq2seq_attn.text.vocab import EOS, PAD, ExtendedIds
 
 NUM_IDS = 6
 OUTPUT = Pointer(num_ids=NUM_IDS, source_attention=None)
@@ -21,9 +20,9 @@ def step_of(weights):
     return StepOutput(one, one, one, one, torch.tensor(weights, dtype=torch.float64), None)
 
 
-def memory_of(surface):
-    surface = torch.tensor(surface)
-    return Memory(None, surface, surface)
+def memory_of(extended):
+    extended = torch.tensor(extended)
+    return Memory(None, extended, extended)
 
 
 def test_equal_tokens_add_up_and_a_new_one_has_the_id_of_its_first_position():
@@ -36,8 +35,8 @@ def test_equal_tokens_add_up_and_a_new_one_has_the_id_of_its_first_position():
 def test_label_smoothing_is_over_the_source_positions(make_model):
     model = make_model(output={"name": "pointer"}, tie_embeddings="none").eval()
     source, target = [[5, 6, 7], [8]], [[7, 5], [8]]
-    surfaces = [Surface(*pair) for pair in zip(source, target, strict=True)]
-    batch = collate(source, target, range(2), surfaces=surfaces)
+    extended = [ExtendedIds(*pair) for pair in zip(source, target, strict=True)]
+    batch = collate(source, target, range(2), extended=extended)
     outputs = model(batch)
     loss = model.output.loss(outputs, batch, label_smoothing=0.1)
     wanted = nll = 0.0

@@ -14,8 +14,8 @@ from seq2seq_attn.train.loss import batch_loss
 
 
 def widen(source, extra):
-    ids_BS, surface_ids_BS = (torch.nn.functional.pad(ids, (0, extra), value=PAD) for ids in source[::2])
-    return SourceBatch(ids_BS, source.lengths_B, surface_ids_BS)
+    ids_BS, extended_ids_BS = (torch.nn.functional.pad(ids, (0, extra), value=PAD) for ids in source[::2])
+    return SourceBatch(ids_BS, source.lengths_B, extended_ids_BS)
 
 
 @pytest.mark.parametrize("name", packaged_variants("attention"))

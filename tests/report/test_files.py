@@ -37,11 +37,13 @@ def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path: Path) -> No
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(report.data))
 
 
-@pytest.mark.parametrize(("is_of_run", "is_link"), [(False, True), (True, False)])
-def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(tmp_path: Path, is_of_run: bool, is_link: bool) -> None:
+@pytest.mark.parametrize(("is_in_run_dir", "is_link"), [(False, True), (True, False)])
+def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(
+    tmp_path: Path, is_in_run_dir: bool, is_link: bool
+) -> None:
     # a run may be a stranger's, with links out of it
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
-    write(ReportFiles(json=tmp_path / "link.json", is_of_run=is_of_run))
+    write(ReportFiles(json=tmp_path / "link.json", is_in_run_dir=is_in_run_dir))
     assert (tmp_path / "link.json").is_symlink() == is_link
     assert (tmp_path / "real.json").exists() == is_link
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.runtime.memory import explained_out_of_memory, keep_primitives
+from seq2seq_attn.runtime.memory import explain_memory_error, keep_primitives
 
 CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
@@ -84,10 +84,10 @@ def test_blocks_that_are_freed_are_used_again(argument, is_asked_for_again):
 )
 def test_out_of_memory_names_what_to_lower(error: Exception) -> None:
     with pytest.raises(UserError, match=r"^out of memory with size=64; try size=32$"):
-        with explained_out_of_memory("size=64", "try size=32"):
+        with explain_memory_error("size=64", "try size=32"):
             raise error
 
 
 def test_other_errors_pass() -> None:
-    with pytest.raises(RuntimeError, match="shapes"), explained_out_of_memory("size=64", "try size=32"):
+    with pytest.raises(RuntimeError, match="shapes"), explain_memory_error("size=64", "try size=32"):
         raise RuntimeError("shapes do not fit")

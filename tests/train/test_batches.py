@@ -16,7 +16,7 @@ class Pairs:
 
     source_lengths = target_lengths = np.arange(100, dtype=np.int64) % 7 + 1
 
-    def batch(self, indices: list[int], *, with_surfaces: bool = True) -> Batch:
+    def batch(self, indices: list[int], *, with_extended: bool = True) -> Batch:
         sequences = [[4 + i % 5] * int(self.source_lengths[i]) for i in indices]
         return collate(sequences, sequences, indices)
 

@@ -52,7 +52,7 @@ def test_an_environment_that_torchrun_did_not_make(monkeypatch: pytest.MonkeyPat
 def test_ranks_share_the_rows_of_every_batch() -> None:
     lengths = np.arange(100, dtype=np.int64) % 7 + 1
 
-    def batch(indices: list[int], *, with_surfaces: bool = True) -> Batch:
+    def batch(indices: list[int], *, with_extended: bool = True) -> Batch:
         sequences = [[4] * int(lengths[i]) for i in indices]
         return collate(sequences, sequences, indices)
 

@@ -11,11 +11,11 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.graphs import GraphedPass, Recorded
 from seq2seq_attn.train.update import Updater
-from tests.surfaces import surface_of
+from tests.extended import extend
 
 CPU = torch.device("cpu")
-FIELDS = ("tgt_in_BT", "tgt_out_BT", "tgt_surface_BT", "positions_N", "targets_N")
-SOURCE_FIELDS = ("ids_BS", "surface_ids_BS")
+FIELDS = ("tgt_in_BT", "tgt_out_BT", "tgt_extended_BT", "positions_N", "targets_N")
+SOURCE_FIELDS = ("ids_BS", "extended_ids_BS")
 
 
 class Replaying(GraphedPass):
@@ -37,8 +37,8 @@ class Replaying(GraphedPass):
 
 def make_batch(first: int, length: int = 2) -> Batch:
     ids = [first] * length
-    surfaces = [surface_of([first + 10] * length, [first + 10] * length, 10), surface_of([first], ids, 10)]
-    return collate([ids, ids[:1]], [ids, ids], [0, 1], surfaces=surfaces)
+    extended = [extend([first + 10] * length, [first + 10] * length, 10), extend([first], ids, 10)]
+    return collate([ids, ids[:1]], [ids, ids], [0, 1], extended=extended)
 
 
 def run(batch: Batch, num_tokens: torch.Tensor, ratio: float) -> torch.Tensor:

@@ -15,6 +15,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.precision import translation_precision
+from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
 from seq2seq_attn.translate.translation import Translation, join_translations, split_source
 from seq2seq_attn.translate.translator import Translator
@@ -34,32 +35,14 @@ def translator(run_path: Path) -> Translator:
     return load(run_path, device="cpu")
 
 
-class Words:
-    """A tokenizer at blanks."""
-
-    name = "words"
-
-    def tokenize(self, text: str) -> list[str]:
-        return text.split()
-
-    def tokenize_many(self, texts: Any) -> list[list[str]]:
-        return [self.tokenize(text) for text in texts]
-
-    def detokenize(self, tokens: Any) -> str:
-        return " ".join(tokens)
-
-    def save(self, directory: Path, side: str) -> None:
-        raise NotImplementedError
-
-
 A, B = UNK + 1, UNK + 2
 
 
 def fake(model: FakeModel, **settings: Any) -> Translator:
     return Translator(
         model,
-        source_tokenizer=Words(),
-        target_tokenizer=Words(),
+        source_tokenizer=SpaceTokenizer(),
+        target_tokenizer=SpaceTokenizer(),
         source_vocab=Vocab([*SPECIALS, *(f"s{i}" for i in range(9))]),
         target_vocab=Vocab([*SPECIALS, *(f"t{i}" for i in range(model.num_free))]),
         search=SearchConfig(beam_size=2),

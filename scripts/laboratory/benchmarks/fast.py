@@ -44,7 +44,6 @@ IN_SEARCH: dict[str, Way] = {
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, print, record."""
     options = build_parser("fast", __doc__).parse_args(arguments)
     torch.set_num_threads(1)
     keep_primitives(TRAINING_PRIMITIVES)

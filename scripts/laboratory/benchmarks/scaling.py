@@ -34,7 +34,6 @@ SOURCE_LENGTHS = (9, 19, 39, 79, 159)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, print, record."""
     options = build_parser("scaling", __doc__).parse_args(arguments)
     torch.set_num_threads(1)
     config = load_config(["quickstart"])

@@ -58,7 +58,6 @@ QUICK = Amount(turns=1, batch_size=4, sentences=8, single_sentences=2, tutorial_
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Time, compare, print, record."""
     parser = build_parser("search", __doc__)
     parser.add_argument("--run", type=Path, help="a trained run directory, to be timed on real sentences too")
     options = parser.parse_args(arguments)

@@ -27,7 +27,6 @@ STOPPED = (143, -signal.SIGTERM)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Train, watch, report."""
     parser = build_parser("time-to-bleu", __doc__)
     parser.add_argument("--config", default="multi30k")
     parser.add_argument("--targets", default="30,35", help="BLEU scores, separated by commas")

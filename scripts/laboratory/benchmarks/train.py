@@ -52,7 +52,6 @@ QUICK = Amount(batches=1)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Time, compare, print, record."""
     options = build_parser("train", __doc__).parse_args(arguments)
     keep_primitives(4_096)  # what these batches need
     reuse_large_blocks()  # as `seq2seq train` does; it helps the tutorial's loops too

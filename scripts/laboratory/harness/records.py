@@ -42,14 +42,12 @@ def describe(script: str, device: torch.device | str = "cpu") -> Record:
 
 
 def add_set_option(parser: argparse.ArgumentParser) -> None:
-    """`--set KEY=VALUE`, any number of times."""
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for seq2seq train"
     )
 
 
 def set_arguments(settings: Iterable[str]) -> list[str]:
-    """Settings as arguments of `seq2seq train`."""
     return [argument for setting in settings for argument in ("--set", setting)]
 
 

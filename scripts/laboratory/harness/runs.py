@@ -26,13 +26,11 @@ SEQ2SEQ = (sys.executable, "-m", "seq2seq_attn")
 MAY_DIFFER = {"name", "data.data_dir", "data.source_dir", "data.num_processes", "train.precision"}
 MAY_DIFFER |= {"search.max_length_ratio"}  # training chooses a value
 """settings that do not make a finished run another one than the planned one"""
-_IGNORED = (
-    *("name", "seed", "data.data_dir", "data.source_dir", "data.num_processes", "search.batch_size"),
-    *("train.device", "train.num_threads", "train.cuda_graphs", "train.log_every_updates", "train.precision"),
-    *("train.checkpoint_every_updates", "train.validation.num_samples"),
-    *("search.max_length_ratio", "search.beam_size"),
-)
-"""not compared: names, seeds, and what the machine or the laboratory sets"""
+NOT_COMPARED = {
+    *(*MAY_DIFFER, "seed", "train.device", "train.num_threads", "train.cuda_graphs", "train.log_every_updates"),
+    *("train.checkpoint_every_updates", "train.validation.num_samples", "search.batch_size", "search.beam_size"),
+}
+"""in comparisons of runs with records: also seeds, and what the machine or the laboratory sets"""
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +167,7 @@ def flatten(values: dict[str, Any], prefix: str = "") -> Record:
 def settings_of(config: Config) -> Record:
     """The settings by which runs are compared. Extra texts are compared by file name, and runs that training starts
     from by the names of their directories without the seed (`-s1`)."""
-    settings = {key: value for key, value in flatten(config.model_dump(mode="json")).items() if key not in _IGNORED}
+    settings = {key: value for key, value in flatten(config.model_dump(mode="json")).items() if key not in NOT_COMPARED}
     names = [spec if isinstance(spec, str) else spec[0] for spec in settings.get("data.extra", [])]
     if start := settings["train.start_from"]:
         settings["train.start_from"] = re.sub(r"-s\d+$", "", Path(start).name)

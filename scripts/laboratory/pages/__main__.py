@@ -29,7 +29,6 @@ def documents() -> Iterator[tuple[Path, str]]:
 
 
 def readme() -> str:
-    """README with its three blocks."""
     evaluated = results.evaluations()
     values = {
         "demo": evaluated["demo"],

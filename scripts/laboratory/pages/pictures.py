@@ -69,7 +69,6 @@ class Picture(NamedTuple):
 
 
 def pictures() -> Iterator[Picture]:
-    """All of them."""
     title = "BLEU on Multi30k, German to English (test_2016_flickr; the tutorial lower-cased)"
     yield Picture(PLOTS / "results.png", title, 3.4, plot_bars, results_bars(results.evaluations()))
     title = "BLEU that each technique adds to multi30k-fast (Multi30k, validation set)"
@@ -102,7 +101,6 @@ def results_bars(records: Mapping[str, Record]) -> Groups:
 
 
 def technique_bars() -> Groups:
-    """The gain of each technique."""
     groups: Groups = []
     for record in quality.ablation():
         gain, p = -record["against"]["gain"], p_value(record["against"]["p_value"])

@@ -22,7 +22,6 @@ SCORES = ["BLEU by seed", "mean", "SD", "minutes", "precision", "parameters", "h
 
 
 def quality_page() -> str:
-    """docs/quality.md."""
     recipes = recipe_records()
     tests = test_names(*recipes.values())
     return render(
@@ -82,7 +81,6 @@ def is_current(record: Record) -> bool:
 
 
 def mean_bleu(record: Record) -> float:
-    """On the validation set."""
     return fmean(run["validation"]["bleu"] for run in record["runs"])
 
 
@@ -94,7 +92,6 @@ def track(record: Record) -> str:
 
 
 def score_cells(record: Record) -> list[str]:
-    """The cells of `SCORES`."""
     runs = record["runs"]
     scores = [run["validation"]["bleu"] for run in runs]
     return [

@@ -128,7 +128,6 @@ def setting_rows(key: str, section: type[Section]) -> Iterator[list[str]]:
 
 
 def in_words(schema: Mapping[str, Any]) -> str:
-    """The values that a JSON schema allows."""
     match schema:
         case {"anyOf": kinds}:
             return ", or ".join(dict.fromkeys(in_words(kind) for kind in kinds))
@@ -147,13 +146,11 @@ def in_words(schema: Mapping[str, Any]) -> str:
 
 
 def bounds(schema: Mapping[str, Any]) -> str:
-    """The limits of a number."""
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
     limits = [f"{word} {schema[key]:,}" for key, word in words.items() if abs(schema.get(key, HUGE)) < HUGE]
     return " " + " and ".join(limits) if limits else ""
 
 
 def as_yaml(value: Any) -> str:
-    """A value as a configuration would have it."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
     return f"`{text}`"

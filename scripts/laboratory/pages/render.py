@@ -38,7 +38,6 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def load_yaml(name: str) -> Any:
-    """Hand-written texts beside the templates."""
     return yaml.safe_load((Path(__file__).parent / "templates" / name).read_text(encoding="utf-8"))
 
 
@@ -62,7 +61,6 @@ def _templates() -> jinja2.Environment:
 
 
 def overlay_text(name: str) -> str:
-    """The settings of an overlay."""
     lines = (ROOT / "configs" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
     return "\n".join(line for line in lines if not line.startswith("#"))
 
@@ -73,7 +71,6 @@ def header(cells: Sequence[str], *, align: str = "---:") -> str:
 
 
 def table_row(cells: Sequence[Any]) -> str:
-    """A row of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 

@@ -26,7 +26,7 @@ class Memory(NamedTuple):
     """the attention's memory; None in `Outputs.rows`"""
     source_ids_BS: Tensor
     """int64"""
-    surface_ids_BS: Tensor
+    extended_ids_BS: Tensor
     """int64, for outputs that copy source tokens"""
     output: Any = None
     """the output's memory"""
@@ -34,7 +34,7 @@ class Memory(NamedTuple):
     @classmethod
     def of(cls, attention: Any, source: SourceBatch) -> Memory:
         """The memory, from the attention's part and the source batch."""
-        return cls(attention, source.ids_BS, source.surface_ids_BS)
+        return cls(attention, source.ids_BS, source.extended_ids_BS)
 
 
 class History(NamedTuple):

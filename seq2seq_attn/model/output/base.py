@@ -98,7 +98,7 @@ class BatchLoss(NamedTuple):
 class Output(nn.Module, ABC):
     """Probabilities of the target vocabulary.
 
-    `copies_source` says whether those of source positions follow, by their surface ids (`data/surface.py`).
+    `copies_source` says whether those of source positions follow, by their extended ids (`text/vocab.py`).
     `needs_history` says whether it reads `StepOutput.history`. A `build` with a parameter `source_attention` gets the
     attention if its weights are over source positions, one with `source_embedding` the embedding of source tokens, one
     with `readout` the decoder's; a model that lacks it is refused before data is prepared.
@@ -203,7 +203,7 @@ def score_logits(logits_NV: Tensor, targets_N: Tensor) -> tuple[Tensor, Tensor]:
     return chosen_N - log_norm_N, logits_NV.mean(dim=1) - log_norm_N
 
 
-def surface_targets(outputs: Outputs, batch: Batch) -> Tensor:
-    """int64 [N], the surface ids of the target tokens, for `Output.targets` of an output that copies."""
-    surface_N = batch.tgt_surface_BT.t().flatten()[outputs.positions_N]
-    return surface_N.masked_fill(outputs.targets_N == PAD, PAD)
+def extended_targets(outputs: Outputs, batch: Batch) -> Tensor:
+    """int64 [N], the extended ids of the target tokens, for `Output.targets` of an output that copies."""
+    extended_N = batch.tgt_extended_BT.t().flatten()[outputs.positions_N]
+    return extended_N.masked_fill(outputs.targets_N == PAD, PAD)

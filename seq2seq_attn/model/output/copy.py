@@ -44,7 +44,7 @@ class Copy(CopyingOutput):
         gate_B1 = wide(self.gate(torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1)))
         logits_BV = wide(self.projection(step.features_BF))
         gates = functional.logsigmoid(gate_B1), functional.logsigmoid(-gate_B1)
-        return Copying(logits_BV, *gates, step.weights_BS, memory.surface_ids_BS)
+        return Copying(logits_BV, *gates, step.weights_BS, memory.extended_ids_BS)
 
 
 build = Copy

@@ -39,12 +39,12 @@ class CopyNet(CopyingOutput):
         logits_BV = wide(self.projection(step.features_BF))
         keys_BSH = memory.output
         scores_BS = wide(torch.bmm(keys_BSH, step.hidden_BH.unsqueeze(2)).squeeze(2))
-        scores_BS = scores_BS.masked_fill(memory.surface_ids_BS == PAD, -torch.inf)
+        scores_BS = scores_BS.masked_fill(memory.extended_ids_BS == PAD, -torch.inf)
         generated_B1, copied_B1 = (scores.logsumexp(dim=1, keepdim=True) for scores in (logits_BV, scores_BS))
         log_norm_B1 = torch.logaddexp(generated_B1, copied_B1)
         weights_BS = torch.softmax(scores_BS, dim=1)
         return Copying(
-            logits_BV, generated_B1 - log_norm_B1, copied_B1 - log_norm_B1, weights_BS, memory.surface_ids_BS
+            logits_BV, generated_B1 - log_norm_B1, copied_B1 - log_norm_B1, weights_BS, memory.extended_ids_BS
         )
 
 

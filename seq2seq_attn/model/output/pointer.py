@@ -4,7 +4,7 @@ networks", section 2.3).
     p(w) = sum_{j: x_j = w} a_j            L = sum_i [ -(1 - eps) log p(y_i) - eps / |x| sum_j log a_j ]
 
 a (the paper's softmax over u_j) are the attention weights of the step. x_j is how source position j is spelled on the
-target side (`data/surface.py`): as its token, so that equal tokens add up (Kadlec et al. 2016); or as its number, with
+target side (`text/vocab.py`): as its token, so that equal tokens add up (Kadlec et al. 2016); or as its number, with
 `data.tokenizer.target: positions`, so that the answer is a position. The source's EOS ends the target. There are no
 parameters but the attention's. The label smoothing eps is over the |x| source positions.
 """
@@ -20,7 +20,7 @@ from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.attention.uniform import Uniform
 from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, smoothed_loss, surface_targets
+from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, extended_targets, smoothed_loss
 from seq2seq_attn.model.wide import wide
 from seq2seq_attn.text.vocab import PAD
 
@@ -42,21 +42,22 @@ class Pointer(Output):
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """`log_probs_BX`, X = V + S: the target ids, then the source positions; -inf for a position that stands for no
         token."""
-        weights_BS, surface_BS = _positive(step, memory), memory.surface_ids_BS
+        weights_BS, extended_BS = _positive(step, memory), memory.extended_ids_BS
         least_BV = weights_BS.new_full((weights_BS.shape[0], self._num_ids), LEAST_WEIGHT)
-        return functional.pad(least_BV, (0, surface_BS.shape[1])).scatter_add(1, surface_BS, weights_BS).log()
+        return functional.pad(least_BV, (0, extended_BS.shape[1])).scatter_add(1, extended_BS, weights_BS).log()
 
     def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Output.targets`: their surface ids."""
-        return surface_targets(outputs, batch)
+        """See `Output.targets`: their extended ids."""
+        return extended_targets(outputs, batch)
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """Cross-entropy over the source positions of each row."""
         step, memory = outputs.rows(slice(None))
-        targets_N, weights_NS, surface_NS = self.targets(outputs, batch), _positive(step, memory), memory.surface_ids_BS
+        targets_N, weights_NS = self.targets(outputs, batch), _positive(step, memory)
+        extended_NS = memory.extended_ids_BS
         least_N = LEAST_WEIGHT * (targets_N < self._num_ids)
-        log_probs_N = (least_N + (weights_NS * (surface_NS == targets_N.unsqueeze(1))).sum(dim=1)).log()
-        is_source_NS = surface_NS != PAD
+        log_probs_N = (least_N + (weights_NS * (extended_NS == targets_N.unsqueeze(1))).sum(dim=1)).log()
+        is_source_NS = extended_NS != PAD
         means_N = weights_NS.where(is_source_NS, 1.0).log().sum(dim=1) / is_source_NS.sum(dim=1)
         return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
 
@@ -64,7 +65,7 @@ class Pointer(Output):
 def _positive(step: StepOutput, memory: Memory) -> Tensor:
     """The weights, of real positions at least `LEAST_WEIGHT`, the probability of a token that is not in the source; 0
     in padding."""
-    return wide(step.weights_BS).clamp_min(LEAST_WEIGHT).masked_fill(memory.surface_ids_BS == PAD, 0.0)
+    return wide(step.weights_BS).clamp_min(LEAST_WEIGHT).masked_fill(memory.extended_ids_BS == PAD, 0.0)
 
 
 build = Pointer

@@ -1,12 +1,14 @@
-"""The interface of tokenizers."""
+"""The interface of tokenizers, and those that need no library: characters, and tokens separated by spaces."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal
 
-from seq2seq_attn.text.normalize import one_line
+from seq2seq_attn.files import write_json
+from seq2seq_attn.text.normalize import normalize, one_line
 
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
@@ -25,28 +27,70 @@ def join_marked(tokens: Sequence[str]) -> str:
     return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
 
 
-class Tokenizer(Protocol):
+class Tokenizer(ABC):
     """Text to tokens and back. Any string is accepted, except where there are several sources or vectors. Results
     contain no line breaks."""
 
-    @property
-    def name(self) -> str:
-        """`spacy`, `sentencepiece`, `characters`, `spaces`, `positions` or `vectors`."""
-        ...
+    name: str
+    """`spacy`, `sentencepiece`, `characters`, `spaces`, `positions` or `vectors`"""
 
+    def __init__(self, *, lowercase: bool = False) -> None:
+        self.lowercase = lowercase
+
+    @abstractmethod
     def tokenize(self, text: str) -> list[str]:
         """The tokens of one line; none for a blank line."""
-        ...
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        """`tokenize` for each line, faster."""
-        ...
+        """`tokenize` for each line; some tokenizers do this faster."""
+        return [self.tokenize(text) for text in texts]
 
+    @abstractmethod
     def detokenize(self, tokens: Sequence[str]) -> str:
         """The line that has these tokens."""
-        ...
+
+    def spell_source(self, tokens: Sequence[str]) -> Sequence[str]:
+        """Source tokens as they are spelled on the side of this tokenizer, the target."""
+        return tokens
 
     def save(self, directory: Path, side: str) -> None:
         """Write `<side>.tokenizer.json` and the model, if any, for `load_tokenizer`. `side` is a `Side`, or names
         one of several sources."""
-        ...
+        write_json(directory / f"{side}.tokenizer.json", {"name": self.name, **self.settings()})
+
+    def settings(self) -> dict[str, Any]:
+        """What `load_tokenizer` needs besides the name."""
+        return {"lowercase": self.lowercase}
+
+
+class CharacterTokenizer(Tokenizer):
+    """Code points of the NFC form as tokens, with `SPACE` for spaces."""
+
+    name = "characters"
+
+    def tokenize(self, text: str) -> list[str]:
+        return list(normalize(text, lowercase=self.lowercase).replace(" ", SPACE))
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return join_marked(tokens)
+
+
+class SpaceTokenizer(Tokenizer):
+    """Tokens separated by spaces: text that is tokenized already, such as phonemes."""
+
+    name = "spaces"
+
+    def tokenize(self, text: str) -> list[str]:
+        return normalize(text, lowercase=self.lowercase).split()
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return " ".join(one_line(" ".join(tokens)).split())
+
+
+class PositionTokenizer(SpaceTokenizer):
+    """Numbers of source positions, from 1, separated by spaces: a source token is spelled as its number."""
+
+    name = "positions"
+
+    def spell_source(self, tokens: Sequence[str]) -> Sequence[str]:
+        return [str(number) for number in range(1, len(tokens) + 1)]

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, Tokenizer
-from seq2seq_attn.text.tokenizers.sentences import SENTENCES, SentenceTokenizer
-from seq2seq_attn.text.tokenizers.several import SEVERAL, SeveralTokenizer
+from seq2seq_attn.text.tokenizers.base import (
+    SOURCE_END,
+    VECTORS,
+    CharacterTokenizer,
+    PositionTokenizer,
+    SpaceTokenizer,
+    Tokenizer,
+)
+from seq2seq_attn.text.tokenizers.several import SENTENCES, SEVERAL, SentenceTokenizer, SeveralTokenizer
 from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, read_vectors
 
-UNTRAINED = ("spacy", "characters", "spaces", "positions")
+_SIMPLE = {kind.name: kind for kind in (CharacterTokenizer, SpaceTokenizer, PositionTokenizer)}
+UNTRAINED = ("spacy", *_SIMPLE)
 """kinds that need no training"""
 
 
@@ -54,16 +60,19 @@ def build_tokenizers(
             train_sentencepiece(lines, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type)
             for lines in ([chain(*sides)] if joint and len(sides) > 1 else sides)
         ]
-        sources, of_target = trained[:1] * len(texts), trained[-1:]
+        sources = trained[:1] * len(texts)
     else:
         sources = [_untrained(name, language, lowercase=lowercase) for language in texts]
-        of_target = [] if target else [_untrained(name, target_language, lowercase=lowercase)]
-    if target is not None:
-        of_target = [_untrained(target, target_language, lowercase=lowercase)]
+    if target is None and name == "sentencepiece":
+        target_tokenizer = trained[-1]
+    else:
+        target_tokenizer = _untrained(target or name, target_language, lowercase=lowercase)
     if first_file:
         size = read_vectors(first_file).shape[1]
         sources.insert(source_languages.index(VECTORS), VectorsTokenizer(size))
-    return _of_sources(source_languages, sources, sentences), of_target[0]
+    if len(sources) > 1:
+        return SeveralTokenizer(source_languages, sources), target_tokenizer
+    return SentenceTokenizer(sources[0]) if sentences else sources[0], target_tokenizer
 
 
 def _split_off_vectors(lines: Iterable[str], number: int) -> tuple[list[str], str]:
@@ -81,23 +90,11 @@ def _split_off_vectors(lines: Iterable[str], number: int) -> tuple[list[str], st
 
 def _untrained(name: str, language: str, *, lowercase: bool) -> Tokenizer:
     """A tokenizer of any kind but SentencePiece's."""
-    if name == "spacy":
-        from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+    if name in _SIMPLE:
+        return _SIMPLE[name](lowercase=lowercase)
+    from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
-        return SpacyTokenizer(language, lowercase=lowercase)
-    if name == "characters":
-        from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
-
-        return CharacterTokenizer(lowercase=lowercase)
-    from seq2seq_attn.text.tokenizers.spaces import SpaceTokenizer
-
-    return SpaceTokenizer(name=name, lowercase=lowercase)
-
-
-def _of_sources(languages: Sequence[str], parts: Sequence[Tokenizer], sentences: bool) -> Tokenizer:
-    if len(parts) > 1:
-        return SeveralTokenizer(languages, parts)
-    return SentenceTokenizer(parts[0]) if sentences else parts[0]
+    return SpacyTokenizer(language, lowercase=lowercase)
 
 
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:
@@ -107,33 +104,27 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
         UserError: a file is missing or damaged, or the kind is unknown to this version.
     """
     path = directory / f"{side}.tokenizer.json"
+    damaged = UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again")
     saved = read_json(path)
     try:
-        if saved["name"] in (SENTENCES, SEVERAL):
-            names = _part_names(path, side, saved)
-            parts = {name: load_tokenizer(directory, name) for name in dict.fromkeys(names)}
-            if saved["name"] == SENTENCES:
+        name = saved["name"]
+        if name in (SENTENCES, SEVERAL):
+            names = [*map(str, saved["parts"])]
+            if not names or not all(re.fullmatch(rf"{re.escape(side)}\.[A-Za-z_-]+", part) for part in names):
+                raise damaged  # the files of the parts lie beside this one
+            parts = {part: load_tokenizer(directory, part) for part in names}
+            if name == SENTENCES:
                 return SentenceTokenizer(parts[names[0]])
-            return SeveralTokenizer(saved["languages"], [parts[name] for name in names])
-        if saved["name"] == VECTORS:
+            return SeveralTokenizer(saved["languages"], [parts[part] for part in names])
+        if name == VECTORS:
             return VectorsTokenizer(saved["size"])
-        name, lowercase = saved["name"], bool(saved["lowercase"])
+        lowercase = bool(saved["lowercase"])
         if name in UNTRAINED:
-            return _untrained(name, saved["language"] if name == "spacy" else "", lowercase=lowercase)
+            return _untrained(name, saved.get("language", ""), lowercase=lowercase)
         if name == "sentencepiece":
             from seq2seq_attn.text.tokenizers.sentencepiece import load_sentencepiece
 
             return load_sentencepiece(directory / f"{side}.sentencepiece.model", lowercase=lowercase)
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again") from None
+        raise damaged from None
     raise UserError(f"{path}: unknown tokenizer {name!r}; this version has sentencepiece, {', '.join(UNTRAINED)}")
-
-
-def _part_names(path: Path, side: str, saved: Mapping[str, Any]) -> list[str]:
-    """The tokenizers that this one consists of. Raises UserError for names that do not lie beside it."""
-    names = saved.get("parts")
-    if not (isinstance(names, list) and names) or not all(
-        re.fullmatch(rf"{re.escape(side)}\.[A-Za-z_-]+", str(name)) for name in names
-    ):
-        raise UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again")
-    return [str(name) for name in names]

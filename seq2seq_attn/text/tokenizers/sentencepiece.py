@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path, read_regular, write_json
+from seq2seq_attn.files import atomic_path, read_regular
 from seq2seq_attn.text.normalize import normalize
-from seq2seq_attn.text.tokenizers.base import join_marked
+from seq2seq_attn.text.tokenizers.base import Tokenizer, join_marked
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 _OVER_LONG = re.compile(r"([^ ]{1024})[^ ]+")
 
 
-class SentencePieceTokenizer:
+class SentencePieceTokenizer(Tokenizer):
     """Subwords of a trained model. A run of unknown characters is one token."""
 
     name = "sentencepiece"
@@ -29,7 +29,7 @@ class SentencePieceTokenizer:
     def __init__(self, model: bytes, *, lowercase: bool = False) -> None:
         from sentencepiece import SentencePieceProcessor
 
-        self.lowercase = lowercase
+        super().__init__(lowercase=lowercase)
         self.model = model
         self._processor: Any = SentencePieceProcessor(model_proto=model)
 
@@ -39,18 +39,15 @@ class SentencePieceTokenizer:
         return int(self._processor.get_piece_size())
 
     def tokenize(self, text: str) -> list[str]:
-        """The subwords of one line."""
         subwords: list[str] = self._processor.encode(normalize(text, lowercase=self.lowercase), out_type=str)
         return subwords
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        """The subwords of each line."""
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
         subwords: list[list[str]] = self._processor.encode(lines, out_type=str, num_threads=1)
         return subwords
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The subwords joined, with spaces where they are marked."""
         # The library's decode drops tokens spelled like its specials and shows unknown tokens as " ⁇ ".
         return join_marked(tokens)
 
@@ -61,10 +58,9 @@ class SentencePieceTokenizer:
         return {processor.id_to_piece(number): processor.get_score(number) for number in known}
 
     def save(self, directory: Path, side: str) -> None:
-        """Write `<side>.tokenizer.json` and `<side>.sentencepiece.model`."""
         with atomic_path(directory / f"{side}.sentencepiece.model") as temporary:
             temporary.write_bytes(self.model)
-        write_json(directory / f"{side}.tokenizer.json", {"name": self.name, "lowercase": self.lowercase})
+        super().save(directory, side)
 
 
 def train_sentencepiece(

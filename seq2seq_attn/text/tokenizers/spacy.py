@@ -12,12 +12,13 @@ from runpy import run_path
 from typing import Any, NamedTuple
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.files import write_json
 from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.normalize import normalize, one_line
+from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.detokenize import detokenize
-from seq2seq_attn.text.tokenizers.spacy_spans import BoundaryRules, Tokens
 from seq2seq_attn.text.vocab import SPECIALS, UNK
+
+Tokens = tuple[str, ...]
 
 _MIN_LINES = 32
 """Below this many lines, reading the special cases takes longer than the cache of spans saves."""
@@ -62,7 +63,7 @@ class SpacyRules(NamedTuple):
     """regular expressions: `prefix`, `suffix`, `infix`, `match` and `url`, whole spans that are one token"""
 
 
-class SpacyTokenizer:
+class SpacyTokenizer(Tokenizer):
     """The tokenizer of `spacy.blank(language)`, which spaCy's trained pipelines use as well. `<unk>` is one token."""
 
     name = "spacy"
@@ -75,8 +76,8 @@ class SpacyTokenizer:
         """
         import spacy
 
+        super().__init__(lowercase=lowercase)
         self.language = language
-        self.lowercase = lowercase
         try:
             self._nlp: Any = spacy.blank(short_code(language))
         except (ImportError, AttributeError):
@@ -90,7 +91,6 @@ class SpacyTokenizer:
         self._boundaries: BoundaryRules | None = None
 
     def tokenize(self, text: str) -> list[str]:
-        """The words and punctuation marks of one line."""
         with self._nlp.memory_zone():  # outside of one, spaCy keeps every string that it has seen
             return self._tokens(normalize(text, lowercase=self.lowercase))
 
@@ -141,7 +141,6 @@ class SpacyTokenizer:
         )
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The tokens joined by the rules of the language (`detokenize.py`)."""
         return one_line(detokenize(tokens, self.language))
 
     def rules(self) -> SpacyRules | None:
@@ -163,13 +162,60 @@ class SpacyTokenizer:
             {name: search and search.__self__.pattern for name, search in searches.items()},
         )
 
-    def save(self, directory: Path, side: str) -> None:
-        """Write `<side>.tokenizer.json`."""
-        saved = {"name": self.name, "language": self.language, "lowercase": self.lowercase}
-        write_json(directory / f"{side}.tokenizer.json", saved)
+    def settings(self) -> dict[str, Any]:
+        return {"language": self.language, "lowercase": self.lowercase}
 
 
 def _cut(line: str) -> list[str]:
     """The line, split before and after each `<unk>`, and each run that is too long for spaCy."""
     cuts = [cut for match in _CUT_OUT.finditer(line) for cut in match.span()]
     return [line[start:stop] for start, stop in pairwise([0, *cuts, len(line)]) if start < stop] if cuts else [line]
+
+
+class BoundaryRules:
+    """Whether spaCy's tokens depend on both sides of a space; other spans can be cached.
+
+    spaCy splits a line at spaces and tokenizes each span alone. Only its last step sees the whole line: it searches the
+    tokens for special cases with punctuation (":)", "d.h.", "10a.m."), across spaces. A match across a space is
+    discarded, but it hides the matches that it overlaps: ":)hm" gives ":)" and "hm", but in "(so) :)hm" the search
+    matches "):" first, and ":" and ")" stay apart. So where a match across a space is possible, judged by the tokens
+    next to the space, spaCy gets the whole line.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        """Read the special cases of a `spacy.tokenizer.Tokenizer`."""
+        # the same tokenizer without the special cases gives the tokens that are searched
+        plain = type(tokenizer)(
+            tokenizer.vocab,
+            prefix_search=tokenizer.prefix_search,
+            suffix_search=tokenizer.suffix_search,
+            infix_finditer=tokenizer.infix_finditer,
+            token_match=tokenizer.token_match,
+            url_match=tokenizer.url_match,
+        )
+        self._pairs: set[tuple[str, str]] = set()
+        # a special case replaces the tokens that it matched, so its own tokens stand for them
+        ends, starts = set(), set()
+        for text in tokenizer.rules:
+            before = [token.text for token in plain(text)]
+            after = [token.text for token in tokenizer(text)]
+            if len(before) > 1:
+                self._pairs.update(pairwise(before))
+                starts.add(after[0])
+                ends.add(after[-1])
+        self._may_end = ends | {left for left, _ in self._pairs}
+        self._may_start = starts | {right for _, right in self._pairs}
+        self._ends, self._starts = ends, starts
+
+    def may_start(self, tokens: Tokens) -> bool:
+        """Whether a match may continue into a span with these tokens."""
+        return tokens[0] in self._may_start
+
+    def may_join(self, left: Tokens, right: Tokens) -> bool:
+        """Whether a match may cross the space between spans with these tokens."""
+        end, start = left[-1], right[0]
+        return (
+            (end, start) in self._pairs
+            or (end in self._ends and start in self._may_start)
+            or (end in self._may_end and start in self._starts)
+        )

@@ -17,14 +17,14 @@ import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import open_regular, sha256_of, write_json
-from seq2seq_attn.text.tokenizers.base import VECTORS
+from seq2seq_attn.files import open_regular, sha256_of
+from seq2seq_attn.text.tokenizers.base import VECTORS, Tokenizer
 
 FloatArray = npt.NDArray[np.float32]
 MAX_SIZE = 65_536
@@ -38,25 +38,7 @@ _DAMAGED = (
 compression that zipfile does not know (NotImplementedError)"""
 
 
-class VectorToken(str):
-    """A vector as a token: its label, and where its numbers are."""
-
-    file: str
-    """name of the file, as `read_vectors` takes it"""
-    number: int
-    """index of the vector in the file, from 0"""
-
-    def __new__(cls, file: str, number: int) -> VectorToken:
-        """The vector of this number in a file."""
-        token = super().__new__(cls, f"[{number + 1}]")
-        token.file, token.number = file, number
-        return token
-
-    def __getnewargs__(self) -> tuple[str, int]:  # type: ignore[override]
-        return self.file, self.number
-
-
-class VectorsTokenizer:
+class VectorsTokenizer(Tokenizer):
     """The name of a file to a token per vector. All files have vectors of the same size."""
 
     name = VECTORS
@@ -65,10 +47,11 @@ class VectorsTokenizer:
         """`size`: F, the dimension of a vector. Raises ValueError unless it is from 1 to `MAX_SIZE`."""
         if not isinstance(size, int) or not 1 <= size <= MAX_SIZE:
             raise ValueError(f"vectors of {size!r} numbers")
+        super().__init__()
         self.size = size
 
     def tokenize(self, text: str) -> list[str]:
-        """A `VectorToken` for each vector of the file; none for a blank line.
+        """`[1]` to `[n]` for the vectors of the file; none for a blank line.
 
         Raises:
             UserError: the file cannot be read, or its vectors have another size.
@@ -79,19 +62,13 @@ class VectorsTokenizer:
         vectors = read_vectors(file)
         if vectors.shape[1] != self.size:
             raise UserError(f"{file}: vectors of {vectors.shape[1]} numbers; expected {self.size}, as in training")
-        return [VectorToken(file, number) for number in range(len(vectors))]
-
-    def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        """`tokenize` for each line."""
-        return [self.tokenize(text) for text in texts]
+        return [f"[{number}]" for number in range(1, len(vectors) + 1)]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        """The labels, separated by spaces."""
         return " ".join(tokens)
 
-    def save(self, directory: Path, side: str) -> None:
-        """Write `<side>.tokenizer.json`."""
-        write_json(directory / f"{side}.tokenizer.json", {"name": VECTORS, "size": self.size})
+    def settings(self) -> dict[str, Any]:
+        return {"size": self.size}
 
 
 def read_vectors(file: str) -> FloatArray:
@@ -161,31 +138,17 @@ def _unreadable(file: str, error: Exception) -> UserError:
     return UserError(f"{file}: not a readable array of numpy ({' '.join(str(error).split())})")
 
 
-def vectors_of(lines: Iterable[Sequence[str]], size: int) -> list[FloatArray]:
-    """For each line of tokens the vectors at their positions, [tokens, F]; 0 where a token is of text.
+def vectors_of_tokens(file: str, tokens: Sequence[str]) -> FloatArray:
+    """The vectors of a file that these tokens of `VectorsTokenizer` name, [tokens, F].
 
     Raises:
-        UserError: a file has changed since it was tokenized.
+        UserError: the file has changed since it was tokenized, or cannot be read.
     """
-    read: dict[str, FloatArray] = {}
-    line_vectors = []
-    for tokens in lines:
-        rows = np.zeros((len(tokens), size), dtype=np.float32)
-        for position, token in enumerate(tokens):
-            if isinstance(token, VectorToken):
-                if token.file not in read:
-                    read[token.file] = read_vectors(token.file)
-                vectors = read[token.file]
-                if token.number >= len(vectors) or vectors.shape[1] != size:
-                    raise UserError(f"{token.file}: changed while it was read; translate it again")
-                rows[position] = vectors[token.number]
-        line_vectors.append(rows)
-    return line_vectors
-
-
-def has_vectors(tokens: Iterable[str]) -> bool:
-    """Whether a token is a vector."""
-    return any(isinstance(token, VectorToken) for token in tokens)
+    vectors = read_vectors(file)
+    numbers = [int(token[1:-1]) - 1 for token in tokens]
+    if numbers and max(numbers) >= len(vectors):
+        raise UserError(f"{file}: changed while it was read; translate it again")
+    return vectors[numbers]
 
 
 def hash_vectors(files: Iterable[str]) -> str:

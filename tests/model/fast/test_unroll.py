@@ -23,8 +23,8 @@ from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import coverage
+from tests.extended import extend
 from tests.model.conftest import NUM_TARGET_IDS
-from tests.surfaces import surface_of
 
 VARIANTS = packaged_variants("attention")
 TABLE = estimate_table([np.array([5, 9]), np.array([8])].__getitem__, [np.array([6, 9]), np.array([5])].__getitem__, 2)
@@ -67,8 +67,8 @@ def test_every_output_has_the_fast_pass(make_model, output, decoder):
     dropout = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
     model = make_model(output={"name": output}, decoder={"name": decoder}, dropout=dropout, tie_embeddings="none")
     source, target = [[5, 9, 7, 4], [8]], [[9, 33, 6], [5]]
-    surfaces = [surface_of(*pair, NUM_TARGET_IDS) for pair in zip([[33, 9, 33, 31], [8]], target, strict=True)]
-    batch = collate(source, [[9, UNK, 6], [5]], range(2), surfaces=surfaces)
+    extended = [extend(*pair, NUM_TARGET_IDS) for pair in zip([[33, 9, 33, 31], [8]], target, strict=True)]
+    batch = collate(source, [[9, UNK, 6], [5]], range(2), extended=extended)
     tgt_in_BT = torch.where(batch.tgt_in_BT == UNK, 33, batch.tgt_in_BT)  # as samples of a copying output have it
     batch = batch._replace(tgt_in_BT=tgt_in_BT)
     if isinstance(model.output, TakesTable):

@@ -11,7 +11,7 @@ from seq2seq_attn.config.data import TokenizerConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
-from seq2seq_attn.text.tokenizers.sentences import SentenceTokenizer
+from seq2seq_attn.text.tokenizers.several import SentenceTokenizer
 
 LINES = ["Ein Hund. Er rennt!", "Wer ist da"]
 

@@ -17,7 +17,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers import spacy as spacy_tokenizer
-from seq2seq_attn.text.tokenizers.characters import CharacterTokenizer
+from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 from pathlib import Path
 
@@ -10,9 +9,9 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, source_words
-from seq2seq_attn.text.tokenizers.spaces import SpaceTokenizer
-from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, VectorToken, hash_vectors, read_vectors, vectors_of
+from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
+from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, source_words, vector_positions
+from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, hash_vectors, read_vectors, vectors_of_tokens
 
 ARRAY = np.arange(6, dtype=np.float64).reshape(3, 2)
 
@@ -23,14 +22,28 @@ def file(tmp_path: Path) -> str:
     return str(tmp_path / "one.npy")
 
 
-def test_a_token_says_where_its_vector_is(file: str) -> None:
+def test_the_vectors_of_tokens_by_their_numbers(file: str, tmp_path: Path) -> None:
     tokens = VectorsTokenizer(2).tokenize(f" {file}\n")
     assert tokens == ["[1]", "[2]", "[3]"]
-    copies = pickle.loads(pickle.dumps(tokens))
-    assert [(token.file, token.number) for token in copies] == [(file, number) for number in range(3)]
-    [first, second] = vectors_of([["a", *copies[1:]], ["b"]], 2)
-    assert first.tolist() == [[0, 0], [2, 3], [4, 5]]
-    assert second.tolist() == [[0, 0]]
+    assert VectorsTokenizer(2).detokenize(tokens) == "[1] [2] [3]"
+    assert vectors_of_tokens(file, tokens[1:]).tolist() == ARRAY[1:].tolist()
+    np.save(tmp_path / "one.npy", ARRAY[:2])
+    with pytest.raises(UserError, match=r"one\.npy: changed"):
+        vectors_of_tokens(file, tokens)
+
+
+def test_positions_of_vectors_and_words_of_a_line(file: str) -> None:
+    tokenizer = SeveralTokenizer(["de", "vectors"], [SpaceTokenizer(), VectorsTokenizer(2)])
+    line = f"ein\u00a0Hund\t{file}"
+    tokens = tokenizer.tokenize(line)
+    assert tokens == ["ein", "Hund", "\t", "[1]", "[2]", "[3]"]
+    assert vector_positions(tokens, tokenizer) == range(3, 6)
+    assert vector_positions(["[1]"], VectorsTokenizer(2)) == range(1)
+    assert not vector_positions(["[1]"], SpaceTokenizer())
+    assert not vector_positions([], tokenizer)
+    assert source_words(line, tokens, tokenizer) == ["ein\u00a0Hund", "[1]", "[2]", "[3]"]
+    assert source_words("10\u00a0€ [1]", ["10", "€", "[1]"], SpaceTokenizer()) == ["10\u00a0€", "[1]"]
+    assert source_words("", [], tokenizer) == []
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "uint8", ">f8"])
@@ -48,16 +61,6 @@ def test_a_replaced_archive_is_read_anew(tmp_path: Path) -> None:
     for shift in (0.0, 1.0):
         np.savez(path, **{"a": ARRAY + shift, "more" * int(shift + 1): ARRAY})
         assert read_vectors(f"{path}:a").tolist() == (ARRAY + shift).tolist()
-
-
-def test_words_of_a_line_with_vectors(file: str) -> None:
-    tokenizer = SeveralTokenizer(["de", "vectors"], [SpaceTokenizer(), VectorsTokenizer(2)])
-    line = f"ein Hund\t{file}"
-    assert source_words(line, tokenizer.tokenize(line)) == ["ein", "Hund", "[1]", "[2]", "[3]"]
-    assert source_words("ein [1]", ["ein", "[1]"]) == ["ein", "[1]"]
-    assert source_words("10\u00a0€ rot", ["10", "€", "rot"]) == ["10\u00a0€", "rot"]
-    with_space = line.replace("ein ", "ein\u00a0")
-    assert source_words(with_space, tokenizer.tokenize(with_space)) == ["ein\u00a0Hund", "[1]", "[2]", "[3]"]
 
 
 def test_the_hash_is_of_what_the_files_hold(tmp_path: Path) -> None:
@@ -96,7 +99,3 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 def test_a_size_out_of_bounds_is_refused(size: object) -> None:
     with pytest.raises(ValueError, match="vectors of"):
         VectorsTokenizer(size)
-
-
-def test_labels_join_to_a_line() -> None:
-    assert VectorsTokenizer(2).detokenize([VectorToken("a", 0), VectorToken("a", 1)]) == "[1] [2]"

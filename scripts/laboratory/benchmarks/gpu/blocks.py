@@ -21,14 +21,7 @@ from scripts.laboratory.benchmarks.gpu import batched, profile
 from scripts.laboratory.benchmarks.gpu.bundle import ABOUT
 from scripts.laboratory.benchmarks.measure import CPU, publish, toy_settings
 from scripts.laboratory.benchmarks.time_to_bleu import summarize
-from scripts.laboratory.harness.records import (
-    Record,
-    describe,
-    exit_code,
-    read_events,
-    read_training,
-    set_arguments,
-)
+from scripts.laboratory.harness.records import Record, describe, exit_code, read_events, read_training, set_arguments
 from scripts.laboratory.harness.runs import SEQ2SEQ
 from scripts.laboratory.harness.turns import end_turns_after
 from seq2seq_attn.config import Config, load_config

@@ -1,4 +1,4 @@
-"""Surface ids: from the text to the batch, and from an id back to the source token."""
+"""Extended ids: from the text to the batch, and from an id back to the source token."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import pytest
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate, rounded_up
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.surface import spell_source, surface_of_tokens
-from seq2seq_attn.text.tokenizers.spaces import SpaceTokenizer
-from seq2seq_attn.text.vocab import EOS, PAD, SPECIALS, UNK, Vocab
+from seq2seq_attn.text.tokenizers.base import PositionTokenizer, SpaceTokenizer
+from seq2seq_attn.text.vocab import EOS, PAD, SPECIALS, UNK, Vocab, extended_ids
 
 VOCAB = Vocab([*SPECIALS, "Anna", "dog"])
 
 
 def test_an_unknown_token_is_named_by_its_first_source_position():
     source = ["Bo", "dog", "<pad>", "Bo", "Hund"]
-    found = surface_of_tokens(source, ["dog", "Bo", "Cy", "<pad>", "Anna"], VOCAB)
+    found = extended_ids(source, ["dog", "Bo", "Cy", "<pad>", "Anna"], VOCAB)
     assert list(found.source) == [6, 5, 8, 6, 10]
     assert list(found.target) == [5, 6, UNK, 8, 4]
     assert VOCAB.tokens_of([5, 6, UNK, 8], beyond=source) == ["dog", "Bo", "<unk>", "<pad>"]
@@ -24,34 +23,34 @@ def test_an_unknown_token_is_named_by_its_first_source_position():
 
 def test_positions_are_numbers_from_1_on_the_target_side():
     vocab = Vocab([*SPECIALS, "1", "2", "4"])
-    spelled = spell_source(["c", "a", "t", "s", "x"], SpaceTokenizer(name="positions"))
+    spelled = PositionTokenizer().spell_source(["c", "a", "t", "s", "x"])
     assert spelled == ["1", "2", "3", "4", "5"]
-    assert spell_source(["c", "a"], SpaceTokenizer()) == ["c", "a"]
-    found = surface_of_tokens(spelled, ["5", "2", "3"], vocab)
+    assert SpaceTokenizer().spell_source(["c", "a"]) == ["c", "a"]
+    found = extended_ids(spelled, ["5", "2", "3"], vocab)
     assert list(found.source) == [4, 5, 9, 6, 11]
     assert list(found.target) == [11, 5, 9]
 
 
 def test_known_tokens_keep_their_ids():
-    assert surface_of_tokens(["dog", "Anna"], ["dog"], VOCAB) == ([5, 4], [5])
-    assert surface_of_tokens([], [], VOCAB) == ([], [])
+    assert extended_ids(["dog", "Anna"], ["dog"], VOCAB) == ([5, 4], [5])
+    assert extended_ids([], [], VOCAB) == ([], [])
 
 
 def test_padding_adds_specials():
-    surfaces = [surface_of_tokens(["Bo", "Anna"], ["Anna", "Bo"], VOCAB), surface_of_tokens(["Anna"], ["Cy"], VOCAB)]
-    batch = collate([[UNK, 8], [8]], [[4, UNK], [UNK]], [0, 1], surfaces=surfaces)
-    assert batch.source.surface_ids_BS.tolist() == [[6, 4, EOS], [4, EOS, PAD]]
-    assert batch.tgt_surface_BT.tolist() == [[4, 6, EOS], [UNK, EOS, PAD]]
+    extended = [extended_ids(["Bo", "Anna"], ["Anna", "Bo"], VOCAB), extended_ids(["Anna"], ["Cy"], VOCAB)]
+    batch = collate([[UNK, 8], [8]], [[4, UNK], [UNK]], [0, 1], extended=extended)
+    assert batch.source.extended_ids_BS.tolist() == [[6, 4, EOS], [4, EOS, PAD]]
+    assert batch.tgt_extended_BT.tolist() == [[4, 6, EOS], [UNK, EOS, PAD]]
     assert batch.tgt_out_BT.tolist() == [[4, UNK, EOS], [UNK, EOS, PAD]]
     rounded = rounded_up(batch, rows=3, positions=4)
-    assert rounded.source.surface_ids_BS.tolist() == [[6, 4, EOS, PAD], [4, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]]
-    assert rounded.tgt_surface_BT.tolist() == [[4, 6, EOS, PAD], [UNK, EOS, PAD, PAD], [PAD] * 4]
+    assert rounded.source.extended_ids_BS.tolist() == [[6, 4, EOS, PAD], [4, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]]
+    assert rounded.tgt_extended_BT.tolist() == [[4, 6, EOS, PAD], [UNK, EOS, PAD, PAD], [PAD] * 4]
 
 
-def test_without_surfaces_nothing_can_be_copied():
+def test_without_extended_ids_nothing_can_be_copied():
     batch = collate([[7, 8]], [[4]], [0])
-    assert batch.source.surface_ids_BS.tolist() == [[UNK, UNK, EOS]]
-    assert batch.tgt_surface_BT.tolist() == batch.tgt_out_BT.tolist()
+    assert batch.source.extended_ids_BS.tolist() == [[UNK, UNK, EOS]]
+    assert batch.tgt_extended_BT.tolist() == batch.tgt_out_BT.tolist()
 
 
 @pytest.fixture(params=[False, True], ids=["two vocabularies", "one"])
@@ -78,19 +77,19 @@ def test_a_batch_of_a_prepared_corpus_is_that_of_its_text(prepared):
         sides = [
             tokenizer.tokenize_many(lines) for tokenizer, lines in zip(tokenizers, prepared.text(split), strict=True)
         ]
-        surfaces = [surface_of_tokens(*pair, prepared.target_vocab) for pair in zip(*sides, strict=True)]
+        extended = [extended_ids(*pair, prepared.target_vocab) for pair in zip(*sides, strict=True)]
         source, target = (
             [vocab.ids_of(tokens) for tokens in lines]
             for vocab, lines in zip((prepared.source_vocab, prepared.target_vocab), sides, strict=True)
         )
-        expected, found = collate(source, target, range(len(pairs)), surfaces=surfaces), pairs.batch(range(len(pairs)))
-        for name in ("tgt_in_BT", "tgt_out_BT", "tgt_surface_BT", "targets_N", "positions_N"):
+        expected, found = collate(source, target, range(len(pairs)), extended=extended), pairs.batch(range(len(pairs)))
+        for name in ("tgt_in_BT", "tgt_out_BT", "tgt_extended_BT", "targets_N", "positions_N"):
             assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
         assert found.source.ids_BS.tolist() == expected.source.ids_BS.tolist()
-        assert found.source.surface_ids_BS.tolist() == expected.source.surface_ids_BS.tolist()
+        assert found.source.extended_ids_BS.tolist() == expected.source.extended_ids_BS.tolist()
         assert [pairs.source(i).tolist() for i in range(len(pairs))] == source
         assert [pairs.target(i).tolist() for i in range(len(pairs))] == target
     num_ids = len(prepared.target_vocab)
-    assert prepared.pairs("train").batch([2]).tgt_surface_BT[0, 1] == num_ids + 1  # Bo
-    without = prepared.pairs("train").batch([2], with_surfaces=False)
-    assert without.tgt_surface_BT.tolist() == without.tgt_out_BT.tolist()
+    assert prepared.pairs("train").batch([2]).tgt_extended_BT[0, 1] == num_ids + 1  # Bo
+    without = prepared.pairs("train").batch([2], with_extended=False)
+    assert without.tgt_extended_BT.tolist() == without.tgt_out_BT.tolist()
