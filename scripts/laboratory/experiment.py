@@ -50,20 +50,10 @@ class Arm(BaseModel):
     """a file of `docs/`, if each arm has a record; default: `NAME.json` in the folder `record` of the experiment"""
     without: str = ""
     """the technique of the recipe that it lacks: it is a row of the ablation"""
-    source: list[str] = []
-    """`test.source` of this arm, where arms read different languages"""
+    test_source: list[str] = []
+    """that of this arm, where arms read different languages"""
     translate: list[dict[str, Any]] = [{}]
     """options of translation, each a row of the record"""
-
-
-class TestFiles(BaseModel):
-    """A test set in files, scored outside `evaluate`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    source: list[str] = []
-    """files of lines, plain or .gz; several are columns of several sources"""
-    reference: str
 
 
 class Experiment(BaseModel):
@@ -90,7 +80,9 @@ class Experiment(BaseModel):
     seeds: str = "1"
     evaluate: dict[str, Any] = {}
     """arguments of `seq2seq_attn.evaluate`"""
-    test: TestFiles | None = None
+    test_source: list[str] = []
+    """a test set in files, scored outside `evaluate`: lines, plain or .gz; several are columns of several sources"""
+    test_reference: str = ""
     chosen_on: ChosenOn = ""
     """the data that the settings of the arms were chosen on"""
     writes: Schema = Field(alias="schema")

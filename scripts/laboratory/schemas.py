@@ -231,12 +231,11 @@ def _rounded(value: float | None) -> float | None:
 
 def systems(results: Results) -> Records:
     """BLEU of each arm on a test set in files, and its gain over the baseline by paired resampling."""
-    experiment, test = results.experiment, results.experiment.test
-    assert test is not None
-    references = read_lines(Path(test.reference))
+    experiment, reference = results.experiment, Path(results.experiment.test_reference)
+    references = read_lines(reference)
     scored = []
     for arm, run in results.runs:
-        columns = [read_lines(Path(name)) for name in experiment.arms[arm].source or test.source]
+        columns = [read_lines(Path(name)) for name in experiment.arms[arm].test_source or experiment.test_source]
         sources = ["\t".join(line) for line in zip(*columns, strict=True)]
         scored.append(score_lines(run.path, sources, references)[1])
     samples = iter(bootstrap(scored))
@@ -252,7 +251,7 @@ def systems(results: Results) -> Records:
         rows.append({**row, "seeds": list(arm_samples.values)})
     about = {
         "num_train": results.runs[0][1].config.data.limit.train,
-        "test": Path(test.reference).name.split(".")[0],
+        "test": reference.name.split(".")[0],
         "num_test": len(references),
         "best_single": experiment.baseline,
         "signature": scored[0].score().signature,
@@ -288,12 +287,10 @@ def names(results: Results) -> Records:
 
     A name is right where the translation has it as often as the reference.
     """
-    experiment, test = results.experiment, results.experiment.test
-    assert test is not None
-    reference = Path(test.reference)
+    experiment, reference = results.experiment, Path(results.experiment.test_reference)
     seen = {name for line in read_lines(reference.with_name("train.en")) for name in surnames_of(line)}
     sources, references, unseen = [], [], []
-    for source, target in zip(read_lines(Path(test.source[0])), read_lines(reference), strict=True):
+    for source, target in zip(read_lines(Path(experiment.test_source[0])), read_lines(reference), strict=True):
         if new := [name for name in surnames_of(target) if name not in seen]:
             sources.append(source)
             references.append(target)

@@ -90,11 +90,8 @@ def test_a_prepared_corpus(trained: tuple[Config, Path], tmp_path: Path, num_fli
     def use() -> Any:
         prepared = PreparedCorpus(store)
         texts = [(prepared.text(split), prepared.links(split)) for split in prepared.splits]
-        ids = [
-            (pairs.source(i).tolist(), pairs.target(i).tolist())
-            for pairs in map(prepared.pairs, prepared.splits)
-            for i in range(len(pairs))
-        ]
+        stores = map(prepared.pairs, prepared.splits)
+        ids = [(pairs.source(i).tolist(), pairs.target(i).tolist()) for pairs in stores for i in range(len(pairs))]
         vocabs = prepared.source_vocab.tokens, prepared.target_vocab.tokens
         tokenized = prepared.source_tokenizer.tokenize_many(SENTENCES), prepared.target_tokenizer.tokenize("a dog")
         return prepared.meta, texts, ids, vocabs, tokenized

@@ -178,8 +178,7 @@ def test_mechanisms_have_a_record_per_arm_that_grows(folder):
 
 def test_systems_have_intervals_of_their_gain(folder):
     files = {side: ROOT / f"data/captions/test.{side}.gz" for side in ("de", "en")}
-    test = experiments.TestFiles(source=[str(files["de"])], reference=str(files["en"]))
-    [record] = written("systems", test=test).values()
+    [record] = written("systems", test_source=[str(files["de"])], test_reference=str(files["en"])).values()
     for name in ("lexicons", "sources"):
         assert_like(record, read_json(RECORDS / f"{name}.json"), without=("training", "date", "set", "what"))
     base, row = record["systems"]
@@ -199,8 +198,7 @@ def test_names_are_right_where_they_occur_as_often_as_in_the_reference(folder, m
     hypotheses = iter([["Mr Neu and Ms Neu"], ["Mr Neu"], ["Neu"], ["Neu Neu"]])
     real = schemas.score_lines
     monkeypatch.setattr(schemas, "score_lines", lambda *given: (next(hypotheses), real(*given)[1]))
-    test = experiments.TestFiles(source=["test.de"], reference="test.en")
-    [record] = written("names", test=test).values()
+    [record] = written("names", test_source=["test.de"], test_reference="test.en").values()
     assert_like(record, read_json(RECORDS / "unseen-names.json"), without=("date", "set"))
     assert [(row["right"], row["names"]) for row in record["systems"]] == [(2, 2), (0, 2), (0, 2), (2, 2)]
     assert (record["test_pairs"], record["held_out_surnames"]) == (1, 1)

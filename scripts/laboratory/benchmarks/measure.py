@@ -16,9 +16,9 @@ from seq2seq_attn.files import write_json, write_lines
 CPU = torch.device("cpu")
 
 
-def build_parser(name: str, description: str | None, *, path: Path | None = None) -> argparse.ArgumentParser:
+def build_parser(name: str, description: str | None) -> argparse.ArgumentParser:
     """The options of all benchmarks. The record's default path is docs/speed/NAME.json."""
-    path = path or SPEED / f"{name}.json"
+    path = SPEED / f"{name}.json"
     parser = argparse.ArgumentParser(prog=f"scripts/lab bench {name}", description=description)
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--quick", action="store_true", help="tiny sizes, to see that it works; never a record")
