@@ -80,11 +80,8 @@ def test_an_evaluation_takes_every_option_of_the_search(root: Path, tmp_path: Pa
 def parsed(snippet: str) -> tuple[list[str], list[str], set[str]]:
     """The texts, the tags and the names of attributes of a snippet of HTML."""
     texts = [html.unescape(text) for text in re.findall(r">([^<]+)<", snippet)]
-    return (
-        texts,
-        re.findall(r"<(\w+)", snippet),
-        {*re.findall(r"\s([\w-]+)=", " ".join(re.findall("<[^>]*>", snippet)))},
-    )
+    attributes = re.findall(r"\s([\w-]+)=", " ".join(re.findall("<[^>]*>", snippet)))
+    return texts, re.findall(r"<(\w+)", snippet), {*attributes}
 
 
 def test_a_notebook_shows_text_and_attention(translation: seq2seq_attn.Translation, root: Path) -> None:
