@@ -71,12 +71,15 @@ def test_a_pickle_is_never_loaded(run: RunDir) -> None:
         run.load_best()
 
 
-def test_create_refuses_what_is_there(tmp_path: Path) -> None:
+def test_create_refuses_what_is_there_and_overwrites_runs_only(tmp_path: Path) -> None:
     make_toy_run(tmp_path / "run")
     (tmp_path / "file").touch()
-    for name in ("run", "file"):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "report.md").touch()
+    for name, overwrite in (("run", False), ("file", False), ("thesis", True)):
         with pytest.raises(UserError, match=name):
-            RunDir.create(tmp_path / name)
+            RunDir.create(tmp_path / name, overwrite=overwrite)
+    assert (tmp_path / "thesis" / "report.md").exists()
 
 
 def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) -> None:
@@ -96,13 +99,12 @@ def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) ->
 def test_an_interrupted_overwrite_leaves_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = RunDir.create(tmp_path / "run")
     for name in ("config.yaml", "source.vocab", "train.log", "model.safetensors"):
-        (run.path / name).write_text("", encoding="utf-8")
-    unlink, removed = Path.unlink, []
+        (run.path / name).touch()
+    unlink, calls = Path.unlink, iter(range(9))
 
     def stop_at_the_last(path: Path, missing_ok: bool = False) -> None:
-        if len(removed) == 3:
+        if next(calls) == 3:
             raise KeyboardInterrupt
-        removed.append(path.name)
         unlink(path, missing_ok=missing_ok)
 
     monkeypatch.setattr(Path, "unlink", stop_at_the_last)
@@ -111,13 +113,6 @@ def test_an_interrupted_overwrite_leaves_a_run(tmp_path: Path, monkeypatch: pyte
     monkeypatch.undo()
     assert [path.name for path in run.path.iterdir()] == ["config.yaml"]
     assert RunDir.create(run.path, overwrite=True).is_empty()
-
-
-def test_overwrite_spares_a_folder_that_is_no_run(tmp_path: Path) -> None:
-    (tmp_path / "report.md").write_text("a thesis")
-    with pytest.raises(UserError, match="not a run directory"):
-        RunDir.create(tmp_path, overwrite=True)
-    assert (tmp_path / "report.md").exists()
 
 
 def test_the_newest_run_is_the_one_that_finished_last(tmp_path: Path) -> None:

@@ -34,10 +34,7 @@ ELSEWHERE = {
     *("seq2seq prepare", "seq2seq prepare multi30k --source-dir FOLDER"),  # need a download
     "seq2seq translate -i captions.de -i captions.fr -i captions.cs -o captions.en",  # tests/cli/test_sources.py
     *("seq2seq export RUN -o page.html", "seq2seq export RUN -o captions.onnx"),  # tests/export
-    *(
-        "seq2seq translate picture.npy",
-        'seq2seq translate "Ein Hund rennt." picture.npy',
-    ),  # tests/cli/test_vectors.py
+    *(f"seq2seq translate {texts}picture.npy" for texts in ("", '"Ein Hund rennt." ')),  # tests/cli/test_vectors.py
 }
 RUNS = ("runs/demo-attention", "runs/demo-fixed")
 NUM_PAIRS = 30
@@ -56,12 +53,14 @@ def commands():
 
 def commands_named(name):
     """The arguments of every command of that name, with `RUN` as the names of two runs."""
-    return [with_runs(shlex.split(command)[1:]) for command in commands() if command.split()[1] == name]
-
-
-def with_runs(arguments):
-    names = iter(RUNS)
-    return [next(names) if argument == "RUN" else argument.replace("RUN/", f"{RUNS[0]}/") for argument in arguments]
+    found = []
+    for command in commands():
+        _, *arguments = shlex.split(command)
+        if arguments[0] == name:
+            names = iter(RUNS)
+            arguments = [next(names) if argument == "RUN" else argument for argument in arguments]
+            found.append([argument.replace("RUN/", f"{RUNS[0]}/") for argument in arguments])
+    return found
 
 
 @pytest.fixture
@@ -161,17 +160,12 @@ def test_training_commands_resolve(folder, capsys):
     run_all([[*arguments, "--dump-config"] for arguments in trainings], capsys)
 
 
-@pytest.mark.parametrize("options", re.findall(r"`(--set [^`]*?)`", TEXT))
-def test_settings_are_valid(options):
-    parts = shlex.split(options)
-    load_config([], [value for flag, value in zip(parts[::2], parts[1::2], strict=True) if flag == "--set"])
-
-
-def test_overlays_exist():
-    """Overlays that the text names by `-c`, alone or before other options."""
+def test_settings_and_overlays_are_valid():
+    for options in re.findall(r"`(--set [^`]*?)`", TEXT):
+        parts = shlex.split(options)
+        load_config([], [value for flag, value in zip(parts[::2], parts[1::2], strict=True) if flag == "--set"])
     for options in re.findall(r"`(-c [^`]*)`", TEXT):
-        names = re.findall(r"-c (\S+)", options)
-        load_config([name for name in names if not name.endswith(".yaml")], [])
+        load_config([name for name in re.findall(r"-c (\S+)", options) if not name.endswith(".yaml")], [])
 
 
 def test_preparing_commands_run(folder, capsys):
