@@ -21,8 +21,8 @@ from scripts.laboratory.harness.runs import Run, changed_settings, describe_run,
 from seq2seq_attn import load
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.names import DEFAULT_MEASURES
 from seq2seq_attn.metrics.significance import bootstrap, mean_difference, mean_interval, percentile_interval, pool
+from seq2seq_attn.metrics.table import DEFAULT_METRICS
 from seq2seq_attn.text.corpus import read_lines
 
 Records = Iterator[tuple[Path, Record]]
@@ -151,7 +151,7 @@ def levers(results: Results) -> Records:
         for run, bleu in zip(runs, validated[name], strict=True):
             entry = {"seed": run.seed, "validation": bleu, **describe_run(run.path)}
             if arm.is_published:
-                report = results.evaluate([run], f"test-{run.path.name}", split=(), metric=DEFAULT_MEASURES).data
+                report = results.evaluate([run], f"test-{run.path.name}", split=(), metric=DEFAULT_METRICS).data
                 tests = [one for one in report["sets"] if one["name"].startswith("test_2")]
                 entry["test"] = {one["name"]: _bleu(one)[0] for one in tests}
                 if run == runs[0]:
@@ -254,7 +254,7 @@ def systems(results: Results) -> Records:
         "test": reference.name.split(".")[0],
         "num_test": len(references),
         "best_single": experiment.baseline,
-        "signature": scored[0].score().signature,
+        "signature": scored[0].signature,
     }
     yield results.path, {"systems": rows, **about, **_header(results)}
 
@@ -306,7 +306,7 @@ def names(results: Results) -> Records:
             )
             row = {"output": arm, "unk": options.get("unk", "keep"), "seed": run.seed, "right": num_right}
             row |= {"names": sum(map(len, unseen)), "bleu": round(bleu.score().score, 1)}
-            rows.append({**row, "signature": bleu.score().signature})
+            rows.append({**row, "signature": bleu.signature})
     counts = {"held_out_surnames": len(set(chain(*unseen))), "test_pairs": len(unseen)}
     yield results.path, {"systems": rows, **counts, **_header(results)}
 

@@ -238,9 +238,9 @@ def time_translator(
 ) -> Record:
     """Sentences per second from text to text, and BLEU. The first turn, which allocates memory, is not counted."""
     seconds = [time_once(translator, sources, **options) for _ in range(1 + num_turns)]
-    score = Measure("bleu", references).statistics(seconds[-1][1]).score()
+    bleu = Measure("bleu", references).statistics(seconds[-1][1])
     speed = len(sources) / statistics.median(each for each, _ in seconds[1:])
-    return {"sentences_per_s": speed, "bleu": score.score, "signature": score.signature}
+    return {"sentences_per_s": speed, "bleu": bleu.score().score, "signature": bleu.signature}
 
 
 def time_once(translator: Translator, sources: Sequence[str], **options: Any) -> tuple[float, list[str]]:
