@@ -110,8 +110,9 @@ def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
     """
     folder = FOLDER / f"seeds-{num_seeds}"
     runs = [folder / f"run-{seed}" for seed in range(1, num_seeds + 1)]
-    settings = [*toy_settings(folder / "toy"), "train.max_epochs=1"]
-    if device != CPU:
+    if device == CPU:
+        settings = [*toy_settings(folder / "toy"), "train.max_epochs=1"]
+    else:
         raw = multi30k.fetch(load_config(["multi30k"]).data.data_dir).resolve()
         settings = [f"data.source_dir={raw}", f"data.data_dir={folder / 'data'}"]
         settings += ["train.device=cuda", "train.cuda_graphs=true"]
