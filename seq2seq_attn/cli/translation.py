@@ -32,12 +32,13 @@ from seq2seq_attn.cli.writers import (
 )
 from seq2seq_attn.config import SearchConfig, shorten
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
+from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives, suggest_smaller_batch
 from seq2seq_attn.text.corpus import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
 from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_about_tabs
-from seq2seq_attn.translate.batching import suggest_smaller_batch, unknown_positions
-from seq2seq_attn.translate.translator import Translation, Translator, load
+from seq2seq_attn.translate.load import load
+from seq2seq_attn.translate.translation import Translation
+from seq2seq_attn.translate.translator import Translator
 
 TERMINAL_EVERY_S, LOG_EVERY_S = 1.0, 30.0
 """how often a bar is drawn"""
@@ -210,10 +211,7 @@ class Warnings(Writer):
 def _warn_about_prefix(translator: Translator, prefix: str) -> None:
     """Warn of words in `--prefix` that the run does not know."""
     tokens = translator.target_tokenizer.tokenize(prefix)
-    unknown = [
-        _shown(tokens[position])
-        for position in unknown_positions(tokens, translator.target_vocab, translator.target_tokenizer)
-    ]
+    unknown = [_shown(token) for token in tokens if token not in translator.target_vocab]
     if unknown:
         _warn_about_unknown("--prefix", unknown, len(tokens), translator.target_tokenizer)
 

@@ -18,10 +18,10 @@ from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.systems import System, decisive_options
 from seq2seq_attn.manifest import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
+from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
-from seq2seq_attn.translate.batching import suggest_smaller_batch
 from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 
 log = logging.getLogger(__name__)

@@ -123,8 +123,12 @@ class Ensemble:
     the mean over the models that have attention over source positions. The state is the tuple of theirs.
     """
 
-    def __init__(self, models: Sequence[StepModel[Any]]) -> None:
+    def __init__(
+        self, models: Sequence[StepModel[Any]], *, has_attention: bool = True, copies_source: bool = False
+    ) -> None:
+        """`has_attention`: whether a model has attention over source positions. `copies_source`: see `Output`."""
         self._models = list(models)
+        self.has_attention, self.copies_source = has_attention, copies_source
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> tuple[Any, ...]:
         """See `StepModel.start`."""

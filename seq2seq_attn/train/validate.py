@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +23,6 @@ from seq2seq_attn.runtime.precision import Precision, autocast
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.batching import eval_mode
 from seq2seq_attn.translate.translator import Translator
 
 SPLIT = "valid"
@@ -69,6 +68,17 @@ class Validation:
     def scores(self) -> dict[str, float]:
         """Every score by its name."""
         return {"bleu": self.bleu, "perplexity": self.perplexity, **self.other}
+
+
+@contextmanager
+def eval_mode(model: Seq2Seq) -> Iterator[None]:
+    """Evaluation mode for the block (no dropout), then the model's former mode."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 class Validator:

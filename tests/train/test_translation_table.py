@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from seq2seq_attn import load
 from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter
 from seq2seq_attn.data.store import PairStore
 from seq2seq_attn.model.output.softmax import Softmax
@@ -18,7 +19,6 @@ from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.pretrained import set_table
-from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker
 
 OUTPUT = "model.output={name: lexicon, options: {num_entries: 3}}"

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from seq2seq_attn import load
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker
 
 SIZE = 17

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from seq2seq_attn import load
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.vocab import EOS
 from seq2seq_attn.translate.scoring import force_decode
-from seq2seq_attn.translate.translator import load
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 from tests.translate.test_translator import fake

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from seq2seq_attn import load
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch, collate, swapped
 from seq2seq_attn.errors import UsageError
@@ -19,7 +20,6 @@ from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss, build_objectives
 from seq2seq_attn.train.reverse import reverse_config
 from seq2seq_attn.train.update import Updater, UpdateResult
-from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker
 from tests.train.test_loop import assert_same_end, events, train_and_die
 from tests.train.test_update import NUM_IDS, SOURCES, TARGETS, config
