@@ -30,7 +30,7 @@ from seq2seq_attn.files import (
     regular_identity,
 )
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
-from seq2seq_attn.translate.batching import chunks
+from seq2seq_attn.translate.segments import chunks
 
 STREAM = "-"
 """standard input or output"""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,14 +21,11 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.vocab import PAD
-from seq2seq_attn.translate.segments import Segment, check_lines, map_in_batches
+from seq2seq_attn.translate.segments import Segment, check_lines, chunks, map_in_batches
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
 
 if TYPE_CHECKING:
     from seq2seq_attn.translate.translator import Translator
-
-# Pairs are sorted by length and batched inside a chunk of this size; only a chunk's results are held in memory.
-_CHUNK_PAIRS = 2_048
 
 
 def force_decode(
@@ -68,9 +66,8 @@ def force_decode(
             blank = empty_translation(translator.has_attention)
             yield replace(next(decoded), text=one_line(target)) if pair.source else blank
 
-    starts = range(0, len(sources), _CHUNK_PAIRS)
-    chunks = ((sources[start : start + _CHUNK_PAIRS], targets[start : start + _CHUNK_PAIRS]) for start in starts)
-    return (translation for chunk in chunks for translation in decode_chunk(*chunk))
+    rest = iter(targets)
+    return (pair for chunk in chunks(sources) for pair in decode_chunk(chunk, [*islice(rest, len(chunk))]))
 
 
 @torch.inference_mode()

@@ -15,8 +15,8 @@ from seq2seq_attn.text.tokenizers.vectors import FloatArray, vectors_of_tokens
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
 # Lines are sorted by length and batched within a chunk of this size, whichever limit comes first.
-_CHUNK_LINES = 2_048
-_CHUNK_CHARACTERS = 1 << 20
+CHUNK_LINES = 2_048
+CHUNK_CHARACTERS = 1 << 20
 # A batch has at most this many source positions per sentence of the batch size, so fewer long sentences fit.
 _POSITIONS_PER_SENTENCE = 40
 MAX_ATTENTION_CELLS = 1_000_000
@@ -55,7 +55,7 @@ def check_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
 
 def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]:
     """Consecutive lines in chunks that are sorted and batched together; the more results a line has, the smaller."""
-    max_lines, max_characters = _CHUNK_LINES // num_results, _CHUNK_CHARACTERS // num_results
+    max_lines, max_characters = CHUNK_LINES // num_results, CHUNK_CHARACTERS // num_results
     chunk: list[str] = []
     num_characters = 0
     for line in lines:

@@ -8,6 +8,7 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.vocab import EOS
+from seq2seq_attn.translate import segments
 from seq2seq_attn.translate.scoring import force_decode
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
@@ -83,7 +84,7 @@ def test_batch_size_and_order_change_nothing(translators, arm, batch_size, monke
     assert len({decoded.log_prob for decoded in expected}) == len(expected)
     assert_same(list(force_decode(translators[arm], SOURCES, TARGETS, batch_size=batch_size)), expected)
     order = np.random.default_rng(0).permutation(len(SOURCES)).tolist()
-    monkeypatch.setattr("seq2seq_attn.translate.scoring._CHUNK_PAIRS", 4)
+    monkeypatch.setattr(segments, "CHUNK_LINES", 4)
     shuffled = force_decode(translators[arm], [SOURCES[i] for i in order], [TARGETS[i] for i in order])
     assert_same(list(shuffled), [expected[i] for i in order])
 
@@ -109,36 +110,22 @@ def test_a_line_longer_than_the_run_s_limit_is_decoded_whole(translators):
     assert len(decoded.source_tokens) == 61  # the run cuts what it translates at 30 tokens
 
 
-def test_dropout_is_off_during_forced_decoding_of_a_model_in_training(translators):
-    translator = translators["additive"]
-    expected = list(force_decode(translator, SOURCE, TARGET))
-    translator.model.train()
-    try:
-        translator.model.embedding.dropout = 0.5
-        assert_same(list(force_decode(translator, SOURCE, TARGET)), expected)
-        assert translator.model.training
-    finally:
-        translator.model.eval()
-
-
 def test_a_translator_scores_pairs(translators):
     translator = translators["additive"]
     assert_same(translator.score(SOURCES, TARGETS, batch_size=3), list(force_decode(translator, SOURCES, TARGETS)))
     worse = translator.score(SOURCE[:1], TARGET[1:2])
     assert worse[0].log_prob != translator.score(SOURCE[:1], TARGET[:1])[0].log_prob
     assert_same(translator.score(iter(SOURCES), map(str, TARGETS)), translator.score(SOURCES, TARGETS))
-    with pytest.raises(
-        TypeError, match=r"sources: expected a list of lines, got one string; write score\(\[source\], \[target"
-    ):
+    with pytest.raises(TypeError, match=r"sources.*score\(\[source\], \[target\]\)"):
         translator.score("Ein Hund", "A dog")
-    with pytest.raises(TypeError, match=r"targets\[0\]: expected a string, got NoneType None"):
+    with pytest.raises(TypeError, match=r"targets\[0\]"):
         translator.score(["Ein Hund"], [None])
 
 
 def test_what_is_refused(translators):
-    with pytest.raises(UsageError, match="2 source lines and 1 target lines: give one target for each source"):
+    with pytest.raises(UsageError, match="2 source lines and 1 target"):
         force_decode(translators["fixed"], ["a", "b"], ["c"])
-    with pytest.raises(UsageError, match="batch_size=0: expected at least 1"):
+    with pytest.raises(UsageError, match="batch_size=0"):
         force_decode(translators["fixed"], ["a"], ["c"], batch_size=0)
     with pytest.raises(UsageError, match="ensemble"):
-        list(force_decode(fake(FakeModel(num_free=2, seed=1)), ["s1"], ["t1"]))
+        force_decode(fake(FakeModel(num_free=2, seed=1)), ["s1"], ["t1"])
