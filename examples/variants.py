@@ -29,7 +29,7 @@ from seq2seq_attn.model.wide import wide
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
 from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams
-from seq2seq_attn.search.steps import Ranked
+from seq2seq_attn.search.loop import Ranked
 from seq2seq_attn.text.vocab import EOS, PAD
 from seq2seq_attn.train.objectives.base import Objective
 

@@ -22,7 +22,7 @@ from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
-from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
+from seq2seq_attn.translate.packed_map import PackedMap, pack_map
 
 log = logging.getLogger(__name__)
 
@@ -137,7 +137,8 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
     for best, *_ in shown:
         lines.append(best.text)
         counts += LineCounts(int(best.is_cut), len(best.unknown))
-        maps.append(pack_translation(best))  # at once: a test set's attention is far larger
+        attention = best.attention_map()
+        maps.append(attention and pack_map(attention))  # at once: a test set's attention is far larger
         unknown.append(UnknownTokens(tuple(best.source_tokens), best.unknown) if best.unknown else None)
     seconds = time.monotonic() - started
     no_map = _NOT_SHOWN if translator.has_attention else _NO_POSITIONS

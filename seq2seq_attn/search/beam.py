@@ -29,8 +29,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.search import greedy
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
-from seq2seq_attn.search.finish import Step, finish
-from seq2seq_attn.search.steps import Ranked, RankedSteps
+from seq2seq_attn.search.loop import Ranked, RankedSteps, Step, finish
 from seq2seq_attn.text.vocab import BOS, EOS
 
 LEAST_COVERAGE = 1e-6

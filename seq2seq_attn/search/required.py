@@ -25,7 +25,7 @@ from seq2seq_attn.model.top_tokens import top_tokens
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams
-from seq2seq_attn.search.steps import Ranked
+from seq2seq_attn.search.loop import Ranked
 from seq2seq_attn.text.vocab import EOS, UNK
 
 

@@ -21,8 +21,8 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.vocab import PAD
-from seq2seq_attn.translate.segments import Segment, check_lines, chunks, map_in_batches
-from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
+from seq2seq_attn.translate.segments import Segment, check_lines, chunks, empty_translation, map_in_batches
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
 if TYPE_CHECKING:
     from seq2seq_attn.translate.translator import Translator

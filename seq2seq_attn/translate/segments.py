@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.runtime.threads import Watch
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
-from seq2seq_attn.text.tokenizers.several import find_vector_source, join_sources, split_sources, vector_positions
-from seq2seq_attn.text.tokenizers.vectors import FloatArray, vectors_of_tokens
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
+from seq2seq_attn.text.tokenizers.several import join_sources, split_sources
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
 # Lines are sorted by length and batched within a chunk of this size, whichever limit comes first.
@@ -90,28 +89,6 @@ def map_in_batches(
     return [results[index] for index in range(len(segments))]
 
 
-def read_line_vectors(
-    lines: Iterable[str], tokens: Iterable[Sequence[str]], tokenizer: Tokenizer
-) -> list[FloatArray] | None:
-    """For each line with these source tokens, the vectors at their positions, [tokens, F], 0 where a token is of text;
-    None if all sources are texts.
-
-    Raises:
-        UserError: a file has changed since it was tokenized.
-    """
-    source = find_vector_source(tokenizer)
-    if source is None:
-        return None
-    line_vectors = []
-    for line, line_tokens in zip(lines, tokens, strict=True):
-        rows = np.zeros((len(line_tokens), source[1]), dtype=np.float32)
-        if at := vector_positions(line_tokens, tokenizer):
-            file = line.split(SOURCE_END)[source[0]].strip()
-            rows[at.start : at.stop] = vectors_of_tokens(file, line_tokens[at.start : at.stop])
-        line_vectors.append(rows)
-    return line_vectors
-
-
 def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
     """Split tokens into segments of at most `max_length`. A segment ends after the last sentence end in its second
     half, else before the last token there that starts a word, else at its maximum length."""
@@ -144,6 +121,12 @@ def _break(tokens: Sequence[str], start: int, full: int) -> int:
     after_sentence = (stop for stop in stops if tokens[stop - 1].endswith(_SENTENCE_ENDS))
     before_word = (stop for stop in stops if tokens[stop].startswith(SPACE))
     return next(after_sentence, None) or next(before_word, full)
+
+
+def empty_translation(has_attention: bool) -> Translation:
+    """The translation of a blank line."""
+    attention = np.zeros((0, 1), dtype=np.float32) if has_attention else None
+    return Translation("", [], 0.0, 0.0, [EOS_TOKEN], attention, True, [] if has_attention else None)
 
 
 def join_n_best(segments: Sequence[Sequence[Translation]], num_sources: int = 1) -> list[Translation]:

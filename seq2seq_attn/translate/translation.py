@@ -71,7 +71,12 @@ class Translation:
         """The attention with its tokens as labels; None without attention or tokens."""
         if self.attention is None or not self.tokens:
             return None
-        return AttentionMap.of(self.source_tokens, self.tokens, self.attention, self.unknown)
+        ends = [EOS_TOKEN] * (len(self.attention) - len(self.tokens))
+        source, target = (
+            [EOS_TOKEN if token == SOURCE_END else token for token in tokens]
+            for tokens in (self.source_tokens, [*self.tokens, *ends])
+        )
+        return AttentionMap(source, target, self.attention, self.unknown)
 
     def plot(self) -> Figure:
         """A figure with the attention as a heat map: `plot().savefig("map.pdf")`.
@@ -93,9 +98,3 @@ class Translation:
         """The text and the attention, for a notebook."""
         map = self.attention_map()
         return f"<p>{html.escape(self.text)}</p>" + ("" if map is None else map._repr_html_())
-
-
-def empty_translation(has_attention: bool) -> Translation:
-    """The translation of a blank line."""
-    attention = np.zeros((0, 1), dtype=np.float32) if has_attention else None
-    return Translation("", [], 0.0, 0.0, [EOS_TOKEN], attention, True, [] if has_attention else None)

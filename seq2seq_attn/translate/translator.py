@@ -16,6 +16,7 @@ from copy import copy
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from seq2seq_attn.config import SearchConfig
@@ -28,21 +29,21 @@ from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.search.base import Hypothesis, Scorer, Search, SearchSource, StepModel, find_search
 from seq2seq_attn.search.steps import Ensemble, step_model
-from seq2seq_attn.text.tokenizers.base import PositionTokenizer, Tokenizer
-from seq2seq_attn.text.tokenizers.several import num_sources, vector_positions
-from seq2seq_attn.text.tokenizers.vectors import FloatArray
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, PositionTokenizer, Tokenizer
+from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, vector_positions
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, vectors_of_tokens
 from seq2seq_attn.text.vocab import UNK, ExtendedIds, Vocab, extended_ids
 from seq2seq_attn.translate.attention_map import heaviest_token
 from seq2seq_attn.translate.segments import (
     Segment,
     check_lines,
     chunks,
+    empty_translation,
     join_n_best,
     map_in_batches,
-    read_line_vectors,
     split_line,
 )
-from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, empty_translation
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
 
 class _Plan(NamedTuple):
@@ -85,6 +86,7 @@ class Translator:
         self.search = search
         self.device = device
         self._num_sources = num_sources(source_tokenizer)
+        self._vector_source = find_vector_source(source_tokenizer)
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
         self.watch = watch
@@ -216,14 +218,31 @@ class Translator:
         return [extended_ids(spell(segment.source), segment.target, self.target_vocab) for segment in segments]
 
     def read_vectors(self, segments: Sequence[Segment]) -> list[FloatArray] | None:
-        """See `read_line_vectors`."""
-        lines, sources = [segment.line for segment in segments], [segment.source for segment in segments]
-        return read_line_vectors(lines, sources, self.source_tokenizer)
+        """For each segment the vectors at its positions, [positions, F], 0 where a token is of text; None if all
+        sources are texts.
+
+        Raises:
+            UserError: a file has changed since it was tokenized.
+        """
+        if self._vector_source is None:
+            return None
+        number, size = self._vector_source
+        vectors = []
+        for segment in segments:
+            rows = np.zeros((len(segment.source), size), dtype=np.float32)
+            if at := vector_positions(segment.source, self.source_tokenizer):
+                file = segment.line.split(SOURCE_END)[number].strip()
+                rows[at.start : at.stop] = vectors_of_tokens(file, segment.source[at.start : at.stop])
+            vectors.append(rows)
+        return vectors
 
     def find_unknown(self, segment: Segment) -> tuple[int, ...]:
         """The positions of source tokens outside the vocabulary. A vector is known whatever its number."""
+        unknown = (position for position, token_id in enumerate(segment.ids) if token_id == UNK)
+        if self._vector_source is None:
+            return tuple(unknown)
         known = vector_positions(segment.source, self.source_tokenizer)
-        return tuple(position for position, i in enumerate(segment.ids) if i == UNK and position not in known)
+        return tuple(position for position in unknown if position not in known)
 
     def _translation(self, segment: Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
         spelled = self.target_tokenizer.spell_source(segment.source)

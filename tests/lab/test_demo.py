@@ -61,7 +61,7 @@ def map_height():
     """Lines of the map if the sentence is translated as the reference has it; the tiny model writes anything."""
     source, target = tokenize_caption(demo.SENTENCE), tokenize_caption(demo.REFERENCE)
     weights = np.full((len(target) + 1, len(source) + 1), 0.1)
-    return len(demo.attention_text(AttentionMap.of(source, target, weights)).split("\n"))
+    return len(demo.attention_text(AttentionMap([*source, "<eos>"], [*target, "<eos>"], weights)).split("\n"))
 
 
 def test_the_map_by_hand():

@@ -40,6 +40,10 @@ def test_segments_of_several_sources_are_joined_source_by_source() -> None:
     assert joined.heaviest == [0, 5, 4]
     assert joined.links() == [(0, 0), (4, 2)]
     assert joined.unknown == (1,)
+    labelled = joined.attention_map()
+    assert labelled is not None
+    assert labelled.source_tokens == ["a", "b", "<eos>", "x", "y", "<eos>"]
+    assert labelled.target_tokens == ["t0", "t1", "t2", "<eos>"]
 
 
 def test_links_are_the_heaviest_positions_without_eos() -> None:
