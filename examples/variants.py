@@ -171,7 +171,7 @@ def last_minute(model: StepModel[Any], source: SearchSource, options: LastMinute
         scores_RJ, ids_RJ = scores_RV.topk(num_slots, dim=1)
         return Candidates(ids_RJ, scores_RJ, rank_candidates(beam, scores_RJ)[:, :num_slots])
 
-    return search_beams(model, source, options, choose)
+    return search_beams(model, source, options, choose, num_slots=options.beam_size)
 
 
 class Long(Scorer):

@@ -138,7 +138,7 @@ def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> S
         lines.append(best.text)
         counts += LineCounts(int(best.is_cut), len(best.unknown))
         attention = best.attention_map()
-        maps.append(attention and pack_map(attention))  # at once: a test set's attention is far larger
+        maps.append(None if attention is None else pack_map(attention))  # at once: a test set's attention is far larger
         unknown.append(UnknownTokens(tuple(best.source_tokens), best.unknown) if best.unknown else None)
     seconds = time.monotonic() - started
     no_map = _NOT_SHOWN if translator.has_attention else _NO_POSITIONS

@@ -23,6 +23,7 @@ from seq2seq_attn.runtime.precision import Precision, autocast
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translator import Translator
 
 SPLIT = "valid"
@@ -179,6 +180,7 @@ class Validator:
             search=self._config.search,
             device=self._device,
             max_source_length=self._config.data.max_length,
+            load_run=load,
         )
 
     def _translate(self, translator: Translator) -> list[tuple[str, bool]]:

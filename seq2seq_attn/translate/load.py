@@ -69,6 +69,7 @@ def load(
         precision=precision,
         watch=watch,
         infos=[info for _, info in loaded],
+        load_run=load,
     )
 
 

@@ -11,7 +11,7 @@ never split if its target consists of source positions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -72,11 +72,17 @@ class Translator:
         precision: str = "auto",
         watch: Watch | None = None,
         infos: Sequence[ModelInfo] = (),
+        load_run: Callable[..., Translator] | None = None,
     ) -> None:
-        """`model`: in evaluation mode; the weights of a `Seq2Seq` stay as they are from the first translation on.
-        `search`: settings for options that a call does not give. `max_source_length`: the maximum
-        number of source tokens (without EOS) in a segment. `precision`: as in `load`. `watch`: checked before each
-        batch. `infos`: one for each loaded model.
+        """
+        Args:
+            model: in evaluation mode; the weights of a `Seq2Seq` stay as they are from the first translation on.
+            search: settings for options that a call does not give.
+            max_source_length: the maximum number of source tokens (without EOS) in a segment.
+            precision: as in `load`.
+            watch: checked before each batch.
+            infos: one for each loaded model.
+            load_run: `load`, for scorers that read another run.
         """
         self.model = model
         self.source_tokenizer = source_tokenizer
@@ -95,6 +101,7 @@ class Translator:
         """whether translations come with attention over source positions; not with a fixed vector, for example"""
         self.copies_source = (model.output if isinstance(model, Seq2Seq) else model).copies_source
         """whether source tokens outside the target vocabulary may be copied"""
+        self._load_run = load_run
         self._scorer_runs: dict[str, Translator] = {}
 
     def __repr__(self) -> str:
@@ -277,10 +284,9 @@ class Translator:
 
     def _load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
         """The steps of another run, the ids of a source line in it, and the number of target ids, for a scorer."""
-        from seq2seq_attn.translate.load import load
-
         if run not in self._scorer_runs:
-            self._scorer_runs[run] = load(run, str(self.device), precision=self._precision)
+            assert self._load_run is not None
+            self._scorer_runs[run] = self._load_run(run, str(self.device), precision=self._precision)
         other = self._scorer_runs[run]
         if other.target_vocab != self.target_vocab:
             raise UsageError(f"{run}: another target vocabulary than that of the run that translates")
