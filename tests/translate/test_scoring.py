@@ -45,24 +45,20 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_the_model_s_own_translations_score_as_they_were_made(translators, arm):
+@pytest.mark.parametrize(("beam_size", "length_penalty"), [(1, 0.0), (3, 1.0)])
+def test_the_model_s_own_translations_score_as_they_were_made(translators, arm, beam_size, length_penalty):
     translator = translators[arm]
     lines = [*SOURCE, *(" ".join(line.split()[start : start + 2]) for line in SOURCE for start in range(5))]
-    made = translator.translate(lines, beam_size=1, unk="forbid")
-    forced = list(force_decode(translator, lines, [one.text for one in made]))
+    options = {"beam_size": beam_size, "length_penalty": length_penalty}
+    made = translator.translate(lines, unk="forbid", **options)
     matched = 0
-    for translation, decoded in zip(made, forced, strict=True):
+    for translation, decoded in zip(made, translator.score(lines, [one.text for one in made]), strict=True):
         if decoded.tokens != translation.tokens or not translation.is_finished:
             continue  # cut by the limit, or not cut into the words it was made of
         matched += 1
-        assert decoded.source_tokens == translation.source_tokens
-        assert (decoded.unknown, decoded.heaviest) == (translation.unknown, translation.heaviest)
-        assert decoded.score == pytest.approx(translation.score, abs=1e-4)
-        assert decoded.log_prob == pytest.approx(translation.log_prob, abs=1e-4)
-        if translation.attention is None:
-            assert decoded.attention is None
-        else:
-            np.testing.assert_allclose(decoded.attention, translation.attention, atol=1e-4)
+        assert_same([decoded], [translation])
+        score = decoded.log_prob / (len(decoded.tokens) + 1) ** length_penalty
+        assert translation.score == pytest.approx(score, abs=1e-4)
     assert matched >= 4
 
 

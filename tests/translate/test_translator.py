@@ -11,7 +11,6 @@ import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
@@ -85,30 +84,6 @@ def test_lines_of_an_endless_stream_come_in_order(translator: Translator, monkey
 
 
 # ---- what comes out ----
-
-
-@pytest.mark.parametrize("beam_size", [1, 3])
-@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-def test_scores_are_the_model_s_own_by_teacher_forcing(
-    translator: Translator, beam_size: int, length_penalty: float
-) -> None:
-    lines = [line for line in LINES[:5] if line]
-    for source, best in zip(
-        lines,
-        translator.translate_n_best(lines, n_best=beam_size, beam_size=beam_size, length_penalty=length_penalty),
-        strict=True,
-    ):
-        for translation in best:
-            model: Any = translator.model
-            target = translator.target_vocab.ids_of(translation.tokens)
-            tokens = translator.source_tokenizer.tokenize(source)
-            with torch.inference_mode():
-                batch = collate([translator.source_vocab.ids_of(tokens)], [target], [0])
-                log_probs = model.output.target_log_probs(model(batch), batch)
-            length = len(target) + translation.is_finished
-            log_prob = float(log_probs[:length].sum())
-            assert translation.log_prob == pytest.approx(log_prob, abs=1e-4)
-            assert translation.score == pytest.approx(log_prob / length**length_penalty, abs=1e-4)
 
 
 def test_attention_belongs_to_the_tokens(translator: Translator) -> None:
