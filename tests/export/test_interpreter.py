@@ -1,4 +1,5 @@
-"""The page's interpreter makes the steps of the model, under node: for every variant, in float32 and float16."""
+"""Exported graphs make the steps of the model, for every variant, at other sizes than those they were traced with; so
+does the page's interpreter under node, in float32 and float16."""
 
 from __future__ import annotations
 
@@ -24,14 +25,22 @@ from seq2seq_attn.export.graphs import Graphs, export_graphs
 from seq2seq_attn.export.program import Program, WeightFormat, write_program
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
-from tests.export.test_graphs import NUM_IDS, NUM_STEPS, REFUSED, VARIANTS, build
 from tests.report.test_web import lint, node
 
 SCRIPT = Path(program_module.__file__).parent / "web" / "interpreter.js"
 DRIVER = Path(__file__).parent / "interpreter.mjs"
+NUM_IDS, NUM_STEPS = 23, 6
+REFUSED = {
+    ("attention", "hierarchical"): "cannot be exported",
+    ("output", "history_pointer"): "earlier target tokens",
+}
+AXES = ("attention", "cell", "decoder", "encoder", "normalizer", "output")
+VARIANTS = [(axis, name) for axis in AXES for name in packaged_variants(axis)]
 SAMPLE = [
     *(("attention", "additive"), ("attention", "location"), ("attention", "fixed"), ("encoder", "bidirectional")),
+    ("attention", "self_history"),
     *(("cell", "layer_norm_lstm"), ("output", "lexical"), ("output", "copy")),
 ]
 KERNEL = SCRIPT.with_name("kernel.wasm")
@@ -97,6 +106,30 @@ def expected_steps(model: Seq2Seq, ids_BS: Tensor) -> tuple[Tensor, Tensor, Tens
     return torch.stack(previous[:-1]), torch.stack(log_probs), torch.stack(weights)
 
 
+def build(axis: str, name: str) -> Seq2Seq:
+    """A small model with that variant. The encoder `embeddings` has no recurrence, so that its export is fast."""
+    torch.manual_seed(1)
+    settings: dict[str, Any] = {
+        "encoder": {"name": "embeddings", "hidden_size": 6, **({"cell": "gru"} if axis == "cell" else {})},
+        "decoder": {"name": "bahdanau"},
+        "attention": {"name": "additive"},
+        "output": {"name": "softmax"},
+    }
+    if axis in ("attention", "output"):
+        settings[axis] = {"name": name}
+    elif axis == "decoder":
+        settings["decoder"] = {"name": name}
+    elif axis == "normalizer":
+        settings["attention"]["normalizer"] = name
+    elif axis == "encoder":
+        settings["encoder"]["name"] = name
+    else:
+        settings["encoder"] = {"name": "bidirectional", "cell": name, "hidden_size": 6}
+        settings["decoder"]["cell"] = name
+    config = ModelConfig.model_validate({"embedding_size": 12, "hidden_size": 12, "readout_size": 12, **settings})
+    return build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
+
+
 @pytest.mark.parametrize(
     ("axis", "name"),
     [
@@ -106,11 +139,17 @@ def expected_steps(model: Seq2Seq, ids_BS: Tensor) -> tuple[Tensor, Tensor, Tens
     ],
 )
 @torch.no_grad()
-def test_the_interpreter_makes_the_steps_of_the_model(interpreter: Interpreter, axis: str, name: str) -> None:
+def test_graphs_and_the_interpreter_make_the_steps_of_the_model(interpreter: Interpreter, axis: str, name: str) -> None:
     model, ids_BS = build(axis, name), sources()
     graphs = export_graphs(model)
+    prepare, step = graphs.prepare.module(), graphs.step.module()
     for rows_BS in (ids_BS[:1], ids_BS):
         previous_TB, *expected = expected_steps(model, rows_BS)
+        memory, state = prepare(rows_BS)
+        assert [len(memory), len(state)] == [len(graphs.memory), len(graphs.state)]
+        for previous_B, log_probs_BV, weights_BS in zip(previous_TB, *expected, strict=True):
+            *made, state = step(previous_B, memory, state)
+            torch.testing.assert_close(made, [log_probs_BV, weights_BS], rtol=1e-5, atol=1e-5)
         for (weight_format, tolerance), kernel in product(TOLERANCES.items(), (b"", KERNEL.read_bytes())):
             steps = interpreter.steps(write_program(graphs, weight_format), rows_BS, previous_TB, kernel=kernel)
             assert not isinstance(steps, str), steps
@@ -119,6 +158,12 @@ def test_the_interpreter_makes_the_steps_of_the_model(interpreter: Interpreter, 
 
 def test_the_kernel_is_what_its_text_compiles_to() -> None:
     assert wasmtime.wat2wasm(KERNEL.with_suffix(".wat").read_text(encoding="utf-8")) == KERNEL.read_bytes()
+
+
+@pytest.mark.parametrize(("variant", "reason"), REFUSED.items(), ids=lambda value: "-".join(value))
+def test_a_model_that_cannot_be_exported_says_why(variant: tuple[str, str], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        export_graphs(build(*variant))
 
 
 @torch.no_grad()
