@@ -16,6 +16,14 @@ class TrainOptions(shared.ConfigOptions, total=False):
     """The options of the command."""
 
     links: shared.Links
+    from_run: Annotated[
+        Path,
+        shared.option(
+            "RUN",
+            "Fine-tune a run on --train: its model, tokenizers and vocabularies, with configs/finetune.yaml.",
+            "--from",
+        ),
+    ]
     run_dir: Annotated[Path, shared.option("DIR", "Where the run is written.", default="runs/<date>-<config>-s<seed>")]
     resume: Annotated[
         bool, shared.flag("--resume", "Continue --run-dir, or the newest unfinished run, exactly where it stopped.")
@@ -41,7 +49,7 @@ def train(**options: Unpack[TrainOptions]) -> None:
 
     run_dir, resume, overwrite = options.get("run_dir"), options.get("resume", False), options.get("overwrite", False)
     is_resumed = resume and (run_dir is None or RunDir(run_dir).config_path.exists())
-    config_names, overrides = find_settings(options, is_resumed=is_resumed)
+    config_names, overrides = find_settings(options, from_run=options.get("from_run"), is_resumed=is_resumed)
     config, run_dir = load_settings(config_names, overrides, run_dir=run_dir, resume=resume)
     if options.get("dump_config"):
         check_start(config, run_dir, resume=resume, overwrite=overwrite)

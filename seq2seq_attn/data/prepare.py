@@ -19,6 +19,7 @@ from typing import Any
 from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
+from seq2seq_attn.config.load import load_run_config
 from seq2seq_attn.data.builder import SplitBuilder
 from seq2seq_attn.data.chunks import read_chunks, tokenize_chunk
 from seq2seq_attn.data.extra import extra_identity, find_extra, write_extra
@@ -32,6 +33,7 @@ from seq2seq_attn.data.links import (
     write_pharaoh_links,
 )
 from seq2seq_attn.data.processes import map_in_order
+from seq2seq_attn.data.reuse import count_unknown, draw_pairs, find_vocab_dir, reuse_identity
 from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, side_path, vocab_path
 from seq2seq_attn.data.vectors import vectors_path, write_vectors
@@ -41,7 +43,7 @@ from seq2seq_attn.manifest import list_files
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
-from seq2seq_attn.text.tokenizers.factory import build_tokenizers
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
 log = logging.getLogger(__name__)
@@ -59,6 +61,7 @@ _STALE_AFTER_S = 24 * 3600.0
 def prepare_corpus(
     config: Config,
     *,
+    own_run: Path | None = None,
     also_in: Sequence[Path] = (),
     may_prepare: Callable[[], None] = lambda: None,
     show_progress: bool = False,
@@ -68,6 +71,7 @@ def prepare_corpus(
 
     Args:
         config: its `data` section is read.
+        own_run: a run that was trained on this corpus; it replaces `data.vocab_from`, which may be gone.
         also_in: other data folders to look in.
         may_prepare: called if the corpus must be prepared, before anything is written; raises an error to forbid it.
         show_progress: draw tqdm bars on stderr.
@@ -78,7 +82,8 @@ def prepare_corpus(
     """
     for _ in range(_MAX_TRIES):
         raw = find_raw_corpus(config.data, show_progress=show_progress)
-        identity = _identity(config.data, raw)
+        vocab_dir = find_vocab_dir(config.data, own_run)
+        identity = _identity(config.data, raw, vocab_dir)
         name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
         folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
         prepared = next(filter(None, map(_reusable, folders)), None)
@@ -88,8 +93,8 @@ def prepare_corpus(
         may_prepare()
         started = time.monotonic()
         with _temporary_folder(folders[0]) as temporary:
-            _build(temporary, config.data, raw, identity, show_progress)
-            if _identity(config.data, find_raw_corpus(config.data)) == identity:
+            _build(temporary, config.data, raw, vocab_dir, identity, show_progress)
+            if _identity(config.data, find_raw_corpus(config.data), vocab_dir) == identity:
                 prepared = _put(temporary, folders[0])
                 log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
                 break
@@ -135,7 +140,7 @@ def _by_reason(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[st
     return {reason: dropped[fault] for fault, reason in reasons.items() if dropped[fault]}
 
 
-def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
+def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[str, Any]:
     """Everything that decides the folder's content, and nothing else (not the location of files, not the model)."""
     tokenizer = data.tokenizer.model_dump()
     if data.tokenizer.name != "sentencepiece":
@@ -155,6 +160,7 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
         },
         **links_identity(data),
         **extra_identity(data),
+        **reuse_identity(data, vocab_dir),
         "versions": {package: importlib.metadata.version(package)} if package else {},
     }
 
@@ -169,7 +175,14 @@ def _reusable(directory: Path) -> PreparedCorpus | None:
         return None
 
 
-def _build(directory: Path, data: DataConfig, raw: RawCorpus, identity: dict[str, Any], show_progress: bool) -> None:
+def _build(
+    directory: Path,
+    data: DataConfig,
+    raw: RawCorpus,
+    vocab_dir: Path | None,
+    identity: dict[str, Any],
+    show_progress: bool,
+) -> None:
     """Write all files of a prepared corpus."""
     files = raw.files()
     num_pairs = {split: corpus.count_pairs(*paths) for split, paths in files.items()}
@@ -179,16 +192,23 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, identity: dict[str
     with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as draft_dir:
         raw = raw.limited(data.limit, Path(draft_dir) / "limited")
         files = raw.files()
-        extra, extra_notes = write_extra(Path(draft_dir) / "extra", find_extra(data), files, data.sources)
-        tokenizers = _tokenizers(data, [files["train"], *([extra] if extra and data.extra_in_vocab else [])])
+        texts = [(", ".join(map(str, text.paths)), text.pairs()) for text in find_extra(data)]
+        if data.mix and data.vocab_from is not None:
+            old = _old_corpus(data.vocab_from, identity["mix"]["text"])
+            number = round(data.mix * corpus.count_pairs(*files["train"]))
+            texts.append((f"data.mix={data.mix:g}", draw_pairs(old, number)))
+        extra, notes = write_extra(Path(draft_dir) / "extra", texts, files, data.sources)
+        in_vocab = [files["train"], *([extra] if extra and data.extra_in_vocab else [])]
+        tokenizers = [load_tokenizer(vocab_dir, side) for side in SIDES] if vocab_dir else _tokenizers(data, in_vocab)
         for name, tokenizer in zip(SIDES, tokenizers, strict=True):
             tokenizer.save(directory, name)
         splits = {split: SplitBuilder(directory, split, Path(draft_dir)) for split in files}
         _tokenize(splits, files, directory, data, num_used, show_progress)
-        vocabs = _vocabs(data, splits["train"])
+        vocabs = _vocabs(data, splits["train"], vocab_dir)
+        notes += count_unknown(splits["train"], vocabs) if vocab_dir else []
         if extra:
             _tokenize(splits, {"train": extra}, directory, data, corpus.count_pairs(*extra), show_progress)
-            vocabs = _vocabs(data, splits["train"]) if data.extra_in_vocab else vocabs
+            vocabs = _vocabs(data, splits["train"], vocab_dir) if data.extra_in_vocab else vocabs
         _check_not_empty(splits["train"], identity["config"])
         for builder in splits.values():
             builder.write_ids(vocabs)
@@ -199,11 +219,22 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, identity: dict[str
         for split in files if VECTORS in data.sources else ():
             with side_path(directory, split, "source", "txt").open(encoding="utf-8", newline="\n") as lines:
                 write_vectors(vectors_path(directory, split), lines, tokenizers[0])
-        notes = [*raw.notes, *extra_notes, *_write_all_links(directory, Path(draft_dir), data, raw, splits)]
+        notes = [*raw.notes, *notes, *_write_all_links(directory, Path(draft_dir), data, raw, splits)]
     for name, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, name))
     write_json(directory / META_NAME, {**identity, "notes": notes, "splits": list(files), "audit": audit})
     list_files(directory, directory.iterdir())
+
+
+def _old_corpus(run_dir: Path, text_hash: str) -> PreparedCorpus:
+    """The corpus of the run whose text is mixed in. Raises UserError if it cannot be prepared or has changed."""
+    try:
+        old = prepare_corpus(load_run_config(run_dir), own_run=run_dir)
+    except UserError as error:
+        raise type(error)(f"data.mix: {error}") from None
+    if old.text_hashes()["train"] != text_hash:
+        raise UserError(f"data.mix: the training text of {run_dir} has changed; put it back, or set data.mix=0")
+    return old
 
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
@@ -223,7 +254,7 @@ def _write_all_links(
 ) -> list[str]:
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
     for split, path in raw.links.items():
-        if split != "train" or not data.extra:  # extra pairs have no gold links
+        if split != "train" or not (data.extra or data.mix):  # extra pairs have no gold links
             kept = compress(corpus.iter_raw_lines(path), splits[split].keep)
             with (directory / f"{split}.links").open("wb") as stream:
                 stream.writelines(line + b"\n" for line in kept)
@@ -274,7 +305,9 @@ def _tokenize(
             bar.update(2 * len(chunk.sources))
 
 
-def _vocabs(data: DataConfig, train: SplitBuilder) -> list[Vocab]:
+def _vocabs(data: DataConfig, train: SplitBuilder, vocab_dir: Path | None) -> list[Vocab]:
+    if vocab_dir is not None:
+        return [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
     counters = [side.kept for side in train.sides]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2
