@@ -43,7 +43,8 @@ def prepare(
     """
     from seq2seq_attn.cli.own_text import OwnText, with_own_text
     from seq2seq_attn.config import load_config
-    from seq2seq_attn.data.prepare import audit_report, prepare_corpus
+    from seq2seq_attn.data.audit import audit_report
+    from seq2seq_attn.data.prepare import prepare_corpus
     from seq2seq_attn.data.sources import split_names
     from seq2seq_attn.text.multi30k import check_source_dir
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.sequences import SequenceStore, TokenStore
-from seq2seq_attn.data.vectors import VectorStore, vectors_path
+from seq2seq_attn.data.sequences import SequenceStore, TokenStore, VectorStore
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json, sha256_of_values
 from seq2seq_attn.manifest import check_files
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
+from seq2seq_attn.text.tokenizers.several import find_vector_source
 from seq2seq_attn.text.vocab import ExtendedIds, IdArray, Vocab, extended_ids
 
 if TYPE_CHECKING:
@@ -118,12 +118,11 @@ class PreparedCorpus:
 
     @property
     def test_splits(self) -> list[str]:
-        """The test sets."""
         return [split for split in self.splits if split not in ("train", "valid")]
 
     @property
     def audit(self) -> dict[str, Any]:
-        """The audit of each split (`SplitAudit`)."""
+        """The audit of each split (`SplitBuilder.audit`)."""
         return dict(self.meta["audit"])
 
     def text_hashes(self, *, is_reverse: bool = False) -> dict[str, str]:
@@ -138,17 +137,14 @@ class PreparedCorpus:
 
     @cached_property
     def source_tokenizer(self) -> Tokenizer:
-        """The tokenizer of the source side."""
         return load_tokenizer(self.directory, "source")
 
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
-        """The tokenizer of the target side."""
         return load_tokenizer(self.directory, "target")
 
     @cached_property
     def source_vocab(self) -> Vocab:
-        """The vocabulary of the source side."""
         return Vocab.load(vocab_path(self.directory, "source"))
 
     @cached_property
@@ -167,6 +163,7 @@ class PreparedCorpus:
         tokens = [TokenStore(side_path(self.directory, split, side, "tokens")) for side in SIDES]
         links = SequenceStore(links_path(self.directory, split))
         vectors = vectors_path(self.directory, split)
+        vector_source = find_vector_source(self.source_tokenizer) if vectors.exists() else None
 
         def extended(index: int) -> ExtendedIds:
             source, target = (store[index] for store in tokens)
@@ -176,7 +173,7 @@ class PreparedCorpus:
             source,
             target,
             links=links if links.exists() else None,
-            vectors=VectorStore(vectors, self.source_tokenizer) if vectors.exists() else None,
+            vectors=VectorStore(vectors, *vector_source) if vector_source is not None else None,
             extended=extended,
         )
 
@@ -213,6 +210,11 @@ def side_path(directory: Path, split: str, side: Side, kind: Literal["txt", "tok
 def links_path(directory: Path, split: str) -> Path:
     """The path of the `SequenceStore` with the links between the tokens of a split."""
     return directory / f"{split}.token_links"
+
+
+def vectors_path(directory: Path, split: str) -> Path:
+    """The path of the `VectorStore` of a split, if a source is of vectors."""
+    return directory / f"{split}.vectors"
 
 
 def vocab_path(directory: Path, side: Side) -> Path:

@@ -6,9 +6,8 @@ from __future__ import annotations
 import logging
 
 from seq2seq_attn.config import Config, DataConfig, ModelConfig, TrainConfig
-from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
-from seq2seq_attn.data.sources import split_names
+from seq2seq_attn.data.sources import find_extra, split_names
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS, model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq

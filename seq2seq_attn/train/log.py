@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from seq2seq_attn.config import Config
-from seq2seq_attn.data.prepare import dropped_pairs
+from seq2seq_attn.data.audit import dropped_pairs
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.metrics.bleu import TITLES
 from seq2seq_attn.model import speed

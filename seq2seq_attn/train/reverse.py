@@ -13,7 +13,7 @@ import sys
 import torch
 
 from seq2seq_attn.config import Config
-from seq2seq_attn.data.length_ratios import with_length_limit
+from seq2seq_attn.data.audit import with_length_limit
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model

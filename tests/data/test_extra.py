@@ -5,9 +5,9 @@ import gzip
 import pytest
 
 from seq2seq_attn.config import config_from_dict
-from seq2seq_attn.data.extra import find_extra, sentence_keys, write_extra
-from seq2seq_attn.data.prepare import audit_report, prepare_corpus
-from seq2seq_attn.data.sources import find_raw_corpus
+from seq2seq_attn.data.audit import audit_report
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.sources import find_extra, find_raw_corpus, sentence_keys, write_extra
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.run_dir import RunDir
@@ -142,7 +142,7 @@ def test_every_sentence_of_every_test_set_of_multi30k_is_denied(multi30k_dir, tm
     extra = [str(tmp_path / name) for name in texts]
     data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "extra": extra}
     config = config_from_dict({"data": data})
-    files = find_raw_corpus(config.data).files()
+    files = find_raw_corpus(config.data).read().files
     kept, notes = write_extra(tmp_path / "kept", find_extra(config.data), files, config.data.sources)
     assert [read_lines(path) for path in kept] == [["a new sentence"] * 3] * 2
     assert [note.split(": ")[-1].split(", because")[0] for note in notes] == ["1 pairs; 3,475 dropped"] * 3

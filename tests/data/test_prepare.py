@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.config import config_from_dict
-from seq2seq_attn.data import chunks, prepare
+from seq2seq_attn.data import builder, prepare
+from seq2seq_attn.data.audit import audit_report
 from seq2seq_attn.data.builder import SplitBuilder
-from seq2seq_attn.data.prepare import audit_report, prepare_corpus
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.text import captions
@@ -284,8 +285,8 @@ def test_the_same_bytes_from_chunks_of_any_size(prepared_bytes, monkeypatch, nam
     settings = {"tokenizer": {"name": name, "vocab_size": 60}, "max_length": 5 if name == "spacy" else 30}
     expected = prepared_bytes(**settings)
     for max_pairs, max_bytes in ((1, 10**9), (3, 10**9), (10**9, 25)):
-        monkeypatch.setattr(chunks, "MAX_PAIRS", max_pairs)
-        monkeypatch.setattr(chunks, "MAX_BYTES", max_bytes)
+        monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)
+        monkeypatch.setattr(builder, "MAX_BYTES", max_bytes)
         assert prepared_bytes(**settings) == expected
 
 
@@ -293,7 +294,7 @@ def test_the_same_bytes_from_chunks_of_any_size(prepared_bytes, monkeypatch, nam
 def test_the_same_bytes_from_several_processes(prepared_bytes, monkeypatch, name):
     settings = {"tokenizer": {"name": name, "vocab_size": 60}, "max_length": 5 if name == "spacy" else 30}
     expected = prepared_bytes(**settings, num_processes=1)
-    monkeypatch.setattr(chunks, "MAX_PAIRS", 2)
+    monkeypatch.setattr(builder, "MAX_PAIRS", 2)
     assert prepared_bytes(**settings, num_processes=2) == expected
 
 

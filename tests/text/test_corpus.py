@@ -10,21 +10,10 @@ import subprocess
 import sys
 import tracemalloc
 
-import numpy as np
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.corpus import (
-    SideAudit,
-    SplitAudit,
-    audit_lines,
-    check_pairs,
-    count_lines,
-    count_pairs,
-    iter_lines,
-    read_lines,
-    read_pairs,
-)
+from seq2seq_attn.text.corpus import count_lines, count_pairs, iter_lines, read_lines, read_pairs
 
 
 def write(path, content: bytes):
@@ -186,33 +175,6 @@ def test_different_line_counts_name_both(tmp_path):
     for read in (read_pairs, count_pairs):
         with pytest.raises(UserError, match=r"a\.de has 5 lines and .*a\.en has 4"):
             read(de, en)
-
-
-def test_faults_by_length():
-    source = np.array([0, 3, 11, 10, 1, 2, 30, 0])
-    target = np.array([3, 0, 1, 10, 4, 6, 1, 0])
-    faults = check_pairs(source, target, 10, 3.0)
-    assert faults.is_blank.tolist() == [True, True, False, False, False, False, False, True]
-    assert faults.is_over_long.tolist() == [False, False, True, False, False, False, True, False]
-    assert faults.is_ratio_outlier.tolist() == [False, False, True, False, True, False, True, False]
-    assert faults.is_good.tolist() == [False, False, False, True, False, True, False, False]
-    assert faults.counts() == {"blank": 3, "over_long": 2, "ratio_outliers": 3}
-    assert faults.first() == {"blank": 3, "over_long": 2, "ratio_outliers": 1}
-
-
-def test_the_audit_as_tables():
-    sides = [SideAudit(3, 3, 1, 2), SideAudit(3, 3, 0, 1)]
-    train = SplitAudit(3, 1, 1, 1, 0, 0, {"blank": 1, "over_long": 1, "ratio_outliers": 0}, 0, 0, *sides)
-    valid = SplitAudit(3, 3, 1, 1, 0, 0, {"blank": 0, "over_long": 0, "ratio_outliers": 0}, 0, 1, *sides)
-    assert valid.to_dict()["source"]["oov_rate"] == pytest.approx(1 / 3)
-    table = audit_lines({"train": train.to_dict(), "valid": valid.to_dict()})
-    assert table[1].split() == ["train", "3", "1", "1", "1", "0", "0", "-", "-"]
-    assert table[2].split() == ["valid", "3", "3", "1", "1", "0", "0", "0", "1"]
-    assert table[5].split() == ["train", "source", "3", "3", "2", "33.33", "%"]
-
-
-def test_an_empty_side_has_no_oov():
-    assert SideAudit(0, 0, 0, 0).oov_rate == 0.0
 
 
 def test_the_published_files_are_read_as_they_are(multi30k_dir):
