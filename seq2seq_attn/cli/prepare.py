@@ -46,7 +46,6 @@ def prepare(
     from seq2seq_attn.data.audit import audit_report
     from seq2seq_attn.data.prepare import prepare_corpus
     from seq2seq_attn.data.sources import split_names
-    from seq2seq_attn.text.multi30k import check_source_dir
 
     named = {"data.data_dir": data_dir, "data.source_dir": source_dir, "data.links": links}
     overrides = [*(settings or []), *as_settings(given(named))]
@@ -56,8 +55,6 @@ def prepare(
     config_names, overrides = with_own_text(text, config or [], overrides)
     resolved = load_config(_prepare_configs(corpus, config_names), overrides)
     split_names(resolved.data)  # rejects an invalid corpus
-    if source_dir is not None and resolved.data.corpus == "multi30k":
-        check_source_dir(source_dir, (*resolved.data.sources, resolved.data.target_language))
     prepared = prepare_corpus(resolved, show_progress=options.is_terminal())
     options.echo(audit_report(prepared))
 

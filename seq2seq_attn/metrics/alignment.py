@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.text.links import Link, shares_of_words
+from seq2seq_attn.text.links import Link, word_shares
 
 Weights = npt.NDArray[np.floating[Any]]
 SHIFTS = (-1, 0, 1)
@@ -89,7 +89,7 @@ def words_from_tokens(
         raise ValueError(f"weights of shape {weights_TS.shape} do not fit {num_target} and {num_source} tokens")
     if not num_target or not num_source:  # an empty side: the model did not read the other one either
         return np.zeros((len(target_words), len(source_words)))
-    of_source, of_target = shares_of_words(source_tokens, source_words), shares_of_words(target_tokens, target_words)
+    of_source, of_target = word_shares(source_tokens, source_words), word_shares(target_tokens, target_words)
     num_tokens = of_target.sum(axis=0)
     averaging = (of_target / np.where(num_tokens > 0, num_tokens, 1.0)).T
     return np.asarray(averaging @ weights_TS[:num_target, :num_source].astype(np.float64) @ of_source)

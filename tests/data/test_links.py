@@ -74,7 +74,6 @@ def test_words_of_a_pharaoh_file_become_tokens(make_config: ConfigMaker, tmp_pat
 def test_a_gzipped_file_and_another_one_are_prepared_anew(make_config: ConfigMaker, tmp_path: Path) -> None:
     plain = prepare_corpus(make_config())
     assert plain.pairs("train").batch([0]).links_L3 is None
-    assert plain.pairs("train").batch([0]).links_L3 is None
     path = tmp_path / "links.gz"
     path.write_bytes(gzip.compress(b"1-1\n\n\n0-0\n"))
     first = prepare_corpus(make_config(links=str(path)))
@@ -105,17 +104,11 @@ def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0-0\n", r"train\.links has 1 lines, but there are 4 training pairs; line i must align pair i"),
-        (
-            "0-0\n\n4-0\n\n",
-            r"train\.links, line 3: link 4-0 lies outside a pair of 4 and 3 words; split words at spaces",
-        ),
-        ("0-0\n\n0-0\n0-1\n", r"train\.links, line 4: link 0-1 lies outside a pair of 1 and 1 words"),
-        (
-            "\n\n\n\n",
-            r"data\.links: .*train\.links has no link between tokens of training pairs; expected lines such as 0-0 1-2",
-        ),
-        ("0-0\n\n0:0\n\n", r"train\.links, line 3: alignment '0:0': expected SOURCE-TARGET positions"),
+        ("0-0\n", r"train\.links has 1 lines.* 4"),
+        ("0-0\n\n4-0\n\n", r"train\.links, line 3: link 4-0"),
+        ("0-0\n\n0-0\n0-1\n", r"train\.links, line 4: link 0-1"),
+        ("\n\n\n\n", r"data\.links: .*train\.links has no link"),
+        ("0-0\n\n0:0\n\n", r"train\.links, line 3: alignment '0:0'"),
     ],
 )
 @pytest.mark.parametrize("sets_aside", [False, True])
@@ -141,12 +134,9 @@ def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, tmp_pa
 
 
 def test_links_that_do_not_exist_are_refused(make_config: ConfigMaker) -> None:
-    with pytest.raises(UsageError, match=r"data\.links=gold: data\.corpus=files has no gold links; name a Pharaoh"):
-        prepare_corpus(make_config(links="gold"))
-    with pytest.raises(UserError, match=r"data\.links='absent\.links': no such file; name a Pharaoh"):
-        prepare_corpus(make_config(links="absent.links"))
-    with pytest.raises(UserError, match=r"^data\.links='x+\.\.\.x+': no such file"):
-        prepare_corpus(make_config(links="x" * 5000))
+    for links, error in (("gold", UsageError), ("absent.links", UserError), ("x" * 5000, UserError)):
+        with pytest.raises(error, match=r"^data\.links="):
+            prepare_corpus(make_config(links=links))
 
 
 def test_gold_links_of_captions_are_those_between_their_words(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import random
-import re
 import time
 
 import numpy as np
@@ -66,9 +65,8 @@ def test_the_whole_way(make_config):
     prepared = prepare_corpus(make_config())
     assert prepared.splits == ["train", "valid", "more"]
     assert prepared.test_splits == ["more"]
-    kept = [TRAIN[i] for i in (0, 1, 2)]
-    assert prepared.text("train") == ([pair[0] for pair in kept], [pair[1] for pair in kept])
-    assert prepared.text("valid") == ([pair[0] for pair in VALID], [pair[1] for pair in VALID])
+    for split, kept in (("train", TRAIN[:3]), ("valid", VALID)):
+        assert [*zip(*prepared.text(split), strict=True)] == kept
     for split in prepared.splits:
         pairs, (source, target) = prepared.pairs(split), prepared.text(split)
         assert len(pairs) == len(source) == len(target)
@@ -78,13 +76,9 @@ def test_the_whole_way(make_config):
             expected = prepared.target_vocab.ids_of(prepared.target_tokenizer.tokenize(target[i]))
             assert pairs.target(i).tolist() == expected
     assert prepared.links("train") is None
-
-
-def test_the_vocabulary_comes_from_what_is_kept_of_train(make_config):
-    prepared = prepare_corpus(make_config())
+    # the vocabulary comes from what is kept of train
     assert "Hund" in prepared.source_vocab
-    for token in ("Zebra", "sechs", "<", "x"):
-        assert token not in prepared.source_vocab
+    assert [token for token in ("Zebra", "sechs", "<", "x") if token in prepared.source_vocab] == []
     assert prepared.pairs("valid").source(0).tolist().count(UNK) == 1
 
 
@@ -98,10 +92,8 @@ def test_the_audit(make_config):
     assert (valid["source"]["tokens"], valid["source"]["types"], valid["source"]["unknown"]) == (8, 7, 1)
     assert valid["source"]["oov_rate"] == 1 / 8
     report = audit_report(prepared)
-    assert "dropped from train: 5 of 8 pairs\n  2 because a side is blank\n  2 because a side has more than 5" in report
-    assert "12.50 %" in report
-    assert "target tokens per source token, pairs kept in train: " in report
-    assert "vocabulary: 11 and 10 ids, source and target" in report
+    for part in ("5 of 8 pairs\n  2 because", "12.50 %", "target tokens per source token", "11 and 10 ids"):
+        assert part in report
 
 
 def test_one_vocabulary_for_both_sides(make_config):
@@ -133,16 +125,9 @@ def test_sentencepiece_learns_from_the_training_side_only(make_config, tmp_path)
     assert (before.directory / model).read_bytes() == (after.directory / model).read_bytes()
 
 
-def stamps(directory):
-    return {path.name: path.stat().st_mtime_ns for path in directory.iterdir()}
-
-
-def test_reused_when_nothing_that_matters_changed(make_config, tmp_path, caplog):
-    caplog.set_level("INFO")
+def test_reused_when_nothing_that_matters_changed(make_config, tmp_path):
     first = prepare_corpus(make_config())
-    [told] = [message for message in caplog.messages if "prepared" in message]
-    assert "prepared in" in told
-    before = stamps(first.directory)
+    stamps = {path.name: path.stat().st_mtime_ns for path in first.directory.iterdir()}
     (tmp_path / "elsewhere.de.gz").write_bytes((tmp_path / "train.de.gz").read_bytes())
     same = make_config(
         train=[str(tmp_path / "elsewhere.de.gz"), str(tmp_path / "train.en.gz")],
@@ -152,8 +137,7 @@ def test_reused_when_nothing_that_matters_changed(make_config, tmp_path, caplog)
     same.model.hidden_size = 3
     again = prepare_corpus(same)
     assert again.directory == first.directory
-    assert stamps(again.directory) == before
-    assert any("prepared before, reused" in message for message in caplog.messages)
+    assert {path.name: path.stat().st_mtime_ns for path in again.directory.iterdir()} == stamps
 
 
 @pytest.mark.parametrize(
@@ -183,7 +167,7 @@ def test_made_again_when_the_text_changed(make_config, tmp_path):
 def damage_cut(directory):
     path = directory / "valid.target.txt"
     path.write_bytes(path.read_bytes()[:-1])
-    return "valid.target.txt: damaged"
+    return path
 
 
 def damage_bit(directory):
@@ -191,40 +175,33 @@ def damage_bit(directory):
     content = bytearray(path.read_bytes())
     content[-9] ^= 1
     path.write_bytes(content)
-    return "meta.json: damaged"
+    return path
 
 
 def damage_pipe(directory):
     path = directory / "train.source.ids"
     path.unlink()
     os.mkfifo(path)
-    return "train.source.ids: cannot be read"
-
-
-def damage_manifest(directory):
-    (directory / "manifest.json").write_text("{")
-    return "manifest.json: not a readable JSON file"
+    return path
 
 
 def damage_empty(directory):
     for path in directory.iterdir():
         path.unlink()
-    return "manifest.json: no such file"
+    return directory / "manifest.json"
 
 
-@pytest.mark.parametrize("damage", [damage_cut, damage_bit, damage_pipe, damage_manifest, damage_empty])
+@pytest.mark.parametrize("damage", [damage_cut, damage_bit, damage_pipe, damage_empty])
 def test_a_damaged_folder_is_made_again_with_a_notice(make_config, damage, caplog):
     first = prepare_corpus(make_config())
     whole = {path.name: path.read_bytes() for path in first.directory.iterdir()}
-    expected = damage(first.directory)
+    damaged = damage(first.directory)
     caplog.set_level("INFO")
     caplog.clear()
     again = prepare_corpus(make_config())
     assert again.directory == first.directory
     assert {path.name: path.read_bytes() for path in again.directory.iterdir()} == whole
-    assert "preparing the data again" in caplog.messages[0]
-    assert "\n" not in caplog.messages[0]
-    assert re.search(expected, caplog.messages[0])
+    assert damaged.name in caplog.messages[0]
 
 
 def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch):
@@ -275,16 +252,11 @@ def prepared_bytes(make_config, tmp_path):
     return prepare_anew
 
 
-def test_the_same_bytes_every_time(prepared_bytes):
-    settings = {"tokenizer": {"name": "sentencepiece", "vocab_size": 60}, "max_length": 90}
-    assert prepared_bytes(**settings) == prepared_bytes(**settings)
-
-
 @pytest.mark.parametrize("name", ["spacy", "sentencepiece", "characters"])
 def test_the_same_bytes_from_chunks_of_any_size(prepared_bytes, monkeypatch, name):
     settings = {"tokenizer": {"name": name, "vocab_size": 60}, "max_length": 5 if name == "spacy" else 30}
     expected = prepared_bytes(**settings)
-    for max_pairs, max_bytes in ((1, 10**9), (3, 10**9), (10**9, 25)):
+    for max_pairs, max_bytes in ((4_096, 10**9), (1, 10**9), (3, 10**9), (10**9, 25)):
         monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)
         monkeypatch.setattr(builder, "MAX_BYTES", max_bytes)
         assert prepared_bytes(**settings) == expected
@@ -384,7 +356,7 @@ def test_nothing_left_to_train_on(make_config, tmp_path):
     [
         (2, {"train": 2, "valid": 2, "more": 1}),
         ({"train": 3}, {"train": 3, "valid": 3, "more": 1}),
-        ({"valid": 1, "test": 1}, {"train": 3, "valid": 1, "more": 1}),
+        ({"train": 1, "valid": 1, "test": 1}, {"train": 1, "valid": 1, "more": 1}),
         (1_000, {"train": 3, "valid": 3, "more": 1}),
     ],
 )
@@ -393,14 +365,8 @@ def test_a_limit_uses_the_first_pairs_of_each_split(make_config, limit, sizes):
     assert {split: len(limited.pairs(split)) for split in limited.splits} == sizes
     for split, size in sizes.items():
         assert limited.text(split) == tuple(side[:size] for side in whole.text(split))
-    assert limited.directory != whole.directory
+    assert ("Katze" in limited.source_vocab) == (sizes["train"] > 1)
     assert [path for path in limited.directory.iterdir() if path.is_dir()] == []
-
-
-def test_a_limit_decides_the_vocabulary(make_config):
-    limited = prepare_corpus(make_config(limit={"train": 1}))
-    assert "Katze" not in limited.source_vocab
-    assert "Hund" in limited.source_vocab
 
 
 def test_a_limit_applies_to_links_and_to_pairs_that_are_set_aside(make_config, tmp_path):
@@ -420,12 +386,6 @@ def test_a_limit_of_multi30k_applies_to_all_test_sets(multi30k_dir, tmp_path):
     data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "limit": {"train": 50, "valid": 20, "test": 7}}
     prepared = prepare_corpus(config_from_dict({"data": {**data, "tokenizer": {"name": "spacy"}}}))
     assert [len(prepared.pairs(split)) for split in prepared.splits] == [50, 20, 7, 7, 7]
-
-
-@pytest.mark.parametrize("limit", [0, -1, "all", True, {"tests": 3}])
-def test_a_limit_is_a_positive_number_of_pairs(make_config, limit):
-    with pytest.raises(UsageError, match=r"data\.limit"):
-        make_config(limit=limit)
 
 
 def test_captions_bring_their_gold_links(make_config):

@@ -24,50 +24,35 @@ def write(path, content: bytes):
 @pytest.mark.parametrize("name", ["x.de", "x.de.gz"])
 @pytest.mark.parametrize(
     ("content", "lines"),
-    [("\ufeffeins\nzwei\n", ["eins", "zwei"]), ("eins\n\ufeffzwei", ["eins", "\ufeffzwei"]), ("\ufeff\n", [""])],
+    [
+        ("\ufeffeins\nzwei\n", ["eins", "zwei"]),
+        ("eins\n\ufeffzwei", ["eins", "\ufeffzwei"]),
+        ("\ufeff\n", [""]),
+        ("", []),
+        ("\n", [""]),
+        ("a", ["a"]),
+        ("a\n\n", ["a", ""]),
+        # str.splitlines would cut at each of these
+        (
+            "so\u2028\u0085\x0b\x0c\x1c w\r\n\nzwei\rhalb\n ende ",
+            ["so\u2028\u0085\x0b\x0c\x1c w", "", "zwei\rhalb", " ende "],
+        ),
+    ],
 )
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, name, content, lines):
+def test_lines_end_at_newlines_only_and_a_byte_order_mark_is_no_text(tmp_path, name, content, lines):
     path = write(tmp_path / name, content.encode())
     assert read_lines(path) == lines
     assert count_lines(path) == len(lines)
 
 
-@pytest.mark.parametrize("name", ["x.de", "x.de.gz"])
-def test_only_a_newline_ends_a_line(tmp_path, name):
-    # str.splitlines would cut at each of these
-    content = "eins\u2028und\u0085so\x0b\x0c\x1c weiter\r\n\nzwei\rhalb\n ende ".encode()
-    assert read_lines(write(tmp_path / name, content)) == [
-        "eins\u2028und\u0085so\x0b\x0c\x1c weiter",
-        "",
-        "zwei\rhalb",
-        " ende ",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("content", "lines"), [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n", ["a"]), (b"a\n\n", ["a", ""])]
-)
-def test_the_last_line_needs_no_end(tmp_path, content, lines):
-    path = write(tmp_path / "x", content)
-    assert read_lines(path) == lines
-    assert count_lines(path) == len(lines)
-
-
-def test_invalid_utf8_names_file_and_line(tmp_path):
+def test_invalid_utf8_and_nul_name_file_and_line(tmp_path):
     with pytest.raises(UserError, match=r"bad\.de, line 3: not UTF-8 \(byte 0xe4\)"):
         read_lines(write(tmp_path / "bad.de", "ä\nb\n".encode() + b"M\xe4nner\n"))
-    many = write(tmp_path / "bad.en", b"x" * 99 + b"\n")
-    many.write_bytes(many.read_bytes() * 30_000 + b"cut \xc3")
-    for read in (read_lines, count_lines):
-        with pytest.raises(UserError, match=r"bad\.en, line 30001: not UTF-8 \(byte 0xc3\)"):
-            read(many)
-
-
-def test_a_nul_character_names_file_and_line(tmp_path):
-    path = write(tmp_path / "x.de", b"ein\nzw\0ei\n")
-    for read in (read_lines, count_lines):
-        with pytest.raises(UserError, match=r"x\.de, line 2: holds a NUL character"):
-            read(path)
+    with pytest.raises(UserError, match=r"x\.de, line 2: holds a NUL character"):
+        read_lines(write(tmp_path / "x.de", b"ein\nzw\0ei\n"))
+    many = write(tmp_path / "bad.en", (b"x" * 99 + b"\n") * 30_000 + b"cut \xc3")
+    with pytest.raises(UserError, match=r"bad\.en, line 30001: not UTF-8 \(byte 0xc3\)"):
+        count_lines(many)
 
 
 def test_lines_are_read_as_they_are_asked_for(tmp_path):

@@ -79,6 +79,10 @@ def hang_up(handler: Handler):
     handler.close_connection = True
 
 
+def truncated(handler: Handler):
+    send(handler, b"some", length=99)
+
+
 def wrong_content(handler: Handler):
     send(handler, b"<html>not the file</html>")
 
@@ -99,36 +103,29 @@ def test_download(tmp_path, server):
     assert sorted(server.requests) == sorted(FILES)  # once each
 
 
-@pytest.mark.parametrize("fault", [busy, hang_up])
-def test_a_passing_fault_is_tried_again(tmp_path, server, fault):
-    server.misbehave = [fault, fault, fault]
-    assert_complete(get(tmp_path, server))
-
-
-@pytest.mark.parametrize("fault", [busy, hang_up])
-def test_a_lasting_fault_is_one_line_and_repaired_by_running_again(tmp_path, server, fault):
+@pytest.mark.parametrize("fault", [busy, hang_up, truncated])
+def test_a_passing_fault_is_tried_again_and_a_lasting_one_is_one_line(tmp_path, server, fault):
     server.misbehave = [fault] * 4
-    with pytest.raises(
-        UserError, match=r"/raw/train\.de\.gz: cannot be downloaded \(.+\); run again.*--source-dir"
-    ) as caught:
+    with pytest.raises(UserError, match=r"/raw/train\.de\.gz: cannot be downloaded .*--source-dir") as caught:
         get(tmp_path, server)
     assert "\n" not in str(caught.value)
-    assert list((tmp_path / "multi30k").iterdir()) == []
+    assert list(tmp_path.rglob("*.gz")) == []
+    server.misbehave = [fault] * 3
     assert_complete(get(tmp_path, server))
 
 
 def test_a_dead_link_is_not_tried_again(tmp_path, server):
     server.misbehave = [lambda handler: handler.send_error(404)]
-    with pytest.raises(UserError, match="the server answered 404 Not Found"):
+    with pytest.raises(UserError, match=r"train\.de\.gz: .* 404"):
         get(tmp_path, server)
     assert len(server.requests) == 1
 
 
 def test_a_wrong_checksum_is_not_kept(tmp_path, server):
     server.misbehave = [wrong_content]
-    with pytest.raises(UserError, match=r"train\.de\.gz: wrong SHA-256 [0-9a-f]{12}\.\.\., expected"):
+    with pytest.raises(UserError, match=r"train\.de\.gz: wrong SHA-256"):
         get(tmp_path, server)
-    assert list((tmp_path / "multi30k").iterdir()) == []
+    assert list(tmp_path.rglob("*.gz")) == []
     assert_complete(get(tmp_path, server))
 
 
@@ -151,13 +148,10 @@ def source_dir(tmp_path):
     return directory
 
 
-def test_source_dir_needs_no_network(tmp_path, source_dir):
+def test_a_source_folder_needs_no_network(tmp_path, source_dir, monkeypatch):
     assert_complete(fetch(tmp_path / "data", source_dir, base_url="http://127.0.0.1:1"))
-
-
-def test_source_dir_from_the_environment(tmp_path, source_dir, monkeypatch):
     monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(source_dir))
-    assert_complete(fetch(tmp_path / "data", base_url="http://127.0.0.1:1"))
+    assert_complete(fetch(tmp_path / "more", base_url="http://127.0.0.1:1"))
 
 
 def test_source_dir_is_checked_and_repaired_by_running_again(tmp_path, source_dir):
