@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.sequences import SequenceStore, TokenStore, VectorStore
-from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json, sha256_of_values
 from seq2seq_attn.manifest import check_files
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
@@ -70,12 +69,12 @@ class PairStore:
 
     @property
     def source_lengths(self) -> npt.NDArray[np.int64]:
-        """[pairs], tokens."""
+        """[pairs], tokens without specials."""
         return np.diff(self._source.offsets)
 
     @property
     def target_lengths(self) -> npt.NDArray[np.int64]:
-        """[pairs], tokens."""
+        """[pairs], tokens without specials."""
         return np.diff(self._target.offsets)
 
     def batch(self, indices: Sequence[int], *, with_extended: bool = True) -> Batch:
@@ -153,12 +152,7 @@ class PreparedCorpus:
         return Vocab.load(vocab_path(self.directory, "target"))
 
     def pairs(self, split: str) -> PairStore:
-        """The pairs of a split as ids, with links between their tokens if configured.
-
-        Raises:
-            UserError: there is no such split.
-        """
-        self._check(split)
+        """The pairs of a split as ids, with links between their tokens if configured."""
         source, target = (SequenceStore(side_path(self.directory, split, side, "ids")) for side in SIDES)
         tokens = [TokenStore(side_path(self.directory, split, side, "tokens")) for side in SIDES]
         links = SequenceStore(links_path(self.directory, split))
@@ -178,28 +172,14 @@ class PreparedCorpus:
         )
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
-        """The lines of both sides as published, aligned with `pairs(split)`.
-
-        Raises:
-            UserError: there is no such split.
-        """
-        self._check(split)
+        """The lines of both sides as published, aligned with `pairs(split)`."""
         source, target = (_read_exact(side_path(self.directory, split, side, "txt")) for side in SIDES)
         return source, target
 
     def links(self, split: str) -> list[str] | None:
-        """Gold word alignments in Pharaoh format ("0-0 1-2"), aligned with `pairs(split)`; None if the corpus has none.
-
-        Raises:
-            UserError: there is no such split.
-        """
-        self._check(split)
+        """Gold word alignments in Pharaoh format ("0-0 1-2"), aligned with `pairs(split)`; None if there are none."""
         path = self.directory / f"{split}.links"
         return _read_exact(path) if path.is_file() else None
-
-    def _check(self, split: str) -> None:
-        if split not in self.splits:
-            raise UserError(f"split {split!r}: this corpus has {', '.join(self.splits)}")
 
 
 def side_path(directory: Path, split: str, side: Side, kind: Literal["txt", "tokens", "ids"]) -> Path:

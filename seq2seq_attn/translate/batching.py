@@ -11,7 +11,7 @@ from torch import nn
 from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, Tokenizer
 from seq2seq_attn.text.tokenizers.several import find_vector_source, vector_positions
-from seq2seq_attn.text.tokenizers.vectors import FloatArray, vectors_of_tokens
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, read_token_vectors
 from seq2seq_attn.text.vocab import UNK, Vocab
 
 # Lines are sorted by length and batched within a chunk of this size, whichever limit comes first.
@@ -99,7 +99,7 @@ def read_line_vectors(
         rows = np.zeros((len(line_tokens), source[1]), dtype=np.float32)
         if at := vector_positions(line_tokens, tokenizer):
             file = line.split(SOURCE_END)[source[0]].strip()
-            rows[at.start : at.stop] = vectors_of_tokens(file, line_tokens[at.start : at.stop])
+            rows[at.start : at.stop] = read_token_vectors(file, line_tokens[at.start : at.stop])
         line_vectors.append(rows)
     return line_vectors
 

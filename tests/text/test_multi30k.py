@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import http.server
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -136,33 +135,23 @@ def test_a_half_made_folder_is_completed(tmp_path, server, caplog):
     (directory / "val.en.gz").write_bytes(FILES["val.en.gz"])
     assert_complete(get(tmp_path, server))
     assert sorted(server.requests) == ["train.de.gz", "train.en.gz", "val.de.gz"]
-    assert re.search(r"train\.de\.gz: damaged \(wrong SHA-256\); fetching it again", caplog.text)
+    assert "train.de.gz: damaged" in caplog.text
 
 
-@pytest.fixture
-def source_dir(tmp_path):
-    directory = tmp_path / "published"
-    directory.mkdir()
+def test_a_source_folder_needs_no_network_and_is_checked(tmp_path, monkeypatch):
+    folder = tmp_path / "published"
+    folder.mkdir()
     for name, data in FILES.items():
-        (directory / name).write_bytes(data)
-    return directory
-
-
-def test_a_source_folder_needs_no_network(tmp_path, source_dir, monkeypatch):
-    assert_complete(fetch(tmp_path / "data", source_dir, base_url="http://127.0.0.1:1"))
-    monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(source_dir))
-    assert_complete(fetch(tmp_path / "more", base_url="http://127.0.0.1:1"))
-
-
-def test_source_dir_is_checked_and_repaired_by_running_again(tmp_path, source_dir):
-    (source_dir / "val.en.gz").write_bytes(b"something else")
+        (folder / name).write_bytes(data)
+    (folder / "val.en.gz").write_bytes(b"something else")
     with pytest.raises(UserError, match=r"published/val\.en\.gz: wrong SHA-256"):
-        fetch(tmp_path / "data", source_dir)
-    (source_dir / "val.en.gz").unlink()
+        fetch(tmp_path / "data", folder, base_url="http://127.0.0.1:1")
+    (folder / "val.en.gz").unlink()
     with pytest.raises(UserError, match=r"published/val\.en\.gz: no such file"):
-        fetch(tmp_path / "data", source_dir)
-    (source_dir / "val.en.gz").write_bytes(FILES["val.en.gz"])
-    assert_complete(fetch(tmp_path / "data", source_dir))
+        fetch(tmp_path / "data", folder, base_url="http://127.0.0.1:1")
+    (folder / "val.en.gz").write_bytes(FILES["val.en.gz"])
+    monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(folder))
+    assert_complete(fetch(tmp_path / "data", base_url="http://127.0.0.1:1"))
 
 
 def test_languages(monkeypatch):
@@ -174,10 +163,9 @@ def test_languages(monkeypatch):
         f"val.{code}.gz" for code in ("de", "fr", "cs", "en")
     )
     assert list(published_splits("de", "fr", "cs", "en")) == ["train", "valid", "test_2016_flickr"]
-    with pytest.raises(UsageError, match="language 'es': Multi30k has cs, de, en, fr"):
-        published_splits("de", "es")
-    with pytest.raises(UsageError, match="are both 'de'"):
-        published_splits("de", "de")
+    for languages, name in ((("de", "es"), "'es'"), (("de", "de"), "'de'")):
+        with pytest.raises(UsageError, match=name):
+            published_splits(*languages)
 
 
 def test_the_published_files_verify(multi30k_dir, tmp_path, monkeypatch):
