@@ -28,8 +28,8 @@ from seq2seq_attn.model.readout import Bridge
 from seq2seq_attn.model.wide import wide
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
-from seq2seq_attn.search.beam import Beam, Chosen, order_tokens, search_beams
-from seq2seq_attn.search.ranking import Ranked
+from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams
+from seq2seq_attn.search.steps import Ranked
 from seq2seq_attn.text.vocab import EOS, PAD
 from seq2seq_attn.train.objectives.base import Objective
 
@@ -163,13 +163,13 @@ class LastMinute(beam.Options):
 def last_minute(model: StepModel[Any], source: SearchSource, options: LastMinute) -> list[list[Hypothesis]]:
     """A beam search whose hypotheses end late."""
 
-    def choose(beam: Beam, ranked: Ranked) -> Chosen:
+    def choose(beam: Beam, ranked: Ranked) -> Candidates:
         scores_RV = ranked.scores().clone()
         num_slots, length = beam.totals_BK.shape[1], beam.tokens_BKT.shape[2]
         is_early_R = (length < options.share * beam.limits_B).repeat_interleave(num_slots)
         scores_RV[is_early_R, EOS] = -torch.inf
         scores_RJ, ids_RJ = scores_RV.topk(num_slots, dim=1)
-        return order_tokens(beam, ids_RJ, scores_RJ, scores_RJ, ranked.log_probs(ids_RJ, scores_RJ))
+        return Candidates(ids_RJ, scores_RJ, rank_candidates(beam, scores_RJ)[:, :num_slots])
 
     return search_beams(model, source, options, choose)
 

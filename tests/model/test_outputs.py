@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
@@ -20,7 +19,7 @@ from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable, estimate_table
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
 from tests.extended import extend
-from tests.search.searching import beam_search
+from tests.search.searching import search
 
 NUM_IDS = 31  # of make_model
 SIZES = {"feature_size": 1, "num_ids": 6}
@@ -283,7 +282,7 @@ def test_copynet_finds_source_words_in_search(make_model, attention):
     with torch.no_grad():
         model.output.projection.bias.fill_(-40.0)
     source = collate_source([[5, 6, 5, 7], [8]], [[31, 32, 31, 34], [31]])
-    best = beam_search(step_model(model), source, SearchConfig(beam_size=3, n_best=3), max_lengths_B=[6, 4])
+    best = search(step_model(model), source, [6, 4], beam_size=3, n_best=3)
     found = [{i for hypothesis in hypotheses for i in hypothesis.ids} for hypotheses in best]
     assert {31, 32, 34} >= found[0] > set()
     assert found[1] == {31}

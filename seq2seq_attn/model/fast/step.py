@@ -66,8 +66,8 @@ class FastTokens:
         self._features_RF, self._output = features_RF, output
         self.weights_RS = weights_RS
 
-    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), every: int = 1) -> tuple[Tensor, Tensor]:
-        features_RF = self._features_RF[::every]
+    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
+        features_RF = self._features_RF[::stride]
         num_rows = _CPU_ROWS if features_RF.device.type == "cpu" else len(features_RF)
         chunks = [
             top_tokens(forbid_tokens_(self._log_probs(some_RF), forbidden), num_candidates)
