@@ -86,9 +86,17 @@ def write_splits(
     """
     notes: list[str] = []
     for split, text in texts.items():
-        noise = Noise(text.pairs(), drop if split == "train" else ())
-        chosen = _choose(text, drop) if split == "train" and "valid" not in texts else set()
-        counts = _write(directory, split, text, chosen, noise, links if split == "train" else None)
+        is_train = split == "train"
+        noise = Noise(text.pairs(), drop if is_train else ())
+        chosen: set[bytes] = set()
+        if is_train and "valid" not in texts:
+            to_keep = Noise(text.pairs(), drop)
+            chosen = choose_sources(pair for pair in text.pairs() if not drop or to_keep.keeps(*pair))
+            if not chosen:
+                raise UserError(
+                    f"{text}: fewer than two distinct source sentences; add text, or name some with --valid"
+                )
+        counts = _write(directory, split, text, chosen, noise, links if is_train else None)
         notes += noise.notes(split)
         if chosen:
             notes.append(
@@ -98,14 +106,6 @@ def write_splits(
             )
     names = dict.fromkeys(["train", "valid", *texts])
     return {split: (directory / f"{split}.{SIDES[0]}", directory / f"{split}.{SIDES[1]}") for split in names}, notes
-
-
-def _choose(train: Text, drop: Collection[str]) -> set[bytes]:
-    noise = Noise(train.pairs(), drop)
-    chosen = choose_sources(pair for pair in train.pairs() if not drop or noise.keeps(*pair))
-    if not chosen:
-        raise UserError(f"{train}: fewer than two distinct source sentences; add text, or name some with --valid")
-    return chosen
 
 
 def _write(

@@ -90,9 +90,26 @@ def split_names(data: DataConfig) -> list[str]:
     """The splits of a corpus, `train` and `valid` first. Files need not exist.
 
     Raises:
-        UsageError: the configuration does not name a valid corpus.
+        UsageError: the configuration does not name a valid corpus, a text is named that the corpus does not read, a
+            source language is given twice, or several sources or a source of vectors are combined with settings for a
+            single text.
     """
-    check_sources(data)
+    for key, spec in (("train", data.train), ("valid", data.valid), ("test", data.test)):
+        if spec and data.corpus != "files":
+            raise UsageError(
+                f"data.{key}={shorten(spec)}: not read with data.corpus={data.corpus}; set data.corpus=files, or use "
+                "--train TEXT"
+            )
+    if len(set(data.sources)) < len(data.sources):
+        raise UsageError(
+            f"data.source_languages={shorten(data.source_languages)}: a language is given twice; name each source once"
+        )
+    if len(data.sources) > 1 or data.sources == [VECTORS]:
+        need = f"needs a single source of text, but data.source_languages={shorten(data.sources)}: name one language"
+        if data.links is not None:
+            raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
+        if data.tokenizer.sentences:
+            raise UsageError(f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false")
     languages = (*data.sources, data.target_language)
     if data.corpus == "multi30k":
         return list(multi30k.published_splits(*languages))
@@ -100,30 +117,6 @@ def split_names(data: DataConfig) -> list[str]:
         captions.check_languages(data.source_name, data.target_language)
         return [*captions.SPLITS]
     return list(dict.fromkeys(["train", "valid", *own_text.name_splits(data)]))  # valid may be set aside
-
-
-def check_sources(data: DataConfig) -> None:
-    """Raises UsageError if a text is named that the corpus does not read, a source language is given twice, or several
-    sources or a source of vectors are combined with settings for a single text."""
-    for key, named in (("train", data.train), ("valid", data.valid), ("test", data.test)):
-        if named and data.corpus != "files":
-            raise UsageError(
-                f"data.{key}={shorten(named)}: not read with data.corpus={data.corpus}; set data.corpus=files, or use "
-                "--train TEXT"
-            )
-    languages = shorten(data.source_languages)
-    if len(set(data.sources)) < len(data.sources):
-        raise UsageError(f"data.source_languages={languages}: a language is given twice; name each source once")
-    if data.sources == [VECTORS]:
-        need = f"needs a source of text, but the only source is {VECTORS}: name a language"
-    elif len(data.sources) > 1:
-        need = f"needs a single source, but data.source_languages={languages} names several: name one"
-    else:
-        return
-    if data.links is not None:
-        raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
-    if data.tokenizer.sentences:
-        raise UsageError(f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false")
 
 
 def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:

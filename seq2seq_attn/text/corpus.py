@@ -41,7 +41,13 @@ def iter_lines(path: Path) -> Iterator[str]:
         UserError: as `read_lines`, when the bad line is reached.
     """
     for number, line in enumerate(iter_raw_lines(path), 1):
-        yield _decode(path, number, line)
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise _bad_byte(path, number, line, error.start) from None
+        if "\0" in text:  # UTF-16 of plain English is valid UTF-8
+            raise _bad_byte(path, number, line, line.index(b"\0"))
+        yield text
 
 
 def iter_raw_lines(path: Path) -> Iterator[bytes]:
@@ -130,16 +136,6 @@ class _Recoded(io.RawIOBase):
         data = self._text.read(max(1, len(buffer) // 4)).encode(self._encoding)  # a character has at most four bytes
         buffer[: len(data)] = data
         return len(data)
-
-
-def _decode(path: Path, number: int, line: bytes) -> str:
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _bad_byte(path, number, line, error.start) from None
-    if "\0" in text:  # UTF-16 of plain English is valid UTF-8
-        raise _bad_byte(path, number, line, line.index(b"\0"))
-    return text
 
 
 def _bad_byte(path: Path, number: int, data: bytes, start: int) -> UserError:

@@ -196,8 +196,8 @@ def test_names_that_lead_nowhere(trained: Path, tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["data.links=ibm1"], "data.links='ibm1': needs a source of text"),
-        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a source of text"),
+        (["data.links=ibm1"], "data.links='ibm1': needs a single source"),
+        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a single source"),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true: not supported with a source of vectors"),
         (["model.output.name=lexical"], "a source of vectors has none"),
         (["model.tie_embeddings=all", "data.vocab.joint=true", "model.readout_size=17"], "model.tie_embeddings"),

@@ -14,8 +14,10 @@ from seq2seq_attn.config import Config, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.links import parse_pharaoh
+from tests.data.conftest import PairWriter
 
 PAIRS = [
     ("Ein Hund rennt.", "A dog runs."),
@@ -28,14 +30,11 @@ ConfigMaker = Callable[..., Config]
 
 
 @pytest.fixture
-def make_config(tmp_path: Path) -> ConfigMaker:
-    for split in ("train", "valid"):
-        for language, lines in zip(("de", "en"), zip(*PAIRS, strict=True), strict=True):
-            (tmp_path / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    (tmp_path / "train.links").write_text("".join(f"{line}\n" for line in LINKS))
+def make_config(tmp_path: Path, write_pairs: PairWriter) -> ConfigMaker:
+    texts = {split: write_pairs(split, PAIRS) for split in ("train", "valid")}
+    write_lines(tmp_path / "train.links", LINKS)
 
     def make(**data: object) -> Config:
-        texts = {split: str(tmp_path / split) for split in ("train", "valid")}
         spacy = {"name": "spacy"}
         values = {"corpus": "files", "data_dir": str(tmp_path / "data"), **texts, "tokenizer": spacy, **data}
         return config_from_dict({"data": values})
@@ -121,11 +120,10 @@ def test_a_file_that_does_not_fit_is_refused(
         prepare_corpus(make_config(links=str(tmp_path / "train.links"), **valid))
 
 
-def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, tmp_path: Path) -> None:
+def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, write_pairs: PairWriter) -> None:
     words = {"Hund": "dog", "Katze": "cat", "rennt": "runs", "schläft": "sleeps", "müde": "tired"}
     pairs = [(f"{s} {w}", f"{words[w]} {words[s]}") for s in words for w in words if s != w]
-    for language, lines in zip(("de", "en"), zip(*pairs, strict=True), strict=True):
-        (tmp_path / f"train.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_pairs("train", pairs)
     prepared = prepare_corpus(make_config(links="ibm1"))
     assert [links_of(prepared, index) for index in range(len(pairs))] == [[(1, 0), (0, 1)]] * len(pairs)
     assert "links: 40 between tokens of training pairs, by IBM model 1 in both directions" in prepared.meta["notes"]

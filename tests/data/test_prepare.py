@@ -35,11 +35,9 @@ VALID = [("Ein Zebra rennt .", "A zebra runs ."), ("", ""), ("Eine Katze schläf
 
 
 @pytest.fixture
-def make_config(tmp_path):
-    for split, pairs in (("train", TRAIN), ("valid", VALID), ("more", VALID[:1])):
-        for i, language in enumerate(("de", "en")):
-            text = "".join(f"{pair[i]}\n" for pair in pairs).encode()
-            (tmp_path / f"{split}.{language}.gz").write_bytes(gzip.compress(text, mtime=0))
+def make_config(tmp_path, write_pairs):
+    texts = {split: write_pairs(split, pairs) for split, pairs in (("train", TRAIN), ("valid", VALID))}
+    write_pairs("more", VALID[:1])
 
     def make(**data):
         return config_from_dict(
@@ -47,9 +45,8 @@ def make_config(tmp_path):
                 "data": {
                     "corpus": "files",
                     "data_dir": str(tmp_path / "data"),
-                    "train": str(tmp_path / "train"),
-                    "valid": str(tmp_path / "valid"),
-                    "test": {"more": [str(tmp_path / "more.de.gz"), str(tmp_path / "more.en.gz")]},
+                    **texts,
+                    "test": {"more": [str(tmp_path / "more.de"), str(tmp_path / "more.en")]},
                     "max_length": 5,
                     "max_length_ratio": 3.0,
                     "tokenizer": {"name": "spacy"},
@@ -118,9 +115,9 @@ def test_other_tokenizers(make_config, name):
 def test_reused_when_nothing_that_matters_changed(make_config, tmp_path):
     first = prepare_corpus(make_config())
     stamps = {path.name: path.stat().st_mtime_ns for path in first.directory.iterdir()}
-    (tmp_path / "elsewhere.de.gz").write_bytes((tmp_path / "train.de.gz").read_bytes())
+    (tmp_path / "elsewhere.de.gz").write_bytes(gzip.compress((tmp_path / "train.de").read_bytes()))
     same = make_config(
-        train=[str(tmp_path / "elsewhere.de.gz"), str(tmp_path / "train.en.gz")],
+        train=[str(tmp_path / "elsewhere.de.gz"), str(tmp_path / "train.en")],
         source_dir=str(tmp_path),
         tokenizer={"name": "spacy", "vocab_size": 77},  # spaCy has no such thing
     )
@@ -302,7 +299,6 @@ def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_pat
 
 
 def test_bad_bytes_are_found_before_any_work(make_config, tmp_path, monkeypatch):
-    (tmp_path / "more.en.gz").unlink()
     (tmp_path / "more.en").write_bytes(b"\xff\n")
     monkeypatch.setattr(prepare, "build_tokenizers", None)
     with pytest.raises(UserError, match=r"more\.en, line 1: not UTF-8"):

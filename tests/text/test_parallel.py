@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
 import gzip
 import json
-import lzma
 import os
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -302,25 +299,6 @@ def test_tmx() -> None:
         find_text(name, "en", "de")
     with pytest.raises(UsageError, match=r"memory: TMX.* alone"):
         find_text([name, write("b.txt", "x\n")], "en", "fr")
-
-
-@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_compressions_and_encodings_of_all_formats(compress: Callable[[bytes], bytes], encoding: str) -> None:
-    pairs = [("A naïve “test”.", "Une œuvre…"), ("Öl", "été")]
-    for text in (
-        "".join(f"{source}\t{target}\n" for source, target in pairs),
-        "".join(f"{source};{target}\r\n" for source, target in pairs),
-        json.dumps([{"en": source, "fr": target} for source, target in pairs], ensure_ascii=False),
-    ):
-        for name in ("plain.data", "packed.xz"):
-            data = text.encode(encoding)
-            Path(name).write_bytes(compress(data) if name.startswith("packed") else data)
-            assert read(name) == pairs
-    for side, language in enumerate(("en", "fr")):
-        lines = "".join(f"{pair[side]}\n" for pair in pairs)
-        Path(f"sides.{language}.bz2").write_bytes(compress(lines.encode(encoding)))
-    assert read("sides") == pairs
 
 
 def test_reading_a_table_takes_memory_that_does_not_grow() -> None:
