@@ -35,7 +35,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.config.explain import explain
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.model.variants import SEARCH, find_build, read_parameters
 
 StateT = TypeVar("StateT")
@@ -117,7 +117,7 @@ class SearchSource(NamedTuple):
 
 
 class Scorer(ABC):
-    """Keeps nothing on `self` between steps; its state holds a row for each row of the search (`model/rows.py`)."""
+    """Keeps nothing on `self` between steps; its state holds a row for each row of the search (`model/tensors.py`)."""
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Any:
         """The state before the first step."""

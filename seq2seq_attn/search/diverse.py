@@ -20,7 +20,7 @@ from pydantic import model_validator
 
 from seq2seq_attn.config.types import NonNegativeFloat, NumSamples
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.model.top_tokens import top_tokens
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel

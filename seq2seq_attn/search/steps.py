@@ -22,8 +22,8 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Memory
-from seq2seq_attn.model.rows import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
 from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.base import NextTokens, Scorer, SearchSource, StepModel

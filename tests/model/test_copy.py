@@ -30,20 +30,6 @@ def memory_of(extended):
     return Memory(None, extended, extended)
 
 
-def test_the_formula_by_hand():
-    output = Copy(**SIZES, source_attention=None).double()
-    with torch.no_grad():
-        output.projection.weight.fill_(0.0)
-        output.projection.bias.copy_(torch.log(torch.tensor([0.1, 0.1, 0.2, 0.1, 0.2, 0.3])))
-        output.gate.weight.copy_(torch.tensor([[2.0, 3.0, 5.0]]))  # context, state, input
-        output.gate.bias.fill_(-1.0)
-    # 2 * 0.5 + 3 * 0.25 + 5 * -0.15 - 1 = 0: p_gen = 1/2. The source: a new word, token 4, the new word, EOS.
-    step = step_of([[7.0]], [[0.25]], [[0.5]], [[-0.15]], [[0.2, 0.3, 0.4, 0.1]])
-    found = output.log_probs(step, memory_of([[6, 4, 6, EOS]])).exp()
-    expected = [0.05, 0.05, 0.1 + 0.05, 0.05, 0.1 + 0.15, 0.15, 0.3, 0.0, 0.0, 0.0]
-    torch.testing.assert_close(found, torch.tensor([expected], dtype=torch.float64), rtol=1e-6, atol=1e-12)
-
-
 def oracle(output, step, memory, row):
     """p of every id, one source position after the other."""
     joined = torch.cat([step.context_BM[row], step.hidden_BH[row], step.embedded_BE[row]])

@@ -7,7 +7,7 @@ import torch
 
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.model.decoder.base import History, StepOutput
-from seq2seq_attn.model.output.history_pointer import build
+from seq2seq_attn.model.output.history_pointer import HistoryPointer
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 from seq2seq_attn.train.loss import batch_loss
@@ -25,7 +25,7 @@ def step_of(ids, hidden):
 
 
 def by_hand(ids, hidden):
-    output = build(feature_size=1, hidden_size=1, num_ids=7).double()
+    output = HistoryPointer(feature_size=1, hidden_size=1, num_ids=7).double()
     with torch.no_grad():
         output.projection.weight.fill_(0.0)
         output.projection.bias.copy_(torch.log(torch.tensor([0.1, 0.1, 0.2, 0.1, 0.2, 0.2, 0.1])))

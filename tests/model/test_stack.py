@@ -7,10 +7,10 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.cell.gru import build as build_gru
-from seq2seq_attn.model.cell.lstm import build as build_lstm
-from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.stack import Stack, build_stack
+from seq2seq_attn.model.cell.base import Stack, build_stack
+from seq2seq_attn.model.cell.gru import GRU as build_gru
+from seq2seq_attn.model.cell.lstm import LSTM as build_lstm
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.train.loss import batch_loss
 from tests.search.searching import search
