@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
-import random
 import time
 
-import numpy as np
 import pytest
 
 from seq2seq_attn.config import config_from_dict
@@ -18,6 +16,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.text import captions
+from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import UNK
 
@@ -275,27 +274,26 @@ def test_text_that_changes_meanwhile_is_stored_under_its_own_hash(make_config, t
     assert prepare_corpus(make_config()).directory == prepared.directory
 
 
-def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_path, monkeypatch):
-    rng = random.Random(1)
-    lines = ["".join(rng.choice("abcdef ") for _ in range(12)) for _ in range(400)]
-    for language in ("de", "en"):
-        (tmp_path / f"big.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    learnt = []
+def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_path, write_pairs, monkeypatch):
+    lines = [f"{number} abcdef" for number in range(400)]
+    trained_on = []
 
     def build(source_lines, target_lines, **options):
-        learnt.append((list(source_lines), list(target_lines)))
-        return build_tokenizers(*learnt[-1], **options)
+        trained_on.append((list(source_lines), list(target_lines)))
+        return build_tokenizers(*trained_on[-1], **options)
 
     monkeypatch.setattr(prepare, "build_tokenizers", build)
-    settings = {"train": str(tmp_path / "big"), "tokenizer": {"name": "sentencepiece", "vocab_size": 20}}
-    for number, most in enumerate((400, 399, 100, 100)):
+    settings = {"train": write_pairs("big", [*zip(lines, lines, strict=True)]), "max_length": 30}
+    for number, most in enumerate((400, 100, 100)):
         monkeypatch.setattr(prepare, "MAX_TRAINING_LINES", most)
-        prepare_corpus(make_config(**settings, data_dir=str(tmp_path / f"sample{number}"), max_length=30))
-    assert learnt[0] == (lines, lines)
-    assert 60 < len(learnt[2][0]) < 140
-    assert learnt[2][0] == learnt[2][1] == [line for line in lines if line in set(learnt[2][0])]
-    assert learnt[2] == learnt[3]
-    assert learnt[2][0] != lines[: len(learnt[2][0])]
+        tokenizer = {"name": "sentencepiece", "vocab_size": 24}
+        prepare_corpus(make_config(**settings, tokenizer=tokenizer, data_dir=str(tmp_path / f"sample{number}")))
+    (whole, _), sample, again = trained_on
+    assert whole == lines
+    assert sample == again
+    assert sample[0] == sample[1] == [line for line in lines if line in set(sample[0])]
+    assert 60 < len(sample[0]) < 140
+    assert sample[0] != lines[: len(sample[0])]
 
 
 def test_bad_bytes_are_found_before_any_work(make_config, tmp_path, monkeypatch):
@@ -368,13 +366,10 @@ def test_captions_bring_their_gold_links(make_config):
     assert len(prepared.pairs("valid")) == 5
     assert 0 < len(prepared.pairs("train")) < 40  # some are over-long
     for split in prepared.splits:
-        links = prepared.links(split)
-        assert links is not None
-        assert len(links) == len(prepared.pairs(split))
-        sources, targets = prepared.text(split)
-        for line, source, target in zip(links, sources, targets, strict=True):
-            pairs = np.array([link.split("-") for link in line.split()], dtype=int)
-            assert (pairs.max(0) < [2 * len(source.split()), 2 * len(target.split())]).all()
+        assert len(prepared.links(split)) == len(prepared.pairs(split))
+        for line, *pair in zip(prepared.links(split), *prepared.text(split), strict=True):
+            ends = [max(side) for side in zip(*parse_pharaoh(line), strict=True)]
+            assert all(end < len(captions.tokenize_caption(text)) for end, text in zip(ends, pair, strict=True))
 
 
 @pytest.mark.parametrize("source", [{"source_language": "en"}, {"source_languages": ["en"]}])

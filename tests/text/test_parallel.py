@@ -267,16 +267,12 @@ def test_quotation_marks_in_a_tsv_are_text() -> None:
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_json_lists_and_nulls(indent: int | None) -> None:
-    items = [
-        {"translation": {"fr": f"non {number}", "en": None if number == 1 else f"no {number}"}} for number in range(9)
-    ]
+    items = [{"fr": f"non {number}", "en": None if number == 1 else f"no {number}"} for number in range(9)]
     expected = [("" if number == 1 else f"no {number}", f"non {number}") for number in range(9)]
-    assert read(write("a.txt", json.dumps(items, indent=indent))) == expected
+    assert read(write("a.txt", json.dumps([{"translation": item} for item in items], indent=indent))) == expected
     assert read(write("a.txt", "\n".join(json.dumps(item, indent=indent) for item in items))) == expected
-    assert read(write("a.txt", json.dumps([["no", "non"], ["yes", None]], indent=indent))) == [
-        ("no", "non"),
-        ("yes", ""),
-    ]
+    lists = [["no", "non"], ["yes", None]]
+    assert read(write("a.txt", json.dumps(lists, indent=indent))) == [("no", "non"), ("yes", "")]
 
 
 def test_tmx() -> None:
