@@ -99,3 +99,15 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 def test_a_size_out_of_bounds_is_refused(size: object) -> None:
     with pytest.raises(ValueError, match="vectors of"):
         VectorsTokenizer(size)
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros(2), np.full((3, 2), np.nan), np.full((3, 2), 1e300), np.full((3, 2), "a"), np.full((3, 2), None)]
+)
+def test_arrays_that_are_no_vectors_are_refused(array: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "bad.npy", array, allow_pickle=True)
+    with pytest.raises(UserError, match=r"bad\.npy: "):
+        read_vectors(str(tmp_path / "bad.npy"))
+    np.save(tmp_path / "wide.npy", np.zeros((2, 3)))
+    with pytest.raises(UserError, match=r"wide\.npy: "):
+        VectorsTokenizer(2).tokenize(str(tmp_path / "wide.npy"))
