@@ -27,7 +27,7 @@ def runs(tmp_path_factory):
 
 
 def evaluated(runs, *names, **options):
-    files = {"source": runs / "src", "references": [runs / "ref"], "page": runs / "report.html"}
+    files = {"source": runs / "src", "reference": [runs / "ref"], "report": runs / "report.html"}
     report = evaluate([runs / name for name in names], **files, json=runs / "r.json", **options)
     return report, payload((runs / "report.html").read_text(encoding="utf-8"))
 
@@ -57,7 +57,7 @@ def test_evaluate_keeps_unknown_words_and_learning_curves(runs, tmp_path):
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     measured = '{"event": "validation", "update": 20, "epoch": 1, "bleu": 1.25, "perplexity": 33.0}\n'
     (runs / "fixed" / "metrics.jsonl").write_text(measured, encoding="utf-8")
-    files = {"source": tmp_path / "src", "references": [tmp_path / "ref"], "page": tmp_path / "page.html"}
+    files = {"source": tmp_path / "src", "reference": [tmp_path / "ref"], "report": tmp_path / "page.html"}
     evaluate([runs / "additive", runs / "fixed"], **files)
     inside = payload((tmp_path / "page.html").read_text(encoding="utf-8"))
     for of_run in inside["sentences"]["unknown"]:  # also that of the run without attention
