@@ -24,8 +24,7 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.train.check import check_config
-from seq2seq_attn.train.session import locked
-from seq2seq_attn.train.start import RUNS_DIR
+from seq2seq_attn.train.session import RUNS_DIR, locked
 
 ONE_THREAD = "train.num_threads=1"
 """a setting of every run, recorded because the last bits of sums depend on the number of threads"""

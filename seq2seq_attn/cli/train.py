@@ -37,7 +37,7 @@ def train(**options: Unpack[TrainOptions]) -> None:
     from seq2seq_attn.cli.own_text import find_settings
     from seq2seq_attn.config import dump_config
     from seq2seq_attn.run_dir import RunDir
-    from seq2seq_attn.train.start import check_start, load_settings
+    from seq2seq_attn.train.session import check_start, load_settings
 
     run_dir, resume, overwrite = options.get("run_dir"), options.get("resume", False), options.get("overwrite", False)
     is_resumed = resume and (run_dir is None or RunDir(run_dir).config_path.exists())
@@ -78,7 +78,7 @@ def train_model(
     """
     from seq2seq_attn.config.load import as_overrides
     from seq2seq_attn.train.loop import train
-    from seq2seq_attn.train.start import load_settings
+    from seq2seq_attn.train.session import load_settings
 
     names = [config] if isinstance(config, str | Path) else config or []
     path = None if run_dir is None else Path(run_dir)

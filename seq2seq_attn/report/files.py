@@ -135,7 +135,7 @@ class ReportFiles:
 
 
 def csv_text(sets: Sequence[SetScores]) -> str:
-    """A row for each test set, length bucket (and all lengths), measure, and run or arm; empty cells are not known."""
+    """A row for each test set, length bucket (and all lengths), metric, and run or arm; empty cells are not known."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()

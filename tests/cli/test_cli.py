@@ -183,6 +183,7 @@ def test_ctrl_c_saves_and_exits_with_130(corpus: Path) -> None:
     assert checkpoint.load_state(Path("run/last")).values["state"]["update"] >= 9
 
 
+@pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signals_outside_training_exit_with_their_code(monkeypatch: pytest.MonkeyPatch, number: int, code: int) -> None:
     def interrupt(*args: object, **kwargs: object) -> None:
