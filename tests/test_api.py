@@ -16,7 +16,7 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import loop
-from seq2seq_attn.translate.attention_map import html_map
+from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -107,12 +107,12 @@ def test_a_translation_is_plotted(translation: seq2seq_attn.Translation, root: P
 
 def test_what_a_notebook_shows_is_text_whatever_it_holds() -> None:
     hostile = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;", "'", "</table>"]
-    snippet = html_map(np.full((5, 5), 0.2), hostile, hostile, unknown=(1,))
+    snippet = AttentionMap(hostile, hostile, np.full((5, 5), 0.2), (1,))._repr_html_()
     texts, tags, attributes = parsed(snippet)
     assert texts == hostile * 2
     assert set(tags) == {"table", "tr", "th", "td"}
     assert attributes == {"style", "title"}
-    odd = html_map(np.array([[np.nan, 2.0, -1.0]]), ["a", "b", "c"], ["d"])
+    odd = AttentionMap(["a", "b", "c"], ["d"], np.array([[np.nan, 2.0, -1.0]]))._repr_html_()
     assert [title in odd for title in ('title="0.00"', 'title="1.00"')] == [True, True]
 
 

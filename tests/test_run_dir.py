@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from seq2seq_attn import load
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.manifest import write_listed
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.train.session import choose_run_dir
-from seq2seq_attn.translate.translator import load
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config, toy_corpus
 
 

@@ -25,7 +25,7 @@ from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
 ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")
-CONFIGS = {ATTENTION: "quickstart", FIXED: "quickstart-fixed"}
+CONFIGS = {ATTENTION: "demo", FIXED: "demo-fixed"}
 REPORT, PAGE = Path("runs/demo-report.json"), Path("runs/demo.html")
 
 SENTENCE = "Im Park hat die junge Frau dem Kind, das weint, den roten Ball gezeigt."

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from seq2seq_attn import load
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
@@ -21,7 +22,6 @@ from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.train.checkpoint import load_state
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.session import load_settings
-from seq2seq_attn.translate.translator import load
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 SENTENCES = ["Hund Katze", "Mann Frau Kind Ball", "Haus"]
