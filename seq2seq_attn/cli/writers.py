@@ -195,7 +195,7 @@ class DrawingWriter(Writer):
             from seq2seq_attn.translate.heat_maps import attention_figure
 
             maps, titles = zip(*self._pictures, strict=True)
-            write_figure(attention_figure(maps, titles), out, _kind(self._path))
+            write_figure(attention_figure(maps, titles), out, self._path)
 
 
 AttentionFiles = str | Path | Sequence[str | Path] | None
