@@ -104,7 +104,8 @@ class Measure:
     def __init__(
         self, name: MeasureName, references: Sequence[str], *others: Sequence[str], target_language: str = "en"
     ) -> None:
-        """`others` are further references of the same sentences. `target_language` chooses the tokenizer of BLEU."""
+        """`others` are further references of the same sentences. `target_language` chooses the tokenizer of BLEU; TER
+        and WER count characters where it does not separate words."""
         if name not in _METRICS:
             raise UserError(f"measure {name!r}: not one of {', '.join(_METRICS)}")
         streams = (references, *others)
@@ -115,9 +116,9 @@ class Measure:
         self.name = name
         self._num_pairs = len(references)
         self._prepare, self._suffix = _normalized, ""
-        if name == "bleu_tutorial":
-            self._prepare = partial(_tutorial_tokens, target_language)
-            self._suffix = f"|{words_name(target_language)}|<unk>:whole"
+        if name == "bleu_tutorial" or (name in ("ter", "wer") and not separates_words(target_language)):
+            self._prepare = partial(_spaced_words, target_language)
+            self._suffix = f"|{words_name(target_language)}" + "|<unk>:whole" * (name == "bleu_tutorial")
         tokenizer = {"tokenize": bleu_tokenizer(target_language)} if name in ("bleu", "bleu_lowercase") else {}
         # sacreBLEU takes a list of reference *streams*, and silently accepts the transposed list
         self._metric = _METRICS[name].build([self._prepare(stream) for stream in streams], **tokenizer)
@@ -156,8 +157,8 @@ def _normalized(lines: Sequence[str]) -> list[str]:
     return [normalize(line) for line in lines]
 
 
-def _tutorial_tokens(language: str, lines: Sequence[str]) -> list[str]:
-    """Lines as the tutorial scores them: words joined by spaces, which sacreBLEU then lower-cases."""
+def _spaced_words(language: str, lines: Sequence[str]) -> list[str]:
+    """The words of each line, or its characters (`split_words`), with spaces between them."""
     return [" ".join(words) for words in split_words(language, lines)]
 
 

@@ -109,7 +109,9 @@ class Validator:
                 "these alone, and cannot choose the best model; set train.validation.metric=chrf"
             )
         references = [line.lower() for line in self._references] if is_lowercase else self._references
-        self._other = None if metric == "bleu" or metric == "perplexity" else Measure(metric, references)
+        self._other = None
+        if metric != "bleu" and metric != "perplexity":
+            self._other = Measure(metric, references, target_language=target)
 
     def validate(self, model: Seq2Seq) -> Validation:
         """Perplexity and BLEU of the current model. Its training mode and the random number generators do not change.
