@@ -20,16 +20,15 @@ from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, AttentionBuilder, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.cell.base import CellBuilder, InputCell
 from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
-from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
-from seq2seq_attn.model.output.base import Outputs, ScoredOutput, score_logits
+from seq2seq_attn.model.layers import Dropout, SourceEmbedding
+from seq2seq_attn.model.output.base import Outputs, ScoredOutput
 from seq2seq_attn.model.readout import Bridge
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
-from seq2seq_attn.search.beam import Beam, Chosen, order_tokens, search_beams
-from seq2seq_attn.search.ranking import Ranked
+from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams
+from seq2seq_attn.search.steps import Ranked
 from seq2seq_attn.text.vocab import EOS, PAD
 from seq2seq_attn.train.objectives.base import Objective
 
@@ -131,15 +130,8 @@ class Scaled(ScoredOutput):
         super().__init__(feature_size, num_ids)
         self.log_beta = nn.Parameter(torch.zeros(()))  # a scalar keeps its value
 
-    def logits(self, step: StepOutput) -> Tensor:
-        logits_BV: Tensor = wide(self.projection(step.features_BF)) * self.log_beta.exp()
-        return logits_BV
-
-    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        return torch.log_softmax(self.logits(step), dim=-1)
-
-    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        return score_logits(self.logits(step), targets_N)
+    def logits(self, step: StepOutput, memory: Memory) -> Tensor:
+        return super().logits(step, memory) * self.log_beta.exp()
 
 
 class Small(Objective):
@@ -163,13 +155,13 @@ class LastMinute(beam.Options):
 def last_minute(model: StepModel[Any], source: SearchSource, options: LastMinute) -> list[list[Hypothesis]]:
     """A beam search whose hypotheses end late."""
 
-    def choose(beam: Beam, ranked: Ranked) -> Chosen:
+    def choose(beam: Beam, ranked: Ranked) -> Candidates:
         scores_RV = ranked.scores().clone()
         num_slots, length = beam.totals_BK.shape[1], beam.tokens_BKT.shape[2]
         is_early_R = (length < options.share * beam.limits_B).repeat_interleave(num_slots)
         scores_RV[is_early_R, EOS] = -torch.inf
         scores_RJ, ids_RJ = scores_RV.topk(num_slots, dim=1)
-        return order_tokens(beam, ids_RJ, scores_RJ, scores_RJ, ranked.log_probs(ids_RJ, scores_RJ))
+        return Candidates(ids_RJ, scores_RJ, rank_candidates(beam, scores_RJ)[:, :num_slots])
 
     return search_beams(model, source, options, choose)
 

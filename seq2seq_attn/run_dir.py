@@ -219,7 +219,6 @@ class RunDir:
         import torch
 
         from seq2seq_attn.model.build import build_model, model_without_weights
-        from seq2seq_attn.model.variants import UnknownVariant
 
         sources = self.config().data.sources
         sizes: dict[str, Any] = {
@@ -229,8 +228,8 @@ class RunDir:
         }
         try:
             expected = model_without_weights(config, **sizes).state_dict()
-        except UnknownVariant as unknown:
-            raise unknown.for_run(self.path) from None
+        except UsageError as error:  # such as a variant that needs --import
+            raise UsageError(f"{self.path}: {error}") from None
         saved = self.load_best()
         shapes, expected_shapes = ({name: t.shape for name, t in some.items()} for some in (saved.tensors, expected))
         if shapes != expected_shapes:

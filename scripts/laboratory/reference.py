@@ -22,7 +22,7 @@ from seq2seq_attn.cli import PROGRAM, app
 from seq2seq_attn.config import Config, SearchConfig, packaged_config_names
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS
-from seq2seq_attn.model.variants import SCORER, SEARCH, Axis, find_build, packaged_variants, read_parameters
+from seq2seq_attn.model.variants import AXES, SCORER, SEARCH, Axis, find_build, packaged_variants, read_parameters
 from seq2seq_attn.train.loss import OBJECTIVE
 
 WIDTH = 100
@@ -54,8 +54,7 @@ QUESTIONS = {
     "search": "How is the best translation found?",
     "scorer": "What else should rank the next tokens of a search?",
 }
-AXES = {"objective": OBJECTIVE, "search": SEARCH, "scorer": SCORER}
-"""those that are no parts of the model"""
+FOLDERS: dict[str, Axis] = {**AXES, "objective": OBJECTIVE, "search": SEARCH, "scorer": SCORER}
 
 
 def documents() -> Iterator[tuple[Path, str]]:
@@ -76,7 +75,7 @@ def variants_page() -> str:
 
 def variant_rows(axis: str) -> Iterator[list[str]]:
     """A row per file of the axis's folder."""
-    place = AXES[axis] if axis in AXES else Axis.of_model(axis)  # type: ignore[arg-type]
+    place = FOLDERS[axis]
     folder = Path(*place.package.split("."))
     for name in packaged_variants(place):
         module = importlib.import_module(f"{place.package}.{name}")
@@ -104,7 +103,7 @@ def options(axis: Axis, name: str) -> Iterator[str]:
         for option in [name for name in kind.model_fields if name not in SearchConfig.model_fields]:
             yield f"`{option}` = {as_yaml(kind.model_fields[option].default)}"
         return
-    if not hasattr(importlib.import_module(f"{axis.package}.{name}"), "build"):
+    if axis is FOLDERS["normalizer"]:
         return
     for option, parameter in inspect.signature(find_build(axis, name), eval_str=True).parameters.items():
         if parameter.default is not parameter.empty:

@@ -20,8 +20,8 @@ from scripts.laboratory.harness.settings import changed_settings, difference, se
 from scripts.laboratory.results import Results
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics
-from seq2seq_attn.metrics.names import DEFAULT_MEASURES
 from seq2seq_attn.metrics.significance import BootstrapSamples, pool
+from seq2seq_attn.metrics.table import DEFAULT_METRICS
 from seq2seq_attn.text.corpus import read_lines
 
 Records = Iterator[tuple[Path, Record]]
@@ -158,7 +158,7 @@ def levers(results: Results) -> Records:
         for run, index in zip(runs, _indices(results, name), strict=True):
             entry = {"seed": run.seed, "validation": _bleu(validation, index), **describe_run(run.path)}
             if arm.is_published:
-                report = results.evaluate([run], f"test-{run.path.name}", split=(), metric=DEFAULT_MEASURES).data
+                report = results.evaluate([run], f"test-{run.path.name}", split=(), metric=DEFAULT_METRICS).data
                 sets = (one for one in report["sets"] if one["name"].startswith("test_2"))
                 entry["test"] = {one["name"]: _bleu(one, 0) for one in sets}
                 if run == runs[0]:
@@ -274,7 +274,7 @@ def systems(results: Results) -> Records:
         "test": Path(experiment.test.reference).name.split(".")[0],
         "num_test": len(references),
         "best_single": experiment.baseline,
-        "signature": first.score().signature,
+        "signature": first.signature,
     }
     yield results.path, {"systems": rows, **about, **results.header()}
 
@@ -304,7 +304,7 @@ def names(results: Results) -> Records:
                 num_right += sum(len(re.findall(name, hypothesis)) == wanted.count(name) for name in wanted)
             row = {"output": arm, "unk": options.get("unk", "keep"), "seed": run.seed, "right": num_right}
             row |= {"names": sum(len(wanted) for _, wanted in test), "bleu": round(bleu.score().score, 1)}
-            rows.append({**row, "signature": bleu.score().signature})
+            rows.append({**row, "signature": bleu.signature})
     counts = {"held_out_surnames": len({name for _, wanted in test for name in wanted}), "test_pairs": len(test)}
     yield results.path, {"systems": rows, **counts, **results.header()}
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated
 
 import typer
 
 from seq2seq_attn.cli import options
-from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
+from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
 from seq2seq_attn.translate.figure import PlotFormat
 
 Runs = Annotated[
@@ -39,10 +39,10 @@ Concatenate = Annotated[
 ]
 
 
-def _measure(name: str) -> str:
-    """Raises ValueError if there is no such metric; Typer reads no lists of literals."""
-    if name not in get_args(MeasureName):
-        raise ValueError(f"{name!r} is not one of {', '.join(map(repr, get_args(MeasureName)))}")
+def _metric(name: str) -> str:
+    """Raises ValueError if there is no such metric."""
+    if name not in METRICS:
+        raise ValueError(f"{name!r} is not one of {', '.join(map(repr, METRICS))}")
     return name
 
 
@@ -50,10 +50,10 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        parser=_measure,
+        parser=_metric,
         metavar="NAME",
-        help=f"{', '.join(get_args(MeasureName))}; may be repeated.",
-        show_default=f"the runs' validation metric, {', '.join(DEFAULT_MEASURES)}",
+        help=f"{', '.join(METRICS)}; may be repeated.",
+        show_default=f"the runs' validation metric, {', '.join(DEFAULT_METRICS)}",
     ),
 ]
 ByLength = Annotated[
@@ -142,14 +142,14 @@ def evaluate(
     from seq2seq_attn.evaluation.systems import Decoding
     from seq2seq_attn.report.files import ReportFiles
 
-    measures = cast(tuple[MeasureName, ...], tuple(dict.fromkeys(metric or ())))
+    metrics = tuple(dict.fromkeys(metric or ()))
     scores = evaluate_runs(
         runs,
         splits=split or [],
         source=source,
         references=reference or [],
         concatenate=concatenate or [],
-        settings=Settings(by_length, length_of, measures, merge_below=merge_below, length_in=length_in),
+        settings=Settings(by_length, length_of, metrics, merge_below=merge_below, length_in=length_in),
         decoding=Decoding(search, device, precision, reuse_hypotheses, options.is_terminal()),
         files=ReportFiles(json, report, plots, csv, latex),
         ensemble=ensemble,

@@ -15,24 +15,27 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
-from seq2seq_attn.evaluation.learning_curve import read_validations
 from seq2seq_attn.evaluation.names import Arm, find_arms, run_names
 from seq2seq_attn.evaluation.scoring import DEFAULT_SETTINGS, Settings, score_sets
-from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
-from seq2seq_attn.evaluation.systems import DEFAULT_DECODING, ENSEMBLE_HYPS, Decoding, System, make_ensemble
-from seq2seq_attn.evaluation.test_sets import find_sets, set_name
+from seq2seq_attn.evaluation.systems import (
+    DEFAULT_DECODING,
+    ENSEMBLE_HYPS,
+    Decoding,
+    System,
+    make_ensemble,
+    read_validations,
+)
+from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts, translate_set
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
-from seq2seq_attn.metrics.bleu import BUCKET_MEASURES
 from seq2seq_attn.metrics.by_length import parse_edges
-from seq2seq_attn.metrics.names import DEFAULT_MEASURES, MeasureName
+from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
-from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.translate.batching import suggest_smaller_batch
 from seq2seq_attn.translate.ensemble import check_alike
@@ -49,7 +52,7 @@ def evaluate(
     source: str | Path | None = None,
     reference: str | Path | Sequence[str | Path] = (),
     concatenate: Sequence[int] = (),
-    metric: Sequence[MeasureName] = (),
+    metric: Sequence[str] = (),
     ensemble: bool = False,
     by_length: str | None = None,
     reuse_hypotheses: bool = False,
@@ -85,7 +88,7 @@ def evaluate(
         source=_path(source),
         references=[Path(reference)] if isinstance(reference, str | Path) else [*map(Path, reference)],
         concatenate=concatenate,
-        settings=Settings(by_length, measures=tuple(metric)),
+        settings=Settings(by_length, metrics=tuple(metric)),
         decoding=Decoding(search, device=device, reuse_hypotheses=reuse_hypotheses),
         files=ReportFiles(_path(json), _path(report)),
         ensemble=ensemble,
@@ -148,7 +151,7 @@ def _make_systems(runs: Sequence[str | Path], decoding: Decoding, *, ensemble: b
     prepared."""
     if not runs:
         raise UsageError("no run to evaluate: name at least one")
-    translation_precision(decoding.precision, resolve_device(decoding.device))
+    _ = decoding.resolved_precision
     run_dirs = [RunDir(run) for run in runs]
     configs = [run.config() for run in run_dirs]
     for run in run_dirs:
@@ -179,9 +182,9 @@ def _score(
         log.info("lengths: those of the references, because the name of a file of vectors has none")
         settings = replace(settings, length_of="reference")
     metric = systems[0].config.train.validation.metric
-    if not settings.measures:
-        leading = [metric] if metric in BUCKET_MEASURES else []
-        settings = replace(settings, measures=tuple(dict.fromkeys((*leading, *DEFAULT_MEASURES))))
+    if not settings.metrics:
+        leads = metric in METRICS and METRICS[metric].is_scored_by_length
+        settings = replace(settings, metrics=tuple(dict.fromkeys([*([metric] if leads else []), *DEFAULT_METRICS])))
     languages = Languages(data.source_name, data.target_language, "files" if sets[0].is_file else data.corpus)
     scored = score_sets(
         sets,
@@ -192,7 +195,7 @@ def _score(
         analyses=[] if no_attention else [_analyze(sets, *pair, languages) for pair in zip(systems, made, strict=True)],
     )
     environment = describe_environment(sys.argv, resolve_device(systems[0].decoding.device))
-    return Report(scored, [_describe(*pair) for pair in zip(systems, made, strict=True)], environment, languages)
+    return Report(scored, [_describe(*pair) for pair in zip(systems, made, strict=True)], environment)
 
 
 def _describe(system: System, translations: Sequence[SetTranslations]) -> dict[str, Any]:

@@ -174,7 +174,7 @@ class _LinkScores(Writer):
     def write(self, number: int, line: str, translations: list[Translation]) -> None:
         """See `Writer`."""
         [pair] = translations
-        self._weights.append(self._between_words.of(pair, words_of(line), words_of(self._targets[number])))
+        self._weights.append(self._between_words.convert(pair, words_of(line), words_of(self._targets[number])))
 
     def report(self) -> None:
         """Write to the log."""

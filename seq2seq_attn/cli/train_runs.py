@@ -23,7 +23,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
-from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run_dir import RunDir
 
 ONE_THREAD = "train.num_threads=1"
@@ -173,7 +173,8 @@ def _describe_outcome(planned: PlannedRun, code: int, seconds: float) -> str:
     if code == 0:
         metric = planned.config.train.validation.metric
         score = planned.run.load_best().values[metric]
-        return f"validation {TITLES.get(metric, metric)} {score:.1f}, {seconds / 60:.1f} minutes"
+        title = METRICS[metric].title if metric in METRICS else metric
+        return f"validation {title} {score:.1f}, {seconds / 60:.1f} minutes"
     lines = planned.log_path.read_text(encoding="utf-8", errors="replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "no output")
     return f"failed with exit code {code}, log in {planned.log_path}: {last}"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.evaluation.sets import EvaluationSet, GoldLinks, Languages
+from seq2seq_attn.evaluation.test_sets import EvaluationSet, GoldLinks, Languages
 from seq2seq_attn.metrics.alignment import GoldAttention, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
 from seq2seq_attn.text.links import parse_pharaoh
@@ -50,7 +50,7 @@ def analyze_attention(
         tokens = pair.source_tokens[:-1]
         if vector_positions(tokens, translator.source_tokenizer):
             line_words = source_words(line, tokens, translator.source_tokenizer)
-        word_weights_TS = between_words.of(pair, line_words, target_words)
+        word_weights_TS = between_words.convert(pair, line_words, target_words)
         counts.append(attention_counts(_weights(pair), word_weights_TS))
     between_words.warn()
     gold = None
@@ -76,9 +76,8 @@ def decode_gold(
     """
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
     between_words = WordWeights()
-    weights = [
-        between_words.of(*of_pair) for of_pair in zip(decoded, gold.source_words, gold.target_words, strict=True)
-    ]
+    pairs = zip(decoded, gold.source_words, gold.target_words, strict=True)
+    weights = [between_words.convert(*pair) for pair in pairs]
     between_words.warn()
     return GoldAttention(weights, [parse_pharaoh(line) for line in gold.links])
 
@@ -90,7 +89,7 @@ class WordWeights:
         self._num_pairs = 0
         self._errors: list[ValueError] = []
 
-    def of(
+    def convert(
         self, pair: Translation, source_words: Sequence[str], target_words: Sequence[str]
     ) -> npt.NDArray[np.float64]:
         """The attention of a pair, [T, S]; all 0 where its tokens are not those words.

@@ -38,10 +38,6 @@ class Arm:
     """their indices among all runs"""
     seeds: tuple[int, ...]
 
-    def to_dict(self, names: Sequence[str]) -> dict[str, Any]:
-        """Plain values, for JSON; `names` are those of all runs."""
-        return {"name": self.name, "runs": [names[run] for run in self.runs], "seeds": list(self.seeds)}
-
 
 def find_arms(names: Sequence[str], configs: Sequence[Config], texts: Sequence[str | None] = ()) -> list[Arm]:
     """The runs grouped by configuration and by the hash of their training text, if `texts` has them, in the order of
@@ -73,18 +69,18 @@ def _arm_names(members: Sequence[Sequence[int]], names: Sequence[str], configs: 
     """By the first of these that tells all arms apart: the directories' names without their seeds, unless `train` named
     them; what differs between the configurations; the configurations' names; the first runs' names."""
     stripped = [_without_seed(name, config.seed) for name, config in zip(names, configs, strict=True)]
-    by_directory, by_config = (_shared(members, of_runs) for of_runs in (stripped, [one.name for one in configs]))
-    differing = differences([configs[runs[0]] for runs in members])
+    by_directory, by_config = _shared(members, stripped), _shared(members, [config.name for config in configs])
+    by_setting = differences([configs[runs[0]] for runs in members])
     if any(map(is_dated, names)):
-        return differing or by_config or by_directory or [names[runs[0]] for runs in members]
-    return by_directory or differing or by_config or [names[runs[0]] for runs in members]
+        return by_setting or by_config or by_directory or [names[runs[0]] for runs in members]
+    return by_directory or by_setting or by_config or [names[runs[0]] for runs in members]
 
 
 def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str] | None:
     """The name that all runs of an arm share, for each arm; None: they do not, or two arms have the same."""
     shared = [{names[run] for run in runs} for runs in members]
-    is_clear = all(len(of_arm) == 1 for of_arm in shared) and len(set.union(*shared)) == len(members)
-    return [name for of_arm in shared for name in of_arm] if is_clear else None
+    is_clear = all(len(arm_names) == 1 for arm_names in shared) and len(set.union(*shared)) == len(members)
+    return [name for arm_names in shared for name in arm_names] if is_clear else None
 
 
 def _without_seed(name: str, seed: int) -> str:
@@ -129,12 +125,15 @@ def differences(configs: Sequence[Config]) -> list[str] | None:
         if any(values.get(key) != settings[0].get(key) for values in settings)
     ]
     # The options of different variants follow from the variants.
-    of_variants = tuple(key.removesuffix("name") + "options." for key in varied if key.endswith(".name"))
-    for keys in ([key for key in varied if not key.startswith(of_variants)], varied):
-        names = [
-            ", ".join(f"{_short(key, keys)}={_as_text(values[key])}" for key in keys if key in values)
-            for values in settings
-        ]
+    options = tuple(key.removesuffix("name") + "options." for key in varied if key.endswith(".name"))
+    for keys in ([key for key in varied if not key.startswith(options)], varied):
+        names = []
+        for values in settings:
+            texts = {
+                key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                for key, value in values.items()
+            }
+            names.append(", ".join(f"{_short(key, keys)}={texts[key]}" for key in keys if key in texts))
         if len(keys) <= _MAX_SETTINGS and all(names) and len(set(names)) == len(names):
             return names
     return None
@@ -156,7 +155,3 @@ def _short(key: str, keys: Sequence[str]) -> str:
     shortened = [re.sub(r"^\w+\.|\.name$|\.options(?=\.)", "", name) for name in keys]
     own = shortened[keys.index(key)]
     return own if shortened.count(own) == 1 else key
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

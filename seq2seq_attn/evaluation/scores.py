@@ -6,16 +6,15 @@ the buckets of all runs hold the same sentence pairs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.translations import LineCounts
 from seq2seq_attn.metrics.attention_stats import AttentionScore, AttentionStatistics
-from seq2seq_attn.metrics.bleu import BUCKET_MEASURES, CorpusStatistics, Measure
+from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.names import DEFAULT_MEASURES, MeasureName
 from seq2seq_attn.metrics.significance import (
     DEFAULT_SEED,
     NUM_RESAMPLES,
@@ -32,6 +31,7 @@ from seq2seq_attn.metrics.significance import (
     pool,
     spread,
 )
+from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS
 from seq2seq_attn.text.normalize import visible
 
 
@@ -79,15 +79,10 @@ class BucketScores:
     """One length bucket: each measure's scores, in the order of the arms and in the order of the runs."""
 
     bucket: Bucket
-    scores: dict[MeasureName, list[ArmScore]]
-    run_scores: dict[MeasureName, list[ArmScore]]
+    scores: dict[str, list[ArmScore]]
+    run_scores: dict[str, list[ArmScore]]
     attention: Sequence[AttentionScore] = ()
     """in the order of the runs; empty: not analyzed"""
-
-    @property
-    def is_too_short(self) -> bool:
-        """Whether a measure says little, because few references have four tokens."""
-        return any(scores[0].is_too_short for scores in self.scores.values())
 
 
 @dataclass(frozen=True)
@@ -99,12 +94,12 @@ class SetScores:
     runs: list[str]
     """their names"""
     arms: list[Arm]
-    signatures: dict[MeasureName, str]
-    scores: dict[MeasureName, list[ArmScore]]
+    signatures: dict[str, str]
+    scores: dict[str, list[ArmScore]]
     """in the order of the arms"""
-    run_scores: dict[MeasureName, list[ArmScore]]
+    run_scores: dict[str, list[ArmScore]]
     """in the order of the runs, each as an arm of its own"""
-    details: dict[MeasureName, list[str]]
+    details: dict[str, list[str]]
     """sacreBLEU's verbose part for each run: precisions, brevity penalty, lengths"""
     buckets: list[BucketScores] = field(default_factory=list)
     num_concatenated: int = 1
@@ -120,9 +115,9 @@ class SetScores:
         return len(self.arms) < len(self.runs)
 
     @property
-    def is_too_short(self) -> bool:
-        """Whether a measure says little, because few references have four tokens."""
-        return any(scores[0].is_too_short for scores in self.scores.values())
+    def bucket_metrics(self) -> list[str]:
+        """The metrics that buckets are scored by, the one to show where there is room for one first."""
+        return metrics_by_length(list(self.scores))
 
     def ungrouped(self) -> SetScores:
         """The same scores with each run as an arm of its own."""
@@ -143,7 +138,7 @@ class SetScores:
             "measures": measures,
         }
         if self.counts:
-            values["translations"] = self._by_run(self.counts)
+            values["translations"] = self._by_run(counts._asdict() for counts in self.counts)
         values["buckets"] = [
             {
                 "label": row.bucket.label,
@@ -156,17 +151,20 @@ class SetScores:
             for row in self.buckets
         ]
         if self.attention:
-            buckets = [{"label": row.bucket.label, "runs": self._by_run(row.attention)} for row in self.buckets]
-            values["attention"] = {"runs": self._by_run(self.attention), "buckets": buckets}
+            buckets = [
+                {"label": row.bucket.label, "runs": self._by_run(run.to_dict() for run in row.attention)}
+                for row in self.buckets
+            ]
+            values["attention"] = {"runs": self._by_run(run.to_dict() for run in self.attention), "buckets": buckets}
         return values
 
-    def _by_run(self, parts: Sequence[ArmScore | LineCounts | AttentionScore]) -> list[dict[str, Any]]:
-        return [{"run": run, **part.to_dict()} for run, part in zip(self.runs, parts, strict=True)]
+    def _by_run(self, parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{"run": run, **values} for run, values in zip(self.runs, parts, strict=True)]
 
     def _measures(self, part: SetScores | BucketScores) -> list[dict[str, Any]]:
         measures = []
         for name, run_scores in part.run_scores.items():
-            values: dict[str, Any] = {"name": name, "runs": self._by_run(run_scores)}
+            values: dict[str, Any] = {"name": name, "runs": self._by_run(score.to_dict() for score in run_scores)}
             if self.is_grouped:
                 values["groups"] = [
                     {"arm": arm.name, "seeds": list(arm.seeds), **asdict(score.spread), **score.to_dict()}
@@ -183,7 +181,7 @@ def score_set(
     buckets: Sequence[Bucket],
     *,
     other_references: Sequence[Sequence[str]] = (),
-    measures: Sequence[MeasureName] = DEFAULT_MEASURES,
+    metrics: Sequence[str] = DEFAULT_METRICS,
     target_language: str = "en",
     resampling: Resampling = DEFAULT_RESAMPLING,
     arms: Sequence[Arm] = (),
@@ -202,11 +200,11 @@ def score_set(
         UserError: no lines, or another number of hypotheses than of references.
     """
     arms = list(arms) or named_arms(list(hypotheses))
-    statistics: dict[MeasureName, list[CorpusStatistics]] = {}
-    for measure_name in measures:
-        measure = Measure(measure_name, references, *other_references, target_language=target_language)
-        statistics[measure_name] = [measure.statistics(lines) for lines in hypotheses.values()]
-    inside = {measure_name: statistics[measure_name] for measure_name in bucket_measures(measures)}
+    statistics: dict[str, list[CorpusStatistics]] = {}
+    for metric in metrics:
+        measure = Measure(metric, references, *other_references, target_language=target_language)
+        statistics[metric] = [measure.statistics(lines) for lines in hypotheses.values()]
+    inside = {metric: statistics[metric] for metric in metrics_by_length(metrics)}
     rows = []
     for bucket in buckets:
         attention_scores = [run.subset(bucket.indices).score() for run in attention]
@@ -217,10 +215,10 @@ def score_set(
         len(references),
         list(hypotheses),
         arms,
-        {measure_name: runs[0].signature for measure_name, runs in statistics.items()},
+        {metric: runs[0].signature for metric, runs in statistics.items()},
         scores,
         run_scores,
-        {measure_name: [run.score().details for run in runs] for measure_name, runs in statistics.items()},
+        {metric: [run.details for run in runs] for metric, runs in statistics.items()},
         rows,
         num_concatenated,
         [run.score() for run in attention],
@@ -229,11 +227,11 @@ def score_set(
 
 
 def _score_arms(
-    statistics: Mapping[MeasureName, Sequence[CorpusStatistics]],
+    statistics: Mapping[str, Sequence[CorpusStatistics]],
     arms: Sequence[Arm],
     resampling: Resampling,
     bucket: Bucket | None = None,
-) -> tuple[dict[MeasureName, list[ArmScore]], dict[MeasureName, list[ArmScore]]]:
+) -> tuple[dict[str, list[ArmScore]], dict[str, list[ArmScore]]]:
     """The scores of the arms and those of the runs, from the statistics of the runs, of all pairs or of a bucket."""
     scores, run_scores = {}, {}
     for name, runs in statistics.items():
@@ -246,10 +244,9 @@ def _score_arms(
     return scores, run_scores
 
 
-def bucket_measures(measures: Sequence[MeasureName]) -> list[MeasureName]:
-    """The measures that buckets are scored by."""
-    chosen = [name for name in measures if name in BUCKET_MEASURES]
-    return chosen or list(measures)
+def metrics_by_length(metrics: Sequence[str]) -> list[str]:
+    """Those of the metrics by which buckets are scored; all, if none is meant to be."""
+    return [name for name in metrics if METRICS[name].is_scored_by_length] or list(metrics)
 
 
 def compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:

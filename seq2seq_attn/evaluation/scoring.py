@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -11,12 +11,12 @@ import numpy as np
 
 from seq2seq_attn.evaluation.names import Arm
 from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
-from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, concatenated_name
+from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, concatenated_name
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, join_statistics
 from seq2seq_attn.metrics.bleu import IntArray
-from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges, token_lengths
-from seq2seq_attn.metrics.names import DEFAULT_MEASURES, LengthIn, LengthOf, MeasureName
+from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges
+from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf
 from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
 from seq2seq_attn.text.tokenizers.words import split_words, words_name
@@ -32,8 +32,8 @@ class Settings:
     by_length: str | None = None
     """first lengths of the buckets (`9,12,15`) or `quantiles:N`; None: Multi30k's own, six quantiles for other text"""
     length_of: LengthOf = "source"
-    measures: tuple[MeasureName, ...] = ()
-    """none: `DEFAULT_MEASURES`, after the metric of the runs' validation"""
+    metrics: tuple[str, ...] = ()
+    """none: `DEFAULT_METRICS`, after the metric of the runs' validation"""
     resampling: Resampling = DEFAULT_RESAMPLING
     merge_below: int = 0
     """a bucket of fewer sentence pairs is joined to its smaller neighbor; 0: none is joined, thin buckets are marked"""
@@ -61,6 +61,7 @@ class Scored:
     edges: Mapping[int, tuple[int, ...]]
     """the bucket edges for each number of concatenated pairs"""
     settings: Settings
+    languages: Languages
 
     def length_values(self) -> dict[str, Any]:
         """How length was counted and cut, for JSON; `edges` are those of the first number of concatenated pairs."""
@@ -85,9 +86,8 @@ def score_sets(
     arms: Sequence[Arm] = (),
     analyses: Sequence[Sequence[AttentionStatistics]] = (),
 ) -> Scored:
-    """Score the translations (system -> those of each set; the first system is the baseline), set by set and pooled, in
-    the same buckets. Only sets of equally many concatenated pairs are pooled, and share buckets unless `settings` says
-    which.
+    """Score the translations (system -> those of each set; the first system is the baseline), set by set and pooled, by
+    the same buckets. Sets of different numbers of concatenated pairs have buckets of their own and are not pooled.
 
     Args:
         arms: the systems grouped; empty: each is an arm of its own.
@@ -100,32 +100,33 @@ def score_sets(
     if not separates_words(languages.source if settings.length_of == "source" else languages.target):
         settings = replace(settings, length_in="characters")
     lengths, tokenizer_name = _lengths(sets, settings, languages)
-    groups = _same_concatenation(sets)
-    edges = {
-        number: _choose_edges(settings, _joined(lengths, group), languages, number) for number, group in groups.items()
-    }
+    groups: dict[int, list[int]] = {}
+    for index, test_set in enumerate(sets):
+        groups.setdefault(test_set.num_concatenated, []).append(index)
+    edges = {k: _choose_edges(settings, [lengths[i] for i in group], languages, k) for k, group in groups.items()}
     scored, all_lengths = [], []
     for indices in [*([index] for index in range(len(sets))), *(group for group in groups.values() if len(group) > 1)]:
         test_set = _merge_sets([sets[index] for index in indices])
-        all_lengths.append(_joined(lengths, indices))
+        all_lengths.append(np.concatenate([lengths[index] for index in indices]))
         buckets = make_buckets(all_lengths[-1], edges[test_set.num_concatenated], merge_below=settings.merge_below)
+        made = {name: _merge_translations([parts[i] for i in indices]) for name, parts in translations.items()}
         scored.append(
             score_set(
                 test_set.name,
-                {name: flatten(made[index].lines for index in indices) for name, made in translations.items()},
+                {name: merged.lines for name, merged in made.items()},
                 test_set.references,
                 buckets,
                 other_references=test_set.other_references,
-                measures=settings.measures or DEFAULT_MEASURES,
+                metrics=settings.metrics or DEFAULT_METRICS,
                 target_language=languages.target,
                 resampling=settings.resampling,
                 arms=arms,
                 num_concatenated=test_set.num_concatenated,
-                counts=[sum((made[i].counts for i in indices), LineCounts(0, 0)) for made in translations.values()],
-                attention=[join_statistics([sets_of_run[index] for index in indices]) for sets_of_run in analyses],
+                counts=[merged.counts for merged in made.values()],
+                attention=[join_statistics([run_sets[index] for index in indices]) for run_sets in analyses],
             )
         )
-    return Scored(scored, all_lengths, tokenizer_name, edges, settings)
+    return Scored(scored, all_lengths, tokenizer_name, edges, settings, languages)
 
 
 def flatten(parts: Iterable[Iterable[ItemT]]) -> list[ItemT]:
@@ -136,31 +137,29 @@ def flatten(parts: Iterable[Iterable[ItemT]]) -> list[ItemT]:
 def _lengths(sets: Sequence[EvaluationSet], settings: Settings, languages: Languages) -> tuple[list[IntArray], str]:
     """The lengths of each set's sentences, and the name of the tokenizer that counts them."""
     counts_source = settings.length_of == "source"
-    texts = [test_set.source if counts_source else test_set.references for test_set in sets]
-    if settings.length_in == "characters":
-        return [token_lengths(lines, CharacterTokenizer().tokenize_many) for lines in texts], CharacterTokenizer.name
     language = languages.source if counts_source else languages.target
-    return [token_lengths(lines, partial(split_words, language)) for lines in texts], words_name(language)
+    split: Callable[[list[str]], list[list[str]]] = partial(split_words, language)
+    name = words_name(language)
+    if settings.length_in == "characters":
+        split, name = CharacterTokenizer().tokenize_many, CharacterTokenizer.name
+    texts = [test_set.source if counts_source else test_set.references for test_set in sets]
+    return [np.array([len(tokens) for tokens in split(lines)], dtype=np.int64) for lines in texts], name
 
 
 def _choose_edges(
-    settings: Settings, lengths: IntArray, languages: Languages, num_concatenated: int
+    settings: Settings, set_lengths: Sequence[IntArray], languages: Languages, num_concatenated: int
 ) -> tuple[int, ...]:
+    lengths = np.concatenate(set_lengths)
     if settings.by_length is not None:
         edges = parse_edges(settings.by_length)
         return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
     counted = (languages.corpus, languages.source, settings.length_of, settings.length_in, num_concatenated)
-    if counted == ("multi30k", "de", "source", "tokens", 1):
-        return MULTI30K_EDGES
-    return quantile_edges(lengths)
+    return MULTI30K_EDGES if counted == ("multi30k", "de", "source", "tokens", 1) else quantile_edges(lengths)
 
 
-def _same_concatenation(sets: Sequence[EvaluationSet]) -> dict[int, list[int]]:
-    """The indices of the sets by their number of concatenated pairs."""
-    groups: dict[int, list[int]] = {}
-    for index, test_set in enumerate(sets):
-        groups.setdefault(test_set.num_concatenated, []).append(index)
-    return groups
+def _merge_translations(parts: Sequence[SetTranslations]) -> SetTranslations:
+    num_cut, num_unknown = map(sum, zip(*(part.counts for part in parts), strict=True))
+    return SetTranslations(flatten(part.lines for part in parts), LineCounts(num_cut, num_unknown))
 
 
 def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:
@@ -175,7 +174,3 @@ def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:
         flatten(test_set.references for test_set in sets),
         num_concatenated=number,
     )
-
-
-def _joined(lengths: Sequence[IntArray], indices: Sequence[int]) -> IntArray:
-    return np.concatenate([lengths[index] for index in indices])

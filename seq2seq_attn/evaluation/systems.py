@@ -1,16 +1,19 @@
-"""What is evaluated: a run, or several runs that translate as one (an ensemble)."""
+"""What is evaluated: a run, or several that translate as one (an ensemble); and the validations of its training."""
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config, SearchConfig
-from seq2seq_attn.files import finite
+from seq2seq_attn.files import finite, open_regular
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import Precision, translation_precision
@@ -21,6 +24,10 @@ ENSEMBLE_HYPS = "ensemble"
 """The folder of an ensemble's hypotheses, in its first member's `hyps/` or beside those of the members."""
 WITHOUT_EFFECT = {"batch_size", "n_best"}
 """options of the search that do not decide the best translation"""
+MAX_METRICS_BYTES = 64 * 2**20
+"""A longer `metrics.jsonl` is not read. The quickstart's has 2 KiB per validation, so this is some 30,000 of them."""
+_MAX_SHOWN = 1e12
+"""Larger values of a validation count as missing: only a diverged run has such a perplexity."""
 _REPORTED = {"beam_size", "length_penalty", "max_length_ratio"}
 """options that a report always names"""
 _SHORT_NAMES = {
@@ -36,6 +43,8 @@ _SHORT_NAMES = {
 _MAX_NAME = 30
 """A longer list of members widens every table; the JSON has all of them."""
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Decoding:
@@ -49,12 +58,20 @@ class Decoding:
     """take saved translations if the same model made them of the same lines in the same way"""
     show_progress: bool = False
 
+    @property
+    def resolved_precision(self) -> Precision:
+        """The precision of the products. Raises UsageError: an unknown device or precision."""
+        return translation_precision(self.precision, resolve_device(self.device))
+
     def variation(self, own: SearchConfig) -> str:
         """The differences from a run's own search settings and from fp32, for file names: `.beam1.penalty0.5.bf16`."""
-        before, after = (decisive_options(find_search(own, options)[1]) for options in ({}, self.search))
-        changed = {key: value for key, value in after.items() if before.get(key) != value}
-        precision = translation_precision(self.precision, resolve_device(self.device))
-        parts = [f".{_SHORT_NAMES.get(key, key)}{_as_name(value)}" for key, value in changed.items()]
+        default, chosen = (decisive_options(find_search(own, options)[1]) for options in ({}, self.search))
+        parts = []
+        for key, value in chosen.items():
+            if default.get(key) != value:
+                text = f"{value:g}" if isinstance(value, int | float) else re.sub(r"\W+", "-", str(value)).strip("-")
+                parts.append(f".{_SHORT_NAMES.get(key, key)}{text[:_MAX_NAME]}")
+        precision = self.resolved_precision
         return "".join([*parts, *([f".{precision}"] if precision != "fp32" else [])])
 
 
@@ -89,16 +106,6 @@ class System:
         return find_search(self.config.search, self.decoding.search)[1]
 
     @property
-    def precision(self) -> Precision:
-        """The precision of the products."""
-        return translation_precision(self.decoding.precision, resolve_device(self.decoding.device))
-
-    @property
-    def label(self) -> str:
-        """The name in progress bars."""
-        return self.name if self.is_ensemble else self.runs[0].path.name
-
-    @property
     def hyps_dir(self) -> Path:
         """Where the first run keeps the system's translations."""
         own = self.runs[0].hyps_dir
@@ -119,7 +126,13 @@ class System:
     def describe(self) -> dict[str, Any]:
         """Which run, of what, from which seed and commit, and how it translates. An ensemble has no seed, training or
         directory of its own."""
-        how = {"search": _search_values(self.search), "precision": self.precision}
+        # the options of the search that a report names: some always, the others where they have been changed
+        defaults = {**decisive_options(SearchConfig()), "max_length_extra": self.search.max_length_extra}
+        options = decisive_options(self.search).items()
+        how = {
+            "search": {key: value for key, value in options if key in _REPORTED or value != defaults.get(key)},
+            "precision": self.decoding.resolved_precision,
+        }
         lowercases = self.config.data.tokenizer.lowercase
         if self.is_ensemble:
             attentions = {config.model.attention.name for config in self.configs}
@@ -140,15 +153,15 @@ class System:
         }
 
 
-def make_ensemble(runs: Sequence[System]) -> System:
-    """The runs as one system, named `ensemble of A, B`, or by their number if that is long."""
-    names = [run.name for run in runs]
-    listed = ", ".join(names)
+def make_ensemble(systems: Sequence[System]) -> System:
+    """Single runs as one system, named `ensemble of A, B`, or by their number if that is long."""
+    names = [system.name for system in systems]
+    members = ", ".join(names)
     return System(
-        f"ensemble of {listed if len(listed) <= _MAX_NAME else f'{len(names)} runs'}",
-        [run.runs[0] for run in runs],
-        [run.config for run in runs],
-        runs[0].decoding,
+        f"ensemble of {members if len(members) <= _MAX_NAME else f'{len(names)} runs'}",
+        [system.runs[0] for system in systems],
+        [system.config for system in systems],
+        systems[0].decoding,
         names,
     )
 
@@ -158,13 +171,39 @@ def decisive_options(search: SearchConfig) -> dict[str, Any]:
     return search.model_dump(mode="json", exclude=WITHOUT_EFFECT)
 
 
-def _as_name(value: object) -> str:
-    """A value as a part of a file name."""
-    text = f"{value:g}" if isinstance(value, int | float) else re.sub(r"\W+", "-", str(value)).strip("-")
-    return text[:_MAX_NAME]
+@dataclass(frozen=True)
+class Validation:
+    """The scores of one validation; None: not measured."""
+
+    update: int
+    bleu: float | None
+    perplexity: float | None
 
 
-def _search_values(search: SearchConfig) -> dict[str, Any]:
-    """The options that a report names: some always, the others where they have been changed."""
-    defaults = {**decisive_options(SearchConfig()), "max_length_extra": search.max_length_extra}
-    return {k: value for k, value in decisive_options(search).items() if k in _REPORTED or value != defaults.get(k)}
+def read_validations(path: Path) -> list[Validation]:
+    """The validations in a run's `metrics.jsonl`, by update; none where the file is missing. Lines that are not
+    validations are skipped, as the file may be untrusted."""
+    try:
+        with open_regular(path) as stream:
+            content = stream.read(MAX_METRICS_BYTES + 1)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        log.warning("%s: cannot be read (%s); the run has no learning curve", path, error.strerror)
+        return []
+    if len(content) > MAX_METRICS_BYTES:
+        log.warning("%s: larger than %d MB; the run has no learning curve", path, MAX_METRICS_BYTES // 2**20)
+        return []
+    by_update = {}
+    for line in content.splitlines():
+        if b"validation" not in line:
+            continue
+        with suppress(ValueError, RecursionError, AttributeError):
+            values = json.loads(line)
+            update, bleu, perplexity = (
+                float(value) if type(value) in (int, float) and 0 <= value < _MAX_SHOWN else None
+                for value in map(values.get, ("update", "bleu", "perplexity"))
+            )
+            if values.get("event") == "validation" and update is not None:
+                by_update[update] = Validation(int(update), bleu, perplexity)
+    return [by_update[update] for update in sorted(by_update)]

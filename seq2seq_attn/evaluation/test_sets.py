@@ -1,11 +1,12 @@
-"""Find test sets: splits of the runs' corpus or a pair of files, as they are or with K pairs concatenated into one."""
+"""Test sets: splits of the runs' corpus or files of sentence pairs, as they are or with K pairs concatenated into
+one."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seq2seq_attn.config import Config, DataConfig, shorten
@@ -15,11 +16,10 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.sets import EvaluationSet, GoldLinks, concatenated_name
 from seq2seq_attn.files import file_identity
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import tokenize_caption
-from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenate_links, equal_groups
+from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.corpus import read_pairs
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, PositionTokenizer
 from seq2seq_attn.text.tokenizers.several import warn_about_tabs
@@ -30,6 +30,45 @@ NUM_FIXED_SPLITS = 2
 """train and valid; the others are test sets"""
 CONCATENATION_SEED = 1
 """which pairs come together: the same ones for every run and every evaluation"""
+
+
+@dataclass(frozen=True)
+class GoldLinks:
+    """Gold word alignments of sentence pairs, and the words that they are numbered in."""
+
+    links: list[str]
+    """one line per pair in Pharaoh format, `0-0 1-2`"""
+    source_words: list[list[str]]
+    target_words: list[list[str]]
+
+
+@dataclass(frozen=True)
+class EvaluationSet:
+    """Sentence pairs to score on."""
+
+    name: str
+    source: list[str]
+    references: list[str]
+    gold: GoldLinks | None = None
+    """None: the corpus has no word alignments"""
+    num_concatenated: int = 1
+    """number of pairs of the corpus that are concatenated into each pair"""
+    is_file: bool = False
+    """read from files that the user named, not from the corpus"""
+    other_references: tuple[list[str], ...] = ()
+    """further references of the same sentences; they count in scores"""
+
+
+@dataclass(frozen=True)
+class Languages:
+    """The languages of the two sides, and the corpus they come from."""
+
+    source: str = "de"
+    target: str = "en"
+    corpus: str = "files"
+
+
+GERMAN_TO_ENGLISH = Languages()
 
 
 def find_sets(
@@ -49,19 +88,26 @@ def find_sets(
             numbers of sources, a number of pairs that a set does not have, pairs of several sources to be concatenated.
         UserError: a file that cannot be read.
     """
-    for run, config in zip(runs, configs, strict=True):
-        if concatenate and (len(config.data.sources) > 1 or VECTORS in config.data.sources):
+    for run, config in zip(runs, configs, strict=True) if concatenate else ():
+        if len(config.data.sources) > 1 or VECTORS in config.data.sources:
             raise UsageError(
                 f"--concatenate {concatenate[0]}: concatenates pairs of one source, a text, and {run.path} reads "
                 f"{config.data.source_name}; leave --concatenate out"
             )
-        if concatenate and config.data.tokenizer.target == PositionTokenizer.name:
+        if config.data.tokenizer.target == PositionTokenizer.name:
             raise UsageError(
                 f"--concatenate {concatenate[0]}: the targets of {run.path} are positions in the source, and such "
                 "pairs cannot be concatenated; leave --concatenate out"
             )
-    sets = _find_sets(runs, configs, splits, source, references, show_progress)
-    return [concatenated(test_set, k) for k in dict.fromkeys(concatenate) for test_set in sets] if concatenate else sets
+    if (source is None) != (not references):
+        raise UsageError("--source and --reference go together: name both files, or neither")
+    if source is None:
+        sets = _corpus_sets(runs, configs, splits, show_progress)
+    elif splits:
+        raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
+    else:
+        sets = [_file_set(runs, configs, source, references)]
+    return [concatenated(test_set, k) for k in dict.fromkeys(concatenate or [1]) for test_set in sets]
 
 
 def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
@@ -70,50 +116,46 @@ def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
     Raises:
         UsageError: K is not positive, or more than the set has pairs.
     """
-    if not 1 <= k <= len(test_set.source):
+    if k == 1:
+        return test_set
+    if not 1 < k <= len(test_set.source):
         raise UsageError(
             f"--concatenate {k}: {test_set.name} has {len(test_set.source)} sentence pairs; expected 1 to that many"
         )
-    if k == 1:
-        return test_set
     groups = equal_groups(len(test_set.source), k, seed=CONCATENATION_SEED)
+    gold = test_set.gold
+    if gold is not None:
+        links = concatenate_links(
+            gold.links,
+            groups,
+            source_lengths=[len(words) for words in gold.source_words],
+            target_lengths=[len(words) for words in gold.target_words],
+        )
+        # The words of the parts, not those of the concatenated lines, in which full stops stand elsewhere.
+        source_words, target_words = (
+            [[word for pair in group for word in words[pair]] for group in groups]
+            for words in (gold.source_words, gold.target_words)
+        )
+        gold = GoldLinks(links, source_words, target_words)
     return replace(
         test_set,
         name=concatenated_name(test_set.name, k),
         source=concatenate_lines(test_set.source, groups),
         references=concatenate_lines(test_set.references, groups),
         other_references=tuple(concatenate_lines(lines, groups) for lines in test_set.other_references),
-        gold=None if test_set.gold is None else _concatenated_gold(test_set.gold, groups),
+        gold=gold,
         num_concatenated=k,
     )
 
 
+def concatenated_name(name: str, num_concatenated: int) -> str:
+    """The name of a set of concatenated pairs, `test.x3`."""
+    return name if num_concatenated == 1 else f"{name}.x{num_concatenated}"
+
+
 def caption_links(sources: Sequence[str], targets: Sequence[str], links: Sequence[str]) -> GoldLinks:
     """The gold links of captions (Pharaoh lines) with the words that they are numbered in."""
-    source_words, target_words = ([tokenize_caption(line) for line in lines] for lines in (sources, targets))
-    return GoldLinks(list(links), source_words, target_words)
-
-
-def _concatenated_gold(gold: GoldLinks, groups: Sequence[Group]) -> GoldLinks:
-    # The words of the parts, not those of the concatenated lines, in which full stops stand elsewhere.
-    source_words, target_words = (
-        [[word for pair in group for word in words[pair]] for group in groups]
-        for words in (gold.source_words, gold.target_words)
-    )
-    source_lengths, target_lengths = (
-        [len(of_pair) for of_pair in words] for words in (gold.source_words, gold.target_words)
-    )
-    links = concatenate_links(gold.links, groups, source_lengths=source_lengths, target_lengths=target_lengths)
-    return GoldLinks(links, source_words, target_words)
-
-
-def _read_set(source: Path, references: Sequence[Path]) -> EvaluationSet:
-    pairs = [read_pairs(source, reference) for reference in references]
-    lines, first = pairs[0]
-    if not lines:
-        raise UserError(f"{source}: no lines to evaluate; the file is empty")
-    others = tuple(lines for _, lines in pairs[1:])
-    return EvaluationSet(set_name(source), lines, first, is_file=True, other_references=others)
+    return GoldLinks(list(links), [*map(tokenize_caption, sources)], [*map(tokenize_caption, targets)])
 
 
 def set_name(path: Path) -> str:
@@ -121,68 +163,62 @@ def set_name(path: Path) -> str:
     return path.name.removesuffix(".gz")
 
 
-def _find_sets(
-    runs: Sequence[RunDir],
-    configs: Sequence[Config],
-    splits: Sequence[str],
-    source: Path | None,
-    references: Sequence[Path],
-    show_progress: bool,
-) -> list[EvaluationSet]:
-    if (source is None) != (not references):
-        raise UsageError("--source and --reference go together: name both files, or neither")
-    if source is not None:
-        if splits:
-            raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
-        if file_identity(source) in map(file_identity, references):
-            log.warning(
-                "--source and --reference: both name %s; translations are scored against their own sources", source
-            )
-        _check_num_sources(runs, configs)
-        directions = {f"{config.data.source_name} to {config.data.target_language}" for config in configs}
-        if len(directions) > 1:
-            log.warning("--source: the runs translate different languages: %s", ", ".join(sorted(directions)))
-        test_set = _read_set(source, references)
-        if len(configs[0].data.sources) == 1:
-            warn_about_tabs(str(source), sum(SOURCE_END in line for line in test_set.source))
-        return [test_set]
-    for run, config in zip(runs, configs, strict=True):
-        _check_splits(config.data, splits)
-        if _surely_different(config.data, configs[0].data):
-            raise _different(run, runs[0])
-    corpora: dict[str, PreparedCorpus] = {}  # the same settings prepare the same text
-    sets: list[EvaluationSet] = []
-    for run, config in zip(runs, configs, strict=True):
-        key = config.data.model_dump_json()
-        is_known = key in corpora
-        prepared = corpora[key] = corpora.get(key) or _prepared_for(run, config, show_progress)
-        _check_text(run, config.data, prepared, splits)
-        if not is_known:
-            found = [_split_of(prepared, split) for split in dict.fromkeys(splits or prepared.test_splits)]
-            if sets and found != sets:
-                raise _different(run, runs[0])
-            sets = found
-    return sets
-
-
-def _check_num_sources(runs: Sequence[RunDir], configs: Sequence[Config]) -> None:
-    """Raise UsageError unless all runs read lines of as many sources: one file cannot serve them all."""
-    first, *others = zip(runs, (len(config.data.sources) for config in configs), strict=True)
-    for run, num_sources in others:
-        if num_sources != first[1]:
-            raise UsageError(
-                f"--source: {first[0].path} and {run.path} read lines of {first[1]} and {num_sources} sources; "
-                "evaluate each on a file of its own"
-            )
-
-
 def has_test_set(data: DataConfig) -> bool:
     """Whether the corpus has more than training and validation pairs."""
     return len(split_names(data)) > NUM_FIXED_SPLITS
 
 
+def _file_set(
+    runs: Sequence[RunDir], configs: Sequence[Config], source: Path, references: Sequence[Path]
+) -> EvaluationSet:
+    if file_identity(source) in map(file_identity, references):
+        log.warning("--source and --reference: both name %s; translations are scored against their own sources", source)
+    num_sources = len(configs[0].data.sources)
+    for run, config in zip(runs, configs, strict=True):
+        if len(config.data.sources) != num_sources:
+            raise UsageError(
+                f"--source: {runs[0].path} and {run.path} read lines of {num_sources} and {len(config.data.sources)} "
+                "sources; evaluate each on a file of its own"
+            )
+    directions = {f"{config.data.source_name} to {config.data.target_language}" for config in configs}
+    if len(directions) > 1:
+        log.warning("--source: the runs translate different languages: %s", ", ".join(sorted(directions)))
+    pairs = [read_pairs(source, reference) for reference in references]
+    lines, first = pairs[0]
+    if not lines:
+        raise UserError(f"{source}: no lines to evaluate; the file is empty")
+    if num_sources == 1:
+        warn_about_tabs(str(source), sum(SOURCE_END in line for line in lines))
+    return EvaluationSet(
+        set_name(source), lines, first, is_file=True, other_references=tuple(lines for _, lines in pairs[1:])
+    )
+
+
+def _corpus_sets(
+    runs: Sequence[RunDir], configs: Sequence[Config], splits: Sequence[str], show_progress: bool
+) -> list[EvaluationSet]:
+    """Splits of the corpus that all runs share. What the settings alone show to be wrong is an error before minutes are
+    spent on preparing it."""
+    for run, config in zip(runs, configs, strict=True):
+        _check_splits(config.data, splits)
+        if not _may_share_sets(config.data, configs[0].data):
+            raise _different(run, runs[0])
+    corpora: dict[str, PreparedCorpus] = {}  # the same settings prepare the same text
+    sets: list[EvaluationSet] = []
+    for run, config in zip(runs, configs, strict=True):
+        key = config.data.model_dump_json()
+        if key not in corpora:
+            prepared = corpora[key] = _prepare_for(run, config, show_progress)
+            run_sets = [_read_split(prepared, split) for split in dict.fromkeys(splits or prepared.test_splits)]
+            if sets and run_sets != sets:
+                raise _different(run, runs[0])
+            sets = run_sets
+        _check_text(run, config.data, corpora[key], splits)
+    return sets
+
+
 def _check_splits(data: DataConfig, splits: Sequence[str]) -> None:
-    """Raise UsageError for an unknown or missing split, before minutes are spent on preparing the corpus."""
+    """Raise UsageError for an unknown or missing split."""
     names = split_names(data)
     for split in splits:
         if split not in names:
@@ -191,18 +227,18 @@ def _check_splits(data: DataConfig, splits: Sequence[str]) -> None:
         raise UsageError("this corpus has no test set: give --split valid, or --source FILE --reference FILE")
 
 
-def _surely_different(one: DataConfig, other: DataConfig) -> bool:
-    """Whether the settings alone show that two corpora have different test sets; those of files must be read first."""
+def _may_share_sets(one: DataConfig, other: DataConfig) -> bool:
+    """Whether two corpora can have the same test sets, by their settings; the texts of files must be read first."""
     if (one.sources, one.target_language) != (other.sources, other.target_language):
-        return True
-    return one.corpus != other.corpus and "files" not in (one.corpus, other.corpus)
+        return False
+    return one.corpus == other.corpus or "files" in (one.corpus, other.corpus)
 
 
 def _different(run: RunDir, first: RunDir) -> UsageError:
     return UsageError(f"{run.path} and {first.path} have different test sets; give both --source FILE --reference FILE")
 
 
-def _prepared_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCorpus:
+def _prepare_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCorpus:
     # A run that was trained in another folder has its `data` there: beside `runs`, or further up.
     above = [folder / config.data.data_dir for folder in run.path.resolve().parents]
     try:
@@ -269,7 +305,7 @@ def _is_inside(path: Path, folder: Path) -> bool:
     return Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder))
 
 
-def _split_of(prepared: PreparedCorpus, split: str) -> EvaluationSet:
+def _read_split(prepared: PreparedCorpus, split: str) -> EvaluationSet:
     source, references = prepared.text(split)
     links = prepared.links(split)
     gold = None if links is None else caption_links(source, references, links)

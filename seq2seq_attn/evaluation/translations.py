@@ -14,9 +14,8 @@ from tqdm import tqdm
 
 from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.evaluation.learning_curve import Validation
-from seq2seq_attn.evaluation.sets import EvaluationSet
-from seq2seq_attn.evaluation.systems import System, decisive_options
+from seq2seq_attn.evaluation.systems import System, Validation, decisive_options
+from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.manifest import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
@@ -27,31 +26,15 @@ from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
 log = logging.getLogger(__name__)
 
 _SOURCE_HASH = "source_sha256"
-_NO_POSITIONS = "its attention does not look at source positions"
-_NOT_SHOWN = "its translation is empty, or its map is too large"
-_REUSED = "its saved hypotheses were used, which come without attention"
 
 
-@dataclass(frozen=True)
-class LineCounts:
-    """Counts that say whether the scores of a set can be trusted."""
+class LineCounts(NamedTuple):
+    """Counts that say whether the scores of a set can be trusted; named as in the JSON of reports."""
 
-    num_cut: int
+    num_cut: int = 0
     """translations that the length limit cut, or that won because it cut a better one"""
-    num_unknown: int
+    num_unknown_source_tokens: int = 0
     """source tokens that the run's vocabulary lacks"""
-
-    def __add__(self, other: LineCounts) -> LineCounts:
-        return LineCounts(self.num_cut + other.num_cut, self.num_unknown + other.num_unknown)
-
-    def to_dict(self) -> dict[str, int]:
-        """Plain values, for JSON."""
-        return {"num_cut": self.num_cut, "num_unknown_source_tokens": self.num_unknown}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> LineCounts:
-        """The counts that `to_dict` wrote."""
-        return cls(values["num_cut"], values["num_unknown_source_tokens"])
 
 
 class UnknownTokens(NamedTuple):
@@ -68,7 +51,7 @@ class SetTranslations:
     """The translations of one set by one system. Attention and unknown tokens are for the HTML page."""
 
     lines: Sequence[str]
-    counts: LineCounts = LineCounts(0, 0)
+    counts: LineCounts = field(default_factory=LineCounts)
     maps: Sequence[PackedMap | None] = ()
     """the attention of each line; empty: not kept"""
     unknown: Sequence[UnknownTokens | None] = ()
@@ -106,111 +89,96 @@ def translate_set(
     name = f"{folder}{test_set.name}{system.decoding.variation(system.config.search)}.txt"
     made_by = _how_made(system, test_set)
     if system.decoding.reuse_hypotheses:
-        folders = dict.fromkeys(one for one in (hyps_dir, system.hyps_dir) if one is not None)
-        saved = _saved([one / name for one in folders], made_by, len(test_set.source))
+        paths = [folder / name for folder in dict.fromkeys((hyps_dir, system.hyps_dir)) if folder is not None]
+        saved = _read_saved([path for path in paths if path.exists()], made_by, len(test_set.source))
         if saved is not None:
             return saved
     with suggest_smaller_batch(system.search.batch_size):
-        translations = _translate(system, test_set, keep_maps=keep_maps)
+        translations = _translate(system, test_set, made_by["max_source_length"], keep_maps=keep_maps)
     if hyps_dir is not None:
-        note = {**made_by, **translations.counts.to_dict()}
-        is_own = hyps_dir == system.hyps_dir
-        _save(hyps_dir / name, translations.lines, note, inside=system.runs[0].path if is_own else None)
+        run = system.runs[0].path
+        if hyps_dir == system.hyps_dir and not (hyps_dir / name).parent.resolve().is_relative_to(run.resolve()):
+            log.warning("%s: not saved: a symbolic link there leads outside the run", hyps_dir / name)
+        else:
+            _save(hyps_dir / name, translations.lines, {**made_by, **translations.counts._asdict()})
     return translations
 
 
-def _translate(system: System, test_set: EvaluationSet, *, keep_maps: bool) -> SetTranslations:
+def _translate(system: System, test_set: EvaluationSet, max_source_length: int, *, keep_maps: bool) -> SetTranslations:
     translator = system.translator
     if test_set.num_concatenated > 1:
-        translator = translator.with_max_source_length(_max_source_length(system, test_set))
+        translator = translator.with_max_source_length(max_source_length)
     started = time.monotonic()
-    lines, counts = [], LineCounts(0, 0)
+    lines: list[str] = []
+    num_cut = num_unknown = 0
     maps: list[PackedMap | None] = []
     unknown: list[UnknownTokens | None] = []
-    shown = tqdm(
+    for best, *_ in tqdm(
         translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.decoding.search),
-        desc=visible(f"{system.label}, {test_set.name}"),
+        desc=visible(f"{system.name}, {test_set.name}"),
         total=len(test_set.source),
         unit="line",
         disable=not system.decoding.show_progress,
-    )
-    for best, *_ in shown:
+    ):
         lines.append(best.text)
-        counts += LineCounts(int(best.is_cut), len(best.unknown))
+        num_cut += best.is_cut
+        num_unknown += len(best.unknown)
         maps.append(pack_translation(best))  # at once: a test set's attention is far larger
         unknown.append(UnknownTokens(tuple(best.source_tokens), best.unknown) if best.unknown else None)
-    seconds = time.monotonic() - started
-    no_map = _NOT_SHOWN if translator.has_attention else _NO_POSITIONS
-    return SetTranslations(lines, counts, maps, unknown, no_map, seconds)
+    no_map = "its attention does not look at source positions"
+    if translator.has_attention:
+        no_map = "its translation is empty, or its map is too large"
+    return SetTranslations(lines, LineCounts(num_cut, num_unknown), maps, unknown, no_map, time.monotonic() - started)
 
 
-def _saved(paths: Sequence[Path], made_by: dict[str, Any], num_lines: int) -> SetTranslations | None:
+def _read_saved(paths: Sequence[Path], made_by: dict[str, Any], num_lines: int) -> SetTranslations | None:
     """The translations in the first of these files that the same model made of the same lines in the same way."""
-    paths = [path for path in paths if path.exists()]
     for path in paths:
-        if (saved := _read_same(path, made_by, num_lines)) is not None:
+        try:
+            note, lines = read_listed_json(path.with_suffix(".json")), read_listed(path)[0].decode().split("\n")[:-1]
+            counts = LineCounts(*(note[name] for name in LineCounts._fields))
+        except (KeyError, UserError):  # missing or damaged
+            continue
+        if note == {**made_by, **counts._asdict()} and len(lines) == num_lines:
             log.info("%s: made by the same model in the same way, reused", path)
-            return saved
+            no_map = "its saved hypotheses were used, which come without attention"
+            return SetTranslations(lines, counts, no_map=no_map, is_reused=True)
     for path in paths:
         log.warning("%s: not reused: not made by this model of these lines with these search settings", path)
     return None
 
 
-def _read_same(path: Path, made_by: dict[str, Any], num_lines: int) -> SetTranslations | None:
+def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
+    """Save translations with a note of how they were made."""
+    note_path = path.with_suffix(".json")
     try:
-        note, lines = read_listed_json(path.with_suffix(".json")), read_listed(path)[0].decode().split("\n")[:-1]
-        counts = LineCounts.from_dict(note)
-    except (KeyError, UserError):  # missing or damaged
-        return None
-    if note != {**made_by, **counts.to_dict()} or len(lines) != num_lines:
-        return None
-    return SetTranslations(lines, counts, no_map=_REUSED, is_reused=True)
-
-
-def _save(path: Path, lines: Sequence[str], note: dict[str, Any], *, inside: Path | None) -> None:
-    """Save translations with a note. `inside`: the run that keeps them, out of which no symbolic link may lead."""
-    if inside is not None and not path.parent.resolve().is_relative_to(inside.resolve()):
-        log.warning("%s: not saved: a symbolic link there leads outside the run", path)
-        return
-    if _source_hash(path) not in (None, note[_SOURCE_HASH]):
+        replaced = read_listed_json(note_path).get(_SOURCE_HASH)
+    except UserError:  # there are none
+        replaced = None
+    if replaced not in (None, note[_SOURCE_HASH]):
         log.warning("%s: replaces translations of other lines; to keep both, add --json FILE", path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        remove_listed(path.with_suffix(".json"))  # the note never belongs to other lines
+        remove_listed(note_path)  # the note never belongs to other lines
         write_listed(path, "".join(f"{line}\n" for line in lines).encode())
-        write_listed_json(path.with_suffix(".json"), note)
+        write_listed_json(note_path, note)
     except (OSError, UserError) as error:
         log.warning("%s: not saved (%s)", path, error)
 
 
-def _source_hash(path: Path) -> Any:
-    """The hash of the source lines of saved translations; None if there are none, or it is not known."""
-    try:
-        return read_listed_json(path.with_suffix(".json")).get(_SOURCE_HASH)
-    except UserError:
-        return None
-
-
-def _max_source_length(system: System, test_set: EvaluationSet) -> int:
-    """The length above which sources are split. Concatenated pairs are translated in one piece: split at sentence ends,
-    they would be single pairs again."""
-    return test_set.num_concatenated * system.config.data.max_length
-
-
 def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
+    """All that decides the translations of a set."""
+    sources, hashes = system.config.data.sources, {}
+    if VECTORS in sources:
+        files = (line.split(SOURCE_END)[sources.index(VECTORS)] for line in test_set.source if line.strip())
+        hashes["vectors_sha256"] = hash_vectors(files)
     return {
         **decisive_options(system.search),
-        "max_source_length": _max_source_length(system, test_set),
-        "precision": system.precision,
+        # the length above which sources are split; concatenated pairs are not: they would be single pairs again
+        "max_source_length": test_set.num_concatenated * system.config.data.max_length,
+        "precision": system.decoding.resolved_precision,
         "model_sha256": system.model_hash,
         _SOURCE_HASH: hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),
-        **_vectors_hash(system.config.data.sources, test_set),
+        **hashes,
         "version": __version__,
     }
-
-
-def _vectors_hash(sources: Sequence[str], test_set: EvaluationSet) -> dict[str, str]:
-    if VECTORS not in sources:
-        return {}
-    files = (line.split(SOURCE_END)[sources.index(VECTORS)] for line in test_set.source if line.strip())
-    return {"vectors_sha256": hash_vectors(files)}

@@ -89,10 +89,11 @@ def words_from_tokens(
         raise ValueError(f"weights of shape {weights_TS.shape} do not fit {num_target} and {num_source} tokens")
     if not num_target or not num_source:  # an empty side: the model did not read the other one either
         return np.zeros((len(target_words), len(source_words)))
-    of_source, of_target = shares_of_words(source_tokens, source_words), shares_of_words(target_tokens, target_words)
-    num_tokens = of_target.sum(axis=0)
-    averaging = (of_target / np.where(num_tokens > 0, num_tokens, 1.0)).T
-    return np.asarray(averaging @ weights_TS[:num_target, :num_source].astype(np.float64) @ of_source)
+    source_shares = shares_of_words(source_tokens, source_words)
+    target_shares = shares_of_words(target_tokens, target_words)
+    num_tokens = target_shares.sum(axis=0)
+    averaging = (target_shares / np.where(num_tokens > 0, num_tokens, 1.0)).T
+    return np.asarray(averaging @ weights_TS[:num_target, :num_source].astype(np.float64) @ source_shares)
 
 
 def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], *, shift: int = 0) -> AlignmentScore:

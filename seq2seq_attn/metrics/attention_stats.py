@@ -26,8 +26,6 @@ DROPPED_BELOW = 0.2
 REPEATED_ABOVE = 2.0
 """a source word with more attention than this counts as repeated"""
 
-_NUM_ATTENTION_COUNTS = 5
-
 
 @dataclass(frozen=True)
 class AttentionScore:
@@ -74,9 +72,8 @@ class AttentionStatistics:
     def score(self) -> AttentionScore:
         """The values of all sentence pairs together."""
         missing, reference_words, excess, hypothesis_words = self.overlap_N4.sum(axis=0).tolist()
-        entropy, tokens, dropped, repeated, source_words = [0.0] * _NUM_ATTENTION_COUNTS
-        if self.attention_N5 is not None:
-            entropy, tokens, dropped, repeated, source_words = self.attention_N5.sum(axis=0).tolist()
+        counts_N5 = np.zeros((1, 5)) if self.attention_N5 is None else self.attention_N5
+        entropy, tokens, dropped, repeated, source_words = counts_N5.sum(axis=0).tolist()
         return AttentionScore(
             entropy=_share(entropy, tokens),
             dropped=_share(dropped, source_words),
@@ -91,19 +88,18 @@ def join_statistics(parts: Sequence[AttentionStatistics]) -> AttentionStatistics
     """The statistics of several sets as one; with attention and gold links if all parts have them."""
     counts = [part.attention_N5 for part in parts if part.attention_N5 is not None]
     gold = [part.gold for part in parts if part.gold is not None]
-    joined = GoldAttention([one for part in gold for one in part.weights], [one for part in gold for one in part.links])
+    weights, links = [pair for part in gold for pair in part.weights], [pair for part in gold for pair in part.links]
     return AttentionStatistics(
         np.concatenate([part.overlap_N4 for part in parts]),
         np.concatenate(counts) if len(counts) == len(parts) else None,
-        joined if len(gold) == len(parts) else None,
+        GoldAttention(weights, links) if len(gold) == len(parts) else None,
     )
 
 
 def token_entropies(weights_TS: Weights) -> npt.NDArray[np.float64]:
     """The entropy of each row in nats, [T]; a weight of 0 adds nothing."""
     weights = np.asarray(weights_TS, dtype=np.float64)
-    entropies: npt.NDArray[np.float64] = -np.sum(weights * np.log(np.where(weights > 0, weights, 1.0)), axis=1)
-    return entropies
+    return np.asarray(-np.sum(weights * np.log(np.where(weights > 0, weights, 1.0)), axis=1))
 
 
 def attention_counts(weights_TS: Weights, word_weights_TS: Weights) -> tuple[float, float, float, float, float]:
@@ -126,17 +122,10 @@ def attention_counts(weights_TS: Weights, word_weights_TS: Weights) -> tuple[flo
 def overlap_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[int, int, int, int]:
     """Counts of one pair: reference words missing, reference words, hypothesis words in excess, hypothesis words; as
     multisets, lower-cased. Tokens without a letter or digit (punctuation) are not counted."""
-    of_hypothesis, of_reference = _counted(hypothesis), _counted(reference)
-    return (
-        (of_reference - of_hypothesis).total(),
-        of_reference.total(),
-        (of_hypothesis - of_reference).total(),
-        of_hypothesis.total(),
+    written, expected = (
+        Counter(word.lower() for word in words if any(map(str.isalnum, word))) for words in (hypothesis, reference)
     )
-
-
-def _counted(words: Sequence[str]) -> Counter[str]:
-    return Counter(word.lower() for word in words if any(character.isalnum() for character in word))
+    return (expected - written).total(), expected.total(), (written - expected).total(), written.total()
 
 
 def _share(part: float, whole: float) -> float | None:

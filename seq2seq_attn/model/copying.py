@@ -10,8 +10,6 @@ position of that spelling. The source's EOS is the target's.
 Shapes: N rows, S source positions, V target vocabulary, X = V + S.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import NamedTuple
 
@@ -79,7 +77,6 @@ class CopyingOutput(ScoredOutput):
         """The parts of the mixture at a step."""
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`."""
         return self.copying(step, memory).log_probs()
 
     def targets(self, outputs: Outputs, batch: Batch) -> Tensor:

@@ -9,14 +9,12 @@ The appendix reads out s_{i-1}; we read s_i, as the paper's equation 4 does.
 Shapes: B rows, E embedding size, H hidden size, M context size, F features.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.layers import Dropout
+from seq2seq_attn.model.tensors import wide
 
 
 class Bridge(nn.Module):

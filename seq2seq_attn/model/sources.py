@@ -13,17 +13,14 @@ W_c, the paper's "basic" combination, is `combination`; it has a bias here. A so
 Shapes: B sentence pairs, S positions of all sources, P positions of one source, M value size, F dimension of a vector.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.embedding import Embedding, VectorEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder
+from seq2seq_attn.model.layers import Embedding, VectorEmbedding
 from seq2seq_attn.text.vocab import EOS, PAD
 
 
@@ -57,11 +54,11 @@ class SeveralSources(Encoder):
         encodings: list[Encoded] = []
         width = 0
         for number, encoder in enumerate(self.encoders):
-            is_of_vectors = isinstance(getattr(encoder, "embedding", None), VectorEmbedding)
-            of_encoder = source if is_of_vectors else source._replace(vectors_BSF=None)
-            part = _part(of_encoder, mask_BS & (numbers_BS == number))
-            encoded = encoder(part.source)
-            index_BS = torch.where(numbers_BS == number, positions_S - part.starts_B.unsqueeze(1) + width, index_BS)
+            reads_vectors = isinstance(getattr(encoder, "embedding", None), VectorEmbedding)
+            own = source if reads_vectors else source._replace(vectors_BSF=None)
+            part, starts_B = _part(own, mask_BS & (numbers_BS == number))
+            encoded = encoder(part)
+            index_BS = torch.where(numbers_BS == number, positions_S - starts_B.unsqueeze(1) + width, index_BS)
             width += encoded.values_BSM.shape[1]
             encodings.append(encoded)
         index_BS = index_BS.masked_fill(~mask_BS, 0)
@@ -78,21 +75,15 @@ def _gathered(parts: Sequence[Tensor], index_BS: Tensor) -> Tensor:
     return joined_BXM.gather(1, index_BS.unsqueeze(-1).expand(-1, -1, joined_BXM.shape[-1]))
 
 
-class _Part(NamedTuple):
-    source: SourceBatch
-    starts_B: Tensor
-    """the position in the line where the source begins"""
-
-
-def _part(source: SourceBatch, is_inside_BS: Tensor) -> _Part:
-    """One source of each line as a batch of its own."""
+def _part(source: SourceBatch, is_inside_BS: Tensor) -> tuple[SourceBatch, Tensor]:
+    """One source of each line as a batch of its own, and `starts_B`, the positions in the lines where it begins."""
     lengths_B = is_inside_BS.sum(dim=1)
     starts_B = is_inside_BS.long().argmax(dim=1)
     positions_P = torch.arange(max(1, int(lengths_B.max())), device=lengths_B.device)
     is_real_BP = positions_P < lengths_B.unsqueeze(1)
     index_BP = (starts_B.unsqueeze(1) + positions_P).clamp(max=is_inside_BS.shape[1] - 1)
 
-    def taken(ids_BS: Tensor) -> Tensor:
+    def select(ids_BS: Tensor) -> Tensor:
         ids_BP = ids_BS.gather(1, index_BP).masked_fill(~is_real_BP, PAD)
         ids_BP[:, 0].masked_fill_(lengths_B == 0, EOS)
         return ids_BP
@@ -101,4 +92,4 @@ def _part(source: SourceBatch, is_inside_BS: Tensor) -> _Part:
     if source.vectors_BSF is not None:
         vectors_BPF = _gathered([source.vectors_BSF], index_BP).masked_fill(~is_real_BP.unsqueeze(-1), 0.0)
     lengths_B = lengths_B.clamp(min=1).cpu()
-    return _Part(SourceBatch(taken(source.ids_BS), lengths_B, taken(source.extended_ids_BS), vectors_BPF), starts_B)
+    return SourceBatch(select(source.ids_BS), lengths_B, select(source.extended_ids_BS), vectors_BPF), starts_B

@@ -4,8 +4,6 @@ An offer is a function that returns the fast version for its arguments, or None 
 name: `find("recurrence", cells)`. Without the folder `fast/`, nothing is registered.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator
@@ -62,6 +60,5 @@ def plain() -> AbstractContextManager[None]:
 
 @cache
 def _load() -> None:
-    package = f"{__package__}.fast"
-    if importlib.util.find_spec(package) is not None:
-        importlib.import_module(package)
+    if importlib.util.find_spec(f"{__package__}.fast") is not None:
+        importlib.import_module(f"{__package__}.fast")

@@ -3,8 +3,6 @@
 Shapes: R rows in search, V target vocabulary, J candidates of a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch
@@ -35,23 +33,17 @@ def top_tokens(log_probs_RV: Tensor, num_candidates: int) -> tuple[Tensor, Tenso
     if padding:
         log_probs_RV = functional.pad(log_probs_RV, (0, padding), value=-torch.inf)
     blocks = log_probs_RV.view(num_rows, num_blocks, _BLOCK_SIZE)
-    if num_candidates == 1:
-        return _top_token(blocks)
+    if num_candidates == 1:  # an `argmax` over all tokens would be sixteen times slower than this maximum over blocks
+        block = blocks.amax(-1).argmax(dim=-1, keepdim=True)
+        tokens = blocks.gather(1, block.unsqueeze(-1).expand(-1, -1, _BLOCK_SIZE)).squeeze(1)
+        value, index = tokens.max(dim=-1, keepdim=True)
+        return value, block * _BLOCK_SIZE + index
     # in the order of ids, so that a lower index among the gathered tokens is a lower id
     chosen = _top_indices(blocks.amax(-1), min(num_candidates, num_blocks)).sort(dim=-1).values
     tokens = blocks.gather(1, chosen.unsqueeze(-1).expand(-1, -1, _BLOCK_SIZE)).flatten(1)
     indices = _top_indices(tokens, num_candidates)
     block = chosen.gather(1, indices.div(_BLOCK_SIZE, rounding_mode="floor"))
     return tokens.gather(1, indices), block * _BLOCK_SIZE + indices % _BLOCK_SIZE
-
-
-def _top_token(blocks: Tensor) -> tuple[Tensor, Tensor]:
-    """The best token of [rows, blocks, tokens of a block], the first of ties. An `argmax` over all tokens would be
-    sixteen times slower than this maximum over blocks."""
-    block = blocks.amax(-1).argmax(dim=-1, keepdim=True)
-    tokens = blocks.gather(1, block.unsqueeze(-1).expand(-1, -1, _BLOCK_SIZE)).squeeze(1)
-    value, index = tokens.max(dim=-1, keepdim=True)
-    return value, block * _BLOCK_SIZE + index
 
 
 def _top_indices(log_probs: Tensor, count: int) -> Tensor:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, PrivateAttr, PydanticUserError, TypeAdapter, ValidationError
 
@@ -45,16 +45,32 @@ class Axis:
     support: tuple[str, ...] = ("base",)
     """files of the folder that are no variants"""
 
-    @classmethod
-    def of_model(cls, axis: ModelAxis) -> Axis:
-        """A folder beside this file."""
-        prefix = f"model.{axis}"
-        key = _SETTINGS_ELSEWHERE.get(axis, f"{prefix}.name")
-        return cls(f"{__package__}.{axis}", f"{key}={{name!r}}", f"{prefix}.options", axis.capitalize())
-
 
 _SETTINGS_ELSEWHERE = {"normalizer": "model.attention.normalizer", "cell": "model.encoder.cell or model.decoder.cell"}
 """keys of the axes that have no section of their own"""
+AXES = {
+    axis: Axis(
+        f"{__package__}.{axis}",
+        f"{_SETTINGS_ELSEWHERE.get(axis, f'model.{axis}.name')}={{name!r}}",
+        f"model.{axis}.options",
+        axis.capitalize(),
+    )
+    for axis in get_args(ModelAxis)
+}
+"""the folders beside this file"""
+SEARCH = Axis(
+    "seq2seq_attn.search",
+    "search.method={name!r}",
+    "search",
+    support=("base", "finish", "steps"),
+)
+SCORER = Axis(
+    "seq2seq_attn.search.scorers",
+    "search.scorers.{name}",
+    "search.scorers.{name}",
+    "Scorer",
+    "seq2seq_attn.search.base",
+)
 _imported: dict[str, ModuleType] = {}
 _files: set[str] = set()
 """files of the modules that the user has named"""
@@ -79,43 +95,6 @@ class Nested(Section):
         """The variant, built."""
         return self._build(**sizes)
 
-    def within(self, axis: Axis, key: str, sizes: Mapping[str, Any]) -> Nested:
-        """The same variant as the option `key` of one that is built for these sizes."""
-        nested = self.model_copy()
-        axis = replace(axis, key=f"{key}.name={{name!r}}", options_key=f"{key}.options")
-        nested._build = partial(build_variant, axis, self.name, self.options, **sizes)
-        return nested
-
-
-SEARCH = Axis(
-    "seq2seq_attn.search",
-    "search.method={name!r}",
-    "search",
-    support=("base", "finish", "ranking", "steps"),
-)
-SCORER = Axis(
-    "seq2seq_attn.search.scorers",
-    "search.scorers.{name}",
-    "search.scorers.{name}",
-    "Scorer",
-    "seq2seq_attn.search.base",
-)
-
-
-class UnknownVariant(UsageError):
-    """The name is neither a variant of the package nor one from an imported module."""
-
-    def __init__(self, key: str, module: str, hint: str) -> None:
-        super().__init__(f"{key}: no such variant; {hint} (a variant of your own module needs --import {module})")
-        self._key = key
-        self._module = module
-
-    def for_run(self, run: Path) -> UsageError:
-        """The error for a run that was trained with the variant."""
-        return UsageError(
-            f"{run}: this run needs --import {self._module} ({self._key} is not a variant of the package)"
-        )
-
 
 def import_variants(modules: str | Sequence[str]) -> None:
     """Import modules with variants, from the current folder or installed, so that configurations can name them.
@@ -127,45 +106,77 @@ def import_variants(modules: str | Sequence[str]) -> None:
         UsageError: there is no module of that name.
         UserError: importing a module raises an exception.
     """
+    folder = str(Path.cwd())
     for name in [modules] if isinstance(modules, str) else modules:
-        _imported[name] = _import(name)
+        if name.endswith(".py") or not all(part.isidentifier() for part in name.split(".")):
+            raise UsageError(f"--import {name}: expected a module name, for example my_module for my_module.py")
+        sys.path.insert(0, folder)  # not on the installed command's path
+        try:
+            spec = importlib.util.find_spec(name)
+            _files.add(str(spec.origin if spec else None))
+            _imported[name] = importlib.import_module(name)
+        except Exception as error:
+            absent = error.name if isinstance(error, ModuleNotFoundError) else None
+            if absent is not None and f"{name}.".startswith(f"{absent}."):
+                raise UsageError(f"--import {name}: no such module, neither in {folder} nor installed") from None
+            raise UserError(f"--import {name}: cannot be imported ({located(error)})") from error
+        finally:
+            sys.path.remove(folder)
+
+
+def located(error: Exception) -> str:
+    """The error in one line; it begins with file and line where an imported module has raised it, or called what has
+    raised it."""
+    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        lines.append((str(error.filename), error.lineno))
+    where = [f"{file}:{line}: " for file, line in lines if file in _files]
+    return f"{where[-1] if where else ''}{type(error).__name__}: {error}"
 
 
 def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
     """The package's variants: the files in the axis's folder."""
-    axis = _axis(axis)
+    axis = AXES[axis] if isinstance(axis, str) else axis
     spec = importlib.util.find_spec(axis.package)
     assert spec is not None
-    modules = pkgutil.iter_modules(spec.submodule_search_locations or [])
+    modules = pkgutil.iter_modules(spec.submodule_search_locations)
     return sorted(module.name for module in modules if not module.ispkg and module.name not in axis.support)
 
 
 def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") -> Callable[..., Any]:
-    """The function that builds a variant. For a variant that is a plain function, such as a normalizer, `function` is
-    its name.
+    """The function that builds a variant: the module's `build`, or its only class that meets the contract. For a
+    variant that is a plain function, such as a normalizer, `function` is its name.
 
     Raises:
-        UnknownVariant: there is no such variant.
-        UsageError: the module has no such function, or only an imported one.
+        UsageError: there is no such variant, or the module has no such function, or only an imported one.
     """
-    axis = _axis(axis)
+    axis = AXES[axis] if isinstance(axis, str) else axis
     key = axis.key.format(name=name)
-    module_name, _, named = name.partition(":")
+    module_name, _, attribute = name.partition(":")
     packaged = packaged_variants(axis)
+    if name in packaged and name in _imported:
+        raise UsageError(f"{key}: names both a packaged variant and your module; write '{name}:build' for yours")
     if name in packaged:
-        if name in _imported:
-            raise UsageError(f"{key}: names both a packaged variant and your module; write '{name}:build' for yours")
-        return _function_of(key, importlib.import_module(f"{axis.package}.{name}"), function)
-    if module_name in _imported:
-        build = _function_of(key, _imported[module_name], named or function)
-        if named and not _is_own(build, module_name, axis):
-            raise UsageError(f"{key}: {module_name} only imports {named}; name a function or class that it defines")
-        return build
-    nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
-    hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)}"
-    if not _is_module_name(module_name):
-        raise UsageError(f"{key}: no such variant; {hint}")
-    raise UnknownVariant(key, module_name, hint)
+        module = importlib.import_module(f"{axis.package}.{name}")
+    elif module_name in _imported:
+        module = _imported[module_name]
+    else:
+        nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)}"
+        raise UsageError(f"{key}: no such variant; {hint} (a variant of your own module needs --import {module_name})")
+    build: Callable[..., Any] | None = getattr(module, attribute or function, None)
+    if build is None and not attribute and function == "build":
+        kinds = [kind for kind in vars(module).values() if inspect.isclass(kind) and issubclass(kind, _contract(axis))]
+        own = [kind for kind in kinds if kind.__module__ == module.__name__]
+        build = own[0] if len(own) == 1 else None
+    if not callable(build):
+        raise UsageError(f"{key}: {module.__name__} has no function or class {attribute or function!r}")
+    # a configuration may come from someone else, and must not call `subprocess.run` because a module imports it; other
+    # callables, such as a `functools.partial`, were made in the module
+    if attribute and (inspect.isroutine(build) or inspect.isclass(build)):
+        if build.__module__ != module_name and not build.__module__.startswith(f"{axis.package}."):
+            raise UsageError(f"{key}: {module_name} only imports {attribute}; name a function or class that it defines")
+    return build
 
 
 def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any], **sizes: Any) -> Any:
@@ -175,16 +186,20 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
         UsageError: there is no such variant, an option is unknown or of the wrong type, the sizes do not fit it, or
             it asks for one that is missing.
     """
-    axis = _axis(axis)
+    axis = AXES[axis] if isinstance(axis, str) else axis
     key, build = axis.key.format(name=name), find_build(axis, name)
-    given = {size: value for size, value in sizes.items() if size in read_parameters(build)}
-    if missing := next((value for value in given.values() if isinstance(value, Missing)), None):
+    asked = {size: value for size, value in sizes.items() if size in read_parameters(build)}
+    if missing := next((value for value in asked.values() if isinstance(value, Missing)), None):
         raise UsageError(f"{key}: {missing.reason}")
-    built = build(**given, **_checked_options(axis, name, build, sizes, options))
-    contract = getattr(importlib.import_module(axis.base or f"{axis.package}.base"), axis.contract)
-    if not isinstance(built, contract):
-        raise UsageError(f"{key}: built {type(built).__name__}; expected an instance of {contract.__name__}")
+    built = build(**asked, **_checked_options(axis, name, build, sizes, options))
+    if not isinstance(built, _contract(axis)):
+        raise UsageError(f"{key}: built {type(built).__name__}; expected an instance of {axis.contract}")
     return built
+
+
+def _contract(axis: Axis) -> type[Any]:
+    contract: type[Any] = getattr(importlib.import_module(axis.base or f"{axis.package}.base"), axis.contract)
+    return contract
 
 
 def _checked_options(
@@ -204,35 +219,33 @@ def _checked_options(
             raise UsageError(
                 f"{prefix}.{option}: not an option of {name!r}, which has {', '.join(parameters) or 'none'}"
             )
-        declared = parameters[option].annotation if option in parameters else Any
-        try:
-            checked[option] = TypeAdapter(Any if declared is inspect.Parameter.empty else declared).validate_python(
-                value
-            )
-        except ValidationError as error:
-            problems = error.errors(include_url=False)
-            is_shape = declared is Nested and problems[0]["type"] != "string_type"
-            inner = problems[0]["loc"] if declared is Nested and not is_shape else ()
-            key, hint = ".".join(map(str, (prefix, option, *inner))), "{name, options}" if is_shape else None
-            raise UsageError(explain_value(key, problems, hint)) from None
-        except PydanticUserError:  # a type imported for type checkers only
-            raise UsageError(
-                f"{prefix}.{option}: its type {declared} is not known at run time; import it outside of TYPE_CHECKING"
-            ) from None
+        declared = parameters[option].annotation if option in parameters else inspect.Parameter.empty
+        checked[option] = _checked_value(f"{prefix}.{option}", declared, value)
     for option, parameter in parameters.items():
-        if (
-            option not in checked
-            and parameter.default is parameter.empty
-            and parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-        ):
+        is_named = parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        if option not in checked and is_named and parameter.default is parameter.empty:
             raise UsageError(f"{prefix}.{option}: not set, and {name!r} has no default for it")
         if isinstance(nested := checked.get(option, parameter.default), Nested):
-            checked[option] = nested.within(axis, f"{prefix}.{option}", sizes)
+            inner = replace(axis, key=f"{prefix}.{option}.name={{name!r}}", options_key=f"{prefix}.{option}.options")
+            checked[option] = nested.model_copy()
+            checked[option]._build = partial(build_variant, inner, nested.name, nested.options, **sizes)
     return checked
 
 
-def _axis(axis: Axis | ModelAxis) -> Axis:
-    return axis if isinstance(axis, Axis) else Axis.of_model(axis)
+def _checked_value(key: str, declared: Any, value: object) -> Any:
+    """The value of an option, as its declared type reads it."""
+    try:
+        return TypeAdapter(Any if declared is inspect.Parameter.empty else declared).validate_python(value)
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+        is_shape = declared is Nested and problems[0]["type"] != "string_type"
+        inner = problems[0]["loc"] if declared is Nested and not is_shape else ()
+        key, hint = ".".join(map(str, (key, *inner))), "{name, options}" if is_shape else None
+        raise UsageError(explain_value(key, problems, hint)) from None
+    except PydanticUserError:  # a type imported for type checkers only
+        raise UsageError(
+            f"{key}: its type {declared} is not known at run time; import it outside of TYPE_CHECKING"
+        ) from None
 
 
 def takes(axis: Axis | ModelAxis, name: str, parameter: str) -> bool:
@@ -252,51 +265,3 @@ def read_parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter
         return inspect.signature(build).parameters
     except (ValueError, TypeError):  # a built-in without a signature
         return {}
-
-
-def _is_module_name(name: str) -> bool:
-    return all(part.isidentifier() for part in name.split("."))
-
-
-def _import(name: str) -> ModuleType:
-    if name.endswith(".py") or not _is_module_name(name):
-        raise UsageError(f"--import {name}: expected a module name, for example my_module for my_module.py")
-    folder = str(Path.cwd())
-    sys.path.insert(0, folder)  # not on the installed command's path
-    try:
-        spec = importlib.util.find_spec(name)
-        _files.add(str(spec.origin if spec else None))
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise UsageError(f"--import {name}: no such module, neither in {folder} nor installed") from None
-        raise UserError(f"--import {name}: cannot be imported ({located(error)})") from error
-    except Exception as error:
-        raise UserError(f"--import {name}: cannot be imported ({located(error)})") from error
-    finally:
-        sys.path.remove(folder)
-
-
-def located(error: Exception) -> str:
-    """The error in one line; it begins with file and line where an imported module has raised it, or called what has
-    raised it."""
-    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    if isinstance(error, SyntaxError):
-        lines.append((str(error.filename), error.lineno))
-    where = [f"{file}:{line}: " for file, line in lines if file in _files]
-    return f"{where[-1] if where else ''}{type(error).__name__}: {error}"
-
-
-def _is_own(build: Callable[..., Any], module: str, axis: Axis) -> bool:
-    """Whether a module defines a function or class, or imports it from the axis's folder. A configuration may come from
-    someone else, and must not call `subprocess.run` because a module imports it."""
-    if not (inspect.isroutine(build) or inspect.isclass(build)):
-        return True  # made in the module, such as a `functools.partial`
-    return build.__module__ == module or build.__module__.startswith(f"{axis.package}.")
-
-
-def _function_of(key: str, module: ModuleType, name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] | None = getattr(module, name, None)
-    if not callable(function):
-        raise UsageError(f"{key}: {module.__name__} has no function or class {name!r}")
-    return function

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seq2seq_attn.evaluation.scores import ArmScore, SetScores, bucket_measures
-from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, TITLES
+from seq2seq_attn.evaluation.scores import ArmScore, SetScores
+from seq2seq_attn.metrics.table import METRICS
 
 SUMMARY_ONLY = ("fixed", "initial")
 """attentions that read nothing of the encoder but its summary"""
@@ -56,28 +56,25 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
         attentions: the attention variant of each run, so that two arms can be called the attention model and the fixed
             vector; empty: unknown.
     """
-    measures = bucket_measures(list(scores.scores))
-    telling = [name for name in measures if not scores.scores[name][0].is_too_short]
-    if not telling:
+    metric = next((name for name in scores.bucket_metrics if not scores.scores[name][0].is_too_short), None)
+    if metric is None:
         return f"No conclusion: few references of {scores.name} have four tokens, so BLEU says little."
-    measure = telling[0]
     names = _names(scores, attentions)
-    overall = _Part(f"all {scores.num_pairs:,} sentence pairs", scores.scores[measure])
+    overall = _Part(f"all {scores.num_pairs:,} sentence pairs", scores.scores[metric])
     solid = [row for row in scores.buckets if not row.bucket.is_thin]
-    ends = [_Part(row.bucket.label, row.scores[measure]) for row in (solid[0], solid[-1])] if len(solid) > 1 else []
-    title = TITLES[measure]
+    ends = [_Part(row.bucket.label, row.scores[metric]) for row in (solid[0], solid[-1])] if len(solid) > 1 else []
+    title = METRICS[metric].title
     values = [overall.value(arm) for arm in range(len(names))]
-    if measure.startswith("bleu") and max(values) < LEARNT:
+    if METRICS[metric].kind == "BLEU" and max(values) < LEARNT:
         listed = ", ".join(f"{name} scores {value:.1f} {title}" for name, value in zip(names, values, strict=True))
         return f"Nothing has been learnt yet: on {overall.sentences} {listed}."
     if len(names) == 1:
         return _one(names[0], title, unit, overall, ends)
     if len(names) == 2:
         return _two(names, title, unit, overall, ends)
-    if not ends:
-        return _many(names, title, overall, overall.sentences, lowest_is_best=measure in LOWER_IS_BETTER)
-    longest = f"sentences of {ends[1].sentences} {unit}"
-    return _many(names, title, ends[1], longest, lowest_is_best=measure in LOWER_IS_BETTER)
+    where = f"sentences of {ends[1].sentences} {unit}" if ends else overall.sentences
+    part = ends[1] if ends else overall
+    return _many(names, title, part, where, lowest_is_best=METRICS[metric].is_lower_better)
 
 
 def _is_visible(difference: float) -> bool:

@@ -38,7 +38,11 @@ def choose_example(maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Se
     """
     for run, (run_maps, scores) in enumerate(zip(maps, chrf, strict=True)):
         known = {row: packed for row, packed in enumerate(run_maps) if packed is not None and not packed.unknown}
-        rows = [row for row, packed in known.items() if _is_of_middle_length(packed)] or list(known)
+        rows = [
+            row
+            for row, packed in known.items()
+            if all(MIN_TOKENS < len(side) <= MAX_TOKENS + 1 for side in (packed.source_tokens, packed.target_tokens))
+        ] or list(known)
         if rows:
             best = max(scores[row] for row in rows)
             good = [row for row in rows if scores[row] >= (best if best >= _EXACT else best - _NEAR)]
@@ -46,10 +50,6 @@ def choose_example(maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Se
             alone = [row for row in good if all(other[row] < min(_EXACT, scores[row]) for other in others)]
             return Example(run, max(alone or good, key=lambda row: (*_shape(known[row]), -row)))
     return None
-
-
-def _is_of_middle_length(packed: PackedMap) -> bool:
-    return all(MIN_TOKENS < len(tokens) <= MAX_TOKENS + 1 for tokens in (packed.source_tokens, packed.target_tokens))
 
 
 def _shape(packed: PackedMap) -> tuple[int, float]:

@@ -1,22 +1,47 @@
-"""The files that an evaluation leaves: JSON, a page to read, plots, tables for spreadsheets and papers."""
+"""The files that an evaluation leaves: JSON, a page to read, plots, a CSV row per score, and tables in LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
+from typing import Any
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluation.scores import bucket_measures
-from seq2seq_attn.evaluation.sets import EvaluationSet, concatenated_name
+from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
+from seq2seq_attn.evaluation.test_sets import EvaluationSet, concatenated_name
 from seq2seq_attn.evaluation.translations import SystemTexts
 from seq2seq_attn.files import check_distinct, check_writable, file_identity, link_target, write_json, write_text
-from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
+from seq2seq_attn.metrics.by_length import MIN_PAIRS
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.report.plots import plot_by_length, plot_retention
+from seq2seq_attn.report.tables import Table, length_table, score_table
 from seq2seq_attn.translate.figure import PlotFormat
+
+COLUMNS = (
+    *("test_set", "num_concatenated", "length", "lower", "upper", "num_pairs", "is_thin", "measure"),
+    *("kind", "name", "num_seeds", "score", "sd", "low", "high"),
+    *("difference", "p_value", "kept", "kept_low", "kept_high"),
+)
+
+_LATEX = {
+    **{char: f"\\{char}" for char in "{}$&#%_"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "±": r"$\pm$",
+}
 
 
 def plot_path(beside: Path, kind: str, image: PlotFormat = "png", *, num_concatenated: int = 1) -> Path:
@@ -46,7 +71,7 @@ class ReportFiles:
     @property
     def is_named(self) -> bool:
         """Whether a file was named at all; otherwise the report goes to the run directory."""
-        return any(self._paths)
+        return bool(self._named)
 
     @property
     def is_html(self) -> bool:
@@ -69,7 +94,7 @@ class ReportFiles:
             )
         outputs = {option: (file_identity(path), str(path)) for option, path in self._named.items()}
         check_distinct(outputs, {file_identity(path) for path in inputs})
-        for path in self._paths:
+        for path in self._named.values():
             check_writable(path if self.is_in_run_dir else link_target(path))
 
     def write(self, report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> list[Path]:
@@ -82,10 +107,10 @@ class ReportFiles:
             page = html_report(report, sets, systems) if self.is_html else report.markdown(links)
             write_text(self.page, page, is_named=is_named)
         if self.csv is not None:
-            write_text(self.csv, report.csv, is_named=is_named)
+            write_text(self.csv, csv_text(report.sets), is_named=is_named)
         if self.latex is not None:
-            write_text(self.latex, report.latex, is_named=is_named)
-        return [*self._paths, *plots]
+            write_text(self.latex, latex_text(report), is_named=is_named)
+        return [*self._named.values(), *plots]
 
     @property
     def _named(self) -> dict[str, Path]:
@@ -93,22 +118,122 @@ class ReportFiles:
         named = {"--json": self.json, "--report": self.page, "--csv": self.csv, "--latex": self.latex}
         return {option: path for option, path in named.items() if path is not None}
 
-    @property
-    def _paths(self) -> list[Path]:
-        return list(self._named.values())
-
     def _write_plots(self, report: Report) -> list[Path]:
         """A plot of the scores by length, and of several runs one of the share that each keeps; of several test sets
         the pooled one is drawn."""
-        if self.plots is None or not self._paths:
+        if self.plots is None or not self._named:
             return []
-        written = []
-        for drawn in report.drawn_sets:
-            measure = bucket_measures(list(drawn.scores))[0]
-            plots: dict[str, Callable[..., None]] = {measure: plot_by_length}
-            if len(drawn.arms) > 1 and measure not in LOWER_IS_BETTER:
+        beside, written = next(iter(self._named.values())), []
+        for scores in report.drawn_sets:
+            metric = scores.bucket_metrics[0]
+            plots: dict[str, Callable[..., None]] = {metric: plot_by_length}
+            if len(scores.arms) > 1 and not METRICS[metric].is_lower_better:
                 plots["retention"] = plot_retention
             for kind, plot in plots.items():
-                written.append(plot_path(self._paths[0], kind, self.plots, num_concatenated=drawn.num_concatenated))
-                plot(written[-1], drawn, measure=measure, unit=report.unit)
+                written.append(plot_path(beside, kind, self.plots, num_concatenated=scores.num_concatenated))
+                plot(written[-1], scores, metric=metric, unit=report.unit)
         return written
+
+
+def csv_text(sets: Sequence[SetScores]) -> str:
+    """A row for each test set, length bucket (and all lengths), measure, and run or arm; empty cells are not known."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for scores in sets:
+        about = {"test_set": scores.name, "num_concatenated": scores.num_concatenated}
+        whole = {"length": "all", "num_pairs": scores.num_pairs, "is_thin": scores.num_pairs < MIN_PAIRS}
+        parts: list[tuple[dict[str, Any], SetScores | BucketScores]] = [(whole, scores)]
+        for row in scores.buckets:
+            bucket = row.bucket
+            where = {"length": bucket.label, "lower": bucket.lower, "upper": bucket.upper}
+            parts.append((where | {"num_pairs": len(bucket), "is_thin": bucket.is_thin}, row))
+        for where, part in parts:
+            for values in _score_rows(scores, part):
+                # a spreadsheet would take text that begins like this for a formula
+                cells = (about | where | values).items()
+                writer.writerow(
+                    {key: f"'{c}" if isinstance(c, str) and c[:1] in ("=", "+", "-", "@") else c for key, c in cells}
+                )
+    return out.getvalue()
+
+
+def _score_rows(scores: SetScores, part: SetScores | BucketScores) -> Iterator[dict[str, Any]]:
+    """The scores of the runs, then those of the arms where these have several runs."""
+    arm_names = [arm.name for arm in scores.arms]
+    kinds = [("run", scores.runs, part.run_scores), *([("arm", arm_names, part.scores)] if scores.is_grouped else [])]
+    for kind, names, by_metric in kinds:
+        for metric, metric_scores in by_metric.items():
+            for name, score in zip(names, metric_scores, strict=True):
+                yield {"measure": metric, "kind": kind, "name": name, **_values(score)}
+
+
+def _values(score: ArmScore) -> dict[str, Any]:
+    interval, test, kept = score.interval, score.bootstrap, score.retention
+    values = {"num_seeds": score.spread.num_seeds, "sd": score.spread.standard_deviation}
+    values |= {"score": interval.value, "low": interval.low, "high": interval.high}
+    if test is not None:
+        values |= {"difference": test.difference, "p_value": test.p_value}
+    if kept is not None:
+        values |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}
+    return values
+
+
+def latex_text(report: Report) -> str:
+    r"""A file to `\input`, in UTF-8, in booktabs' style: the scores of each set, and by length where there is room for
+    one set."""
+    signatures = report.sets[0].signatures
+    metric = report.sets[0].bucket_metrics[0]
+    notes = "; ".join(f"{METRICS[name].title} {signature}" for name, signature in signatures.items())
+    blocks = ["% needs \\usepackage{booktabs}"]
+    for scores in report.sets:
+        caption = f"{scores.name}, {scores.num_pairs:,} sentence pairs. {notes}."
+        blocks.append(_latex_table(f"scores-{scores.name}", caption, score_table(scores)))
+    for scores in report.drawn_sets:
+        caption = f"{METRICS[metric].title} by length, {scores.name}. {signatures[metric]}."
+        table = length_table(scores, metric, unit=report.unit)
+        blocks.append(_latex_table(f"lengths-{scores.name}", caption, table))
+    return "\n".join(blocks)
+
+
+def escape_latex(text: str) -> str:
+    """Text that stays text in LaTeX; a character that its standard fonts lack becomes its number, U+65E5."""
+    return "".join(map(_latex_character, unicodedata.normalize("NFC", " ".join(text.split()))))
+
+
+def _latex_character(char: str) -> str:
+    if char in _LATEX:
+        return _LATEX[char]
+    if char.isascii():
+        return char if char.isprintable() else " "
+    is_latin = unicodedata.normalize("NFD", char)[0].isascii() or char in "ßæÆøØœŒłŁđıÐðÞþ"
+    return char if is_latin and char < "\u0180" else f"U+{ord(char):04X}"
+
+
+def _latex_cell(cell: str) -> str:
+    """A cell with minus signs in place of the hyphens of numbers."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", "--" if cell == "-" else escape_latex(cell))
+
+
+def _latex_table(label: str, caption: str, table: Table) -> str:
+    header, *rows = ([_latex_cell(cell) for cell in line] for line in (table.header, *table.rows))
+    # A row that begins with a bracket would be read as an option of the row before.
+    lines = [" & ".join([f"{{{row[0]}}}", *row[1:]]) + r" \\" for row in rows]
+    columns = "l" + "r" * (len(header) - 1)
+    return "\n".join(
+        [
+            r"\begin{table}[htbp]",
+            r"\centering",
+            rf"\caption{{{escape_latex(caption)}}}",
+            rf"\label{{tab:{re.sub(r'[^a-z0-9]+', '-', label.lower())}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            " & ".join(header) + r" \\",
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )

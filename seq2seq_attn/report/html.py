@@ -19,15 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.scoring import flatten
-from seq2seq_attn.evaluation.sets import EvaluationSet
+from seq2seq_attn.evaluation.systems import Validation
+from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import SystemTexts
 from seq2seq_attn.files import finite
-from seq2seq_attn.metrics.bleu import TITLES, Measure
-from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE
+from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.example import choose_example
 from seq2seq_attn.report.pages import Report
+from seq2seq_attn.report.tables import ATTENTION_NOTE, GOLD_NOTE
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.translate.attention_map import MAP_NOTE
 from seq2seq_attn.translate.packed_map import PackedMap
@@ -40,7 +41,7 @@ MAX_VALIDATIONS = 200
 """of a learning curve; longer ones are thinned evenly"""
 
 _WEB = Path(__file__).parent / "web"
-_STYLES = ("page.css", "tables.css", "sentences.css", "maps.css", "panels.css")
+_STYLES = ("page.css", "tables.css", "sentences.css", "maps.css")
 _SCRIPTS = (
     "dom.js",
     "tables.js",
@@ -77,46 +78,51 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         systems: in the order of the report's runs.
     """
     tokens = _Interned()
-    hypotheses = [flatten(made.lines for made in system.translations) for system in systems]
-    maps, floor = _fit([_joined_maps(system) for system in systems])
+    maps, floor = _fit(
+        [flatten(made.maps or [None] * len(made.lines) for made in system.translations) for system in systems]
+    )
     chrf = _sentence_chrf(sets, systems)
     example = choose_example(maps, chrf)
     names = report.sets[0].runs
+    runs = [
+        {
+            "name": name,
+            "config": dict(system.config),
+            "no_map": ", or ".join(dict.fromkeys(made.no_map for made in system.translations)),
+            "validations": _thinned(system.validations),
+        }
+        for name, system in zip(names, systems, strict=True)
+    ]
+    sentences = {
+        "sets": [_describe_set(test_set) for test_set in sets],
+        "source": flatten(test_set.source for test_set in sets),
+        "reference": flatten(test_set.references for test_set in sets),
+        "length": flatten(lengths.tolist() for lengths in report.scored.lengths[: len(sets)]),
+        "hypotheses": [flatten(made.lines for made in system.translations) for system in systems],
+        "chrf": chrf,
+        "unknown": [_unknown_tokens(system, tokens) for system in systems],
+        "maps": [[tokens.add(packed) for packed in run_maps] for run_maps in maps],
+    }
     payload = {
         "kind": "evaluation",
         "report": report.data,
-        "titles": TITLES,
+        "titles": {name: metric.title for name, metric in METRICS.items()},
         "unit": report.unit,
         "legend": report.legend,
         "map_note": MAP_NOTE,
         "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
-        "runs": [
-            {
-                "name": name,
-                "config": dict(system.config),
-                "no_map": ", or ".join(dict.fromkeys(made.no_map for made in system.translations)),
-                "validations": _thinned(system.validations),
-            }
-            for name, system in zip(names, systems, strict=True)
-        ],
+        "runs": runs,
         "floor": floor,
         "example": example and example._asdict(),
-        "sentences": {
-            "sets": [
-                {"name": visible(one.name), "num_pairs": len(one.references), "num_concatenated": one.num_concatenated}
-                for one in sets
-            ],
-            "source": flatten(test_set.source for test_set in sets),
-            "reference": flatten(test_set.references for test_set in sets),
-            "length": flatten(lengths.tolist() for lengths in report.scored.lengths[: len(sets)]),
-            "hypotheses": hypotheses,
-            "chrf": chrf,
-            "unknown": [_unknown_tokens(system, tokens) for system in systems],
-            "maps": [[tokens.add(packed) for packed in of_run] for of_run in maps],
-        },
+        "sentences": sentences,
         "tokens": tokens.lists,
     }
     return _page("Evaluation: " + ", ".join(names), payload)
+
+
+def _describe_set(test_set: EvaluationSet) -> dict[str, Any]:
+    num_pairs, num_concatenated = len(test_set.references), test_set.num_concatenated
+    return {"name": visible(test_set.name), "num_pairs": num_pairs, "num_concatenated": num_concatenated}
 
 
 def html_maps(lines: Sequence[TranslatedLine]) -> str:
@@ -169,25 +175,20 @@ def _fit(maps: list[list[PackedMap | None]]) -> tuple[list[list[PackedMap | None
     budget = MAP_CHARACTERS * max(50, sum(map(len, maps)))
     for floor in FLOORS:
         if floor > 1:
-            maps = [[packed and packed.without_below(floor) for packed in of_run] for of_run in maps]
-        if sum(_size(packed) for of_run in maps for packed in of_run) <= budget:
+            maps = [[packed and packed.without_below(floor) for packed in run_maps] for run_maps in maps]
+        if sum(map(_size, flatten(maps))) <= budget:
             return maps, floor
-    kept: list[list[PackedMap | None]] = []
-    for of_run in maps:
-        left = budget // len(maps)
-        kept.append([])
-        for packed in of_run:
-            left -= _size(packed)
-            kept[-1].append(packed if left >= 0 else None)
-    return kept, FLOORS[-1]
+    fitting: list[list[PackedMap | None]] = []
+    for run_maps in maps:
+        sizes = np.cumsum([*map(_size, run_maps)])
+        fits = sizes <= budget // len(maps)
+        fitting.append([packed if is_in else None for packed, is_in in zip(run_maps, fits, strict=True)])
+    return fitting, FLOORS[-1]
 
 
 def _size(packed: PackedMap | None) -> int:
+    """The characters of a map in base 64."""
     return 0 if packed is None else len(packed.packed) * 4 // 3
-
-
-def _joined_maps(system: SystemTexts) -> list[PackedMap | None]:
-    return flatten(made.maps or [None] * len(made.lines) for made in system.translations)
 
 
 def _unknown_tokens(system: SystemTexts, tokens: _Interned) -> dict[int, list[Any]]:
@@ -200,24 +201,25 @@ def _unknown_tokens(system: SystemTexts, tokens: _Interned) -> dict[int, list[An
     }
 
 
-def _thinned(validations: Sequence[Validation]) -> list[tuple[int, float | None, float | None]]:
+def _thinned(validations: Sequence[Validation]) -> list[list[int | float | None]]:
     """Update, BLEU and perplexity of each, the first and the last always among them."""
     chosen = np.linspace(0, len(validations) - 1, min(MAX_VALIDATIONS, len(validations))).round().astype(int)
-    kept = [validations[index] for index in chosen]
-    return [(validation.update, _rounded(validation.bleu), _rounded(validation.perplexity)) for validation in kept]
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.4g}")
+    rows: list[list[int | float | None]] = []
+    for validation in (validations[index] for index in chosen):
+        scores = (validation.bleu, validation.perplexity)
+        rows.append([validation.update, *(None if score is None else float(f"{score:.4g}") for score in scores)])
+    return rows
 
 
 def _sentence_chrf(sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> list[list[float]]:
     """The chrF of each sentence under each run, equal to sacreBLEU's `sentence_chrf`."""
     measures = [Measure("chrf", test_set.references, *test_set.other_references) for test_set in sets]
-    scores = []
-    for made in systems:
-        parts = [one.statistics(part.lines) for one, part in zip(measures, made.translations, strict=True)]
-        scores.append([round(chrf, 2) for part in parts for chrf in part.scores_of_sums(part.rows_ND).tolist()])
+    scores: list[list[float]] = []
+    for system in systems:
+        scores.append([])
+        for measure, made in zip(measures, system.translations, strict=True):
+            statistics = measure.statistics(made.lines)
+            scores[-1] += [round(chrf, 2) for chrf in statistics.score_sums(statistics.rows_ND).tolist()]
     return scores
 
 

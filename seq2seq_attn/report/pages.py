@@ -9,19 +9,19 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from seq2seq_attn.evaluation.scores import SetScores, bucket_measures
+from seq2seq_attn.evaluation.scores import BucketScores, SetScores
 from seq2seq_attn.evaluation.scoring import Scored
-from seq2seq_attn.evaluation.sets import GERMAN_TO_ENGLISH, Languages
-from seq2seq_attn.metrics.bleu import TITLES
-from seq2seq_attn.metrics.names import MeasureName
-from seq2seq_attn.report.attention_tables import ATTENTION_NOTE, GOLD_NOTE, attention_table, gold_table
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.conclusion import clear_note, conclude
-from seq2seq_attn.report.exports import csv_text, latex_text
 from seq2seq_attn.report.tables import (
+    ATTENTION_NOTE,
+    GOLD_NOTE,
     THIN_NOTE,
     Table,
+    attention_table,
     comparison_table,
     escape_markdown,
+    gold_table,
     has_thin_bucket,
     length_table,
     score_table,
@@ -47,7 +47,6 @@ class Report:
     """of each system, as the values show it"""
     environment: dict[str, Any]
     """versions, hardware, command (`runtime.environment.describe_environment`)"""
-    languages: Languages = GERMAN_TO_ENGLISH
 
     @property
     def sets(self) -> list[SetScores]:
@@ -69,22 +68,26 @@ class Report:
         """The conclusions for the fewest and for the most concatenated pairs, if there are several numbers of them."""
         attentions = [str(description.get("attention", "")) for description in self.descriptions]
         drawn = sorted(self.drawn_sets, key=lambda scores: scores.num_concatenated)
-        ends = drawn if len(drawn) == 1 else [drawn[0], drawn[-1]]
-        conclusions = [conclude(scores, unit=self.unit, attentions=attentions) for scores in ends]
         if len(drawn) == 1:
-            return conclusions[0]
-        return " ".join(f"{scores.name}: {text}" for scores, text in zip(ends, conclusions, strict=True))
+            return conclude(drawn[0], unit=self.unit, attentions=attentions)
+        ends = (drawn[0], drawn[-1])
+        return " ".join(f"{end.name}: {conclude(end, unit=self.unit, attentions=attentions)}" for end in ends)
 
     @cached_property
     def data(self) -> dict[str, Any]:
         """All of it as plain values, for JSON; `groups` are the arms, where there are fewer of them than runs."""
-        first = self.sets[0]
+        first, groups = self.sets[0], {}
+        if first.is_grouped:
+            groups["groups"] = [
+                {"name": arm.name, "runs": [first.runs[run] for run in arm.runs], "seeds": list(arm.seeds)}
+                for arm in first.arms
+            ]
         return {
             "format": FORMAT_VERSION,
             "conclusion": self.conclusion,
             "runs": list(self.descriptions),
-            **({"groups": [arm.to_dict(first.runs) for arm in first.arms]} if first.is_grouped else {}),
-            "languages": asdict(self.languages),
+            **groups,
+            "languages": asdict(self.scored.languages),
             "length": self.scored.length_values(),
             "resampling": asdict(self.scored.settings.resampling),
             "sets": [scores.to_dict() for scores in self.sets],
@@ -96,11 +99,11 @@ class Report:
         """For the terminal, in short: the main measure of each test set, the same by length, the conclusion, and how to
         read them."""
         drawn = self.drawn_sets
-        first, measure = drawn[0], _main_measure(drawn[0])
-        blocks = [summary_table(self.sets, measure).to_text()]
+        first, metric = drawn[0], drawn[0].bucket_metrics[0]
+        blocks = [summary_table(self.sets, metric).to_text()]
         for scores in drawn:
-            title = f"{TITLES[measure]} by length, {scores.name}"
-            blocks.append(f"{title}\n{length_table(scores, measure, unit=self.unit).to_text()}")
+            title = f"{METRICS[metric].title} by length, {scores.name}"
+            blocks.append(f"{title}\n{length_table(scores, metric, unit=self.unit).to_text()}")
         if cautions := [*self._cautions, *(line for scores in drawn for line in _count_lines(scores))]:
             blocks.append("\n".join(cautions))
         blocks.append(textwrap.fill(self.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False))
@@ -113,7 +116,7 @@ class Report:
             notes.append(clear_note(has_seeds=first.is_grouped))
         if any(has_thin_bucket(scores) for scores in drawn):
             notes.append(THIN_NOTE)
-        blocks.append("\n".join([*notes, f"{TITLES[measure]}: {first.signatures[measure]}"]))
+        blocks.append("\n".join([*notes, f"{METRICS[metric].title}: {first.signatures[metric]}"]))
         return "\n\n".join(blocks)
 
     @property
@@ -123,10 +126,7 @@ class Report:
         blocks = []
         for scores in self.sets:
             blocks += [f"{scores.name}: {scores.num_pairs:,} sentence pairs", score_table(scores).to_text()]
-            tables = [
-                *_score_tables(scores, self.unit, [_main_measure(scores)]),
-                *_attention_tables(scores, self.unit),
-            ]
+            tables = _score_tables(scores, self.unit, scores.bucket_metrics[:1]) + _attention_tables(scores, self.unit)
             blocks += [f"{title}\n{table.to_text()}" for title, table in tables]
             if lines := _count_lines(scores):
                 blocks.append("\n".join(lines))
@@ -150,28 +150,6 @@ class Report:
         blocks += ["## How it was measured"]
         blocks.append(_markdown_list([*self.legend, *self._signatures, self._provenance]))
         return "\n\n".join(blocks) + "\n"
-
-    @property
-    def csv(self) -> str:
-        """A row per score, for spreadsheets and statistics."""
-        return csv_text(self.sets)
-
-    @property
-    def latex(self) -> str:
-        """Scores of each set, and by length where there is room for one set, for papers."""
-        measure, signatures = _main_measure(self.sets[0]), self.sets[0].signatures
-        notes = "; ".join(f"{TITLES[name]} {signature}" for name, signature in signatures.items())
-        tables = {
-            f"scores-{scores.name}": (
-                f"{scores.name}, {scores.num_pairs:,} sentence pairs. {notes}.",
-                score_table(scores),
-            )
-            for scores in self.sets
-        }
-        for scores in self.drawn_sets:
-            caption = f"{TITLES[measure]} by length, {scores.name}. {signatures[measure]}."
-            tables[f"lengths-{scores.name}"] = caption, length_table(scores, measure, unit=self.unit)
-        return latex_text(tables)
 
     @property
     def legend(self) -> list[str]:
@@ -209,8 +187,9 @@ class Report:
         ]
         where = []
         for scores in self.sets:
-            short = [row.bucket.label for row in scores.buckets if row.is_too_short]
-            where += [scores.name] if scores.is_too_short else [f"{scores.name}, {self.unit} {one}" for one in short]
+            short = [row.bucket.label for row in scores.buckets if _is_too_short(row)]
+            is_short = _is_too_short(scores)
+            where += [scores.name] if is_short else [f"{scores.name}, {self.unit} {label}" for label in short]
         if where:
             lines.append(
                 f"fewer than a tenth of the references have four tokens in {'; '.join(where)}: BLEU counts little else "
@@ -220,7 +199,7 @@ class Report:
 
     @property
     def _signatures(self) -> list[str]:
-        return [f"{TITLES[name]}: {signature}" for name, signature in self.sets[0].signatures.items()]
+        return [f"{METRICS[name].title}: {signature}" for name, signature in self.sets[0].signatures.items()]
 
     @property
     def _provenance(self) -> str:
@@ -245,9 +224,9 @@ def _search_lines(description: dict[str, Any]) -> list[str]:
     return [f"{description['name']}: {', '.join(settings)}"]
 
 
-def _main_measure(scores: SetScores) -> MeasureName:
-    """The measure by length where there is room for one."""
-    return bucket_measures(list(scores.scores))[0]
+def _is_too_short(part: SetScores | BucketScores) -> bool:
+    """Whether a metric says little, because few references have four tokens."""
+    return any(scores[0].is_too_short for scores in part.scores.values())
 
 
 def _markdown_list(lines: Sequence[str]) -> str:
@@ -264,43 +243,37 @@ def _count_lines(scores: SetScores) -> list[str]:
                 f"{where}: the length limit cut {counts.num_cut:,} of {scores.num_pairs:,} translations; "
                 "--max-length-ratio raises it"
             )
-        if counts.num_unknown:
-            lines.append(f"{where}: {counts.num_unknown:,} source tokens are unknown to this run")
+        if counts.num_unknown_source_tokens:
+            lines.append(f"{where}: {counts.num_unknown_source_tokens:,} source tokens are unknown to this run")
     return lines
 
 
 def _detailed_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
     """All tables but `score_table`: of the arms, of each run by itself where arms have several, of attention."""
-    measures = bucket_measures(list(scores.scores))
-    tables = _score_tables(scores, unit, measures)
+    tables = _score_tables(scores, unit, scores.bucket_metrics)
     if scores.is_grouped:
         runs = scores.ungrouped()
         tables.append(("Each run by itself", score_table(runs)))
-        tables += [
-            (f"{TITLES[measure]} by length, each run by itself", length_table(runs, measure, unit=unit))
-            for measure in measures
-        ]
+        for metric in scores.bucket_metrics:
+            title = f"{METRICS[metric].title} by length, each run by itself"
+            tables.append((title, length_table(runs, metric, unit=unit)))
     return [*tables, *_attention_tables(scores, unit)]
 
 
-def _score_tables(scores: SetScores, unit: str, measures: Sequence[MeasureName]) -> list[tuple[str, Table]]:
-    """Each measure by length, and how far seeds differ where an arm has several."""
+def _score_tables(scores: SetScores, unit: str, metrics: Sequence[str]) -> list[tuple[str, Table]]:
+    """Each metric by length, and how far seeds differ where an arm has several."""
     means = ", means over seeds" if scores.is_grouped else ""
     tables = [("Seeds", seeds_table(scores))] if scores.is_grouped else []
-    for measure in measures:
-        title = f"{TITLES[measure]} by length"
-        tables.append((title + means, length_table(scores, measure, unit=unit)))
+    for metric in metrics:
+        title = f"{METRICS[metric].title} by length"
+        tables.append((title + means, length_table(scores, metric, unit=unit)))
         if len(scores.arms) > 2:
             against = f"{title}, against {scores.arms[0].name}{means}"
-            tables.append((against, comparison_table(scores, measure, unit=unit)))
+            tables.append((against, comparison_table(scores, metric, unit=unit)))
     return tables
 
 
 def _attention_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
-    if not scores.attention:
-        return []
-    tables = [
-        ("Attention by length", attention_table(scores, unit=unit)),
-        ("Attention against gold links", gold_table(scores)),
-    ]
-    return [(title, table) for title, table in tables if table is not None]
+    tables = [("Attention by length", attention_table(scores, unit=unit))] if scores.attention else []
+    gold = gold_table(scores)
+    return [*tables, *([("Attention against gold links", gold)] if gold is not None else [])]

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from seq2seq_attn.evaluation.scores import SetScores
-from seq2seq_attn.metrics.bleu import TITLES
-from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.metrics.significance import Interval
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.translate.figure import new_figure, save_figure
 
 if TYPE_CHECKING:
@@ -33,24 +32,21 @@ class _Point(NamedTuple):
     most: float
 
 
-def plot_by_length(
-    path: Path, scores: SetScores, *, measure: MeasureName = "bleu", unit: str = "source tokens"
-) -> None:
+def plot_by_length(path: Path, scores: SetScores, *, metric: str = "bleu", unit: str = "source tokens") -> None:
     """Write the score by length: a line per arm with its 95 % band, n under each bucket.
 
     Of several seeds the line is the mean, the band covers the choice of sentences, and bars show the seeds' extremes.
     """
     lines: dict[str, list[_Point]] = {arm.name: [] for arm in scores.arms}
     for x, row in enumerate(scores.buckets):
-        for points, score in zip(lines.values(), row.scores[measure], strict=True):
+        for points, score in zip(lines.values(), row.scores[metric], strict=True):
             points.append(_Point(x, score.interval, score.spread.min, score.spread.max))
-    title = f"{TITLES[measure]} by sentence length, {scores.name}"
-    _plot(path, scores, lines, label=f"{TITLES[measure]} (95 % bootstrap band", title=title, unit=unit)
+    title = METRICS[metric].title
+    label = f"{title} (95 % bootstrap band"
+    _plot(path, scores, lines, label=label, title=f"{title} by sentence length, {scores.name}", unit=unit)
 
 
-def plot_retention(
-    path: Path, scores: SetScores, *, measure: MeasureName = "bleu", unit: str = "source tokens"
-) -> None:
+def plot_retention(path: Path, scores: SetScores, *, metric: str = "bleu", unit: str = "source tokens") -> None:
     """Write the share of the first arm's score that each other arm keeps, by length, with its paired band.
 
     Of several seeds it is the share of the first arm's mean; bars show the seeds' extremes.
@@ -58,13 +54,13 @@ def plot_retention(
     first, *others = scores.arms
     lines: dict[str, list[_Point]] = {arm.name: [] for arm in others}
     for x, row in enumerate(scores.buckets):
-        baseline, *arm_scores = row.scores[measure]
+        baseline, *arm_scores = row.scores[metric]
         for points, score in zip(lines.values(), arm_scores, strict=True):
             if score.retention is not None:
                 mean = baseline.interval.value
                 points.append(_Point(x, score.retention, score.spread.min / mean, score.spread.max / mean))
-    label = f"share of {first.name}'s {TITLES[measure]} (95 % paired band"
-    title = f"{TITLES[measure]} by sentence length, as a share of {first.name}'s, {scores.name}"
+    label = f"share of {first.name}'s {METRICS[metric].title} (95 % paired band"
+    title = f"{METRICS[metric].title} by sentence length, as a share of {first.name}'s, {scores.name}"
     _plot(path, scores, lines, label=label, title=title, unit=unit, line_at=1.0)
 
 
@@ -78,7 +74,8 @@ def _plot(
     unit: str,
     line_at: float | None = None,
 ) -> None:
-    figure = new_figure(_width(scores), 4.5)
+    width = max(6.0, 1.1 * len(scores.buckets) + 2)  # inches, with room for the label of each bucket
+    figure = new_figure(width, 4.5)
     axes = figure.add_subplot()
     figure.set_layout_engine("constrained")
     lines = [
@@ -94,8 +91,8 @@ def _plot(
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.6, len(labels) - 0.4)  # so that no label reaches the edge
     axes.set_xlabel(f"length in {unit}")
-    width = int(_width(scores) * _TITLE_CHARACTERS_PER_INCH)
-    axes.set_title(textwrap.fill(title, width, break_on_hyphens=False), parse_math=False)
+    columns = int(width * _TITLE_CHARACTERS_PER_INCH)
+    axes.set_title(textwrap.fill(title, columns, break_on_hyphens=False), parse_math=False)
     axes.grid(axis="y", color="0.88")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -103,11 +100,6 @@ def _plot(
         for text in axes.legend(handles=lines, frameon=False).get_texts():
             text.set_parse_math(False)
     save_figure(figure, path)
-
-
-def _width(scores: SetScores) -> float:
-    """In inches, with room for the label of each bucket."""
-    return max(6.0, 1.1 * len(scores.buckets) + 2)
 
 
 def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> list[Line2D]:

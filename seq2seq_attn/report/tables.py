@@ -1,4 +1,5 @@
-"""Tables: aligned text for the terminal, and Markdown. A table is a header and rows of strings."""
+"""Tables of scores and of the attention analysis, as aligned text for the terminal and as Markdown. A table is a header
+and rows of strings. Where a system is an arm of several runs, it shows their mean."""
 
 from __future__ import annotations
 
@@ -6,14 +7,26 @@ import html
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from seq2seq_attn.evaluation.scores import ArmScore, SetScores
-from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE, AttentionScore
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
-from seq2seq_attn.metrics.names import MeasureName
+from seq2seq_attn.metrics.table import METRICS
 
 THIN_MARK = "*"
 THIN_NOTE = f"{THIN_MARK} fewer than {MIN_PAIRS} sentence pairs: mostly noise"
+ATTENTION_NOTE = (
+    "entropy: of the attention, nats per target token; dropped, repeated: source words whose attention, summed over "
+    f"the target words, is below {DROPPED_BELOW:g}, above {REPEATED_ABOVE:g}; missing, excess: words of the reference "
+    "that the hypothesis lacks, and the other way round"
+)
+GOLD_NOTE = (
+    "gold links: forced decoding of the references; shift +1: the attention of the next target word, -1: of the one "
+    "before; mass: share of the attention that falls on linked words"
+)
+_FIELDS = ("entropy", "dropped", "repeated", "missing", "excess")
+_GOLD_FIELDS = ("error_rate", "precision", "recall", "mass")
 
 
 @dataclass(frozen=True)
@@ -26,8 +39,12 @@ class Table:
     def to_text(self) -> str:
         """Columns aligned and separated by two spaces, a rule under the header."""
         widths = [max(map(display_width, column)) for column in zip(self.header, *self.rows, strict=True)]
-        lines = [self.header, ["-" * width for width in widths], *self.rows]
-        return "\n".join(_align(line, widths) for line in lines)
+        lines = []
+        for cells in (self.header, ["-" * width for width in widths], *self.rows):
+            spaces = [" " * (width - display_width(cell)) for cell, width in zip(cells, widths, strict=True)]
+            numbers = [space + cell for space, cell in zip(spaces[1:], cells[1:], strict=True)]
+            lines.append("  ".join([cells[0] + spaces[0], *numbers]).rstrip())
+        return "\n".join(lines)
 
     def to_markdown(self) -> str:
         """A GitHub table; markup in cells is escaped."""
@@ -50,35 +67,24 @@ def display_width(text: str) -> int:
     )
 
 
-def pad(text: str, width: int, *, right: bool = False) -> str:
-    """The text filled with spaces to a display width, aligned left or right."""
-    spaces = " " * max(0, width - display_width(text))
-    return spaces + text if right else text + spaces
-
-
-def _align(cells: Sequence[str], widths: Sequence[int]) -> str:
-    numbers = zip(cells[1:], widths[1:], strict=True)
-    return "  ".join([pad(cells[0], widths[0]), *(pad(cell, width, right=True) for cell, width in numbers)]).rstrip()
-
-
-def summary_table(sets: Sequence[SetScores], measure: MeasureName) -> Table:
+def summary_table(sets: Sequence[SetScores], metric: str) -> Table:
     """One row per test set: each arm's score and interval; with two arms also difference and p."""
-    rows = [[of_set.name, f"{of_set.num_pairs:,}", *_score_cells(of_set.scores[measure])] for of_set in sets]
-    return Table([TITLES[measure], "n", *_arm_headers(sets[0])], rows)
+    rows = [[scores.name, f"{scores.num_pairs:,}", *_score_cells(scores.scores[metric])] for scores in sets]
+    return Table([METRICS[metric].title, "n", *_arm_headers(sets[0])], rows)
 
 
 def score_table(scores: SetScores) -> Table:
     """One row per measure: each arm's score and interval; with two arms also difference and p."""
-    rows = [[TITLES[name], *_score_cells(of_arms)] for name, of_arms in scores.scores.items()]
+    rows = [[METRICS[metric].title, *_score_cells(arm_scores)] for metric, arm_scores in scores.scores.items()]
     return Table(["measure", *_arm_headers(scores)], rows)
 
 
 def seeds_table(scores: SetScores) -> Table:
     """One row per measure and arm: number of seeds, their mean, standard deviation and extremes."""
     rows = []
-    for measure, of_arms in scores.scores.items():
-        title = TITLES[measure]
-        for arm, score in zip(scores.arms, of_arms, strict=True):
+    for metric, arm_scores in scores.scores.items():
+        title = METRICS[metric].title
+        for arm, score in zip(scores.arms, arm_scores, strict=True):
             spread = score.spread
             deviation = "-" if spread.standard_deviation is None else f"{spread.standard_deviation:.2f}"
             extremes = f"{spread.min:.1f} to {spread.max:.1f}"
@@ -87,21 +93,21 @@ def seeds_table(scores: SetScores) -> Table:
     return Table(["measure", "arm", "seeds", "mean", "sd", "min to max"], rows)
 
 
-def length_table(scores: SetScores, measure: MeasureName = "bleu", *, unit: str = "source tokens") -> Table:
+def length_table(scores: SetScores, metric: str = "bleu", *, unit: str = "source tokens") -> Table:
     """One row per bucket, and one for the whole set if there are several: n, each arm's score and interval; with two
     arms also difference, p and the share of the first arm's score that the second keeps."""
     rows = []
-    for label, num_pairs, of_arms, is_thin in _length_rows(scores, measure):
-        rows.append([label, f"{num_pairs:,}", *_score_cells(of_arms, with_retention=True, is_thin=is_thin)])
+    for label, num_pairs, arm_scores, is_thin in _length_rows(scores, metric):
+        rows.append([label, f"{num_pairs:,}", *_score_cells(arm_scores, with_retention=True, is_thin=is_thin)])
     return Table([unit, "n", *_arm_headers(scores, with_retention=True)], rows)
 
 
-def comparison_table(scores: SetScores, measure: MeasureName = "bleu", *, unit: str = "source tokens") -> Table:
+def comparison_table(scores: SetScores, metric: str = "bleu", *, unit: str = "source tokens") -> Table:
     """The rows of `length_table`: of each arm after the first the difference to the first, p and the share kept. For
     three arms and more, where `length_table` has no room for them."""
     rows = []
-    for label, _, of_arms, is_thin in _length_rows(scores, measure):
-        compared = [_comparison_cells(score, with_retention=True, is_thin=is_thin) for score in of_arms[1:]]
+    for label, _, arm_scores, is_thin in _length_rows(scores, metric):
+        compared = [_comparison_cells(score, with_retention=True, is_thin=is_thin) for score in arm_scores[1:]]
         rows.append([label, *("  ".join(cells) for cells in compared)])
     return Table([unit, *(f"{arm.name}: difference, p, kept" for arm in scores.arms[1:])], rows)
 
@@ -111,23 +117,13 @@ def has_thin_bucket(scores: SetScores) -> bool:
     return any(row.bucket.is_thin for row in scores.buckets)
 
 
-def format_difference(difference: float) -> str:
-    """One decimal with its sign; what rounds to zero has none."""
-    text = f"{difference:+.1f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text
-
-
-def format_p(p_value: float) -> str:
-    """Three decimals; `<0.001` below them."""
-    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
-
-
-def _length_rows(scores: SetScores, measure: MeasureName) -> list[tuple[str, int, list[ArmScore], bool]]:
-    rows = []
-    for row in scores.buckets:
-        is_thin = row.bucket.is_thin
-        rows.append((row.bucket.label + THIN_MARK * is_thin, len(row.bucket), row.scores[measure], is_thin))
-    return rows if len(rows) == 1 else [*rows, ("all", scores.num_pairs, scores.scores[measure], False)]
+def _length_rows(scores: SetScores, metric: str) -> list[tuple[str, int, list[ArmScore], bool]]:
+    """Label, number of pairs, scores of the arms and whether it is thin, of each bucket and of the whole set."""
+    rows = [
+        (row.bucket.label + THIN_MARK * row.bucket.is_thin, len(row.bucket), row.scores[metric], row.bucket.is_thin)
+        for row in scores.buckets
+    ]
+    return rows if len(rows) == 1 else [*rows, ("all", scores.num_pairs, scores.scores[metric], False)]
 
 
 def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str]:
@@ -136,22 +132,63 @@ def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str
 
 
 def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False, is_thin: bool = False) -> list[str]:
-    compared = _comparison_cells(scores[1], with_retention=with_retention, is_thin=is_thin) if len(scores) == 2 else []
-    return [*map(_score_cell, scores), *compared]
-
-
-def _score_cell(score: ArmScore) -> str:
-    deviation, interval = score.spread.standard_deviation, score.interval
-    spread = "" if deviation is None else f" ± {deviation:.1f}"
-    return f"{interval.value:.1f}{spread} [{interval.low:.1f}, {interval.high:.1f}]"
+    cells = []
+    for score in scores:
+        deviation, interval = score.spread.standard_deviation, score.interval
+        spread = "" if deviation is None else f" ± {deviation:.1f}"
+        cells.append(f"{interval.value:.1f}{spread} [{interval.low:.1f}, {interval.high:.1f}]")
+    if len(scores) == 2:
+        cells += _comparison_cells(scores[1], with_retention=with_retention, is_thin=is_thin)
+    return cells
 
 
 def _comparison_cells(score: ArmScore, *, with_retention: bool, is_thin: bool) -> list[str]:
-    """`is_thin`: of so few pairs that the bootstrap's p would be far too small."""
-    if score.bootstrap is None:
-        raise ValueError("an arm after the first needs its paired test")
-    cells = [format_difference(score.bootstrap.difference), "-" if is_thin else format_p(score.bootstrap.p_value)]
+    """The difference to the first arm, p and the share kept. `is_thin`: of so few pairs that the bootstrap's p would be
+    far too small."""
+    assert score.bootstrap is not None  # it is not the first arm
+    difference, p_value, kept = f"{score.bootstrap.difference:+.1f}", score.bootstrap.p_value, score.retention
+    p_text = "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
+    cells = ["0.0" if difference in ("+0.0", "-0.0") else difference, "-" if is_thin else p_text]
     if with_retention:
-        kept = score.retention
         cells.append(f"{kept.value:.2f} [{kept.low:.2f}, {kept.high:.2f}]" if kept else "-")
     return cells
+
+
+def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:
+    """One row per bucket and arm, and for the whole set if there are several buckets."""
+    parts = [(row.bucket.label + THIN_MARK * row.bucket.is_thin, row.attention) for row in scores.buckets]
+    rows = []
+    for label, runs in parts if len(parts) == 1 else [*parts, ("all", scores.attention)]:
+        for index, (name, members) in enumerate(_by_arm(scores, runs)):
+            entropy, *shares = (_mean([getattr(run, field) for run in members]) for field in _FIELDS)
+            cells = ["-" if entropy is None else f"{entropy:.2f}", *map(_percent, shares)]
+            rows.append(["" if index else label, name, *cells])
+    return Table([unit, _kind(scores), *_FIELDS], rows)
+
+
+def gold_table(scores: SetScores) -> Table | None:
+    """One row per arm and shift: error rate, precision, recall and mass; None without gold links."""
+    rows = []
+    for name, members in _by_arm(scores, scores.attention) if scores.attention else ():
+        for shift in members[0].gold:
+            values = [fmean(getattr(run.gold[shift], field) for run in members) for field in _GOLD_FIELDS]
+            label = name if shift == min(members[0].gold) else ""
+            rows.append([label, f"{shift:+d}" if shift else "0", *map(_percent, values)])
+    return Table([_kind(scores), "shift", "AER", "precision", "recall", "mass"], rows) if rows else None
+
+
+def _kind(scores: SetScores) -> str:
+    return "arm" if scores.is_grouped else "run"
+
+
+def _by_arm(scores: SetScores, runs: Sequence[AttentionScore]) -> list[tuple[str, list[AttentionScore]]]:
+    return [(arm.name, [runs[run] for run in arm.runs]) for arm in scores.arms]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if len(known) == len(values) else None
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None or value != value else f"{100 * value:.1f} %"

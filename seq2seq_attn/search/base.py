@@ -35,8 +35,8 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.config.explain import explain
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.variants import SCORER, SEARCH, build_variant, find_build, read_parameters, takes
+from seq2seq_attn.model.tensors import select_rows
+from seq2seq_attn.model.variants import SEARCH, find_build, read_parameters
 
 StateT = TypeVar("StateT")
 
@@ -50,9 +50,9 @@ class NextTokens(Protocol):
         with a fixed vector."""
         ...
 
-    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), every: int = 1) -> tuple[Tensor, Tensor]:
+    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
         """`log_probs_RJ` (float32) and `ids_RJ` of the most probable tokens that are not forbidden, best first, ties by
-        the lower id; J = min(num_candidates, V). `every` = K: only for rows 0, K, 2 K, ..."""
+        the lower id; J = min(num_candidates, V). `stride` = K: only for rows 0, K, 2 K, ..."""
         ...
 
     def log_probs(self) -> Tensor:
@@ -117,7 +117,7 @@ class SearchSource(NamedTuple):
 
 
 class Scorer(ABC):
-    """Keeps nothing on `self` between steps; its state holds a row for each row of the search (`model/rows.py`)."""
+    """Keeps nothing on `self` between steps; its state holds a row for each row of the search (`model/tensors.py`)."""
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Any:
         """The state before the first step."""
@@ -139,41 +139,15 @@ class Scorer(ABC):
 Search = Callable[[StepModel[Any], SearchSource, Any], list[list[Hypothesis]]]
 
 
-def find_search(config: SearchConfig, given: Mapping[str, object] | None = None) -> tuple[Search, SearchConfig]:
-    """The search method and its options: those of `config`, with those of `given` that are not None on top.
+def find_search(config: SearchConfig, options: Mapping[str, object] | None = None) -> tuple[Search, SearchConfig]:
+    """The search method and its options: those of `config`, with those of `options` that are not None on top.
 
     Raises:
         UsageError: an unknown method or option, or a value outside its limits.
     """
-    given = {name: value for name, value in (given or {}).items() if value is not None}
-    name = str(given.get("method", config.method))
+    options = {name: value for name, value in (options or {}).items() if value is not None}
+    name = str(options.get("method", config.method))
     search: Search = find_build(SEARCH, name, function="search")
-    kind = _options_type(name, search)
-    own = config.model_dump(exclude_unset=True)
-    if name != config.method:  # without the former method's own options
-        own = {key: value for key, value in own.items() if key in kind.model_fields}
-    for key in {**own, **given}:
-        if key not in kind.model_fields:
-            nearest = get_close_matches(key, kind.model_fields, n=1)
-            hint = f"did you mean {nearest[0]!r}?" if nearest else f"its options are {', '.join(kind.model_fields)}"
-            raise UsageError(f"search.{key}: not an option of method {name!r}; {hint}")
-    try:
-        return search, kind.model_validate({**own, **given})
-    except ValidationError as error:
-        raise UsageError(explain(error)) from None
-
-
-def build_scorers(options: SearchConfig, **parts: Any) -> list[Scorer]:
-    """The scorers of a search, in the order of their names in its options, with those `parts` that they take. Raises
-    UsageError as `build_variant`."""
-    return [
-        build_variant(SCORER, name, own, **{part: parts[part] for part in parts if takes(SCORER, name, part)})
-        for name, own in options.scorers.items()
-    ]
-
-
-def _options_type(name: str, search: Search) -> type[SearchConfig]:
-    """The type of a method's third parameter."""
     parameters = [*read_parameters(search).values()]
     kind = parameters[2].annotation if len(parameters) > 2 else None
     if not (isinstance(kind, type) and issubclass(kind, SearchConfig)):
@@ -181,4 +155,15 @@ def _options_type(name: str, search: Search) -> type[SearchConfig]:
             f"search.method={name!r}: expected a function of a model, a source and options, the last annotated as "
             "SearchConfig or a subclass that is known at run time"
         )
-    return kind
+    configured = config.model_dump(exclude_unset=True)
+    if name != config.method:  # without the former method's own options
+        configured = {key: value for key, value in configured.items() if key in kind.model_fields}
+    values = {**configured, **options}
+    if unknown := next((key for key in values if key not in kind.model_fields), None):
+        nearest = get_close_matches(unknown, kind.model_fields, n=1)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"its options are {', '.join(kind.model_fields)}"
+        raise UsageError(f"search.{unknown}: not an option of method {name!r}; {hint}")
+    try:
+        return search, kind.model_validate(values)
+    except ValidationError as error:
+        raise UsageError(explain(error)) from None

@@ -26,11 +26,11 @@ from torch import Tensor
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.search import greedy
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.finish import Step, finish
-from seq2seq_attn.search.ranking import Ranked, RankedSteps
+from seq2seq_attn.search.steps import Ranked, RankedSteps
 from seq2seq_attn.text.vocab import BOS, EOS
 
 LEAST_COVERAGE = 1e-6
@@ -58,8 +58,8 @@ class Beam(NamedTuple):
     """int64, the tokens of each slot's hypothesis, BOS first"""
     totals_BK: Tensor
     """float32, the total of the scores of the alive hypothesis in each slot; -inf for none"""
-    log_probs_BK: Tensor | None
-    """float32, its log-probability; None: that is the total"""
+    log_probs_BK: Tensor
+    """float32, its log-probability"""
     num_finished_B: Tensor
     """int64, slots taken by finished hypotheses"""
     best_scores_BN: Tensor
@@ -69,20 +69,17 @@ class Beam(NamedTuple):
     """float32, the attention that each source position has had; None without a coverage penalty"""
 
 
-class Chosen(NamedTuple):
-    """The continuations that are to fill a beam's slots, in this order as long as slots are free."""
+class Candidates(NamedTuple):
+    """J tokens that may continue each row."""
 
-    totals_BK: Tensor
-    """float32, -inf for none"""
-    log_probs_BK: Tensor | None
-    """float32; None: those are the totals"""
-    parents_BK: Tensor
-    """int64, the slots that they continue"""
-    ids_BK: Tensor
-    """int64, their new tokens"""
+    ids_RJ: Tensor
+    scores_RJ: Tensor
+    """their scores, added to the totals of the rows"""
+    order_BK: Tensor
+    """int64, of the C = K J candidates of a beam, row by row, those that fill its free slots in this order"""
 
 
-Choose = Callable[[Beam, Ranked], Chosen]
+Choose = Callable[[Beam, Ranked], Candidates]
 
 
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
@@ -106,7 +103,7 @@ def search_beams(
     steps: list[Step] = []
     while True:
         ranked, state = steps_model.step(beam.tokens_BKT.flatten(0, 1), state)
-        beam, step = _advance(beam, choose(beam, ranked), ranked.weights_RS, len(steps) + 1, options)
+        beam, step = _advance(beam, ranked, choose(beam, ranked), len(steps) + 1, options)
         steps.append(step if source.keeps_weights else step._replace(weights_RS=None))
         is_open_B = _is_open(beam, len(steps), options.length_penalty)
         if num_beams > 1:  # a sentence stays as long as one of its beams is open
@@ -120,37 +117,12 @@ def search_beams(
     return finish(steps, source.batch.lengths_B.repeat_interleave(num_beams).tolist(), n_best=options.n_best)
 
 
-def choose_best(beam: Beam, ranked: Ranked) -> Chosen:
+def choose_best(beam: Beam, ranked: Ranked) -> Candidates:
     """The continuations with the highest totals. Ties are broken by slot, then by id."""
     num_slots = beam.totals_BK.shape[1]
-    every = 1 if beam.tokens_BKT.shape[2] > 1 else num_slots  # before the first step, the slots of a beam are equal
-    scores_RJ, ids_RJ = ranked.top(num_slots, every=every)
-    if every > 1:
-        scores_RJ, ids_RJ = (best.repeat_interleave(every, dim=0) for best in (scores_RJ, ids_RJ))
-    log_probs_RJ = ranked.log_probs(ids_RJ, scores_RJ)
-    return order_tokens(beam, ids_RJ, scores_RJ, scores_RJ, log_probs_RJ)
-
-
-def order_tokens(
-    beam: Beam, ids_RJ: Tensor, ranks_RJ: Tensor, scores_RJ: Tensor, log_probs_RJ: Tensor | None
-) -> Chosen:
-    """The continuations of J tokens of each row with the highest sum of the beam's total and `ranks_RJ`."""
-    ranks_BC = add(beam.totals_BK, ranks_RJ)
-    order_BK = ranks_BC.argsort(dim=-1, descending=True, stable=True)[:, : beam.totals_BK.shape[1]]
-    totals_BC = ranks_BC if scores_RJ is ranks_RJ else add(beam.totals_BK, scores_RJ)
-    return take(beam, order_BK, totals_BC, log_probs_RJ, ids_RJ)
-
-
-def take(beam: Beam, order_BK: Tensor, totals_BC: Tensor, log_probs_RJ: Tensor | None, ids_RJ: Tensor) -> Chosen:
-    """The candidates at these positions of a beam, slot by slot."""
-    log_probs_BK = None
-    if log_probs_RJ is not None:
-        so_far_BK = beam.totals_BK if beam.log_probs_BK is None else beam.log_probs_BK
-        log_probs_BK = add(so_far_BK, log_probs_RJ).gather(1, order_BK)
-    parents_BK = order_BK.div(ids_RJ.shape[1], rounding_mode="floor")
-    return Chosen(
-        totals_BC.gather(1, order_BK), log_probs_BK, parents_BK, ids_RJ.view(len(order_BK), -1).gather(1, order_BK)
-    )
+    stride = 1 if beam.tokens_BKT.shape[2] > 1 else num_slots  # before the first step, the slots of a beam are equal
+    scores_RJ, ids_RJ = (best.repeat_interleave(stride, dim=0) for best in ranked.top(num_slots, stride=stride))
+    return Candidates(ids_RJ, scores_RJ, rank_candidates(beam, scores_RJ)[:, :num_slots])
 
 
 def add(sums_BK: Tensor, steps_RJ: Tensor) -> Tensor:
@@ -158,11 +130,16 @@ def add(sums_BK: Tensor, steps_RJ: Tensor) -> Tensor:
     return (sums_BK.view(-1, 1) + steps_RJ).view(len(sums_BK), -1)
 
 
-def is_taken(beam: Beam, chosen: Chosen) -> Tensor:
-    """`is_taken_BK`: the continuation exists, and has a free slot."""
-    num_free_B = beam.totals_BK.shape[1] - beam.num_finished_B
-    has_slot_BK = torch.arange(chosen.ids_BK.shape[1], device=num_free_B.device) < num_free_B.unsqueeze(1)
-    return has_slot_BK & (chosen.totals_BK > -torch.inf)
+def rank_candidates(beam: Beam, scores_RJ: Tensor) -> Tensor:
+    """`order_BC`: the candidates of each beam by their totals, ties by the lower index."""
+    return add(beam.totals_BK, scores_RJ).argsort(dim=1, descending=True, stable=True)
+
+
+def is_taken(beam: Beam, totals_BK: Tensor) -> Tensor:
+    """`is_taken_BK`: the continuation with this total exists, and has a free slot."""
+    num_slots = beam.totals_BK.shape[1]
+    num_free_B1 = (num_slots - beam.num_finished_B).unsqueeze(1)
+    return (torch.arange(num_slots, device=num_free_B1.device) < num_free_B1) & (totals_BK > -torch.inf)
 
 
 def _start(source: SearchSource, options: SearchConfig, num_beams: int) -> Beam:
@@ -178,7 +155,7 @@ def _start(source: SearchSource, options: SearchConfig, num_beams: int) -> Beam:
         limits_B=torch.tensor(list(source.max_lengths_B), device=device).repeat_interleave(num_beams),
         tokens_BKT=torch.full((len(sentences_B), num_slots, 1), BOS, device=device),
         totals_BK=totals_BK,
-        log_probs_BK=None,
+        log_probs_BK=torch.zeros_like(totals_BK),
         num_finished_B=torch.zeros_like(sentences_B),
         best_scores_BN=torch.full((len(sentences_B), options.n_best), -torch.inf, device=device),
         is_source_BS=is_source_BS,
@@ -187,30 +164,34 @@ def _start(source: SearchSource, options: SearchConfig, num_beams: int) -> Beam:
 
 
 def _advance(
-    beam: Beam, chosen: Chosen, weights_RS: Tensor | None, length: int, options: SearchConfig
+    beam: Beam, ranked: Ranked, candidates: Candidates, length: int, options: SearchConfig
 ) -> tuple[Beam, Step]:
-    """One step: fill the free slots with the chosen continuations, which are now `length` tokens long."""
-    totals_BK, log_probs_BK, parents_BK, ids_BK = chosen
-    is_taken_BK = is_taken(beam, chosen)
+    """One step: fill the free slots with the candidates, whose hypotheses are now `length` tokens long."""
+    ids_RJ, scores_RJ, order_BK = candidates
+    totals_BK = add(beam.totals_BK, scores_RJ).gather(1, order_BK)
+    log_probs_BK = add(beam.log_probs_BK, ranked.log_probs(ids_RJ, scores_RJ)).gather(1, order_BK)
+    ids_BK = ids_RJ.view(len(order_BK), -1).gather(1, order_BK)
+    parents_BK = order_BK.div(ids_RJ.shape[1], rounding_mode="floor")
+    is_taken_BK = is_taken(beam, totals_BK)
     is_ended_BK = is_taken_BK & (ids_BK == EOS)
     is_alive_BK = is_taken_BK & (ids_BK != EOS)
-    coverage_BKS, penalty_BK = _covered(beam, weights_RS, parents_BK, options.coverage_penalty)
+    coverage_BKS, penalty_BK = _covered(beam, ranked.tokens.weights_RS, parents_BK, options.coverage_penalty)
     scores_BK = totals_BK / length**options.length_penalty + penalty_BK
     step = Step(
         sentences_B=beam.sentences_B,
         parents_BK=parents_BK,
         ids_BK=ids_BK,
-        log_probs_BK=totals_BK if log_probs_BK is None else log_probs_BK,
+        log_probs_BK=log_probs_BK,
         scores_BK=scores_BK,
         is_ended_BK=is_ended_BK,
         is_cut_BK=is_alive_BK & (beam.limits_B <= length).unsqueeze(1),
-        weights_RS=weights_RS,
+        weights_RS=ranked.tokens.weights_RS,
     )
     best_BN = torch.cat([beam.best_scores_BN, scores_BK.masked_fill(~is_ended_BK, -torch.inf)], dim=1)
     beam = beam._replace(
         tokens_BKT=torch.cat([_from_parents(beam.tokens_BKT, parents_BK), ids_BK.unsqueeze(2)], dim=2),
         totals_BK=totals_BK.masked_fill(~is_alive_BK, -torch.inf),
-        log_probs_BK=log_probs_BK if log_probs_BK is None else log_probs_BK.masked_fill(~is_alive_BK, -torch.inf),
+        log_probs_BK=log_probs_BK,
         num_finished_B=beam.num_finished_B + is_ended_BK.sum(dim=1),
         best_scores_BN=best_BN.topk(beam.best_scores_BN.shape[1]).values,
         coverage_BKS=coverage_BKS,

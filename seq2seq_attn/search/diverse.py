@@ -20,12 +20,12 @@ from pydantic import model_validator
 
 from seq2seq_attn.config.types import NonNegativeFloat, NumSamples
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.model.top_tokens import top_tokens
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
-from seq2seq_attn.search.beam import Beam, Chosen, is_taken, order_tokens, search_beams
-from seq2seq_attn.search.ranking import Ranked
+from seq2seq_attn.search.beam import Beam, Candidates, add, is_taken, rank_candidates, search_beams
+from seq2seq_attn.search.steps import Ranked
 
 
 class Options(beam.Options):
@@ -52,7 +52,7 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     return [_merge(group)[: options.n_best] for group in groups]
 
 
-def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: float) -> Chosen:
+def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: float) -> Candidates:
     """The continuations of each group in turn. The groups of a sentence are adjacent beams."""
     num_slots, scores_RV = beams.totals_BK.shape[1], ranked.scores()
     rows_BGK = torch.arange(len(scores_RV), device=scores_RV.device).view(-1, num_groups, num_slots)
@@ -64,10 +64,14 @@ def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: f
         penalty_RV = diversity * taken_BV.repeat_interleave(num_slots, dim=0)
         ranks_RJ, ids_RJ = top_tokens(scores_RV[rows_R] - penalty_RV, num_slots)
         scores_RJ = scores_RV[rows_R].gather(1, ids_RJ)
-        chosen.append(order_tokens(own, ids_RJ, ranks_RJ, scores_RJ, ranked.log_probs(ids_RJ, scores_RJ, rows_R)))
-        taken_BV.scatter_add_(1, chosen[-1].ids_BK, is_taken(own, chosen[-1]).float())
-    fields = zip(*chosen, strict=True)
-    return Chosen._make(None if one[0] is None else torch.stack(one, dim=1).flatten(0, 1) for one in fields)
+        order_BK = rank_candidates(own, ranks_RJ)[:, :num_slots]
+        is_taken_BK = is_taken(own, add(own.totals_BK, scores_RJ).gather(1, order_BK))
+        taken_BV.scatter_add_(1, ids_RJ.view(len(own.totals_BK), -1).gather(1, order_BK), is_taken_BK.float())
+        chosen.append(Candidates(ids_RJ, scores_RJ, order_BK))
+    fields = (
+        [values.view(len(rows_BGK), -1, values.shape[1]) for values in each] for each in zip(*chosen, strict=True)
+    )
+    return Candidates._make(torch.stack(values, dim=1).flatten(0, 2) for values in fields)
 
 
 def _merge(groups: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:

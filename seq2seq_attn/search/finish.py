@@ -59,15 +59,15 @@ def finish(steps: Sequence[Step], source_lengths_B: Sequence[int], *, n_best: in
     """The `n_best` best hypotheses of each sentence, best first: finished ones, then, if there are too few, those cut
     at the length limit. Ties are broken by the earlier step, then the lower slot. Each sentence has at least one."""
     kept = _keep(steps, num_sentences=len(source_lengths_B))
-    picked = [_pick(kept, b, n_best) for b in range(len(source_lengths_B))]
-    sentence_P = np.array([b for b, picks in enumerate(picked) for _ in picks], dtype=np.int64)
-    last_P = np.array([step for picks in picked for step, _ in picks], dtype=np.int64)
-    slot_P = np.array([slot for picks in picked for _, slot in picks], dtype=np.int64)
-    ids_PT, rows_PT = _trace(kept, sentence_P, last_P, slot_P)
+    ends = [_rank_ends(kept, b) for b in range(len(source_lengths_B))]
+    picks_P = [(b, *end) for b, (ended, cut) in enumerate(ends) for end in [*ended, *cut][:n_best]]
+    ids_PT, rows_PT = _trace(kept, *np.array(picks_P, dtype=np.int64).reshape(-1, 3).T)
     weights_PTS = _gather_weights(steps, rows_PT)
-    best_cut_B = _best_cut_scores(kept)
+    best_cut_B = [
+        max((kept.scores_TBK[step, b, slot] for step, slot in cut), default=-np.inf) for b, (_, cut) in enumerate(ends)
+    ]
     hypotheses: list[list[Hypothesis]] = [[] for _ in source_lengths_B]
-    for p, (b, last, slot) in enumerate(zip(sentence_P.tolist(), last_P.tolist(), slot_P.tolist(), strict=True)):
+    for p, (b, last, slot) in enumerate(picks_P):
         is_finished = bool(kept.is_ended_TBK[last, b, slot])
         score = float(kept.scores_TBK[last, b, slot])
         hypotheses[b].append(
@@ -76,7 +76,7 @@ def finish(steps: Sequence[Step], source_lengths_B: Sequence[int], *, n_best: in
                 log_prob=float(kept.log_probs_TBK[last, b, slot]),
                 score=score,
                 is_finished=is_finished,
-                is_cut=not is_finished or score < best_cut_B[b],
+                is_cut=not is_finished or bool(score < best_cut_B[b]),
                 weights_TS=None if weights_PTS is None else weights_PTS[p, : last + 1, : source_lengths_B[b]].copy(),
             )
         )
@@ -99,22 +99,14 @@ def _keep(steps: Sequence[Step], num_sentences: int) -> _Kept:
     return _Kept._make([*fields, index_TB])
 
 
-def _pick(kept: _Kept, sentence: int, n_best: int) -> list[tuple[int, int]]:
-    """(step, slot) of the last token of the sentence's best hypotheses."""
-    picks: list[tuple[int, int]] = []
-    for is_candidate_TBK in (kept.is_ended_TBK, kept.is_cut_TBK):
-        steps, slots = np.nonzero(is_candidate_TBK[:, sentence])
+def _rank_ends(kept: _Kept, sentence: int) -> tuple[list[tuple[int, int]], ...]:
+    """(step, slot) of the last token of the sentence's finished and of its cut hypotheses, each best first."""
+    ends = []
+    for is_end_TK in (kept.is_ended_TBK[:, sentence], kept.is_cut_TBK[:, sentence]):
+        steps, slots = np.nonzero(is_end_TK)
         order = np.argsort(-kept.scores_TBK[steps, sentence, slots], kind="stable")
-        picks += list(zip(steps[order].tolist(), slots[order].tolist(), strict=True))
-    return picks[:n_best]
-
-
-def _best_cut_scores(kept: _Kept) -> list[float]:
-    """The best score of a hypothesis cut at the length limit, for each sentence; -inf if there is none."""
-    steps, sentences, slots = np.nonzero(kept.is_cut_TBK)
-    best_B = np.full(kept.is_cut_TBK.shape[1], -np.inf)
-    np.maximum.at(best_B, sentences, kept.scores_TBK[steps, sentences, slots])
-    return best_B.tolist()
+        ends.append(list(zip(steps[order].tolist(), slots[order].tolist(), strict=True)))
+    return tuple(ends)
 
 
 def _trace(kept: _Kept, sentence_P: IntArray, last_P: IntArray, slot_P: IntArray) -> tuple[IntArray, IntArray]:

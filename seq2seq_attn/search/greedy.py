@@ -14,7 +14,7 @@ from torch import Tensor
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.finish import Step, finish
-from seq2seq_attn.search.ranking import Ranked, RankedSteps
+from seq2seq_attn.search.steps import Ranked, RankedSteps
 from seq2seq_attn.text.vocab import BOS, EOS
 
 Choose = Callable[[Ranked, Tensor, int], tuple[Tensor, Tensor]]
@@ -35,16 +35,14 @@ def search_rows(
     sentences_R = torch.arange(len(source.max_lengths_B), device=device)
     limits_R = torch.tensor(list(source.max_lengths_B), device=device)
     tokens_RT = torch.full((len(limits_R), 1), BOS, device=device)
-    totals_R = torch.zeros(len(limits_R), device=device)
-    log_probs_R: Tensor | None = None  # the totals
+    totals_R = log_probs_R = torch.zeros(len(limits_R), device=device)
     steps_model = RankedSteps(model, source, options)
     state = steps_model.start(1)
     steps: list[Step] = []
     while True:
         ranked, state = steps_model.step(tokens_RT, state)
         scores_R1, ids_R1 = choose(ranked, sentences_R, len(steps))
-        if (log_probs_R1 := ranked.log_probs(ids_R1, scores_R1)) is not None:
-            log_probs_R = (totals_R if log_probs_R is None else log_probs_R) + log_probs_R1.squeeze(1)
+        log_probs_R = log_probs_R + ranked.log_probs(ids_R1, scores_R1).squeeze(1)
         totals_R = totals_R + scores_R1.squeeze(1)
         ids_R, tokens_RT = ids_R1.squeeze(1), torch.cat([tokens_RT, ids_R1], dim=1)
         is_ended_R = ids_R == EOS
@@ -54,11 +52,11 @@ def search_rows(
                 sentences_R,
                 parents_BK=torch.zeros_like(ids_R1),
                 ids_BK=ids_R1,
-                log_probs_BK=(totals_R if log_probs_R is None else log_probs_R).unsqueeze(1),
+                log_probs_BK=log_probs_R.unsqueeze(1),
                 scores_BK=(totals_R / (len(steps) + 1) ** options.length_penalty).unsqueeze(1),
                 is_ended_BK=is_ended_R.unsqueeze(1),
                 is_cut_BK=is_cut_R.unsqueeze(1),
-                weights_RS=ranked.weights_RS if source.keeps_weights else None,
+                weights_RS=ranked.tokens.weights_RS if source.keeps_weights else None,
             )
         )
         index_R = (~(is_ended_R | is_cut_R)).nonzero().squeeze(1)
@@ -67,5 +65,5 @@ def search_rows(
         if len(index_R) < len(sentences_R):
             state = steps_model.reorder(state, index_R)
             sentences_R, limits_R, tokens_RT = sentences_R[index_R], limits_R[index_R], tokens_RT[index_R]
-            totals_R, log_probs_R = totals_R[index_R], None if log_probs_R is None else log_probs_R[index_R]
+            totals_R, log_probs_R = totals_R[index_R], log_probs_R[index_R]
     return finish(steps, source.batch.lengths_B.tolist(), n_best=1)

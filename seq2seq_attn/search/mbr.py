@@ -40,11 +40,11 @@ class Options(sample.Options):
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
     """The `n_best` samples of each sentence with different texts and the highest expected chrF, their score."""
     samples = sample.search(model, source, options)
-    texts = [[source.to_text(row, drawn) for drawn in of_row] for row, of_row in enumerate(samples)]
-    return [
-        [replace(drawn[index], score=risk) for index, risk in least_risk(own, options.n_best)]
-        for drawn, own in zip(samples, texts, strict=True)
-    ]
+    best = []
+    for row, drawn in enumerate(samples):
+        texts = [source.to_text(row, sample) for sample in drawn]
+        best.append([replace(drawn[index], score=score) for index, score in least_risk(texts, options.n_best)])
+    return best
 
 
 def least_risk(texts: Sequence[str], n_best: int) -> list[tuple[int, float]]:

@@ -24,8 +24,8 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.top_tokens import top_tokens
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
-from seq2seq_attn.search.beam import Beam, Chosen, add, search_beams, take
-from seq2seq_attn.search.ranking import Ranked
+from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams
+from seq2seq_attn.search.steps import Ranked
 from seq2seq_attn.text.vocab import EOS, UNK
 
 
@@ -53,7 +53,7 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     return search_beams(model, source, options, partial(choose_by_bank, phrases=phrases, num_banks=num_banks))
 
 
-def choose_by_bank(beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int]], num_banks: int) -> Chosen:
+def choose_by_bank(beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int]], num_banks: int) -> Candidates:
     """The best continuations of each bank, then the best of the rest."""
     num_beams, num_slots = beam.totals_BK.shape
     tokens_RT, scores_RV = beam.tokens_BKT.flatten(0, 1)[:, 1:], ranked.scores()
@@ -66,13 +66,12 @@ def choose_by_bank(beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int
     longer_XT = torch.cat([tokens_RT.repeat_interleave(num_tokens, dim=0), ids_RJ.view(-1, 1)], dim=1)
     banks_BC = count_met(longer_XT, phrases).sum(dim=1).view(num_beams, -1)
 
-    totals_BC = add(beam.totals_BK, scores_RJ)
-    order_BC = totals_BC.argsort(dim=1, descending=True, stable=True)
+    order_BC = rank_candidates(beam, scores_RJ)
     in_bank_BCN = functional.one_hot(banks_BC.gather(1, order_BC), num_banks)
     position_BC = ((in_bank_BCN.cumsum(dim=1) - 1) * in_bank_BCN).sum(dim=2)  # among those of the same bank
     share_B1 = ((num_slots - beam.num_finished_B) // num_banks).unsqueeze(1)
     order_BK = order_BC.gather(1, (position_BC >= share_B1).int().argsort(dim=1, stable=True))[:, :num_slots]
-    return take(beam, order_BK, totals_BC, ranked.log_probs(ids_RJ, scores_RJ), ids_RJ)
+    return Candidates(ids_RJ, scores_RJ, order_BK)
 
 
 def count_met(tokens_XT: Tensor, phrases: Sequence[Sequence[int]]) -> Tensor:

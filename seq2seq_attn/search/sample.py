@@ -24,7 +24,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.greedy import search_rows
-from seq2seq_attn.search.ranking import Ranked
+from seq2seq_attn.search.steps import Ranked
 
 
 class Options(SearchConfig):

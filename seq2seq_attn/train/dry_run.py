@@ -20,7 +20,7 @@ from seq2seq_attn.model.build import ENCODER_SHORTHANDS, build_model
 from seq2seq_attn.model.decoder.base import StepOutput
 from seq2seq_attn.model.encoder.base import zeroed
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.variants import Axis, ModelAxis, located, packaged_variants
+from seq2seq_attn.model.variants import AXES, ModelAxis, located, packaged_variants
 from seq2seq_attn.search.steps import PlainSteps
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.text.vocab import EOS, PAD, SPECIALS
@@ -64,7 +64,7 @@ def _imported(config: Config) -> list[str]:
         *(("cell", cell) for cell in sorted({encoder_cell, model.decoder.cell})),
         *(("decoder", model.decoder.name), ("output", model.output.name)),
     ]
-    return [Axis.of_model(axis).key.format(name=name) for axis, name in named if name not in packaged_variants(axis)]
+    return [AXES[axis].key.format(name=name) for axis, name in named if name not in packaged_variants(axis)]
 
 
 def _batch(config: Config, rows: Sequence[int]) -> Batch:

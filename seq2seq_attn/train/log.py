@@ -12,7 +12,7 @@ import torch
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.prepare import dropped_pairs
 from seq2seq_attn.data.store import PreparedCorpus
-from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.run_dir import RunDir
@@ -121,7 +121,8 @@ class TrainLog:
             else ""
         )
         shown = "".join(
-            f", {TITLES[name]} {score:.2f}" for name, score in (validation.other or {"bleu": validation.bleu}).items()
+            f", {METRICS[name].title} {score:.2f}"
+            for name, score in (validation.other or {"bleu": validation.bleu}).items()
         )
         text = "validation at update %d: perplexity %.3f%s%s%s, %.1f s"
         log.info(text, state.update, validation.perplexity, shown, best, cut, seconds)

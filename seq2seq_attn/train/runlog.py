@@ -20,14 +20,14 @@ from PIL import Image, ImageDraw, ImageFont
 from tqdm import tqdm
 
 from seq2seq_attn.files import finite, naming
-from seq2seq_attn.metrics.bleu import TITLES
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.validate import Sample
 from seq2seq_attn.translate.attention_map import AttentionMap, map_colors
 
 CURVES = {
     "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),
-    "validation": ("perplexity", *TITLES, "num_cut"),
+    "validation": ("perplexity", *METRICS, "num_cut"),
 }
 """the values of each event that go to TensorBoard"""
 _CELL, _GAP, _MAX_LABEL = 18, 4, 160

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn.config import TrainConfig, ValidationConfig
-from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.train.schedules import Plateau
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class TrainState:
         of other metrics (BLEU is 0 early on)."""
         self.validated_at = self.update
         score, perplexity = validation.scores[config.metric], validation.perplexity
-        is_lower_better = config.metric == "perplexity" or config.metric in LOWER_IS_BETTER
+        is_lower_better = config.metric == "perplexity" or METRICS[config.metric].is_lower_better
         rank = [-score if is_lower_better else score, -perplexity]
         is_better = self.best_rank is None or rank > self.best_rank
         if is_better:

@@ -16,7 +16,6 @@ from seq2seq_attn.data.buckets import ordered_batches, split_large
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
-from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.runtime.precision import Precision, autocast
@@ -100,7 +99,7 @@ class Validator:
         self._sources, self._references = sources[:limit], references[:limit]
         is_lowercase = config.data.tokenizer.lowercase
         target = config.data.target_language
-        name: MeasureName = "bleu_lowercase" if is_lowercase else "bleu"
+        name = "bleu_lowercase" if is_lowercase else "bleu"
         self._measure = Measure(name, self._references, target_language=target)
         metric = config.train.validation.metric
         if metric == "bleu" and self._measure.statistics(self._references).is_too_short:
@@ -109,9 +108,7 @@ class Validator:
                 "these alone, and cannot choose the best model; set train.validation.metric=chrf"
             )
         references = [line.lower() for line in self._references] if is_lowercase else self._references
-        self._other = None
-        if metric != "bleu" and metric != "perplexity":
-            self._other = Measure(metric, references, target_language=target)
+        self._other = None if metric in ("bleu", "perplexity") else Measure(metric, references, target_language=target)
 
     def validate(self, model: Seq2Seq) -> Validation:
         """Perplexity and BLEU of the current model. Its training mode and the random number generators do not change.
@@ -140,11 +137,12 @@ class Validator:
         perplexity = math.exp(mean) if mean < 700 else math.inf
         translations = self._group.interleave([share for _, share in shares])
         hypotheses, is_cut = [text for text, _ in translations], [is_cut for _, is_cut in translations]
-        bleu = self._measure.statistics(hypotheses).score()
+        bleu = self._measure.statistics(hypotheses)
         other: dict[str, float] = {}
         if self._other is not None:
             other[self._other.name] = self._other.statistics(hypotheses).score().score
-        return Validation(perplexity, bleu.score, bleu.signature, len(hypotheses), sum(is_cut), samples, other)
+        score, signature = bleu.score().score, bleu.signature
+        return Validation(perplexity, score, signature, len(hypotheses), sum(is_cut), samples, other)
 
     @torch.no_grad()
     def _nll(self, model: Seq2Seq) -> float:

@@ -26,6 +26,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.variants import SCORER, build_variant
 from seq2seq_attn.run_dir import ModelInfo, RunDir, newest_run
 from seq2seq_attn.runtime.cpus import Load
 from seq2seq_attn.runtime.device import resolve_device
@@ -37,7 +38,6 @@ from seq2seq_attn.search.base import (
     Search,
     SearchSource,
     StepModel,
-    build_scorers,
     find_search,
 )
 from seq2seq_attn.search.steps import step_model
@@ -198,9 +198,10 @@ class Translator:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
             )
-        plan = _Plan(
-            search, values, build_scorers(values, load_steps=self._load_steps), keep_attention and self.has_attention
-        )
+        scorers = [
+            build_variant(SCORER, name, own, load_steps=self._load_steps) for name, own in values.scorers.items()
+        ]
+        plan = _Plan(search, values, scorers, keep_attention and self.has_attention)
         pieces = chunks(lines, num_results=values.n_best)
         return (translations for piece in pieces for translations in self._translate_chunk(piece, plan))
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import get_args
 
 import pytest
 import yaml
@@ -21,8 +20,6 @@ import yaml
 from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config
-from seq2seq_attn.metrics.bleu import TITLES
-from seq2seq_attn.metrics.names import MeasureName
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint
 from tests.cli.command_line import assert_fails
@@ -159,10 +156,6 @@ def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_pat
     assert run(["train", "--resume", "--run-dir", path]) == 0
     assert "finished" in capsys.readouterr().err
     assert_fails(capsys, "train", *settings(corpus), "--run-dir", path, code=2, message="already holds a run")
-
-
-def test_evaluate_knows_every_measure() -> None:
-    assert get_args(MeasureName) == tuple(TITLES)
 
 
 @contextmanager

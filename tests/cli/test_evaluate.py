@@ -86,7 +86,7 @@ def test_another_file_of_the_same_name_is_told(workshop, tmp_path, caplog):
 
 def test_exact_match_and_error_rates_by_length_in_characters(workshop):
     edge = sorted(map(len, SOURCE))[2]
-    options = {"measures": ("exact", "cer", "wer"), "length_in": "characters", "by_length": f"{edge}"}
+    options = {"metrics": ("exact", "cer", "wer"), "length_in": "characters", "by_length": f"{edge}"}
     report = run_evaluate(workshop, "additive", "none", splits=["short"], **options)
     [scores] = report.sets
     assert [list(row.scores) for row in scores.buckets] == [["exact", "cer", "wer"]] * len(scores.buckets)
@@ -157,7 +157,7 @@ def test_runs_of_one_arm_are_grouped(workshop):
 
 
 def test_what_to_score_by_and_thin_buckets_joined(workshop, tmp_path):
-    options = {"splits": ["long"], "measures": ("ter", "bleu_lowercase"), "by_length": "12,15,17,19"}
+    options = {"splits": ["long"], "metrics": ("ter", "bleu_lowercase"), "by_length": "12,15,17,19"}
     options["length_of"] = "reference"
     report = run_evaluate(workshop, "none", merge_below=8, json=tmp_path / "report.json", plots="png", **options)
     [scores] = report.sets
@@ -169,7 +169,7 @@ def test_what_to_score_by_and_thin_buckets_joined(workshop, tmp_path):
     assert len(run_evaluate(workshop, "none", **options).sets[0].buckets) > len(scores.buckets)
     assert (tmp_path / "ter-by-length.png").exists()
     assert "TER by length" in report.text
-    only = run_evaluate(workshop, "none", **{**options, "measures": ("bleu_lowercase",)})
+    only = run_evaluate(workshop, "none", **{**options, "metrics": ("bleu_lowercase",)})
     assert list(only.sets[0].buckets[0].scores) == ["bleu_lowercase"]
 
 
@@ -239,7 +239,7 @@ def test_the_metric_of_validation_leads(workshop, tmp_path):
     report = run_evaluate(tmp_path, "run", splits=["short"])
     assert list(report.sets[0].scores) == ["cer", "bleu", "bleu_lowercase", "bleu_tutorial", "chrf"]
     assert report.summary.startswith("CER ")
-    assert list(run_evaluate(tmp_path, "run", splits=["short"], measures=("chrf",)).sets[0].scores) == ["chrf"]
+    assert list(run_evaluate(tmp_path, "run", splits=["short"], metrics=("chrf",)).sets[0].scores) == ["chrf"]
 
 
 @pytest.mark.parametrize(

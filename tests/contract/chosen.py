@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, get_type_hints
 
-from seq2seq_attn.model.variants import Axis, ModelAxis, packaged_variants
+from seq2seq_attn.model.variants import AXES, Axis, ModelAxis, packaged_variants
 
 MODULES: list[ModuleType] = []
 """those of `--import`"""
@@ -20,7 +20,7 @@ def variants(axis: Axis | ModelAxis) -> list[str]:
         return packaged_variants(axis)
     if axis == "normalizer":
         return [module.__name__ for module in MODULES if hasattr(module, "weights")]
-    axis = axis if isinstance(axis, Axis) else Axis.of_model(axis)
+    axis = axis if isinstance(axis, Axis) else AXES[axis]
     contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
     return [name for module in MODULES for name, kind in _named(module) if issubclass(kind, contract)]
 

@@ -13,7 +13,7 @@ import torch
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded, zeroed
 from seq2seq_attn.model.normalizer import softmax
-from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.model.variants import build_variant
 from seq2seq_attn.text.vocab import EOS
 from tests.contract.chosen import variants
@@ -160,9 +160,3 @@ def test_training_gives_every_parameter_a_gradient(name):
     for parameter_name, parameter in attention.named_parameters():
         assert parameter.grad is not None, parameter_name
         assert parameter.grad.abs().sum() > 0, parameter_name
-
-
-def test_no_padding_in_the_batch_is_the_mask_of_ones(name):
-    attention, values, query, _ = case(name)
-    weights = attend(attention, values, query, torch.ones(BATCH, POSITIONS, dtype=torch.bool)).weights_BS
-    torch.testing.assert_close(weights.sum(dim=1), torch.ones(BATCH, dtype=torch.float64))

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig, SearchConfig
+from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model import speed
@@ -18,7 +18,7 @@ from seq2seq_attn.text.vocab import UNK
 from seq2seq_attn.train.loss import batch_loss
 from tests.contract.chosen import MODULES, variants
 from tests.extended import extend
-from tests.search.searching import beam_search
+from tests.search.searching import search
 
 CHOICES = {
     axis: packaged_variants(axis) for axis in ("encoder", "cell", "attention", "normalizer", "decoder", "output")
@@ -105,9 +105,8 @@ def test_a_combination_trains_and_searches(names):
     torch.testing.assert_close(together.loss_sum, sum(alone))
     with speed.plain():
         torch.testing.assert_close(batch_loss(model, batch).loss_sum, together.loss_sum)
-    options, limits = SearchConfig(beam_size=3, n_best=3), [5, 6, 4]
     found, plain = (
-        beam_search(steps, batch.source, options, max_lengths_B=limits)
+        search(steps, batch.source, [5, 6, 4], beam_size=3, n_best=3)
         for steps in (step_model(model), PlainSteps(model))
     )
     assert [[h.ids for h in best] for best in found] == [[h.ids for h in best] for best in plain]

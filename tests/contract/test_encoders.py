@@ -7,7 +7,7 @@ import torch
 
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import initialize
-from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.layers import Embedding
 from seq2seq_attn.model.variants import build_variant
 from tests.contract.chosen import variants
 

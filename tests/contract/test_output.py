@@ -12,11 +12,12 @@ from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.attention.scaled_dot import ScaledDot
 from seq2seq_attn.model.decoder.base import Memory
-from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.layers import Embedding
 from seq2seq_attn.model.normalizer import softmax
+from seq2seq_attn.model.output import base
 from seq2seq_attn.model.output.base import Outputs
-from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.model.variants import build_variant
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
 from tests.contract.chosen import variants
@@ -228,8 +229,8 @@ def test_chunks_change_nothing(name, monkeypatch):
     outputs = make_outputs(output, batch)
     wanted = output.loss(outputs, batch, label_smoothing=0.1).loss_sum
     log_probs = output.target_log_probs(outputs, batch)
-    monkeypatch.setattr("seq2seq_attn.model.output.base.CHUNK_CELLS", 3 * SIZES["num_ids"])
-    monkeypatch.setattr("seq2seq_attn.model.output.base.ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(base, "CHUNK_CELLS", 3 * SIZES["num_ids"])
+    monkeypatch.setattr(base, "ROWS_AT_ONCE", 3)
     with speed.plain():
         torch.testing.assert_close(output.loss(outputs, batch, label_smoothing=0.1).loss_sum, wanted)
     torch.testing.assert_close(output.target_log_probs(outputs, batch), log_probs)

@@ -5,7 +5,7 @@ import torch
 
 from scripts.laboratory.benchmarks.measure import toy_settings
 from scripts.laboratory.harness.samples import FIRST_ID, repeatable_attentions, reverse_batch
-from seq2seq_attn.config import ModelConfig, SearchConfig, TrainConfig, load_config
+from seq2seq_attn.config import ModelConfig, TrainConfig, load_config
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import PlainSteps, step_model
@@ -14,7 +14,7 @@ from seq2seq_attn.train.checkpoint import load_state
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
-from tests.search.searching import beam_search, greedy_search
+from tests.search.searching import search
 
 pytestmark = [
     pytest.mark.device,
@@ -71,18 +71,12 @@ def test_half_precision_is_close(dtype):
 def test_searches_find_what_the_cpu_finds(variant):
     source = reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=2).source
     model = make(variant).double().eval()
-    limits = [12] * 16
     with torch.no_grad():
-        greedy = [hyp.ids for hyp in greedy_search(PlainSteps(model), source, max_lengths_B=limits)]
-        beam = [
-            hyps[0].ids
-            for hyps in beam_search(PlainSteps(model), source, SearchConfig(beam_size=3), max_lengths_B=limits)
-        ]
+        plain = [search(PlainSteps(model), source, [12] * 16, beam_size=size) for size in (1, 3)]
         model.to(CUDA)
-        for step in (PlainSteps(model), step_model(model)):
-            assert [h.ids for h in greedy_search(step, source.to(CUDA), max_lengths_B=limits)] == greedy
-            found = beam_search(step, source.to(CUDA), SearchConfig(beam_size=3), max_lengths_B=limits)
-            assert [hyps[0].ids for hyps in found] == beam
+        for steps in (PlainSteps(model), step_model(model)):
+            found = [search(steps, source.to(CUDA), [12] * 16, beam_size=size) for size in (1, 3)]
+            assert [[h.ids for [h] in best] for best in found] == [[h.ids for [h] in best] for best in plain]
 
 
 def updates(model, batches, *, cuda_graphs, learning_rate=1e-2, ratio=1.0):

@@ -12,9 +12,9 @@ import yaml
 
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
-from seq2seq_attn.evaluation.sets import EvaluationSet, Languages
+from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.translations import SetTranslations
-from seq2seq_attn.metrics.bleu import LOWER_IS_BETTER, TITLES
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.normalize import normalize
 
@@ -73,12 +73,12 @@ def test_a_perfect_translation_is_perfect_and_another_is_not(code: str) -> None:
         [EvaluationSet("test", ENGLISH, lines)],
         {name: [SetTranslations(text)] for name, text in (("perfect", lines), ("half", other))},
         languages=Languages("en", code),
-        settings=Settings(by_length="9,19", length_of="reference", measures=tuple(TITLES)),
+        settings=Settings(by_length="9,19", length_of="reference", metrics=tuple(METRICS)),
     )
     [scores] = scored.sets
     for part in (scores, *scores.buckets):
         for measure, (perfect, _) in part.scores.items():
-            assert perfect.interval.value == pytest.approx(0 if measure in LOWER_IS_BETTER else 100)
+            assert perfect.interval.value == pytest.approx(0 if METRICS[measure].is_lower_better else 100)
             assert not perfect.is_too_short
     assert all(0 < half.interval.value < 100 for measure, (_, half) in scores.scores.items() if measure != "exact")
     for measure in ("bleu_tutorial", "ter", "wer"):

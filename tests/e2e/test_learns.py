@@ -10,7 +10,7 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.train.loss import batch_loss
-from tests.search.searching import greedy_search
+from tests.search.searching import search
 
 NUM_TYPES = 10
 # uniform sees no order in the mean, the fixed vectors must hold everything, and monotonic never goes back, while the
@@ -57,8 +57,8 @@ def accuracy(model, max_length):
     sources, targets = reverse_pairs(200, num_types=NUM_TYPES, max_length=max_length, seed=10**6)
     with torch.no_grad():
         batch = collate_source(sources, sources)
-        found = greedy_search(step_model(model), batch, max_lengths_B=[max_length + 2] * len(sources))
-    return sum(hyp.ids == target for hyp, target in zip(found, targets, strict=True)) / len(targets)
+        found = search(step_model(model), batch, [max_length + 2] * len(sources), method="greedy")
+    return sum(hyp.ids == target for [hyp], target in zip(found, targets, strict=True)) / len(targets)
 
 
 def test_additive_attention_learns_to_reverse():

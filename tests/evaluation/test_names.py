@@ -84,7 +84,6 @@ def test_runs_that_differ_in_their_seed_or_machine_alone_are_one_arm():
     arms = find_arms(["a-s1", "a-s2", "b_seed1", "b_seed3", "c"], configs)
     assert arms == [Arm("a", (0, 1), (1, 2)), Arm("b", (2, 3), (1, 3)), Arm("c", (4,), (1,))]
     assert find_arms(["x", "y"], configs[1:3]) == [Arm("x", (0,), (2,)), Arm("y", (1,), (1,))]
-    assert arms[0].to_dict(["x", "y", "z"]) == {"name": "a", "runs": ["x", "y"], "seeds": [1, 2]}
 
 
 def test_runs_of_different_training_text_are_no_arm():

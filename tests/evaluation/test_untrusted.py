@@ -13,9 +13,8 @@ from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.evaluation.sets import EvaluationSet
 from seq2seq_attn.evaluation.systems import Decoding, System
-from seq2seq_attn.evaluation.test_sets import find_sets
+from seq2seq_attn.evaluation.test_sets import EvaluationSet, find_sets
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, TARGET, make_toy_run

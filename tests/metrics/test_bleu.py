@@ -8,21 +8,24 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import spacy
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.metrics.bleu import TITLES, Measure, bleu_tokenizer
+from seq2seq_attn.metrics.bleu import Measure, bleu_tokenizer
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.text.normalize import normalize
 from tests.metrics.corpora import make_hypotheses, make_references
 
 REFERENCES = make_references(80)
 HYPOTHESES = make_hypotheses(REFERENCES, seed=1, noise=0.4)
+OTHERS = make_hypotheses(REFERENCES, seed=7, noise=0.3)
 
 
-def score_of(name, hypotheses, references):
-    return Measure(name, references).statistics(hypotheses).score()
+def statistics_of(name, hypotheses=HYPOTHESES, references=REFERENCES, *others, **language):
+    return Measure(name, references, *others, **language).statistics(hypotheses)
 
 
 def plain_bleu(hypotheses: list[str], references: list[str]) -> float:
@@ -32,9 +35,11 @@ def plain_bleu(hypotheses: list[str], references: list[str]) -> float:
         sides = [hypothesis.split(), reference.split()]
         lengths = [length + len(side) for length, side in zip(lengths, sides, strict=True)]
         for n in range(1, 5):
-            of_hyp, of_ref = (Counter(tuple(side[i : i + n]) for i in range(len(side) - n + 1)) for side in sides)
-            matches[n - 1] += sum((of_hyp & of_ref).values())
-            totals[n - 1] += sum(of_hyp.values())
+            hyp_counts, ref_counts = (
+                Counter(tuple(side[i : i + n]) for i in range(len(side) - n + 1)) for side in sides
+            )
+            matches[n - 1] += sum((hyp_counts & ref_counts).values())
+            totals[n - 1] += sum(hyp_counts.values())
     if not any(matches) or not all(totals):
         return 0.0
     smoothing, logs = 1.0, []
@@ -46,90 +51,84 @@ def plain_bleu(hypotheses: list[str], references: list[str]) -> float:
     return 100 * brevity * math.exp(sum(logs) / 4)
 
 
+@pytest.mark.parametrize("others", [(), (OTHERS,)], ids=["one reference", "two"])
 @pytest.mark.parametrize(
     ("name", "metric"),
     [("bleu", BLEU()), ("bleu_lowercase", BLEU(lowercase=True)), ("chrf", CHRF()), ("ter", TER())],
 )
-def test_scores_and_signatures_are_sacrebleus(name, metric):
-    expected = metric.corpus_score(HYPOTHESES, [REFERENCES])
-    score = score_of(name, HYPOTHESES, REFERENCES)
-    assert score.score == expected.score
-    assert score.signature == str(metric.get_signature())
-    assert score.num_pairs == 80
+def test_scores_and_signatures_are_sacrebleus(name, metric, others):
+    expected = metric.corpus_score(HYPOTHESES, [REFERENCES, *others])
+    statistics = statistics_of(name, HYPOTHESES, REFERENCES, *others)
+    assert statistics.score().score == pytest.approx(expected.score, abs=1e-9)
+    assert statistics.signature == str(metric.get_signature())
+    assert statistics.score_sums(statistics.rows_ND.sum(axis=0)[None])[0] == pytest.approx(expected.score)
 
 
-@pytest.mark.parametrize("name", TITLES)
+EDGES = (["", "a b", "a", "p q r s t", "a b c d e", "a b d c"], ["a b", "", "a", "x y z w v", "a b c d e", "a b c d"])
+
+
+@pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("kind", [np.int64, np.float64])
-def test_vectorised_formula_equals_sacrebleus(name, kind):
-    statistics = Measure(name, REFERENCES).statistics(HYPOTHESES)
-    groups = [[0], [1, 2], list(range(10)), list(range(80)), [40], [41], [42], [43], [44]]
+@pytest.mark.parametrize("lines", [(HYPOTHESES, REFERENCES), EDGES], ids=["corpus", "edges"])
+def test_vectorised_formula_equals_sacrebleus(name, kind, lines):
+    statistics = statistics_of(name, *lines)
+    num_pairs = len(lines[0])
+    groups = [[0], [1, 2], [*range(num_pairs // 2)], [*range(num_pairs)], *([row] for row in range(num_pairs))]
     sums = np.array([statistics.rows_ND[group].sum(axis=0) for group in groups], dtype=kind)
-    vectorised = statistics.scores_of_sums(sums)
     one_by_one = [statistics.subset(group).score().score for group in groups]
-    assert vectorised == pytest.approx(one_by_one, abs=1e-9)
-
-
-@pytest.mark.parametrize("name", TITLES)
-def test_formula_on_statistics_at_the_edges(name):
-    references = ["a b", "", "a", "x y z w v", "a b c d e", "a b c d"]
-    hypotheses = ["", "a b", "a", "p q r s t", "a b c d e", "a b d c"]
-    statistics = Measure(name, references).statistics(hypotheses)
-    vectorised = statistics.scores_of_sums(statistics.rows_ND)
-    one_by_one = [statistics.subset([row]).score().score for row in range(len(references))]
-    assert vectorised == pytest.approx(one_by_one, abs=1e-9)
+    assert statistics.score_sums(sums) == pytest.approx(one_by_one, abs=1e-9)
 
 
 def test_bleu_equals_the_definition():
     references = [reference.replace('"', "").lower() for reference in REFERENCES]
     hypotheses = [hypothesis.replace('"', "").lower() for hypothesis in HYPOTHESES]
     for number in (3, 20, 80):  # three short ones: an order without a match, hence smoothing
-        score = score_of("bleu", hypotheses[:number], references[:number]).score
+        score = statistics_of("bleu", hypotheses[:number], references[:number]).score().score
         assert score == pytest.approx(plain_bleu(hypotheses[:number], references[:number]), abs=1e-9)
 
 
 def test_tutorial_convention_lower_cases_spacys_tokens_and_says_so():
-    hypotheses, references = ["A DOG can't sleep .", "Two dogs."], ["a dog can't sleep.", "Two dogs."]
-    score = score_of("bleu_tutorial", hypotheses, references)
-    assert score.score == pytest.approx(100.0)
-    assert score_of("bleu", hypotheses, references).score < 60
-    assert "|case:lc|" in score.signature
-    assert "|tok:none|" in score.signature
-    import spacy
-
-    assert score.signature.endswith(f"|spacy.blank:en:{spacy.__version__}|<unk>:whole")
+    lines = (["A DOG can't sleep .", "Two dogs."], ["a dog can't sleep.", "Two dogs."])
+    tutorial, bleu = statistics_of("bleu_tutorial", *lines), statistics_of("bleu", *lines)
+    assert tutorial.score().score == pytest.approx(100.0)
+    assert bleu.score().score < 60
+    assert "|case:lc|" in tutorial.signature
+    assert "|tok:none|" in tutorial.signature
+    assert tutorial.signature.endswith(f"|spacy.blank:en:{spacy.__version__}|<unk>:whole")
     # can't is two tokens of spaCy's: 5 + 3 tokens and the full stops
-    assert "hyp_len = 9 ref_len = 9" in score.details
+    assert "hyp_len = 9 ref_len = 9" in tutorial.details
 
 
-def test_transposed_references_and_wrong_numbers_are_refused():
-    with pytest.raises(UserError, match=r"79 .*80"):
-        score_of("bleu", HYPOTHESES[:-1], REFERENCES)
-    with pytest.raises(UserError, match="references"):
-        score_of("bleu", [], [])
-    with pytest.raises(TypeError, match="references"):
-        score_of("bleu", HYPOTHESES, [REFERENCES])
-    with pytest.raises(TypeError, match="hypotheses"):
-        score_of("bleu", "a b c", ["a", "b", "c", "d", "e"])
+@pytest.mark.parametrize(
+    ("lines", "error", "message"),
+    [
+        ((HYPOTHESES[:-1], REFERENCES), UserError, "79 .*80"),
+        (([], []), UserError, "references"),
+        ((HYPOTHESES, [REFERENCES]), TypeError, "references"),
+        (("a b c", ["a", "b", "c"]), TypeError, "hypotheses"),
+        ((["a", "b"], ["a", "b"], ["a", "b", "c"]), UserError, "2 and 3"),
+    ],
+)
+def test_wrong_numbers_and_shapes_are_errors(lines, error, message):
+    with pytest.raises(error, match=message):
+        statistics_of("bleu", *lines)
 
 
-def test_unknown_measure_is_refused():
+def test_unknown_metrics_and_empty_subsets_are_errors():
     with pytest.raises(UserError, match="meteor"):
         Measure("meteor", REFERENCES)
-
-
-def test_an_empty_subset_has_no_score():
     with pytest.raises(ValueError, match="pairs"):
-        Measure("bleu", REFERENCES).statistics(HYPOTHESES).subset([]).score()
+        statistics_of("bleu").subset([]).score()
 
 
-@pytest.mark.parametrize("name", sorted(TITLES))
+@pytest.mark.parametrize("name", METRICS)
 def test_texts_are_compared_in_the_form_that_models_write(name):
     decomposed = [unicodedata.normalize("NFD", "Käse für Öl und Äpfel") + "\u00ad", "x\u200by"]
     composed = [normalize(line) for line in decomposed]
     assert composed != decomposed
-    expected = Measure(name, composed, target_language="de").statistics(composed).score().score
-    for hypotheses, references in ((composed, decomposed), (decomposed, composed)):
-        assert Measure(name, references, target_language="de").statistics(hypotheses).score().score == expected
+    expected = statistics_of(name, composed, composed, target_language="de").score().score
+    for lines in ((composed, decomposed), (decomposed, composed)):
+        assert statistics_of(name, *lines, target_language="de").score().score == expected
 
 
 def test_the_unknown_word_is_one_word_for_the_tutorial():
@@ -137,6 +136,12 @@ def test_the_unknown_word_is_one_word_for_the_tutorial():
     measure = Measure("bleu_tutorial", ["a man and a dog run here ."])
     with_unknown, with_another = (measure.statistics([f"a man and a {word} run here ."]) for word in ("<unk>", "cat"))
     assert with_unknown.score().score == with_another.score().score > 0
+
+
+def test_the_nearest_reference_counts_for_edits():
+    lines = ["a b c", "x"], ["a b d", "x y"], ["z", "x"]
+    scores = {name: statistics_of(name, *lines).score().score for name in ("exact", "wer", "cer")}
+    assert scores == {"exact": 50.0, "wer": pytest.approx(100 / 4), "cer": pytest.approx(100 / 6)}
 
 
 # ---- languages ----
@@ -161,8 +166,7 @@ TOKENIZERS = {"zh": "zh", "yue": "zh", **dict.fromkeys(["ja", "ko", "th", "lo", 
 @pytest.mark.parametrize("language", LINES)
 @pytest.mark.parametrize("name", ["bleu", "bleu_lowercase", "bleu_tutorial"])
 def test_a_perfect_translation_scores_100_in_every_language(name, language):
-    measure = Measure(name, [LINES[language]], target_language=language)
-    statistics = measure.statistics([LINES[language]])
+    statistics = statistics_of(name, [LINES[language]], [LINES[language]], target_language=language)
     assert statistics.score().score == pytest.approx(100)
     assert not statistics.is_too_short
     if name != "bleu_tutorial":
@@ -184,28 +188,3 @@ def test_mecab_is_used_where_it_is_installed(tmp_path, monkeypatch, language, mo
         (tmp_path / f"{module}.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
     assert bleu_tokenizer(language) == f"{language[:2].replace('jp', 'ja')}-mecab"
-
-
-# ---- several references ----
-
-OTHERS = make_hypotheses(REFERENCES, seed=7, noise=0.3)
-
-
-@pytest.mark.parametrize(("name", "metric"), [("bleu", BLEU()), ("chrf", CHRF()), ("ter", TER())])
-def test_all_references_count(name, metric):
-    expected = metric.corpus_score(HYPOTHESES, [REFERENCES, OTHERS])
-    statistics = Measure(name, REFERENCES, OTHERS).statistics(HYPOTHESES)
-    assert statistics.score().score == pytest.approx(expected.score, abs=1e-9)
-    assert statistics.signature == str(metric.get_signature())
-    assert statistics.scores_of_sums(statistics.rows_ND.sum(axis=0)[None])[0] == pytest.approx(expected.score)
-
-
-def test_the_nearest_reference_counts_for_edits():
-    hypotheses, first, second = ["a b c", "x"], ["a b d", "x y"], ["z", "x"]
-    scores = {n: Measure(n, first, second).statistics(hypotheses).score().score for n in ("exact", "wer", "cer")}
-    assert scores == {"exact": 50.0, "wer": pytest.approx(100 / 4), "cer": pytest.approx(100 / 6)}
-
-
-def test_references_of_another_length_are_refused():
-    with pytest.raises(UserError, match="3"):
-        Measure("bleu", ["a", "b"], ["a", "b", "c"])

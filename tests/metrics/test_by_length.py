@@ -10,18 +10,12 @@ import pytest
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import score_set
 from seq2seq_attn.metrics.bleu import Measure
-from seq2seq_attn.metrics.by_length import (
-    MULTI30K_EDGES,
-    make_buckets,
-    parse_edges,
-    quantile_edges,
-    token_lengths,
-)
-from tests.metrics.corpora import make_hypotheses, make_references
+from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges
+from tests.metrics.corpora import make_hypotheses, make_references, word_counts
 
 REFERENCES = make_references(400, max_length=27)
 HYPOTHESES = make_hypotheses(REFERENCES, seed=1, noise=0.4)
-LENGTHS = token_lengths(REFERENCES, lambda texts: [text.split() for text in texts])
+LENGTHS = word_counts(REFERENCES)
 
 
 def test_buckets_are_half_open_and_named():
@@ -57,39 +51,45 @@ def test_bucket_sums_add_up_to_the_corpus(name):
     sums = [statistics.subset(bucket.indices).rows_ND.sum(axis=0) for bucket in buckets]
     np.testing.assert_array_equal(np.sum(sums, axis=0), statistics.rows_ND.sum(axis=0))
     assert sum(len(bucket) for bucket in buckets) == 400
-    assert statistics.scores_of_sums(np.sum(sums, axis=0)[None])[0] == pytest.approx(statistics.score().score, abs=1e-9)
+    assert statistics.score_sums(np.sum(sums, axis=0)[None])[0] == pytest.approx(statistics.score().score, abs=1e-9)
 
 
 def test_edges_from_text():
     assert parse_edges("9,12,15,18,21") == (9, 12, 15, 18, 21)
     assert parse_edges(" 10 ") == (10,)
     assert parse_edges("quantiles:100") == 100
-    assert quantile_edges(np.arange(1, 61), 6) == (11, 21, 31, 41, 51)
-    for bad in ("", "9,9", "12,9", "0,4", "a", "9,", "-3", "quantiles:0", "quantiles:x", "deciles:4"):
-        with pytest.raises(UsageError, match="--by-length"):
-            parse_edges(bad)
-    for many in ("quantiles:999999999", f"quantiles:{'9' * 5000}", ",".join(map(str, range(1, 200))), "9" * 5000):
-        with pytest.raises(UsageError, match="100 buckets") as raised:
-            parse_edges(many)
-        assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "9,9", "12,9", "0,4", "a", "9,", "-3", "quantiles:0", "quantiles:x", "deciles:4"),
+        *("quantiles:999999999", f"quantiles:{'9' * 5000}", ",".join(map(str, range(1, 200))), "9" * 5000),
+    ],
+)
+def test_text_that_names_no_edges_is_an_error_of_one_line(text):
+    with pytest.raises(UsageError, match=r"--by-length .*100 buckets") as raised:
+        parse_edges(text)
+    assert len(str(raised.value)) < 300
 
 
 def test_quantile_edges_make_even_buckets_and_survive_ties():
+    assert quantile_edges(np.arange(1, 61), 6) == (11, 21, 31, 41, 51)
     lengths = np.random.default_rng(1).integers(4, 61, size=3000)
     sizes = [len(bucket) for bucket in make_buckets(lengths, quantile_edges(lengths, 6))]
     assert len(sizes) == 6
     assert max(sizes) - min(sizes) < 150
     assert quantile_edges(np.array([7] * 20), 6) == ()
-    assert [len(b) for b in make_buckets(np.array([7] * 20 + [8]), quantile_edges(np.array([7] * 20 + [8]), 3))] == [21]
+    ties = np.array([7] * 20 + [8])
+    assert [len(bucket) for bucket in make_buckets(ties, quantile_edges(ties, 3))] == [21]
 
 
 def test_a_thousand_sentences_two_runs_six_buckets_are_scored_in_seconds():
     references = make_references(1000, seed=9, max_length=30)
-    lengths = token_lengths(references, lambda texts: [text.split() for text in texts])
     systems = {f"s{seed}": make_hypotheses(references, seed=seed, noise=0.3) for seed in (1, 2)}
     started = time.process_time()
-    buckets = make_buckets(lengths, (5, 10, 15, 20, 25))
-    found = score_set("made-up", systems, references, buckets)  # every measure but TER, all tests
+    buckets = make_buckets(word_counts(references), (5, 10, 15, 20, 25))
+    scores = score_set("made-up", systems, references, buckets)  # every default metric, all tests
     assert time.process_time() - started < 10
-    assert len(found.buckets) == 6
-    assert found.buckets[-1].scores["chrf"][1].bootstrap.num_samples == 1000
+    assert len(scores.buckets) == 6
+    assert scores.buckets[-1].scores["chrf"][1].bootstrap.num_samples == 1000

@@ -211,7 +211,7 @@ def test_retention_is_1_of_itself_and_undefined_of_a_baseline_at_zero_and_of_err
 
 def test_systems_of_other_pairs_or_measures_are_refused():
     [bleu], [chrf] = statistics_of("bleu", BASELINE), statistics_of("chrf", BASELINE)
-    with pytest.raises(ValueError, match="same measure"):
+    with pytest.raises(ValueError, match="same metric"):
         bootstrap([bleu, chrf])
     with pytest.raises(ValueError, match="same sentence pairs"):
         paired_randomization(bleu, bleu.subset(range(7)))

@@ -5,7 +5,6 @@ import math
 import pytest
 import torch
 
-from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
@@ -14,7 +13,7 @@ from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.vocab import EOS, PAD, UNK, ExtendedIds
 from seq2seq_attn.train.loss import batch_loss
 from tests.extended import extend
-from tests.search.searching import beam_search, greedy_search
+from tests.search.searching import search
 
 NUM_IDS = 31  # of make_model
 
@@ -29,20 +28,6 @@ def step_of(features, hidden, context, embedded, weights):
 def memory_of(extended):
     extended = torch.tensor(extended)
     return Memory(None, extended, extended)
-
-
-def test_the_formula_by_hand():
-    output = Copy(**SIZES, source_attention=None).double()
-    with torch.no_grad():
-        output.projection.weight.fill_(0.0)
-        output.projection.bias.copy_(torch.log(torch.tensor([0.1, 0.1, 0.2, 0.1, 0.2, 0.3])))
-        output.gate.weight.copy_(torch.tensor([[2.0, 3.0, 5.0]]))  # context, state, input
-        output.gate.bias.fill_(-1.0)
-    # 2 * 0.5 + 3 * 0.25 + 5 * -0.15 - 1 = 0: p_gen = 1/2. The source: a new word, token 4, the new word, EOS.
-    step = step_of([[7.0]], [[0.25]], [[0.5]], [[-0.15]], [[0.2, 0.3, 0.4, 0.1]])
-    found = output.log_probs(step, memory_of([[6, 4, 6, EOS]])).exp()
-    expected = [0.05, 0.05, 0.1 + 0.05, 0.05, 0.1 + 0.15, 0.15, 0.3, 0.0, 0.0, 0.0]
-    torch.testing.assert_close(found, torch.tensor([expected], dtype=torch.float64), rtol=1e-6, atol=1e-12)
 
 
 def oracle(output, step, memory, row):
@@ -103,11 +88,11 @@ def test_search_copies_and_goes_on(make_model, decoder):
     model = copying(make_model(output={"name": "copy"}, decoder={"name": decoder}).eval())
     sentences, extended = [[5, 6, 5, 7], [8]], [[31, 32, 31, 34], [31]]
     source = collate_source(sentences, extended)
-    [first, second] = greedy_search(step_model(model), source, max_lengths_B=[6, 4])
+    [[first], [second]] = search(step_model(model), source, [6, 4], method="greedy")
     assert {31, 32, 34, EOS} >= {*first.ids}
     assert {31} >= {*second.ids}
     assert first.ids
-    best = beam_search(step_model(model), source, SearchConfig(beam_size=3, n_best=3), max_lengths_B=[6, 4])
+    best = search(step_model(model), source, [6, 4], beam_size=3, n_best=3)
     for hypotheses, sentence in zip(best, (0, 1), strict=True):
         assert len({tuple(hypothesis.ids) for hypothesis in hypotheses}) == len(hypotheses)
         for hypothesis in hypotheses:

@@ -6,7 +6,7 @@ import torch
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.dropout import Dropout, dropout_mask
+from seq2seq_attn.model.layers import Dropout, dropout_mask
 from seq2seq_attn.model.readout import Readout
 
 CPU = torch.device("cpu")
@@ -67,10 +67,10 @@ def test_the_features_of_every_decoder_are_dropped(decoder):
 @pytest.mark.parametrize("num_layers", [1, 2])
 def test_the_states_of_every_encoder_layer_are_dropped(num_layers, monkeypatch):
     dropped = []
-    forward = Dropout.forward
-    monkeypatch.setattr(Dropout, "forward", lambda layer, inputs: dropped.append(forward(layer, inputs)) or dropped[-1])
     settings = ["model.dropout={embedding: 0, encoder: 0.5, readout: 0}", f"model.encoder.num_layers={num_layers}"]
     model = build_model(load_config(["base"], settings).model, num_source_ids=9, num_target_ids=9)
+    layer, forward = model.encoder.dropout, model.encoder.dropout.forward
+    monkeypatch.setattr(layer, "forward", lambda inputs: dropped.append(forward(inputs)) or dropped[-1])
     values_BSM = model.encoder(collate_source([[5, 6], [7, 8]])).values_BSM
     assert len(dropped) == num_layers
     assert share_of_zeros(values_BSM) == pytest.approx(0.5, abs=0.1)

@@ -5,14 +5,13 @@ import math
 import pytest
 import torch
 
-from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.model.decoder.base import History, StepOutput
-from seq2seq_attn.model.output.history_pointer import build
+from seq2seq_attn.model.output.history_pointer import HistoryPointer
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 from seq2seq_attn.train.loss import batch_loss
-from tests.search.searching import beam_search, greedy_search
+from tests.search.searching import search
 
 NUM_IDS = 31  # of make_model
 SOURCE, TARGET = [[5, 9, 7, 4], [8], [6, 8]], [[9, 6, 9, 9], [5, 5], []]
@@ -26,7 +25,7 @@ def step_of(ids, hidden):
 
 
 def by_hand(ids, hidden):
-    output = build(feature_size=1, hidden_size=1, num_ids=7).double()
+    output = HistoryPointer(feature_size=1, hidden_size=1, num_ids=7).double()
     with torch.no_grad():
         output.projection.weight.fill_(0.0)
         output.projection.bias.copy_(torch.log(torch.tensor([0.1, 0.1, 0.2, 0.1, 0.2, 0.2, 0.1])))
@@ -90,8 +89,8 @@ def test_search_gives_the_probabilities_of_forced_decoding(make_model, decoder):
     with torch.no_grad():
         model.output.sentinel_H.normal_()
     source = collate_source(SOURCE)
-    best = beam_search(step_model(model), source, SearchConfig(beam_size=4, n_best=4), max_lengths_B=[7, 4, 5])
-    best += [[one] for one in greedy_search(step_model(model), source, max_lengths_B=[7, 4, 5])]
+    best = search(step_model(model), source, [7, 4, 5], beam_size=4, n_best=4)
+    best += search(step_model(model), source, [7, 4, 5], method="greedy")
     for number, hypotheses in enumerate(best):
         for hypothesis in hypotheses:
             batch = collate([SOURCE[number % 3]], [hypothesis.ids], [0])

@@ -10,7 +10,7 @@ from tests.model.test_outputs import ENTRIES, SIZES, fill, memory_of, step_of, t
 
 def test_a_lexicon_that_takes_all_of_the_probability_keeps_the_loss_finite():
     """lambda is 1 in float32, and the token with all the attention has entries: nothing is left to the model."""
-    output = lexicon.build(
+    output = lexicon.Lexicon(
         **SIZES, source_attention=None, num_source_ids=9, num_entries=2, variant="interpolation"
     ).float()
     output.set_table(table_of(ENTRIES))
@@ -28,7 +28,7 @@ def test_a_lexicon_that_takes_all_of_the_probability_keeps_the_loss_finite():
 
 def test_a_lexicon_never_names_a_token_beyond_the_vocabulary():
     """A file of weights may hold any number."""
-    output = lexicon.build(**SIZES, source_attention=None, num_source_ids=9, num_entries=2)
+    output = lexicon.Lexicon(**SIZES, source_attention=None, num_source_ids=9, num_entries=2)
     fill(output, 0.0).set_table(table_of(ENTRIES))
     for wrong in (1e6, -1e6):
         output.target_ids_UK[4] = wrong

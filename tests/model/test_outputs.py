@@ -7,20 +7,19 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.output import copynet, lexical, lexicon, marginal
+from seq2seq_attn.model.layers import Embedding
+from seq2seq_attn.model.output import lexical, lexicon, marginal
 from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable, estimate_table
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
 from tests.extended import extend
-from tests.search.searching import beam_search
+from tests.search.searching import search
 
 NUM_IDS = 31  # of make_model
 SIZES = {"feature_size": 1, "num_ids": 6}
@@ -55,19 +54,8 @@ def context_alone(hidden, context, embedded):
     return context
 
 
-def test_marginal_by_hand():
-    """Each position is sure of another token; the average of the values would be sure of neither."""
-    output = marginal.build(**SIZES, source_attention=None, context_size=1, memory_size=1, readout=context_alone)
-    fill(output, 0.0)
-    with torch.no_grad():
-        output.projection.weight[4], output.projection.weight[5] = 1.0, -1.0
-    memory = memory_of(output, [4, 5, EOS], [20.0, -20.0, 0.0])
-    found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory).exp()
-    torch.testing.assert_close(found, row(*[0.25 / 6] * 4, 0.5 + 0.25 / 6, 0.25 + 0.25 / 6))
-
-
 def test_marginal_over_the_heaviest_positions_by_hand():
-    output = marginal.build(
+    output = marginal.Marginal(
         **SIZES, source_attention=None, context_size=1, memory_size=1, readout=context_alone, top_k=2
     )
     fill(output, 0.0)
@@ -76,30 +64,6 @@ def test_marginal_over_the_heaviest_positions_by_hand():
     memory = memory_of(output, [4, 5, EOS], [0.0, -40.0, 40.0])
     found = output.log_probs(step_of([0.1, 0.6, 0.3]), memory).exp()
     torch.testing.assert_close(found, row(0.0, 0.0, 0.0, 0.0, 1 / 3, 2 / 3), atol=1e-15, rtol=1e-12)
-
-
-def test_copynet_by_hand():
-    output = fill(copynet.build(**SIZES, hidden_size=1, memory_size=1), 0.0)
-    with torch.no_grad():
-        output.copy_projection.weight.fill_(1.0)
-    # psi_g = 0 for six ids; psi_c = 2 tanh(h): ln 3 and ln 1 at the positions of a new word and of token 4
-    memory = memory_of(output, [6, 4, EOS], [math.atanh(math.log(3) / 2), 0.0, 0.0])
-    found = output.log_probs(step_of([math.nan] * 3, hidden=2.0), memory).exp()
-    total = 6 + 3 + 1 + 1
-    torch.testing.assert_close(found, row(1, 1, 2, 1, 2, 1, 3, 0, 0) / total, atol=1e-15, rtol=1e-12)
-
-
-def test_lexical_by_hand():
-    output = fill(lexical.build(**SIZES, source_attention=None, source_embedding=Embedding(9, 1)), 0.0)
-    with torch.no_grad():
-        output.layer.weight.fill_(2.0)
-        output.lexical_projection.weight[4] = 3.0
-    memory = memory_of(output, [7, 8, EOS], [0.0, 0.0, 0.0], [4.0, -1.0, 0.0])
-    f = math.tanh(0.5 * 4.0 - 0.25 * 1.0)
-    logit = 3.0 * (math.tanh(2.0 * f) + f)
-    found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory).exp()
-    others = 1 / (5 + math.exp(logit))
-    torch.testing.assert_close(found, row(*[others] * 4, math.exp(logit) * others, others))
 
 
 def table_of(entries):
@@ -116,22 +80,12 @@ ENTRIES = {(EMPTY, 5): 1.0, (4, 4): 0.6, (4, 3): 0.1, (4, 5): 0.2, (EOS, 4): 0.6
 @pytest.mark.parametrize(("num_entries", "four", "five"), [(2, 0.75, 0.25), (1, 1.0, 0.0)])
 def test_lexicon_by_hand(num_entries, four, five):
     """Token 7 has no entry; the most probable ones of token 4 are kept."""
-    output = lexicon.build(**SIZES, source_attention=None, num_source_ids=9, num_entries=num_entries, epsilon=0.5)
+    output = lexicon.Lexicon(**SIZES, source_attention=None, num_source_ids=9, num_entries=num_entries, epsilon=0.5)
     fill(output, 0.0)
     output.set_table(table_of(ENTRIES))
     found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory_of(output, [4, 7, EOS], [0.0] * 3)).exp()
     expected = row(0.5, 0.5, 0.25 + 0.5, 0.5, 0.5 * four + 0.5, 0.5 * five + 0.5)
     torch.testing.assert_close(found, expected / expected.sum(), rtol=1e-6, atol=1e-9)
-
-
-def test_interpolated_lexicon_by_hand():
-    output = lexicon.build(**SIZES, source_attention=None, num_source_ids=9, num_entries=2, variant="interpolation")
-    fill(output, 0.0)  # lambda = 1/2
-    output.set_table(table_of(ENTRIES))
-    found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory_of(output, [4, 7, EOS], [0.0] * 3)).exp()
-    rest = (1 - 0.5 * 0.75) / 6
-    expected = row(rest, rest, rest + 0.5 * 0.25, rest, rest + 0.5 * 0.375, rest + 0.5 * 0.125)
-    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9)
 
 
 def lexicon_table():
@@ -283,7 +237,7 @@ def test_copynet_finds_source_words_in_search(make_model, attention):
     with torch.no_grad():
         model.output.projection.bias.fill_(-40.0)
     source = collate_source([[5, 6, 5, 7], [8]], [[31, 32, 31, 34], [31]])
-    best = beam_search(step_model(model), source, SearchConfig(beam_size=3, n_best=3), max_lengths_B=[6, 4])
+    best = search(step_model(model), source, [6, 4], beam_size=3, n_best=3)
     found = [{i for hypothesis in hypotheses for i in hypothesis.ids} for hypotheses in best]
     assert {31, 32, 34} >= found[0] > set()
     assert found[1] == {31}
@@ -296,8 +250,8 @@ def test_the_target_embedding_may_be_the_output_weight(make_model, name):
 
 
 def test_lexical_refuses_an_encoder_that_leaves_the_embeddings_out():
-    output = lexical.build(**SIZES, source_attention=None, source_embedding=Embedding(9, 1))
-    with pytest.raises(UsageError, match=r"'lexical': reads the embeddings .* returns no `Encoded.embedded_BSE`"):
+    output = lexical.Lexical(**SIZES, source_attention=None, source_embedding=Embedding(9, 1))
+    with pytest.raises(UsageError, match=r"'lexical'.*`Encoded\.embedded_BSE`"):
         memory_of(output, [4, 5], [1.0, 2.0])
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.model.embedding import Embedding
+from seq2seq_attn.model.layers import Embedding
 from seq2seq_attn.model.variants import build_variant
 
 SOURCE = collate_source([[5, 6, 7, 8], [9, 4], []])

@@ -4,25 +4,13 @@ import pytest
 import torch
 
 from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.data.batch import SourceBatch, collate_source
+from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model, count_parameters
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import PlainSteps
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.loss import batch_loss
-
-
-def widen(source, extra):
-    ids_BS, extended_ids_BS = (torch.nn.functional.pad(ids, (0, extra), value=PAD) for ids in source[::2])
-    return SourceBatch(ids_BS, source.lengths_B, extended_ids_BS)
-
-
-@pytest.mark.parametrize("name", packaged_variants("attention"))
-def test_more_padding_changes_nothing(make_model, batch, name):
-    model = make_model(name, dtype=torch.float32).eval()
-    wider = batch._replace(source=widen(batch.source, 3))
-    torch.testing.assert_close(batch_loss(model, wider).loss_sum, batch_loss(model, batch).loss_sum, rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("name", packaged_variants("attention"))
@@ -64,36 +52,12 @@ def test_search_steps_score_like_training(make_model, batch):
     assert batch_loss(model, batch).nll_sum.item() == pytest.approx(total, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", packaged_variants("attention"))
-def test_reorder_moves_rows_and_lets_sentences_leave(make_model, name):
-    steps = PlainSteps(make_model(name).eval())
-    source = collate_source([[5, 6, 7], [8], [9, 10]])
-    with torch.no_grad():
-        state = steps.start(source, 2)
-        ids = torch.tensor([4, 5, 6, 7, 8, 9])
-        _, state = steps.step(ids, state)
-        index = torch.tensor([5, 4, 1, 1])  # sentence 1 leaves, 2 comes first
-        # rows of sentence 2 then of sentence 0
-        moved = steps.reorder(state, index)
-        expected, _ = steps.step(ids, state)
-        found, _ = steps.step(ids[index], moved)
-    torch.testing.assert_close(found.log_probs(), expected.log_probs()[index])
-
-
 def test_weights_are_none_for_the_fixed_vector_arms(make_model):
     source = collate_source([[5, 6, 7]])
     for name, expected in (("fixed", True), ("initial", True), ("uniform", False), ("additive", False)):
         steps = PlainSteps(make_model(name).eval())
         tokens, _ = steps.step(torch.tensor([1]), steps.start(source, 1))
         assert (tokens.weights_RS is None) is expected, name
-
-
-def test_dropout_is_off_in_evaluation_and_on_in_training(make_model, batch):
-    model = make_model()
-    losses = {batch_loss(model, batch).loss_sum.item() for _ in range(4)}
-    assert len(losses) == 4
-    model.eval()
-    assert len({batch_loss(model, batch).loss_sum.item() for _ in range(4)}) == 1
 
 
 @pytest.mark.parametrize(("cell", "reference"), [("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM)])

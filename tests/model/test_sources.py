@@ -108,17 +108,6 @@ def test_hierarchical_attention_equals_the_formula_part_by_part() -> None:
         torch.testing.assert_close(attended.weights_BS[row, : len(expected)], expected)
 
 
-def test_hierarchical_attention_by_hand() -> None:
-    """All scores are 0: half of the weight to each of two sources, whose positions share it equally."""
-    attention, values, query, source = hierarchical()
-    torch.nn.init.zeros_(attention.score_weight_A)
-    torch.nn.init.zeros_(attention.part_score_weight_A)
-    memory, state = attention.prepare(Encoded(values, source.mask_BS, values[:, 0]), source)
-    weights = attention.step(query, memory, state).weights_BS
-    torch.testing.assert_close(weights[0, :6], torch.tensor([1, 1, 1, 1, 2, 2], dtype=torch.float64) / 8)
-    torch.testing.assert_close(weights[2, :4], torch.tensor([3, 1, 1, 1], dtype=torch.float64) / 6)
-
-
 def test_hierarchical_attention_over_one_source_is_additive() -> None:
     attention, values, query, _ = hierarchical()
     source = collate_source([[5, 6, 7], [8], [9, 4], [5]])

@@ -3,17 +3,17 @@
 import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig, SearchConfig
+from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.cell.gru import build as build_gru
-from seq2seq_attn.model.cell.lstm import build as build_lstm
-from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.stack import Stack, build_stack
+from seq2seq_attn.model.cell.base import Stack, build_stack
+from seq2seq_attn.model.cell.gru import GRU as build_gru
+from seq2seq_attn.model.cell.lstm import LSTM as build_lstm
+from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.train.loss import batch_loss
-from tests.search.searching import beam_search
+from tests.search.searching import search
 
 SOURCE = collate_source([[5, 9, 4, 11], [7], [8, 8, 6]])
 SIZE, INPUT_SIZES, BATCH = 5, [3, 7], 2
@@ -124,7 +124,7 @@ def test_a_deep_decoder_trains_and_searches_by_the_plain_step(decoder):
     torch.testing.assert_close(loss, plain)
     loss.backward()
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters())
-    found = beam_search(step_model(model), SOURCE, SearchConfig(beam_size=3), max_lengths_B=[5, 6, 4])
+    found = search(step_model(model), SOURCE, [5, 6, 4], beam_size=3)
     assert len(found) == 3
 
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
-import torch
 
-from seq2seq_attn.config import Config, ModelConfig, ObjectiveConfig
-from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.config import Config, ObjectiveConfig
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.model.build import build_model, model_without_weights
-from seq2seq_attn.model.embedding import Embedding
-from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model import variants
+from seq2seq_attn.model.build import model_without_weights
 from seq2seq_attn.model.normalizer import softmax
-from seq2seq_attn.model.variants import build_variant, find_build, import_variants, packaged_variants
+from seq2seq_attn.model.variants import build_variant, find_build, import_variants
 from seq2seq_attn.train.loss import build_objectives
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -28,7 +24,7 @@ SIZES = {"query_size": 7, "memory_size": 11, "normalizer": softmax.weights}
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder; nothing that a test imports from it is known to the next one."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
+    monkeypatch.setattr(variants, "_imported", {})
     yield tmp_path
     for name, module in list(sys.modules.items()):
         if (getattr(module, "__file__", None) or "").startswith((str(tmp_path), str(EXAMPLES))):
@@ -50,12 +46,12 @@ def write(folder: Path, name: str, text: str) -> None:
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
 
 
-DOT = "from seq2seq_attn.model.attention.scaled_dot import build\n"
+DOT = "from seq2seq_attn.model.attention.scaled_dot import ScaledDot as build\n"
 
 
 def test_a_module_of_the_current_folder_is_a_variant_once_it_was_imported(folder):
     write(folder, "mine", DOT)
-    with pytest.raises(UsageError, match=r"model.attention.name='mine': no such variant; .* needs --import mine\)$"):
+    with pytest.raises(UsageError, match=r"model\.attention\.name='mine': .*--import mine"):
         attention("mine")
     assert "mine" not in sys.modules
     path = list(sys.path)
@@ -73,7 +69,7 @@ def test_a_module_of_the_current_folder_is_a_variant_once_it_was_imported(folder
     ],
 )
 def test_a_message_names_the_key_of_the_configuration(axis, key):
-    with pytest.raises(UsageError, match=f"^{re.escape(key)}: no such variant"):
+    with pytest.raises(UsageError, match=f"^{re.escape(key)}: "):
         find_build(axis, "nowhere")
 
 
@@ -82,7 +78,7 @@ def test_a_module_may_hold_several_variants(folder):
     import_variants(["several"])
     assert type(attention("several:Bilinear")).__name__ == "Bilinear"
     assert type(attention("several:build")).__name__ == "ScaledDot"
-    with pytest.raises(UsageError, match="'several:Nothing': several has no function or class 'Nothing'"):
+    with pytest.raises(UsageError, match="several:Nothing"):
         attention("several:Nothing")
 
 
@@ -90,37 +86,25 @@ def test_no_name_reaches_beyond_what_the_user_imported(folder):
     written = "from seq2seq_attn.files import write_json\n"
     write(folder, "mine", DOT + written + "import os\nfrom subprocess import run\nclass Bag:\n    pass\n")
     import_variants("mine")
-    for name in ("os", "os:system", "subprocess:run", "mine.os:system", "seq2seq_attn.model.build"):
-        with pytest.raises(UsageError, match="no such variant"):
+    names = ("os", "os:system", "subprocess:run", "mine.os:system", "seq2seq_attn.model.build")
+    for name in (*names, "mine:os.system", "mine:os", "mine:run", "mine:Bag"):
+        with pytest.raises(UsageError, match=f"'{name}'"):
             attention(name)
-    for name in ("mine:os.system", "mine:os"):
-        with pytest.raises(UsageError, match="has no function or class"):
-            attention(name)
-    with pytest.raises(
-        UsageError, match=r"mine:run'?: mine only imports run; name a function or class that it defines"
-    ):
-        attention("mine:run")
-    with pytest.raises(
-        UsageError, match=r"mine:run'?: mine only imports run; name a function or class that it defines"
-    ):
-        objectives(**{"mine:run": ObjectiveConfig(options={"args": ["true"]})})
-    with pytest.raises(UsageError, match=r"mine:write_json'?: mine only imports write_json"):
-        objectives(**{"mine:write_json": ObjectiveConfig(options={"path": "x", "value": 1})})
-    with pytest.raises(UsageError, match=r"mine:Bag': built Bag; expected an instance of Attention"):
-        attention("mine:Bag")
+    for name, options in (("run", {"args": ["touch", "called"]}), ("write_json", {"path": "called", "value": 1})):
+        with pytest.raises(UsageError, match=f"mine:{name}"):
+            objectives(**{f"mine:{name}": ObjectiveConfig(options=options)})
+        assert not Path("called").exists()
 
 
 def test_an_objective_of_a_module_is_one_too(folder):
     objective = "from seq2seq_attn.train.objectives.fertility import build\n"
     write(folder, "mine", objective + "def dict_of(): return {}\n")
     settings = {name: ObjectiveConfig(options={"fertility": 2.0}) for name in ("mine", "mine:build")}
-    with pytest.raises(UsageError, match=r"train\.objectives\.mine: no such variant; .* needs --import mine\)$"):
+    with pytest.raises(UsageError, match=r"train\.objectives\.mine: .*--import mine"):
         objectives(**settings)
     import_variants("mine")
     assert [type(one).__name__ for one in objectives(**settings).values()] == ["Fertility", "Fertility"]
-    with pytest.raises(
-        UsageError, match=r"train\.objectives\.mine:dict_of: built dict; expected an instance of Objective"
-    ):
+    with pytest.raises(UsageError, match=r"train\.objectives\.mine:dict_of"):
         objectives(**{"mine:dict_of": ObjectiveConfig()})
 
 
@@ -135,56 +119,38 @@ def test_an_objective_with_parameters_is_refused(folder):
     )
     write(folder, "learned", "\n".join(lines))
     import_variants("learned")
-    with pytest.raises(
-        UsageError, match=r"train\.objectives\.learned:Learned: has parameters, which no optimizer would"
-    ):
+    with pytest.raises(UsageError, match=r"train\.objectives\.learned:Learned"):
         objectives(**{"learned:Learned": ObjectiveConfig()})
 
 
 def test_what_a_variant_builds_is_checked(folder):
     write(folder, "wrong", "def build(*, query_size, memory_size, normalizer, depth=1):\n    return depth\n")
     import_variants("wrong")
-    with pytest.raises(UsageError, match="'wrong': built int; expected an instance of Attention"):
+    with pytest.raises(UsageError, match=r"'wrong': .*Attention"):
         attention("wrong")
-    with pytest.raises(UsageError, match=r"options\.width: not an option of 'wrong', which has depth"):
+    with pytest.raises(UsageError, match=r"options\.width: .*depth"):
         attention("wrong", width=2)
 
 
 def test_a_module_named_like_a_packaged_variant_is_not_mistaken_for_it(folder):
     write(folder, "dot", DOT)
     import_variants("dot")
-    with pytest.raises(
-        UsageError, match="'dot': names both a packaged variant and your module; write 'dot:build' for yours"
-    ):
+    with pytest.raises(UsageError, match="'dot:build'"):
         attention("dot")
     assert type(attention("dot:build")).__name__ == "ScaledDot"
 
 
-def test_an_encoder_from_outside(folder):
-    write(folder, "coder", "from seq2seq_attn.model.encoder.bidirectional import build\n")
-    sizes = {"embedding": Embedding(9, 3), "hidden_size": 5, "num_layers": 1, "dropout": 0.0}
-    sizes["build_cell"] = partial(build_variant, "cell", "gru", {})
-    with pytest.raises(UsageError, match=r"model.encoder.name='coder': no such variant; variants are bidir.*coder\)$"):
-        build_variant("encoder", "coder", {}, **sizes)
-    import_variants("coder")
-    assert build_variant("encoder", "coder", {}, **sizes).memory_size == 10
-
-
 def test_a_typing_error_gets_the_nearest_name():
-    with pytest.raises(UsageError, match="'bilinaer': no such variant; did you mean 'bilinear'"):
+    with pytest.raises(UsageError, match=r"'bilinaer': .*'bilinear'"):
         attention("bilinaer")
-    with pytest.raises(
-        UsageError, match=f"'cosine': no such variant; variants are {', '.join(packaged_variants('attention'))} "
-    ):
-        attention("cosine")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "error", "message"),
     [
-        ("absent", None, UsageError, "--import absent: no such module, neither in .* nor installed"),
-        ("needy.py", "", UsageError, "--import needy.py: expected a module name, for example my_module"),
-        ("./mine", None, UsageError, "--import ./mine: expected a module name, for example my_module"),
+        ("absent", None, UsageError, "--import absent: "),
+        ("needy.py", "", UsageError, "--import needy.py: "),
+        ("./mine", None, UsageError, "--import ./mine: "),
         ("needy", "import absent_too\n", UserError, r"--import needy: .*needy\.py:1: .*absent_too"),
         ("broken", "1 / 0\n", UserError, r"--import broken: .*broken\.py:1: ZeroDivisionError: "),
         ("unfinished", "def (\n", UserError, r"--import unfinished: .*unfinished\.py:1: SyntaxError: "),
@@ -240,18 +206,3 @@ def test_an_error_in_an_inner_option_names_its_full_key(folder, first, message):
     import_variants("pair")
     with pytest.raises(UsageError, match=re.escape(f"model.attention.options.{message}")):
         attention("pair", **({} if first is None else {"first": first}))
-
-
-def test_the_example_meets_the_contract(folder, monkeypatch):
-    monkeypatch.chdir(EXAMPLES)
-    import_variants("cosine")
-    config = ModelConfig(attention={"name": "cosine", "options": {"sharpness": 2.0}})
-    cosine = build_model(config, num_source_ids=9, num_target_ids=9).decoder.attention.double()
-    values, mask = torch.randn(3, 5, 512, dtype=torch.float64), torch.arange(5) < torch.tensor([[5], [1], [3]])
-    values = values.masked_fill(~mask.unsqueeze(2), 0.0)
-    source = SourceBatch(torch.where(mask, 7, 0), mask.sum(dim=1), torch.where(mask, 7, 0))
-    memory, state = cosine.prepare(Encoded(values, mask, values[:, 0]), source)
-    context, weights, *_ = cosine.step(torch.randn(3, 512, dtype=torch.float64), memory, state)
-    torch.testing.assert_close(weights.sum(dim=1), torch.ones(3, dtype=torch.float64))
-    assert (weights[~mask] == 0).all()
-    torch.testing.assert_close(context[1], values[1, 0])

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from seq2seq_attn.evaluation.names import named_arms
 from seq2seq_attn.evaluation.scores import Resampling, SetScores, score_set
 from seq2seq_attn.evaluation.scoring import Scored, Settings
+from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH
 from seq2seq_attn.metrics.by_length import make_buckets
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.runtime.environment import describe_environment
@@ -28,16 +29,16 @@ def score_systems(
     systems = {
         name: make_hypotheses(REFERENCES, seed=number, noise=noises.get(name, 0.3)) for number, name in enumerate(names)
     }
-    measures = ("bleu", "chrf", "ter")
+    metrics = ("bleu", "chrf", "ter")
     buckets = make_buckets(LENGTHS, edges)
-    return score_set(
-        "made-up", systems, REFERENCES, buckets, measures=measures, resampling=QUICK, arms=named_arms(arms)
-    )
+    return score_set("made-up", systems, REFERENCES, buckets, metrics=metrics, resampling=QUICK, arms=named_arms(arms))
 
 
 def report_of(scores: SetScores, **description: object) -> Report:
     """The report of one set."""
-    scored = Scored([scores], [LENGTHS], "spacy.blank:de:3.8", {1: (6, 12, 19)}, Settings(resampling=QUICK))
+    scored = Scored(
+        [scores], [LENGTHS], "spacy.blank:de:3.8", {1: (6, 12, 19)}, Settings(resampling=QUICK), GERMAN_TO_ENGLISH
+    )
     return Report(scored, [{"name": run, **description} for run in scores.runs], describe_environment([], "cpu"))
 
 

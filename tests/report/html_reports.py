@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from seq2seq_attn.evaluation.learning_curve import Validation
 from seq2seq_attn.evaluation.names import named_arms
 from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
-from seq2seq_attn.evaluation.sets import EvaluationSet
+from seq2seq_attn.evaluation.systems import Validation
+from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations, SystemTexts, UnknownTokens
 from seq2seq_attn.metrics.alignment import GoldAttention
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts

@@ -1,38 +1,48 @@
-"""The files of a report: which are written, which are refused, and what a link among them does."""
+"""The files of a report: which are written, which are refused, and what a link among them does; every score once in CSV
+and LaTeX, and text that stays text."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
-from seq2seq_attn.evaluation.sets import EvaluationSet
+from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts
-from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.metrics.by_length import MIN_PAIRS
+from seq2seq_attn.report.files import COLUMNS, ReportFiles, csv_text, escape_latex, latex_text
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.runtime.environment import describe_environment
-from tests.report.html_reports import QUICK
+from tests.report.conftest import QUICK, report_of, score_systems
 
 REFERENCES = ["A dog runs.", "A cat sleeps in the grass."]
+HOSTILE = 'a,"b"\n<&|%$#_{}~^\\ $\\frac{1}'
 
 
-def write(files: ReportFiles, references: list[str] = REFERENCES) -> Report:
+def write(files: ReportFiles) -> Report:
     """The report of a perfect run, written to files."""
-    one = EvaluationSet("ref", references, references)
+    test_set, made = EvaluationSet("ref", REFERENCES, REFERENCES), [SetTranslations(REFERENCES)]
     settings = Settings("5", resampling=QUICK, length_of="reference")
-    scored = score_sets([one], {"a": [SetTranslations(references)]}, settings=settings)
-    report = Report(scored, [{"name": "a"}], describe_environment([], "cpu"))
-    files.write(report, [one], [SystemTexts([SetTranslations(references)])])
+    report = Report(
+        score_sets([test_set], {"a": made}, settings=settings), [{"name": "a"}], describe_environment([], "cpu")
+    )
+    files.write(report, [test_set], [SystemTexts(made)])
     return report
 
 
 def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path: Path) -> None:
     report = write(ReportFiles(tmp_path / "out.json", tmp_path / "pages/out.md", "png"))
-    page = (tmp_path / "pages/out.md").read_text(encoding="utf-8")
-    assert "](../bleu-by-length.out.png)" in page
+    assert "](../bleu-by-length.out.png)" in (tmp_path / "pages/out.md").read_text(encoding="utf-8")
     assert (tmp_path / "bleu-by-length.out.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(report.data))
 
@@ -57,8 +67,87 @@ def test_no_part_replaces_an_input(tmp_path: Path, part: str) -> None:
             ReportFiles(**{part: tmp_path / name}).check([tmp_path / "input"])
 
 
-def test_a_run_without_maps_makes_a_page_that_stands_alone(tmp_path: Path) -> None:
-    write(ReportFiles(page=tmp_path / "r.html"))
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert '"maps":[[null,null]]' in page.replace(" ", "")
-    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+# ---- CSV ----
+
+
+def read_rows(*sets: SetScores) -> list[dict[str, str]]:
+    rows = list(csv.DictReader(io.StringIO(csv_text(sets))))
+    assert all(list(row) == list(COLUMNS) for row in rows)
+    return rows
+
+
+def test_a_row_for_each_score(two_systems):
+    rows = read_rows(two_systems)
+    assert len(rows) == 2 * len(two_systems.scores) * (len(two_systems.buckets) + 1)
+    by_key = {(row["length"], row["measure"], row["name"]): row for row in rows}
+    row, part = by_key["12-18", "bleu", "none"], two_systems.buckets[2]
+    score = part.scores["bleu"][1]
+    assert (row["lower"], row["upper"], row["num_pairs"]) == ("12", "19", str(len(part.bucket)))
+    assert (float(row["score"]), float(row["low"])) == (score.interval.value, score.interval.low)
+    assert (float(row["difference"]), float(row["p_value"])) == (score.bootstrap.difference, score.bootstrap.p_value)
+    assert float(row["kept_high"]) == score.retention.high
+    first = by_key["all", "bleu", "additive"]
+    assert (first["kind"], first["difference"], first["lower"], first["num_seeds"]) == ("run", "", "", "1")
+    assert first["is_thin"] == str(two_systems.num_pairs < MIN_PAIRS)
+    few = replace(two_systems, num_pairs=20)
+    assert {row["is_thin"] for row in read_rows(few) if row["length"] == "all"} == {"True"}
+
+
+def test_arms_have_rows_of_their_own(grouped):
+    rows = [row for row in read_rows(grouped) if row["kind"] == "arm" and row["length"] == "all"]
+    assert [(row["measure"], row["name"], row["num_seeds"]) for row in rows[:3]] == [
+        *(("bleu", "additive", "2"), ("bleu", "none", "3"), ("bleu", "initial", "1"))
+    ]
+    assert float(rows[1]["sd"]) == grouped.scores["bleu"][1].spread.standard_deviation
+
+
+@pytest.mark.parametrize("name", [HOSTILE, "=cmd|' /C calc'!A0", "+1", "-2", "@SUM(A1)"])
+def test_names_survive_csv_and_are_no_formulas(name):
+    rows = read_rows(score_systems([name, "none"]))
+    assert {row["name"] for row in rows} == {name if name == HOSTILE else f"'{name}", "none"}
+    assert any(float(row["difference"]) < 0 for row in rows if row["difference"])  # numbers stay numbers
+
+
+# ---- LaTeX ----
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a_b & 5 % of $x^2$", r"a\_b \& 5 \% of \$x\textasciicircum{}2\$"),
+        ("Größe, façade, ångström, Łódź", "Größe, façade, ångström, Łódź"),
+        ("± <|>", r"$\pm$ \textless{}\textbar{}\textgreater{}"),
+        ("日\n\x07本Жħ", r"U+65E5  U+672CU+0416U+0127"),
+        ("\\input{x}", r"\textbackslash{}input\{x\}"),
+    ],
+)
+def test_text_stays_text_in_latex(text, expected):
+    assert escape_latex(text) == expected
+
+
+def test_latex_has_a_table_of_scores_and_one_by_length(two_systems, grouped):
+    for scores in (two_systems, grouped, score_systems([HOSTILE, "none"])):
+        text = latex_text(report_of(scores))
+        tables = re.findall(r"\\begin\{tabular\}\{(l+r+)\}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL)
+        assert len(tables) == text.count(r"\caption{") == text.count(r"\begin{table}") == 2
+        assert re.findall(r"\\label\{(.*)\}", text) == ["tab:scores-made-up", "tab:lengths-made-up"]
+        for columns, body in tables:
+            lines = [line for line in body.splitlines() if line != r"\midrule"]
+            assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in lines} == {len(columns)}
+            assert all(line.endswith(r" \\") for line in lines)
+    text = latex_text(report_of(two_systems))
+    assert text.count(escape_latex(two_systems.signatures["bleu"])) == 2
+    assert f"& $-${-two_systems.scores['bleu'][1].bootstrap.difference:.1f} &" in text
+    assert " -- &" in text  # no p-value of a thin bucket
+    assert "6-11" in text  # no minus
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (Debian: texlive-latex-recommended)")
+def test_latex_compiles(tmp_path):
+    scores = score_systems([HOSTILE, "Größe, façade, Łódź, 日本"])
+    (tmp_path / "t.tex").write_text(latex_text(report_of(scores)), encoding="utf-8")
+    document = r"\documentclass{article}\usepackage{booktabs}\begin{document}\input{t}\end{document}"
+    (tmp_path / "doc.tex").write_text(document, encoding="ascii")
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "doc.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
+    assert done.returncode == 0, done.stdout[-2000:]

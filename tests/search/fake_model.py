@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,6 +53,14 @@ class FakeModel:
         logits[EOS] += self.eos_bonus
         return (logits - np.log(np.exp(logits).sum())).astype(np.float32)
 
+    def log_prob(self, source: Sequence[int], ids: Sequence[int], *, is_finished: bool = True) -> float:
+        """The teacher-forced log-probability, token by token."""
+        tokens = [*ids, EOS] if is_finished else [*ids]
+        total = np.float32(0.0)
+        for t, token in enumerate(tokens):
+            total = np.float32(total + self.next_log_probs(tuple(source), tuple(tokens[:t]))[token])
+        return float(total)
+
     def attention(self, source: Prefix, prefix: Prefix) -> np.ndarray:
         """[len(source) + 1], of the step that follows the prefix."""
         generator = np.random.default_rng([self.seed, 7, *source, 98, *prefix])
@@ -98,17 +106,3 @@ def sources(count: int, seed: int = 0) -> tuple[list[list[int]], SourceBatch]:
     generator = np.random.default_rng(seed)
     ids = [generator.integers(4, 20, generator.integers(1, 7)).tolist() for _ in range(count)]
     return ids, collate_source(ids)
-
-
-def log_prob_of(model: FakeModel, source: list[int], ids: list[int], *, is_finished: bool) -> float:
-    """The teacher-forced log-probability, token by token."""
-    tokens = [*ids, EOS] if is_finished else ids
-    total = np.float32(0.0)
-    for t, token in enumerate(tokens):
-        total = np.float32(total + model.next_log_probs(tuple(source), tuple(tokens[:t]))[token])
-    return float(total)
-
-
-def every_hypothesis(tokens: list[int], max_length: int) -> list[list[int]]:
-    """Every translation that ends by itself within `max_length` tokens, EOS included."""
-    return [list(ids) for n in range(max_length) for ids in itertools.product(tokens, repeat=n)]

@@ -1,45 +1,37 @@
-"""The methods of `search/` on a batch of ids, without a translator."""
+"""The methods of `search/` on a batch of ids, without a translator, and every hypothesis as their oracle."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.search import beam, greedy
-from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel, find_search
+from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel, find_search
+from seq2seq_attn.text.vocab import UNK
+
+A, B = UNK + 1, UNK + 2
 
 
 def search(
-    model: StepModel[Any], batch: SourceBatch, max_lengths_B: Sequence[int], /, **options: Any
+    model: StepModel[Any],
+    batch: SourceBatch,
+    limits: Sequence[int],
+    *,
+    prefixes: Sequence[Sequence[int]] = (),
+    scorers: Sequence[Scorer] = (),
+    to_ids: Callable[[str], list[int]] = lambda text: [],
+    **options: Any,
 ) -> list[list[Hypothesis]]:
-    """The hypotheses by the method and options named."""
+    """The hypotheses of each sentence, by the method and options named."""
     method, values = find_search(SearchConfig(), options)
-    return method(model, SearchSource(batch, max_lengths_B), values)
+    return method(model, SearchSource(batch, limits, prefixes, scorers, to_ids=to_ids), values)
 
 
-def beam_search(
-    model: StepModel[Any],
-    batch: SourceBatch,
-    options: SearchConfig,
-    *,
-    max_lengths_B: Sequence[int],
-    prefixes: Sequence[Sequence[int]] = (),
-) -> list[list[Hypothesis]]:
-    """A beam of any size."""
-    source = SearchSource(batch, max_lengths_B, prefixes)
-    return beam.search_beams(model, source, options, beam.choose_best)
-
-
-def greedy_search(
-    model: StepModel[Any],
-    batch: SourceBatch,
-    options: SearchConfig | None = None,
-    *,
-    max_lengths_B: Sequence[int],
-    prefixes: Sequence[Sequence[int]] = (),
-) -> list[Hypothesis]:
-    """The hypothesis of each sentence."""
-    source = SearchSource(batch, max_lengths_B, prefixes)
-    return [best for [best] in greedy.search(model, source, options or SearchConfig())]
+def best_of_all(
+    score: Callable[[list[int]], float], max_length: int, tokens: Sequence[int] = (UNK, A, B)
+) -> list[tuple[list[int], float]]:
+    """Every translation that ends by itself within `max_length` tokens, EOS included, with its score, best first."""
+    every = [list(ids) for n in range(max_length) for ids in itertools.product(tokens, repeat=n)]
+    return sorted(((ids, score(ids)) for ids in every), key=lambda scored: -scored[1])

@@ -7,7 +7,7 @@ import pytest
 
 from seq2seq_attn.search.base import Hypothesis
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
-from tests.search.fake_model import FakeModel, Prefix, log_prob_of, sources
+from tests.search.fake_model import FakeModel, Prefix, sources
 from tests.search.searching import search
 
 LIMIT = 5
@@ -39,19 +39,13 @@ def test_groups_are_those_of_the_formula(num_groups: int, size: int) -> None:
     model = FakeModel(num_free=4, seed=7, sharpness=1.0, eos_bonus=0.5)
     ids, batch = sources(6, 7)
     beam_size = num_groups * size
-    found = search(
-        *(model, batch, [LIMIT] * 6),
-        method="diverse",
-        beam_size=beam_size,
-        n_best=beam_size,
-        num_groups=num_groups,
-        diversity=0.7,
-    )
+    sizes = {"beam_size": beam_size, "n_best": beam_size, "num_groups": num_groups}
+    found = search(model, batch, [LIMIT] * 6, method="diverse", diversity=0.7, **sizes)
     for source, hypotheses in zip(ids, found, strict=True):
         expected = best_by_hand(model, source, num_groups, size, 0.7)
         assert {(*h.ids, EOS) for h in hypotheses if h.is_finished} == expected
         for hypothesis in hypotheses:
-            own = log_prob_of(model, source, hypothesis.ids, is_finished=hypothesis.is_finished)
+            own = model.log_prob(source, hypothesis.ids, is_finished=hypothesis.is_finished)
             assert hypothesis.log_prob == hypothesis.score == pytest.approx(own, rel=1e-5)
 
 

@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig, SearchConfig
+from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.steps import Ensemble, PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS, UNK
-from tests.search.fake_model import FakeModel, Prefix, every_hypothesis, log_prob_of, sources
-from tests.search.searching import beam_search, greedy_search
-
-A, B = UNK + 1, UNK + 2
+from tests.search.fake_model import FakeModel, Prefix, sources
+from tests.search.searching import A, B, best_of_all, search
 
 
 @dataclass
@@ -41,35 +39,23 @@ def fakes(*seeds: int, num_free: int = 2) -> list[FakeModel]:
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 @pytest.mark.parametrize("max_length", [1, 3])
 def test_a_wide_beam_finds_the_best_of_all(max_length: int, length_penalty: float) -> None:
-    members = fakes(1, 2, 3)
+    members, (ids, batch) = fakes(1, 2, 3), sources(4, 1)
     mean = Mean(members=members)
-    ids, batch = sources(4, 1)
-    options = SearchConfig(beam_size=4**max_length, length_penalty=length_penalty)
-    found = beam_search(Ensemble(members), batch, options, max_lengths_B=[max_length] * 4)
-    for source, (best,) in zip(ids, found, strict=True):
-        candidates = every_hypothesis([UNK, A, B], max_length)
-        scores = [log_prob_of(mean, source, c, is_finished=True) / (len(c) + 1) ** length_penalty for c in candidates]
-        assert best.ids == candidates[int(np.argmax(scores))]
-        assert best.score == pytest.approx(max(scores), rel=1e-5)
+    options = {"beam_size": 4**max_length, "length_penalty": length_penalty}
+    for source, [best] in zip(ids, search(Ensemble(members), batch, [max_length] * 4, **options), strict=True):
+        scored = best_of_all(lambda c, s=source: mean.log_prob(s, c) / (len(c) + 1) ** length_penalty, max_length)
+        assert (best.ids, best.score) == (scored[0][0], pytest.approx(scored[0][1], rel=1e-5))
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_states_and_attention_follow_the_beam(beam_size: int) -> None:
     """Sentences leave at different steps and hypotheses change slots: each member's state moves along."""
-    members = fakes(4, 5, num_free=5)
+    members, (ids, batch) = fakes(4, 5, num_free=5), sources(9, 4)
     mean = Mean(num_free=5, members=members)
-    ids, batch = sources(9, 4)
-    limits = [8, 3, 7, 1, 8, 5, 2, 8, 4]
-    if beam_size == 1:
-        found = [[best] for best in greedy_search(Ensemble(members), batch, max_lengths_B=limits)]
-    else:
-        found = beam_search(
-            Ensemble(members), batch, SearchConfig(beam_size=beam_size, n_best=beam_size), max_lengths_B=limits
-        )
+    found = search(Ensemble(members), batch, [8, 3, 7, 1, 8, 5, 2, 8, 4], beam_size=beam_size, n_best=beam_size)
     for source, hypotheses in zip(ids, found, strict=True):
         for one in hypotheses:
-            expected = log_prob_of(mean, source, one.ids, is_finished=one.is_finished)
-            assert one.log_prob == pytest.approx(expected, rel=1e-5)
+            assert one.log_prob == pytest.approx(mean.log_prob(source, one.ids, is_finished=one.is_finished), rel=1e-5)
             assert one.weights_TS is not None
             steps = range(len(one.ids) + one.is_finished)
             weights_TS = [mean.attention(tuple(source), tuple(one.ids[:t])) for t in steps]
@@ -91,18 +77,16 @@ def test_reorder_then_step_is_step_then_reorder() -> None:
 def test_the_attention_is_that_of_the_members_that_have_one() -> None:
     with_weights, without = FakeModel(seed=8), FakeModel(seed=9, has_weights=False)
     ids, batch = sources(3, 8)
-    for source, best in zip(
-        ids, greedy_search(Ensemble([without, with_weights]), batch, max_lengths_B=[3] * 3), strict=True
-    ):
+    for source, [best] in zip(ids, search(Ensemble([without, with_weights]), batch, [3] * 3), strict=True):
         assert best.weights_TS is not None
         np.testing.assert_allclose(best.weights_TS[0], with_weights.attention(tuple(source), ()), atol=1e-7)
-    assert greedy_search(Ensemble([without, without]), batch, max_lengths_B=[3] * 3)[0].weights_TS is None
+    assert search(Ensemble([without, without]), batch, [3] * 3)[0][0].weights_TS is None
 
 
 def test_a_token_that_one_member_rules_out_can_still_be_chosen() -> None:
     sure = FakeModel(scripted={(): {A: 1.0}, (A,): {EOS: 1.0}})
     other = FakeModel(scripted={(): {EOS: 0.4, B: 0.3, A: 0.3}, (A,): {EOS: 1.0}})
-    [[best]] = beam_search(Ensemble([sure, other]), collate_source([[5]]), SearchConfig(beam_size=4), max_lengths_B=[3])
+    [[best]] = search(Ensemble([sure, other]), collate_source([[5]]), [3], beam_size=4)
     assert (best.ids, best.log_prob) == ([A], pytest.approx(np.log(0.65), abs=1e-4))
 
 
@@ -125,12 +109,11 @@ def small_model(attention: str, seed: int, hidden_size: int = 13) -> Seq2Seq:
 @pytest.mark.parametrize("attention", ["additive", "bilinear", "fixed"])
 def test_an_ensemble_of_one_model_or_of_equal_ones_is_that_model(attention: str, make: type[PlainSteps]) -> None:
     _, batch = sources(6, 2)
-    options, limits = SearchConfig(beam_size=3, n_best=3), [7] * 6
     with torch.inference_mode():
         one = make(small_model(attention, 1))
-    alone = beam_search(one, batch, options, max_lengths_B=limits)
+    alone = search(one, batch, [7] * 6, beam_size=3, n_best=3)
     for members in ([one], [one, one, one]):
-        together = beam_search(Ensemble(members), batch, options, max_lengths_B=limits)
+        together = search(Ensemble(members), batch, [7] * 6, beam_size=3, n_best=3)
         for expected, found in zip(alone, together, strict=True):
             assert [hypothesis.ids for hypothesis in found] == [hypothesis.ids for hypothesis in expected]
             scores = [hypothesis.score for hypothesis in expected]
@@ -162,10 +145,7 @@ def test_two_models_of_different_kinds_and_sizes() -> None:
     ids, batch = sources(5, 3)
     with torch.inference_mode():
         ensemble = Ensemble([step_model(model) for model in models])
-    options = SearchConfig(beam_size=7**3)  # UNK and seven free ids, or nearly
-    found = beam_search(ensemble, batch, options, max_lengths_B=[3] * 5)
-    candidates = every_hypothesis(list(range(UNK, 11)), 3)
-    for source, (best,) in zip(ids, found, strict=True):
-        scores = {tuple(c): plain_log_prob(models, source, [*c, EOS]) for c in candidates}
-        assert best.score == pytest.approx(max(scores.values()), rel=1e-5)
-        assert tuple(best.ids) == max(scores, key=scores.__getitem__)
+    found = search(ensemble, batch, [3] * 5, beam_size=7**3)  # UNK and seven free ids, or nearly
+    for source, [best] in zip(ids, found, strict=True):
+        scored = best_of_all(lambda c, s=source: plain_log_prob(models, s, [*c, EOS]), 3, range(UNK, 11))
+        assert (best.ids, best.score) == (scored[0][0], pytest.approx(scored[0][1], rel=1e-5))

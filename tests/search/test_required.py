@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import pytest
 import torch
 
-from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.search.base import Hypothesis, SearchSource, find_search
 from seq2seq_attn.search.required import count_met
-from seq2seq_attn.text.vocab import EOS
-from tests.search.fake_model import FakeModel, every_hypothesis, log_prob_of, sources
-from tests.search.test_rules import UNK, A, B
+from seq2seq_attn.text.vocab import EOS, UNK
+from tests.search import searching
+from tests.search.fake_model import FakeModel, sources
+from tests.search.searching import A, B, best_of_all
 
 IDS = {"a": [A], "b": [B], "ab": [A, B], "ba": [B, A], "aa": [A, A], "strange": [UNK]}
-
-
-def search(model: FakeModel, batch: SourceBatch, limits: list[int], **options: Any) -> list[list[Hypothesis]]:
-    method, values = find_search(SearchConfig(), {"method": "required", **options})
-    return method(model, SearchSource(batch, limits, to_ids=lambda text: IDS.get(text, [])), values)
+search = partial(searching.search, method="required", to_ids=lambda text: IDS.get(text, []))
 
 
 def contains(ids: list[int], phrase: list[int]) -> bool:
@@ -34,17 +28,17 @@ def test_a_beam_wide_enough_finds_the_best_of_all(required: list[str], length_pe
     model = FakeModel(num_free=2, seed=5, sharpness=1.0, eos_bonus=1.0)
     ids, batch = sources(6, 5)
     found = search(model, batch, [5] * 6, beam_size=200, length_penalty=length_penalty, required=required)
-    changed = 0
+
+    def score(source: list[int], candidate: list[int]) -> float:
+        has_all = all(contains(candidate, IDS[word]) for word in required)
+        return model.log_prob(source, candidate) / (len(candidate) + 1) ** length_penalty if has_all else float("-inf")
+
     for source, [best] in zip(ids, found, strict=True):
-        scores = {}
-        for candidate in every_hypothesis([UNK, A, B], 5):
-            if all(contains(candidate, IDS[word]) for word in required):
-                log_prob = log_prob_of(model, source, candidate, is_finished=True)
-                scores[tuple(candidate)] = log_prob / (len(candidate) + 1) ** length_penalty
-        assert tuple(best.ids) == max(scores, key=lambda ids: scores[ids])
-        assert best.score == pytest.approx(max(scores.values()), rel=1e-4)
-        changed += best.log_prob < log_prob_of(model, source, [], is_finished=True)
-    assert changed > 0 or not required
+        expected, value = best_of_all(lambda c, s=source: score(s, c), 5)[0]
+        assert (best.ids, best.score) == (expected, pytest.approx(value, rel=1e-4))
+    assert not required or any(
+        best.log_prob < model.log_prob(source, []) for source, [best] in zip(ids, found, strict=True)
+    )
 
 
 def test_a_narrow_beam_keeps_hypotheses_that_have_yet_to_meet_a_word() -> None:

@@ -10,10 +10,9 @@ import pytest
 
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.search.base import Hypothesis
-from seq2seq_attn.text.vocab import EOS
-from tests.search.fake_model import FakeModel, log_prob_of
-from tests.search.searching import search
-from tests.search.test_rules import UNK, A, B
+from seq2seq_attn.text.vocab import EOS, UNK
+from tests.search.fake_model import FakeModel
+from tests.search.searching import A, B, search
 
 SOURCE = [5, 6, 7]
 PROBABILITIES = {EOS: 0.1, UNK: 0.2, A: 0.3, B: 0.4}
@@ -95,7 +94,7 @@ def test_log_probs_are_the_model_s_own() -> None:
     model, ids = FakeModel(num_free=8, seed=4), [[5, 6], [7]]
     found = samples(model, ids, [5, 5], temperature=0.3, top_k=3)
     for source, [hypothesis] in zip(ids, found, strict=True):
-        expected = log_prob_of(model, source, hypothesis.ids, is_finished=hypothesis.is_finished)
+        expected = model.log_prob(source, hypothesis.ids, is_finished=hypothesis.is_finished)
         assert hypothesis.log_prob == pytest.approx(expected, rel=1e-5)
 
 

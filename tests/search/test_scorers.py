@@ -9,11 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, find_search
-from tests.search.fake_model import FakeModel, every_hypothesis, log_prob_of, sources
-from tests.search.test_rules import UNK, A, B
+from seq2seq_attn.search.base import Scorer, SearchSource
+from tests.search.fake_model import FakeModel, sources
+from tests.search.searching import A, best_of_all, search
 
 
 class Model(NamedTuple):
@@ -39,31 +37,26 @@ MODEL = FakeModel(num_free=2, seed=2, sharpness=1.0, eos_bonus=0.5)
 LANGUAGE = FakeModel(num_free=2, seed=11, sharpness=2.0)
 
 
-def search(batch: SourceBatch, limits: list[int], *scorers: Scorer, **options: Any) -> list[list[Hypothesis]]:
-    method, values = find_search(SearchConfig(), options)
-    return method(MODEL, SearchSource(batch, limits, scorers=scorers), values)
-
-
-def total(source: list[int], ids: list[int], *weights: float) -> float:
-    added = (weight * log_prob_of(LANGUAGE, [], ids, is_finished=True) for weight in weights)
-    return log_prob_of(MODEL, source, ids, is_finished=True) + sum(added)
-
-
 @pytest.mark.parametrize("weights", [(0.8,), (0.3, 0.5)])
-@pytest.mark.parametrize("method", ["beam", "diverse", "required"])
-def test_a_beam_wide_enough_finds_the_highest_total(weights: tuple[float, ...], method: str) -> None:
+@pytest.mark.parametrize(
+    "options", [{"method": "beam"}, {"method": "diverse", "num_groups": 1}, {"method": "required"}]
+)
+def test_a_beam_wide_enough_finds_the_highest_total(weights: tuple[float, ...], options: dict[str, Any]) -> None:
     ids, batch = sources(5, 2)
     stack = [Other(LANGUAGE, weight) for weight in weights]
-    own = {"num_groups": 1} if method == "diverse" else {}
-    found = search(batch, [4] * 5, *stack, method=method, beam_size=64, length_penalty=0.5, **own)
+    found = search(MODEL, batch, [4] * 5, scorers=stack, beam_size=64, length_penalty=0.5, **options)
+
+    def score(source: list[int], candidate: list[int], weight: float) -> float:
+        total = MODEL.log_prob(source, candidate) + weight * LANGUAGE.log_prob([], candidate)
+        return total / (len(candidate) + 1) ** 0.5
+
     changed = 0
     for source, [best] in zip(ids, found, strict=True):
-        candidates = every_hypothesis([UNK, A, B], 4)
-        scores = {tuple(c): total(source, c, *weights) / (len(c) + 1) ** 0.5 for c in candidates}
-        assert tuple(best.ids) == max(scores, key=lambda ids: scores[ids])
-        assert best.score == pytest.approx(max(scores.values()), rel=1e-4)
-        assert best.log_prob == pytest.approx(log_prob_of(MODEL, source, best.ids, is_finished=True), rel=1e-4)
-        changed += tuple(best.ids) != max(scores, key=lambda ids: total(source, list(ids)) / (len(ids) + 1) ** 0.5)
+        [plain, _], *_ = best_of_all(lambda c, s=source: score(s, c, 0.0), 4)
+        [expected, total], *_ = best_of_all(lambda c, s=source: score(s, c, sum(weights)), 4)
+        assert (best.ids, best.score) == (expected, pytest.approx(total, rel=1e-4))
+        assert best.log_prob == pytest.approx(MODEL.log_prob(source, best.ids), rel=1e-4)
+        changed += best.ids != plain
     assert changed > 0
 
 
@@ -71,7 +64,7 @@ def test_a_beam_wide_enough_finds_the_highest_total(weights: tuple[float, ...], 
 def test_a_scorer_without_weight_changes_nothing(method: str) -> None:
     _, batch = sources(6, 4)
     options = {"method": method, "beam_size": 3}
-    plain, scored = search(batch, [8] * 6, **options), search(batch, [8] * 6, Other(LANGUAGE, 0.0), **options)
+    plain, scored = (search(MODEL, batch, [8] * 6, scorers=stack, **options) for stack in ([], [Other(LANGUAGE, 0.0)]))
     assert [[h.ids for h in best] for best in plain] == [[h.ids for h in best] for best in scored]
     for best, other in zip(plain, scored, strict=True):
         assert [h.log_prob for h in best] == pytest.approx([h.log_prob for h in other])
@@ -89,6 +82,6 @@ def test_greedy_search_and_samples_follow_the_scores(method: str) -> None:
             return excluded, None
 
     ids, batch = sources(4, 4)
-    for source, [best] in zip(ids, search(batch, [3] * 4, Only(), method=method), strict=True):
+    for source, [best] in zip(ids, search(MODEL, batch, [3] * 4, scorers=[Only()], method=method), strict=True):
         assert (best.ids, best.score) == ([A, A, A], -3.0)
-        assert best.log_prob == pytest.approx(log_prob_of(MODEL, source, [A] * 3, is_finished=False), rel=1e-5)
+        assert best.log_prob == pytest.approx(MODEL.log_prob(source, [A] * 3, is_finished=False), rel=1e-5)

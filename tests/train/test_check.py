@@ -161,7 +161,7 @@ def test_a_setting_without_effect_is_silent(settings: list[str], caplog: pytest.
 def test_layers_that_a_variant_does_not_take_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from seq2seq_attn.model.variants import import_variants
 
-    code = "from seq2seq_attn.model.encoder.embeddings import build as full\n"
+    code = "from seq2seq_attn.model.encoder.embeddings import Embeddings as full\n"
     code += "def build(*, embedding, hidden_size, dropout):\n"
     code += "    return full(embedding=embedding, hidden_size=hidden_size, num_layers=1, dropout=dropout)\n"
     (tmp_path / "shallow_encoder.py").write_text(code, encoding="utf-8")

@@ -114,7 +114,7 @@ def test_dropout_is_off_during_forced_decoding_of_a_model_in_training(translator
     expected = list(force_decode(translator, SOURCE, TARGET))
     translator.model.train()
     try:
-        translator.model.embedding.dropout = 0.5
+        translator.model.embedding.dropout.rate = 0.5
         assert_same(list(force_decode(translator, SOURCE, TARGET)), expected)
         assert translator.model.training
     finally:

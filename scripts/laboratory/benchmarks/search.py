@@ -227,9 +227,10 @@ def time_run(run: Path, amount: Amount) -> list[Record]:
         row: Record = {"precision": name}
         for beam_size in (1, 5):
             timed = [timed_translation(translator, sources, beam_size=beam_size) for _ in range(amount.turns)]
-            score = measure.statistics(timed[-1][1]).score()
+            bleu = measure.statistics(timed[-1][1])
             speed = len(sources) / statistics.median(seconds for seconds, _ in timed)
-            row[f"beam_{beam_size}"] = {"sentences_per_s": speed, "bleu": score.score, "signature": score.signature}
+            scores = {"bleu": bleu.score().score, "signature": bleu.signature}
+            row[f"beam_{beam_size}"] = {"sentences_per_s": speed, **scores}
         singles = (
             timed_translation(translator, [source], beam_size=1)[0] for source in sources[: amount.single_sentences]
         )
@@ -248,9 +249,9 @@ def time_batches(run: Path, num_turns: int, device: torch.device) -> list[Record
         for beam_size, batch_size in itertools.product((1, 5), BATCH_SIZES if device != CPU else (4,)):
             options = {"beam_size": beam_size, "batch_size": batch_size}
             timed = [timed_translation(translator, sources, **options) for _ in range(1 + num_turns)]
-            seconds, score = statistics.median(s for s, _ in timed[1:]), measure.statistics(timed[-1][1]).score()
-            row = {"precision": precision, **options, "sentences_per_s": len(sources) / seconds, "bleu": score.score}
-            rows.append(row | {"signature": score.signature})
+            seconds, bleu = statistics.median(s for s, _ in timed[1:]), measure.statistics(timed[-1][1])
+            row = {"precision": precision, **options, "sentences_per_s": len(sources) / seconds}
+            rows.append({**row, "bleu": bleu.score().score, "signature": bleu.signature})
     return rows
 
 

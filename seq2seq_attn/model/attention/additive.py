@@ -6,8 +6,6 @@ s_{i-1} is the query, h_j the encoder's value at source position j. The paper's 
 is `keys`, v_a is `score_weight_A`. The paper's formula shows no bias b.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -25,12 +23,7 @@ class Additive(Attention):
     """
 
     def __init__(
-        self,
-        *,
-        query_size: int,
-        memory_size: int,
-        normalizer: Normalizer,
-        attention_size: Size | None = None,
+        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
     ) -> None:
         super().__init__(memory_size)
         attention_size = attention_size or query_size
@@ -40,7 +33,6 @@ class Additive(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        """Project the values to keys, once."""
         return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
@@ -48,6 +40,3 @@ class Additive(Attention):
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         scores_BS = hidden_BSA @ self.score_weight_A
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = Additive

@@ -1,9 +1,9 @@
 """The contract of attention variants, and the last step that most of them share.
 
-A variant is a file in this folder with one final class and `build(*, query_size, memory_size, normalizer, **options)`,
-the class or a function that makes one, which asks for as many of the three as it needs. `prepare` computes what does
-not depend on the query, once per source batch; `step` runs at each decoder step. Neither keeps anything on `self`.
-Memory and state are any batch-first named tuples.
+A variant is a file in this folder with one final class, whose constructor asks for as many of `query_size`,
+`memory_size` and `normalizer` as it needs; its other parameters are options. `prepare` computes what does not depend on
+the query, once per source batch; `step` runs at each decoder step. Neither keeps anything on `self`. Memory and state
+are any batch-first named tuples.
 
 A variant may draw random numbers, or relax a hard choice, in training mode only. In evaluation mode, which search uses,
 the same query, memory and state give the same result. In both modes, the weights are a distribution.
@@ -14,8 +14,6 @@ depending on the encoder; query, state and weights stay in float32.
 
 Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A scoring size.
 """
-
-from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -55,7 +53,7 @@ class Keys(NamedTuple):
 
 
 class SameContext(NamedTuple):
-    """The memory of a variant whose context is the same at every step."""
+    """The memory of `ConstantAttention`."""
 
     context_BM: Tensor
     weights_BS: Tensor
@@ -103,6 +101,45 @@ class Attention(nn.Module, ABC):
     @abstractmethod
     def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:
         """Context, weights and the next state."""
+
+
+class AdditiveAttention(Attention):
+    """The weights of the additive score (see `additive.py`), for variants that add terms to it:
+
+        e_ij = v . tanh(W q_i + U h_j + b + ...)
+
+    W is `query_projection`, U h_j + b are the keys, and v is `score_weight_A`.
+
+    Args:
+        attention_size: A, the size of the hidden layer; None: the query size.
+        context_size: None: that of the values.
+    """
+
+    def __init__(
+        self, query_size: int, memory_size: int, attention_size: int | None, *, context_size: int | None = None
+    ) -> None:
+        super().__init__(memory_size if context_size is None else context_size)
+        attention_size = attention_size or query_size
+        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
+        self.key_projection = nn.Linear(memory_size, attention_size)
+        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+
+    def keys(self, encoded: Encoded) -> Keys:
+        """The values, projected to keys."""
+        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM))
+
+    def scores(self, query_BH: Tensor, keys_BSA: Tensor, *terms_BSA: Tensor) -> Tensor:
+        """`scores_BS`, from keys, query and further terms."""
+        sum_BSA = sum(terms_BSA, keys_BSA + self.query_projection(query_BH).unsqueeze(1))
+        return torch.tanh(sum_BSA) @ self.score_weight_A
+
+
+class ConstantAttention(Attention):
+    """An attention whose context is the same at every step, whatever the query."""
+
+    def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
+        """The context and its weights, as `prepare` made them."""
+        return Attended(memory.context_BM, memory.weights_BS, state)
 
 
 class AttentionBuilder(Protocol):

@@ -9,8 +9,6 @@ In our measurements (docs/attention.md) the unscaled score falls far behind: the
 often a wrong one.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -29,7 +27,6 @@ class Bilinear(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        """Project the values to keys, once."""
         values_BSM = encoded.values_BSM
         return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM) * self.scale), Stateless()
 
@@ -37,6 +34,3 @@ class Bilinear(Attention):
         """q . key, normalized."""
         scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = Bilinear

@@ -13,8 +13,6 @@ long sentences would be flatter.
 Shapes: P filters of the first layer.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -71,6 +69,3 @@ class Convolutional(Attention):
         gated_BSH = memory.features_BSH * query_BH.to(memory.features_BSH.dtype).unsqueeze(1)
         scores_BS = self.score_filter(gated_BSH.transpose(1, 2)).squeeze(1)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = Convolutional

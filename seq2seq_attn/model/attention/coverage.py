@@ -13,8 +13,6 @@ W_a is `query_projection`, U_a h_j (plus a bias) is `keys`, V_a is `coverage_pro
 GRU is `update`, U_f is `fertility_projection`.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NamedTuple
 
 import torch
@@ -24,9 +22,9 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Real
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide_dtype
+from seq2seq_attn.model.tensors import wide_dtype
 
 MaxFertility = Annotated[Real, Field(gt=0.0, le=1000.0)]
 MIN_SHARE = 1e-3
@@ -48,7 +46,7 @@ class State(NamedTuple):
     coverage_BSD: Tensor
 
 
-class Coverage(Attention):
+class Coverage(AdditiveAttention):
     """Additive attention whose score sees the coverage.
 
     Args:
@@ -70,14 +68,11 @@ class Coverage(Attention):
         fertility: bool = True,
         max_fertility: MaxFertility = 2.0,
     ) -> None:
-        super().__init__(memory_size)
-        attention_size, is_neural = attention_size or query_size, kind == "neural"
+        super().__init__(query_size, memory_size, attention_size)
+        is_neural = kind == "neural"
         self.coverage_size = coverage_size if is_neural else 1
         self.max_fertility = max_fertility if fertility and not is_neural else None
-        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
-        self.key_projection = nn.Linear(memory_size, attention_size)
-        self.coverage_projection = nn.Linear(self.coverage_size, attention_size, bias=False)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.coverage_projection = nn.Linear(self.coverage_size, attention_size or query_size, bias=False)
         self.update = nn.GRUCell(1 + memory_size + query_size, coverage_size) if is_neural else None
         self.fertility_projection = nn.Linear(memory_size, 1, bias=False) if self.max_fertility else None
         self.normalizer = normalizer
@@ -91,16 +86,12 @@ class Coverage(Attention):
             fertility_BS = self.max_fertility * share_BS.clamp(min=MIN_SHARE)
         dtype = wide_dtype(values_BSM.dtype)
         coverage_BSD = values_BSM.new_zeros(*values_BSM.shape[:2], self.coverage_size, dtype=dtype)
-        memory = Memory(values_BSM, encoded.mask_BS, self.key_projection(values_BSM), fertility_BS)
-        return memory, State(coverage_BSD)
+        return Memory(*self.keys(encoded), fertility_BS), State(coverage_BSD)
 
     def step(self, query_BH: Tensor, memory: Memory, state: State) -> Attended:
         """v . tanh(keys + W q + V C), normalized; then the coverage is updated."""
         coverage_BSD = state.coverage_BSD
-        hidden_BSA = torch.tanh(
-            memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1) + self.coverage_projection(coverage_BSD)
-        )
-        scores_BS = hidden_BSA @ self.score_weight_A
+        scores_BS = self.scores(query_BH, memory.keys_BSA, self.coverage_projection(coverage_BSD))
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
         return Attended(context_BM, weights_BS, State(self._cover(query_BH, memory, weights_BS, coverage_BSD)))
 
@@ -116,6 +107,3 @@ class Coverage(Attention):
             inputs = torch.cat([tensor.to(coverage_BSD.dtype) for tensor in tensors], dim=-1)
             updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1))
         return updated.view(coverage_BSD.shape)
-
-
-build = Coverage

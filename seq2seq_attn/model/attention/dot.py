@@ -7,8 +7,6 @@ The source state h_s is our value. There are no parameters, so query and values 
 In our measurements (docs/attention.md) the unscaled scores make the weights sharp; `scaled_dot` does better.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
@@ -19,10 +17,15 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Dot(Attention):
-    """The query times each value."""
+    """The query times each value. Raises UsageError if their sizes differ."""
 
-    def __init__(self, memory_size: int, normalizer: Normalizer) -> None:
+    def __init__(self, *, query_size: int, memory_size: int, normalizer: Normalizer) -> None:
         super().__init__(memory_size)
+        if query_size != memory_size:
+            raise UsageError(
+                f"model.attention.name='dot' needs decoder states of the values' size: model.hidden_size={query_size}, "
+                f"but the encoder gives {memory_size}; set model.hidden_size=null (the encoder's size), or use bilinear"
+            )
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
@@ -34,13 +37,3 @@ class Dot(Attention):
         """q . h_s, normalized."""
         scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-def build(*, query_size: int, memory_size: int, normalizer: Normalizer) -> Dot:
-    """No options. Raises UsageError if the sizes differ."""
-    if query_size != memory_size:
-        raise UsageError(
-            f"model.attention.name='dot' needs decoder states of the values' size: model.hidden_size={query_size}, but "
-            f"the encoder gives {memory_size}; set model.hidden_size=null (the encoder's size) or use 'bilinear'"
-        )
-    return Dot(memory_size, normalizer)

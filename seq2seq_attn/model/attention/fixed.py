@@ -6,19 +6,15 @@
 fixed-vector baseline. It loses on short sentences too, and far more on long ones.
 """
 
-from __future__ import annotations
-
-from torch import Tensor
-
 from seq2seq_attn.config.types import DropoutRate
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, SameContext, Stateless
-from seq2seq_attn.model.dropout import Dropout
+from seq2seq_attn.model.attention.base import ConstantAttention, SameContext, Stateless
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.layers import Dropout
+from seq2seq_attn.model.tensors import wide
 
 
-class Fixed(Attention):
+class Fixed(ConstantAttention):
     """A memory of one position, the summary; its weight is always 1.
 
     Args:
@@ -35,10 +31,3 @@ class Fixed(Attention):
         """The encoder's summary, with dropout."""
         context_BM = self.dropout(encoded.final_BM)
         return SameContext(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), Stateless()
-
-    def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
-        """The summary, whatever the query."""
-        return Attended(memory.context_BM, memory.weights_BS, state)
-
-
-build = Fixed

@@ -29,8 +29,6 @@ Another normalizer replaces the softmax in y (`straight_through`) and in alpha (
 draws from the softmax.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import torch
@@ -39,14 +37,12 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Temperature
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Draw, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Draw, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide, wide_dtype
-
-Estimator = Literal["straight_through", "reinforce"]
+from seq2seq_attn.model.tensors import wide, wide_dtype
 
 
-class Hard(Attention):
+class Hard(AdditiveAttention):
     """Additive scores, a single position.
 
     Args:
@@ -61,27 +57,21 @@ class Hard(Attention):
         memory_size: int,
         normalizer: Normalizer,
         attention_size: Size | None = None,
-        estimator: Estimator = "straight_through",
+        estimator: Literal["straight_through", "reinforce"] = "straight_through",
         temperature: Temperature = 1.0,
     ) -> None:
-        super().__init__(memory_size)
-        attention_size = attention_size or query_size
-        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
-        self.key_projection = nn.Linear(memory_size, attention_size)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        super().__init__(query_size, memory_size, attention_size)
         self.temperature = temperature
         self.draws_positions = estimator == "reinforce"
         self.baseline = nn.Linear(query_size, 1) if self.draws_positions else None
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        """Project the values to keys, once."""
-        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
+        return self.keys(encoded), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """v . tanh(keys + W q), and one position of the largest score, with noise in training."""
-        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BS = hidden_BSA @ self.score_weight_A
+        scores_BS = self.scores(query_BH, memory.keys_BSA)
         if self.baseline is not None:
             return self._draw(scores_BS, self.baseline(query_BH.detach()), memory, state)
         choose = self._sample if self.training else _best
@@ -113,6 +103,3 @@ def _best(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
     best_B1 = scores_BS.masked_fill(~mask_BS, -torch.inf).argmax(dim=1, keepdim=True)
     zeros_BS = torch.zeros_like(scores_BS, dtype=wide_dtype(scores_BS.dtype))
     return zeros_BS.scatter(1, best_B1, 1.0)
-
-
-build = Hard

@@ -17,8 +17,6 @@ documents: their queries are learned vectors, not decoder states, and a second e
 Shapes, besides those of `base.py`: K parts.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -26,7 +24,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.sources import source_indices
 
@@ -43,7 +41,7 @@ class Parts(NamedTuple):
     """bool, whether the line has this part"""
 
 
-class Hierarchical(Attention):
+class Hierarchical(AdditiveAttention):
     """Two levels of additive attention.
 
     Args:
@@ -51,18 +49,10 @@ class Hierarchical(Attention):
     """
 
     def __init__(
-        self,
-        *,
-        query_size: int,
-        memory_size: int,
-        normalizer: Normalizer,
-        attention_size: Size | None = None,
+        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
     ) -> None:
-        super().__init__(memory_size)
+        super().__init__(query_size, memory_size, attention_size)
         attention_size = attention_size or query_size
-        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
-        self.key_projection = nn.Linear(memory_size, attention_size)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.part_query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.part_key_projection = nn.Linear(memory_size, attention_size)
         self.part_score_weight_A = nn.Parameter(torch.empty(attention_size))
@@ -70,20 +60,17 @@ class Hierarchical(Attention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Parts, Stateless]:
         """Project the values to keys, and find the parts, once."""
-        mask_BS = encoded.mask_BS
-        values_BSM = encoded.values_BSM
+        values_BSM, mask_BS, keys_BSA = self.keys(encoded)
         numbers_BS = source_indices(source.ids_BS).masked_fill(~mask_BS, 0)
         parts_K = torch.arange(int(numbers_BS.max()) + 1, device=numbers_BS.device)
         is_inside_BKS = (numbers_BS.unsqueeze(1) == parts_K.unsqueeze(1)) & mask_BS.unsqueeze(1)
         exists_BK = is_inside_BKS.any(dim=2)
         is_inside_BKS = torch.where(exists_BK.unsqueeze(2), is_inside_BKS, mask_BS.unsqueeze(1))
-        return Parts(values_BSM, self.key_projection(values_BSM), is_inside_BKS, exists_BK), Stateless()
+        return Parts(values_BSM, keys_BSA, is_inside_BKS, exists_BK), Stateless()
 
     def step(self, query_BH: Tensor, memory: Parts, state: Stateless) -> Attended:
         """A context per part, then their average."""
-        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BS = hidden_BSA @ self.score_weight_A
-        scores_BKS = scores_BS.unsqueeze(1).expand_as(memory.is_inside_BKS)
+        scores_BKS = self.scores(query_BH, memory.keys_BSA).unsqueeze(1).expand_as(memory.is_inside_BKS)
         weights_BKS = self.normalizer(scores_BKS, memory.is_inside_BKS)
         contexts_BKM = torch.bmm(weights_BKS, memory.values_BSM)
         keys_BKA = self.part_key_projection(contexts_BKM)
@@ -91,6 +78,3 @@ class Hierarchical(Attention):
         scores_BK = hidden_BKA @ self.part_score_weight_A
         context_BM, weights_BK = attend(scores_BK, contexts_BKM, memory.exists_BK, self.normalizer)
         return Attended(context_BM, (weights_BK.unsqueeze(2) * weights_BKS).sum(dim=1), state)
-
-
-build = Hierarchical

@@ -3,31 +3,21 @@
 (Sutskever, Vinyals, Le 2014, section 2.) The context has size 0, so steps and readout never read the source.
 """
 
-from __future__ import annotations
-
-from torch import Tensor
-
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, SameContext, Stateless
+from seq2seq_attn.model.attention.base import ConstantAttention, SameContext, Stateless
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 
 
-class InitialOnly(Attention):
+class InitialOnly(ConstantAttention):
     """A memory of one empty position."""
 
     is_positional = False
+
+    def __init__(self) -> None:
+        super().__init__(context_size=0)
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """A context of size 0."""
         context_BM = encoded.final_BM[:, :0]
         return SameContext(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), Stateless()
-
-    def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
-        """The empty context, whatever the query."""
-        return Attended(memory.context_BM, memory.weights_BS, state)
-
-
-def build() -> InitialOnly:
-    """No options."""
-    return InitialOnly(context_size=0)

@@ -12,19 +12,16 @@ The paper's third part, for prediction alone, is not here: it would cut the deco
 With states as wide as for other variants, the decoder sees half of each, which costs some BLEU (docs/attention.md).
 """
 
-from __future__ import annotations
-
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
-class KeyValue(Attention):
+class KeyValue(AdditiveAttention):
     """Additive attention over one half of each value; the context averages the other half.
 
     Args:
@@ -35,23 +32,15 @@ class KeyValue(Attention):
     """
 
     def __init__(
-        self,
-        *,
-        query_size: int,
-        memory_size: int,
-        normalizer: Normalizer,
-        attention_size: Size | None = None,
+        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
     ) -> None:
-        super().__init__(memory_size // 2)
         if memory_size < 2:
             raise UsageError(
                 f"model.attention.name='key_value' cuts the encoder's states in two, but they are {memory_size} wide; "
                 "set a larger model.encoder.hidden_size"
             )
-        attention_size = attention_size or query_size
-        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
-        self.key_projection = nn.Linear(memory_size - self.context_size, attention_size)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        context_size = memory_size // 2
+        super().__init__(query_size, memory_size - context_size, attention_size, context_size=context_size)
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
@@ -62,9 +51,5 @@ class KeyValue(Attention):
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
         """w . tanh(keys + W q), normalized; the average of the other half."""
-        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BS = hidden_BSA @ self.score_weight_A
+        scores_BS = self.scores(query_BH, memory.keys_BSA)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = KeyValue

@@ -17,8 +17,6 @@ In our measurements (docs/attention.md) local-p depends on the seed: one run of 
 scores, fail on long sentences, where the predicted center is off and hides the right word.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import torch
@@ -28,7 +26,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 
 
 class State(NamedTuple):
@@ -66,7 +64,6 @@ class Local(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
-        """Project the values to keys, once."""
         values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
         step_B = torch.zeros(mask_BS.shape[0], dtype=torch.int64, device=mask_BS.device)
         return Keys(values_BSM, mask_BS, self.key_projection(values_BSM) * self.scale), State(step_B)
@@ -85,6 +82,3 @@ class Local(Attention):
             scores_BS = scores_BS - distance_BS.square() / (2.0 * (self.radius / 2.0) ** 2)
         window_BS = memory.mask_BS & (distance_BS.abs() <= self.radius)
         return Attended(*attend(scores_BS, memory.values_BSM, window_BS, self.normalizer), State(state.step_B + 1))
-
-
-build = Local

@@ -10,8 +10,6 @@ No gradient flows through alpha_{i-1} into earlier steps: with it, attention lea
 and missed the words that stand elsewhere in the source.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -19,9 +17,9 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide_dtype
+from seq2seq_attn.model.tensors import wide_dtype
 
 
 class State(NamedTuple):
@@ -30,7 +28,7 @@ class State(NamedTuple):
     weights_BS: Tensor
 
 
-class Location(Attention):
+class Location(AdditiveAttention):
     """Additive attention with features of the previous weights around each position.
 
     Args:
@@ -49,30 +47,18 @@ class Location(Attention):
         num_filters: Size = 10,
         radius: Size = 3,
     ) -> None:
-        super().__init__(memory_size)
-        attention_size = attention_size or query_size
-        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
-        self.key_projection = nn.Linear(memory_size, attention_size)
+        super().__init__(query_size, memory_size, attention_size)
         self.filters = nn.Conv1d(1, num_filters, 2 * radius + 1, padding=radius, bias=False)
-        self.location_projection = nn.Linear(num_filters, attention_size, bias=False)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.location_projection = nn.Linear(num_filters, attention_size or query_size, bias=False)
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
-        """Project the values to keys, once."""
-        values_BSM = encoded.values_BSM
-        weights_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(values_BSM.dtype))
-        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM)), State(weights_BS)
+        weights_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
+        return self.keys(encoded), State(weights_BS)
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """w . tanh(keys + W q + U f), normalized."""
         location_BSK = self.filters(state.weights_BS.unsqueeze(1)).transpose(1, 2)
-        hidden_BSA = torch.tanh(
-            memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1) + self.location_projection(location_BSK)
-        )
-        scores_BS = hidden_BSA @ self.score_weight_A
+        scores_BS = self.scores(query_BH, memory.keys_BSA, self.location_projection(location_BSK))
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
         return Attended(context_BM, weights_BS, State(weights_BS.detach()))
-
-
-build = Location

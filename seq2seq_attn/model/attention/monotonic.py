@@ -22,8 +22,6 @@ German verbs at the end of a clause require moving backwards in the source, whic
 to English is a negative control (docs/attention.md).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -33,9 +31,9 @@ from torch.nn import functional
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide_dtype
+from seq2seq_attn.model.tensors import wide_dtype
 
 
 class State(NamedTuple):
@@ -44,7 +42,7 @@ class State(NamedTuple):
     weights_BS: Tensor
 
 
-class Monotonic(Attention):
+class Monotonic(AdditiveAttention):
     """Left to right: expected weights in training, a hard choice otherwise.
 
     Args:
@@ -53,28 +51,18 @@ class Monotonic(Attention):
     """
 
     def __init__(
-        self,
-        *,
-        query_size: int,
-        memory_size: int,
-        attention_size: Size | None = None,
-        noise: NonNegativeFloat = 1.0,
+        self, *, query_size: int, memory_size: int, attention_size: Size | None = None, noise: NonNegativeFloat = 1.0
     ) -> None:
-        super().__init__(memory_size)
-        attention_size = attention_size or query_size
-        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
-        self.key_projection = nn.Linear(memory_size, attention_size)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
-        self.weight_norm_gain_1 = nn.Parameter(torch.full((1,), attention_size**-0.5))
+        super().__init__(query_size, memory_size, attention_size)
+        self.weight_norm_gain_1 = nn.Parameter(torch.full((1,), len(self.score_weight_A) ** -0.5))
         self.offset_bias_1 = nn.Parameter(torch.zeros(1))
         self.noise = noise
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         """Project the values to keys, once; reading begins at the first position."""
-        values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
-        weights_BS = torch.zeros_like(mask_BS, dtype=wide_dtype(values_BSM.dtype))
+        weights_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
         weights_BS[:, 0] = 1.0
-        return Keys(values_BSM, mask_BS, self.key_projection(values_BSM)), State(weights_BS)
+        return self.keys(encoded), State(weights_BS)
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """Read on from where the last step stopped."""
@@ -107,6 +95,3 @@ def _first_stop(scores_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Ten
     stops_BS = is_ahead_BS & ((scores_BS > 0.0) | is_last_BS)
     stop_B1 = positions_S.where(stops_BS, positions_S.shape[0]).amin(dim=1, keepdim=True)
     return (positions_S == stop_B1).to(before_BS.dtype)
-
-
-build = Monotonic

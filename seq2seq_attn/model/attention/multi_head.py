@@ -11,8 +11,6 @@ projection: the decoder's own weights follow.
 Shapes: N heads, A scoring size of all heads together, a = A / N, m = M / N.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import torch
@@ -82,6 +80,3 @@ class MultiHead(Attention):
 
     def _split(self, joined_BSX: Tensor) -> Tensor:
         return joined_BSX.view(*joined_BSX.shape[:2], self.num_heads, -1).transpose(1, 2)
-
-
-build = MultiHead

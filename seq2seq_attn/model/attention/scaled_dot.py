@@ -5,8 +5,6 @@
 The paper's W^Q is `query_projection`, W^K is `key_projection`. There is one head, and values are not projected.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -24,12 +22,7 @@ class ScaledDot(Attention):
     """
 
     def __init__(
-        self,
-        *,
-        query_size: int,
-        memory_size: int,
-        normalizer: Normalizer,
-        attention_size: Size | None = None,
+        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
     ) -> None:
         super().__init__(memory_size)
         attention_size = attention_size or query_size
@@ -39,7 +32,6 @@ class ScaledDot(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        """Project the values to keys, once."""
         return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
 
     def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
@@ -47,6 +39,3 @@ class ScaledDot(Attention):
         query_BA1 = (self.query_projection(query_BH) * self.scale).unsqueeze(2)
         scores_BS = torch.bmm(memory.keys_BSA, query_BA1).squeeze(2)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = ScaledDot

@@ -14,8 +14,6 @@ To copy the word that a past state belongs to, as Merity's pointer does, add the
 Shapes: K past states, which grows by one per step.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -23,9 +21,9 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide_dtype
+from seq2seq_attn.model.tensors import wide_dtype
 
 
 class State(NamedTuple):
@@ -35,7 +33,7 @@ class State(NamedTuple):
     keys_BKA: Tensor
 
 
-class SelfHistory(Attention):
+class SelfHistory(AdditiveAttention):
     """Additive attention twice: over the source, and over past queries.
 
     Args:
@@ -43,18 +41,10 @@ class SelfHistory(Attention):
     """
 
     def __init__(
-        self,
-        *,
-        query_size: int,
-        memory_size: int,
-        normalizer: Normalizer,
-        attention_size: Size | None = None,
+        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
     ) -> None:
-        super().__init__(memory_size + query_size)
+        super().__init__(query_size, memory_size, attention_size, context_size=memory_size + query_size)
         attention_size = attention_size or query_size
-        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
-        self.key_projection = nn.Linear(memory_size, attention_size)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.history_query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.history_key_projection = nn.Linear(query_size, attention_size)
         self.history_score_weight_A = nn.Parameter(torch.empty(attention_size))
@@ -65,13 +55,11 @@ class SelfHistory(Attention):
         values_BSM = encoded.values_BSM
         dtype = wide_dtype(values_BSM.dtype)
         history_B1H = values_BSM.new_zeros(values_BSM.shape[0], 1, self.query_projection.in_features, dtype=dtype)
-        keys = Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM))
-        return keys, State(history_B1H, self.history_key_projection(history_B1H))
+        return self.keys(encoded), State(history_B1H, self.history_key_projection(history_B1H))
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """Attend to the source, then to the past; the query joins the past."""
-        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
-        scores_BS = hidden_BSA @ self.score_weight_A
+        scores_BS = self.scores(query_BH, memory.keys_BSA)
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
         hidden_BKA = torch.tanh(state.keys_BKA + self.history_query_projection(query_BH).unsqueeze(1))
         scores_BK = hidden_BKA @ self.history_score_weight_A
@@ -83,6 +71,3 @@ class SelfHistory(Attention):
             torch.cat([state.keys_BKA, self.history_key_projection(query_B1H)], dim=1),
         )
         return Attended(torch.cat([context_BM, past_BH.to(context_BM.dtype)], dim=1), weights_BS, next_state)
-
-
-build = SelfHistory

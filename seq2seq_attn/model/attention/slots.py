@@ -8,8 +8,6 @@ pooling with compound attention"). The size of the memory does not depend on the
 sentences lose more than with full attention.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -63,6 +61,3 @@ class Slots(Attention):
         hidden_BKA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         scores_BK = hidden_BKA @ self.score_weight_A
         return Attended(*attend(scores_BK, memory.values_BSM, memory.mask_BS, self.normalizer), state)
-
-
-build = Slots

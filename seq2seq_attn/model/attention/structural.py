@@ -15,8 +15,6 @@ No gradient flows through the features into earlier steps (as in `location.py`).
 Shapes: F structural features of a position.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -26,9 +24,9 @@ from torch.nn import functional
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide_dtype
+from seq2seq_attn.model.tensors import wide_dtype
 
 
 class State(NamedTuple):
@@ -39,7 +37,7 @@ class State(NamedTuple):
     total_BS: Tensor
 
 
-class Structural(Attention):
+class Structural(AdditiveAttention):
     """Additive attention whose score also sees structural features.
 
     Args:
@@ -63,34 +61,26 @@ class Structural(Attention):
         fertility: bool = True,
         radius: Size = 1,
     ) -> None:
-        super().__init__(memory_size)
+        super().__init__(query_size, memory_size, attention_size)
         if not (position or markov or fertility):
             raise UsageError(
                 "model.attention.options: position, markov and fertility are all false; set one of them to true, or "
                 "take model.attention.name=additive, which has none"
             )
-        attention_size = attention_size or query_size
         self.radius = radius
         self.has_position, self.has_markov, self.has_fertility = position, markov, fertility
         num_features = 3 * position + (2 * radius + 1) * (markov + fertility)
-        self.query_projection = nn.Linear(query_size, attention_size, bias=False)
-        self.key_projection = nn.Linear(memory_size, attention_size)
-        self.bias_projection = nn.Linear(num_features, attention_size, bias=False)
-        self.score_weight_A = nn.Parameter(torch.empty(attention_size))
+        self.bias_projection = nn.Linear(num_features, attention_size or query_size, bias=False)
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
-        """Project the values to keys, once."""
-        values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
-        none_BS = torch.zeros_like(mask_BS, dtype=wide_dtype(values_BSM.dtype))
-        keys = Keys(values_BSM, mask_BS, self.key_projection(values_BSM))
-        return keys, State(none_BS.new_zeros(none_BS.shape[0], dtype=torch.int64), none_BS, none_BS)
+        none_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
+        return self.keys(encoded), State(none_BS.new_zeros(none_BS.shape[0], dtype=torch.int64), none_BS, none_BS)
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """v . tanh(keys + W q + W features), normalized."""
         bias_BSA = self.bias_projection(self._features(memory.mask_BS, state))
-        hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1) + bias_BSA)
-        scores_BS = hidden_BSA @ self.score_weight_A
+        scores_BS = self.scores(query_BH, memory.keys_BSA, bias_BSA)
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
         last_BS = weights_BS.detach()
         return Attended(context_BM, weights_BS, State(state.step_B + 1, last_BS, state.total_BS + last_BS))
@@ -111,6 +101,3 @@ class Structural(Attention):
     def _neighbors(self, numbers_BS: Tensor) -> Tensor:
         """The numbers from k positions before each to k after, [B, S, 2k + 1]; 0 past the edges."""
         return functional.pad(numbers_BS, (self.radius, self.radius)).unfold(1, 2 * self.radius + 1, 1)
-
-
-build = Structural

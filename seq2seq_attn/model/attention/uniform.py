@@ -4,19 +4,19 @@ A control: it separates "the decoder sees more states" from "the decoder chooses
 The mean has no order, so it cannot replace that choice.
 """
 
-from __future__ import annotations
-
 import torch
-from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, SameContext, Stateless
+from seq2seq_attn.model.attention.base import ConstantAttention, SameContext, Stateless
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide_dtype
+from seq2seq_attn.model.tensors import wide_dtype
 
 
-class Uniform(Attention):
+class Uniform(ConstantAttention):
     """Equal weights for all positions."""
+
+    def __init__(self, *, memory_size: int) -> None:
+        super().__init__(memory_size)
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
         """The mean of the values, once."""
@@ -24,12 +24,3 @@ class Uniform(Attention):
         weights_BS = is_real_BS / is_real_BS.sum(dim=1, keepdim=True)
         context_BM = torch.bmm(weights_BS.unsqueeze(1), encoded.values_BSM).squeeze(1)
         return SameContext(context_BM, weights_BS), Stateless()
-
-    def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
-        """The mean, whatever the query."""
-        return Attended(memory.context_BM, memory.weights_BS, state)
-
-
-def build(*, memory_size: int) -> Uniform:
-    """No options."""
-    return Uniform(memory_size)

@@ -1,23 +1,22 @@
 """The contract of recurrent cells, and the weights that most of them share.
 
-A variant is a file of this folder with one final class and `build(*, input_sizes, hidden_size)`, the class or a
-function that makes one. Its inputs are projected separately from its state, so that inputs known in advance are
-projected for all steps at once. `model/stack.py` makes one cell of several.
+A variant is a file of this folder with one final class, built of `input_sizes` and `hidden_size`. Its inputs are
+projected separately from its state, so that inputs known in advance are projected for all steps at once. `build_stack`
+makes one cell of several.
 
 Shapes: B rows, I input size, H hidden size, G gates, P = G * H.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.layers import Dropout
+from seq2seq_attn.model.tensors import wide
 
 
 class Cell(nn.Module, ABC):
@@ -45,14 +44,15 @@ class Cell(nn.Module, ABC):
     def step(self, inputs_BP: Tensor, state: Any) -> Any:
         """The next state, from projected inputs and the state; in the state's dtype."""
 
-    @abstractmethod
     def hidden(self, state: Any) -> Tensor:
-        """`hidden_BH`, the cell's output."""
+        """`hidden_BH`, the cell's output: the state's field of that name."""
+        hidden_BH: Tensor = state.hidden_BH
+        return hidden_BH
 
 
 class InputCell(Cell):
     """A cell whose only matrices are those of its inputs: its recurrence is element by element (such as the SSRU of Kim
-    et al. 2019, section 3.1). The state has the field `hidden_BH`.
+    et al. 2019, section 3.1).
 
     Args:
         input_sizes: I of each of its inputs.
@@ -66,16 +66,11 @@ class InputCell(Cell):
         self.input_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
 
     def project_inputs(self, *inputs: Tensor) -> Tensor:
-        """See `Cell.project_inputs`."""
         first, *others = zip(inputs, self.input_weights, strict=True)
         projected = functional.linear(first[0], first[1], self.input_bias_P)
         for tensor, weight in others:
             projected = projected + functional.linear(tensor, weight)
         return projected
-
-    def hidden(self, state: Any) -> Tensor:
-        hidden_BH: Tensor = state.hidden_BH
-        return hidden_BH
 
 
 class GatedCell(InputCell):
@@ -131,3 +126,77 @@ class CellBuilder(Protocol):
     def __call__(self, *, input_sizes: Sequence[int], hidden_size: int) -> Cell:
         """A cell of these sizes."""
         ...
+
+
+class StackState(NamedTuple):
+    """The states of all layers, the first layer's first, and the output of the top layer."""
+
+    layers: tuple[Any, ...]
+    hidden_BH: Tensor
+
+
+class Stack(Cell):
+    """A stack of recurrent layers as one cell (Sutskever, Vinyals, Le 2014, section 3.4).
+
+        h^1_t = cell_1(x_t, h^1_{t-1})      h^l_t = cell_l(h^{l-1}_t, h^l_{t-1})
+
+    Every layer reads the output of the layer below, and the top layer's output is the hidden state that others see.
+    With residual connections, each layer but the first adds its input to its output: o^l_t = h^l_t + o^{l-1}_t (Wu et
+    al. 2016, section 3.1, eq. 6). In training, dropout acts on o^{l-1}_t, in the sum too. Every layer starts from the
+    same hidden state.
+    """
+
+    def __init__(self, layers: Sequence[Cell], *, dropout: float, is_residual: bool) -> None:
+        super().__init__(layers[0].hidden_size)
+        self.layers = nn.ModuleList(layers)
+        self.dropout = Dropout(dropout)
+        self.is_residual = is_residual
+
+    def project_inputs(self, *inputs: Tensor) -> Tensor:
+        """Project the inputs of the first layer."""
+        return self._cells[0].project_inputs(*inputs)
+
+    def start(self, hidden_BH: Tensor) -> StackState:
+        """The same hidden state for every layer."""
+        return StackState(tuple(layer.start(hidden_BH) for layer in self._cells), hidden_BH)
+
+    def step(self, inputs_BP: Tensor, state: StackState) -> StackState:
+        first, *others = self._cells
+        states = [first.step(inputs_BP, state.layers[0])]
+        output_BH = first.hidden(states[0])
+        for layer, layer_state in zip(others, state.layers[1:], strict=True):
+            input_BH = self.dropout(output_BH)
+            states.append(layer.step(layer.project_inputs(input_BH), layer_state))
+            output_BH = layer.hidden(states[-1])
+            if self.is_residual:
+                output_BH = output_BH + input_BH
+        return StackState(tuple(states), output_BH)
+
+    @property
+    def _cells(self) -> list[Cell]:
+        return [cast(Cell, layer) for layer in self.layers]
+
+
+def build_stack(
+    build_cell: CellBuilder,
+    input_sizes: Sequence[int],
+    hidden_size: int,
+    num_layers: int,
+    *,
+    dropout: float,
+    is_residual: bool,
+) -> Cell:
+    """`num_layers` layers as one cell; a single layer is the cell itself."""
+    sizes = [input_sizes, *[[hidden_size]] * (num_layers - 1)]
+    layers = [build_cell(input_sizes=layer_sizes, hidden_size=hidden_size) for layer_sizes in sizes]
+    return layers[0] if num_layers == 1 else Stack(layers, dropout=dropout, is_residual=is_residual)
+
+
+def first_layer(state: Any) -> Any:
+    """The first layer's state in the state of a cell that `build_stack` made."""
+    return state.layers[0] if isinstance(state, StackState) else state
+
+
+def with_first_layer(state: Any, first: Any) -> Any:
+    """The same state with another one for its first layer."""
+    return state._replace(layers=(first, *state.layers[1:])) if isinstance(state, StackState) else first

@@ -7,8 +7,6 @@ The reset gate r is applied after the product with U_n, as cuDNN and PyTorch's `
 W x includes the input's bias.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,7 +33,6 @@ class GRU(GatedCell):
         return State(hidden_BH)
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
-        """The formula above."""
         return next_state(inputs_BP, self.project_state(state.hidden_BH), state)
 
 
@@ -47,6 +44,3 @@ def next_state(inputs_BP: Tensor, projected_BP: Tensor, state: State) -> State:
     reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
     new = torch.tanh(x_n + reset * h_n)
     return State(torch.lerp(new, hidden_BH, update))
-
-
-build = GRU

@@ -6,8 +6,6 @@ The gates r and z are normalized together, n on its own; each of the four LN has
 paper's z is our 1 - z.) Rescaling the inputs does not rescale the pre-activations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -29,6 +27,3 @@ class LayerNormGRU(NormalizedCell):
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The step of `gru`, from normalized projections."""
         return next_state(inputs_BP, self.project_state(state.hidden_BH), state)
-
-
-build = LayerNormGRU

@@ -7,8 +7,6 @@ The four parts are normalized together; each of the three LN has a gain and a bi
 at first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch
@@ -30,12 +28,7 @@ class LayerNormLSTM(NormalizedCell):
         return State(hidden_BH, torch.zeros_like(hidden_BH))
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
-        """The formula above."""
-        projected_BP = self.project_state(state.hidden_BH)
-        i, f, g, o = (inputs_BP + projected_BP).chunk(4, dim=-1)
+        i, f, g, o = (inputs_BP + self.project_state(state.hidden_BH)).chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         hidden_BH = torch.sigmoid(o) * torch.tanh(self.memory_norm(memory_BH))
         return State(hidden_BH, memory_BH)
-
-
-build = LayerNormLSTM

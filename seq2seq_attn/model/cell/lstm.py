@@ -10,8 +10,6 @@ In our measurements (docs/attention.md) its BLEU is lower than that of the GRU, 
 (Jozefowicz, Zaremba, Sutskever 2015) were no better in one run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -40,12 +38,6 @@ class LSTM(GatedCell):
         return State(hidden_BH, torch.zeros_like(hidden_BH))
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
-        """The formula above."""
-        projected_BP = self.project_state(state.hidden_BH)
-        wide_BP = inputs_BP.to(state.hidden_BH.dtype) + projected_BP
-        i, f, g, o = wide_BP.chunk(4, dim=-1)
+        i, f, g, o = (inputs_BP.to(state.hidden_BH.dtype) + self.project_state(state.hidden_BH)).chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH)
-
-
-build = LSTM

@@ -3,21 +3,18 @@ appendix A.2.2).
 
     c_i = attend(s_{i-1})      s_i = cell([E y_{i-1} ; c_i], s_{i-1})      features_i = f([s_i ; c_i ; E y_{i-1}])
 
-f is the readout of `model/readout.py`. With several layers (`model/stack.py`) s is the state of the top layer, which
+f is the readout of `model/readout.py`. With several layers (`Stack`) s is the state of the top layer, which
 is the query and is read by f; the first layer reads embedding and context.
 """
-
-from __future__ import annotations
 
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AttentionBuilder
-from seq2seq_attn.model.cell.base import CellBuilder
+from seq2seq_attn.model.cell.base import CellBuilder, build_stack
 from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.readout import Bridge, Readout
-from seq2seq_attn.model.stack import build_stack
 
 
 class Bahdanau(Decoder):
@@ -37,14 +34,8 @@ class Bahdanau(Decoder):
         residual: bool = False,
     ) -> None:
         attention = build_attention(query_size=hidden_size)
-        cell = build_stack(
-            build_cell,
-            input_sizes=[embedding_size, attention.context_size],
-            hidden_size=hidden_size,
-            num_layers=num_layers,
-            dropout=dropout,
-            is_residual=residual,
-        )
+        inputs = [embedding_size, attention.context_size]
+        cell = build_stack(build_cell, inputs, hidden_size, num_layers, dropout=dropout, is_residual=residual)
         readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
         super().__init__(attention, readout.size)
         self.bridge = Bridge(memory_size, cell.hidden_size)
@@ -63,6 +54,3 @@ class Bahdanau(Decoder):
         hidden_BH = self.cell.hidden(cell_state)
         features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
         return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
-
-
-build = Bahdanau

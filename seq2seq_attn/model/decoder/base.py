@@ -1,7 +1,6 @@
 """The contract of decoders.
 
-A variant is a file in this folder with one final class and `build`, the class or a function that makes one, which
-`model/build.py` calls.
+A variant is a file in this folder with one final class, which `model/build.py` builds.
 
 Shapes: B rows (sentence pairs, or rows in search), S source positions, K steps so far, E embedding size, H hidden size,
 M context size, F features.

@@ -4,7 +4,7 @@
     features_j = f([s_j ; c_j ; E y_{j-1}])
 
 f is the readout of `model/readout.py`, and s_0 its bridge from the encoder's final states; Nematus starts from the mean
-of all states. With several layers (`model/stack.py`) the two cells are the first layer: its
+of all states. With several layers (`Stack` of `cell/base.py`) the two cells are the first layer: its
 s'_j is the query, cell_2 alone reads the context, and f reads the state of the top layer (the stacked decoder of
 Miceli Barone et al. 2017, in its simplest form).
 
@@ -12,17 +12,14 @@ In our measurements it is better than `bahdanau` on natural text by more than a 
 weights align better (docs/attention.md).
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AttentionBuilder
-from seq2seq_attn.model.cell.base import CellBuilder
+from seq2seq_attn.model.cell.base import CellBuilder, build_stack, first_layer, with_first_layer
 from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.readout import Bridge, Readout
-from seq2seq_attn.model.stack import build_stack, first_layer, with_first_layer
 
 
 class Conditional(Decoder):
@@ -46,12 +43,7 @@ class Conditional(Decoder):
         readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
         first_cell = build_cell(input_sizes=[embedding_size], hidden_size=hidden_size)
         second_cell = build_stack(
-            build_cell,
-            input_sizes=[attention.context_size],
-            hidden_size=hidden_size,
-            num_layers=num_layers,
-            dropout=dropout,
-            is_residual=residual,
+            build_cell, [attention.context_size], hidden_size, num_layers, dropout=dropout, is_residual=residual
         )
         super().__init__(attention, readout.size)
         self.bridge = Bridge(memory_size, first_cell.hidden_size)
@@ -73,6 +65,3 @@ class Conditional(Decoder):
         hidden_BH = self.second_cell.hidden(cell_state)
         features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
         return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
-
-
-build = Conditional

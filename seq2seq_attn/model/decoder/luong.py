@@ -3,11 +3,9 @@
     h_t = cell([E y_{t-1} ; h~_{t-1}], h_{t-1})      c_t = attend(h_t)      h~_t = tanh(W_c [c_t ; h_t])
 
 h~_t is the paper's attentional state, from which the next token is predicted. Input feeding hands h~_{t-1}
-to the next step (section 3.3); without it the cell sees the embedding alone. With several layers (`model/stack.py`)
+to the next step (section 3.3); without it the cell sees the embedding alone. With several layers (`Stack`)
 h_t is the state of the top layer, as in the paper; the first layer reads embedding and h~_{t-1}.
 """
-
-from __future__ import annotations
 
 from typing import Any, NamedTuple
 
@@ -16,12 +14,11 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AttentionBuilder
-from seq2seq_attn.model.cell.base import CellBuilder
+from seq2seq_attn.model.cell.base import CellBuilder, build_stack
 from seq2seq_attn.model.decoder.base import Decoder, Memory, StepOutput
-from seq2seq_attn.model.dropout import Dropout
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.layers import Dropout
 from seq2seq_attn.model.readout import Bridge
-from seq2seq_attn.model.stack import build_stack
 
 
 class State(NamedTuple):
@@ -55,12 +52,7 @@ class Luong(Decoder):
         size = readout_size or hidden_size
         num_fed = size if input_feeding else 0
         cell = build_stack(
-            build_cell,
-            input_sizes=[embedding_size, num_fed],
-            hidden_size=hidden_size,
-            num_layers=num_layers,
-            dropout=dropout,
-            is_residual=residual,
+            build_cell, [embedding_size, num_fed], hidden_size, num_layers, dropout=dropout, is_residual=residual
         )
         super().__init__(attention, size)
         self.bridge = Bridge(memory_size, cell.hidden_size)
@@ -90,6 +82,3 @@ class Luong(Decoder):
         joined = torch.cat([context.to(hidden.dtype), hidden], dim=-1)
         attentional: Tensor = self.dropout(torch.tanh(self.attentional(joined)))
         return attentional
-
-
-build = Luong

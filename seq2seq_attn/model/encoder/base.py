@@ -1,17 +1,22 @@
 """The contract of encoders: a source batch in, one value per position and a summary out; and shared helpers.
 
-A variant is a file in this folder with one final class and `build`, the class or a function that makes one, which
-`model/build.py` calls.
+A variant is a file in this folder with one final class, which `model/build.py` builds.
+
+Shapes: B sentence pairs, S source positions, M value size, I input size, H hidden size, P gate pre-activations.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model import speed
+from seq2seq_attn.model.cell.base import Cell
+from seq2seq_attn.model.tensors import wide_dtype
 
 
 class Encoded(NamedTuple):
@@ -55,3 +60,53 @@ def zeroed(encoded: Encoded) -> Encoded:
 def mean_value(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
     """The mean over real positions, `final_BM` of encoders without a last state."""
     return zero_padding(values_BSM, mask_BS).sum(dim=1) / mask_BS.sum(dim=1, keepdim=True)
+
+
+def run_cells(cells: Sequence[Cell], inputs: Sequence[Tensor]) -> list[Tensor]:
+    """The hidden states, [S, B, H] each, of several cells that start from zero states, each over its own inputs
+    [S, B, I]. Index s holds the state after position s."""
+    gates = [cell.project_inputs(inputs_SBI) for cell, inputs_SBI in zip(cells, inputs, strict=True)]
+    fast = speed.find("recurrence", cells)
+    if fast is not None:
+        states: list[Tensor] = fast(gates)
+        return states
+    return [_run(cell, gates_SBP) for cell, gates_SBP in zip(cells, gates, strict=True)]
+
+
+def _run(cell: Cell, gates_SBP: Tensor) -> Tensor:
+    dtype = wide_dtype(gates_SBP.dtype)
+    state = cell.start(gates_SBP.new_zeros(gates_SBP.shape[1], cell.hidden_size, dtype=dtype))
+    if torch.compiler.is_exporting():  # the loop would fix the number of positions
+        return _scan(cell, gates_SBP, state)
+    hiddens = []
+    for gates_BP in gates_SBP:
+        state = cell.step(gates_BP, state)
+        hiddens.append(cell.hidden(state))
+    return torch.stack(hiddens)
+
+
+def _scan(cell: Cell, gates_SBP: Tensor, start: Any) -> Tensor:
+    """The same as an operation of an exported graph, whose state must be a list of tensors."""
+    from torch._higher_order_ops.scan import scan
+
+    tensors, structure = tree_flatten(start)
+
+    def step(tensors: list[Tensor], gates_BP: Tensor) -> tuple[list[Tensor], Tensor]:
+        state = cell.step(gates_BP, tree_unflatten(tensors, structure))
+        return tree_flatten(state)[0], cell.hidden(state).clone()
+
+    hiddens_SBH: Tensor = scan(step, tensors, gates_SBP)[1]
+    return hiddens_SBH
+
+
+def find_reversal(lengths_B: Tensor, num_positions: int) -> Tensor:
+    """The index [S, B] for `reverse`, which reverses each sentence within its own length, so that padding stays
+    last."""
+    lengths_1B = lengths_B.unsqueeze(0)
+    positions_S1 = torch.arange(num_positions, device=lengths_B.device).unsqueeze(1)
+    return torch.where(positions_S1 < lengths_1B, lengths_1B - 1 - positions_S1, positions_S1)
+
+
+def reverse(inputs_SBI: Tensor, reversal_SB: Tensor) -> Tensor:
+    """Reverse each sentence within its length: position s gets the vector of position `reversal_SB[s, b]`."""
+    return inputs_SBI.gather(0, reversal_SB.unsqueeze(-1).expand(-1, -1, inputs_SBI.shape[-1]))

@@ -9,8 +9,6 @@ wide as both directions, read its states left to right and so combine the two (W
 Shapes: B sentence pairs, S source positions, H hidden size of one direction, M = 2 * H.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, cast
 
@@ -19,10 +17,8 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
-from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import SourceEmbedding
-from seq2seq_attn.model.encoder.base import Encoded, Encoder
-from seq2seq_attn.model.recurrence import find_reversal, reverse, run_cells
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, reverse, run_cells
+from seq2seq_attn.model.layers import Dropout, SourceEmbedding
 
 
 class Bidirectional(Encoder):
@@ -77,6 +73,3 @@ class Bidirectional(Encoder):
         last_B, rows_B = reversal_SB[0], torch.arange(mask_BS.shape[0], device=mask_BS.device)
         final_BM = torch.cat([states_SBH[last_B, rows_B] for states_SBH in states], dim=-1)
         return Encoded(outputs_SBI.transpose(0, 1).contiguous(), mask_BS, final_BM, embedded_SBE.transpose(0, 1))
-
-
-build = Bidirectional

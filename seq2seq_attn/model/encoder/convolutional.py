@@ -15,19 +15,16 @@ overlay has two layers in CNN-a and one in CNN-c.
 Shapes: B sentence pairs, S source positions, H width of a stack, M = 2 * H.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 from seq2seq_attn.config import NumLayers, Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import Positions, SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value, zero_padding
+from seq2seq_attn.model.layers import Dropout, Positions, SourceEmbedding
 
 
 class Convolutional(Encoder):
@@ -73,16 +70,9 @@ class Convolutional(Encoder):
             output_BSH = projected_BSH
             for layer in cast(nn.ModuleList, layers):
                 input_BSH = zero_padding(self.dropout(output_BSH), mask_BS)
-                output_BSH = torch.tanh(layer(self._windows(input_BSH)) + output_BSH)
+                padded = functional.pad(input_BSH, (0, 0, self.radius, self.radius))
+                neighbors = [padded[:, first : first + mask_BS.shape[1]] for first in range(2 * self.radius + 1)]
+                output_BSH = torch.tanh(layer(torch.cat(neighbors, dim=-1)) + output_BSH)
             outputs.append(self.dropout(output_BSH))
         values_BSM = torch.stack(outputs, dim=-1).flatten(-2)
         return Encoded(values_BSM, mask_BS, mean_value(values_BSM, mask_BS), embedded_BSE)
-
-    def _windows(self, inputs_BSH: Tensor) -> Tensor:
-        """Each position with its neighbors side by side, [B, S, (2 * radius + 1) * H]."""
-        padded = functional.pad(inputs_BSH, (0, 0, self.radius, self.radius))
-        num_positions = inputs_BSH.shape[1]
-        return torch.cat([padded[:, first : first + num_positions] for first in range(2 * self.radius + 1)], dim=-1)
-
-
-build = Convolutional

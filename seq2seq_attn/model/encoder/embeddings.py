@@ -8,16 +8,13 @@ full ones.) A control: it shows how much of a translation needs context on the s
 Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional encoder of that size.
 """
 
-from __future__ import annotations
-
 from torch import nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import Positions, SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
+from seq2seq_attn.model.layers import Dropout, Positions, SourceEmbedding
 
 
 class Embeddings(Encoder):
@@ -48,6 +45,3 @@ class Embeddings(Encoder):
         embedded_BSE = self.embedding(source.inputs)
         values_BSM = self.dropout(self.projection(self.positions(embedded_BSE)))
         return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS), embedded_BSE)
-
-
-build = Embeddings

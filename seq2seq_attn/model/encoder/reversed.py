@@ -9,18 +9,14 @@ none before it.
 Shapes: B sentence pairs, S source positions, H = M hidden size.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
-from seq2seq_attn.model.dropout import Dropout
-from seq2seq_attn.model.embedding import SourceEmbedding
-from seq2seq_attn.model.encoder.base import Encoded, Encoder
-from seq2seq_attn.model.recurrence import find_reversal, reverse, run_cells
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, reverse, run_cells
+from seq2seq_attn.model.layers import Dropout, SourceEmbedding
 
 
 class Reversed(Encoder):
@@ -63,6 +59,3 @@ class Reversed(Encoder):
         return Encoded(
             self.dropout(outputs_SBI).transpose(0, 1).contiguous(), mask_BS, final_BM, embedded_SBE.transpose(0, 1)
         )
-
-
-build = Reversed

@@ -9,8 +9,6 @@ h_j. Such an encoder needs more updates than a recurrent one.
 Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional encoder of that size.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -19,8 +17,8 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.embedding import SourceEmbedding
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
+from seq2seq_attn.model.layers import SourceEmbedding
 
 
 class SelfAttention(Encoder):
@@ -69,6 +67,3 @@ def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:
     positions_S1 = torch.arange(num_positions, device=like.device).unsqueeze(1)
     rates = torch.exp(torch.arange(0, size, 2, device=like.device) * (-math.log(10_000.0) / size))
     return torch.cat([torch.sin(positions_S1 * rates), torch.cos(positions_S1 * rates)], dim=1).to(like.dtype)
-
-
-build = SelfAttention

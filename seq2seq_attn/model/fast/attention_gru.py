@@ -1,6 +1,6 @@
 """The teacher-forced unroll of an attention GRU, with a hand-written backward pass.
 
-It computes the same as the plain loop of `unroll.py`, with less work inside the recurrence:
+It computes the same as the plain loop of `seq2seq.py`, with less work inside the recurrence:
 
 - the context enters the gates through W_c c = sum_j a_j (W_c h_j): the values are projected once per sentence
   (`projected_BSP`), so a step takes a weighted sum instead of a product with W_c;
@@ -15,8 +15,6 @@ position j is -2 v . sigmoid(-2 (k_j + q)). On CPUs a sigmoid costs a seventh of
 Shapes: T steps, B sentence pairs, S source positions, H hidden size, A scoring size, P = 3 * H.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch
@@ -24,7 +22,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, compute_dtype, low_copy
-from seq2seq_attn.model.fast.scores import AdditiveScore, DotScore
+from seq2seq_attn.model.fast.known import AdditiveScore, DotScore
 
 
 class _Additive:
@@ -155,7 +153,7 @@ class _Unroll(torch.autograd.Function):
         query_weight_AH: Tensor | None,
         score_weight_A: Tensor | None,
         needs_grad: bool,
-        *of_first: Tensor,
+        *first_gru: Tensor,
     ) -> tuple[Tensor, Tensor]:
         low, wide = compute_dtype(recurrent_weight_PH), hidden_BH.dtype
         num_steps, (num_rows, size) = len(gates_TBP), hidden_BH.shape
@@ -168,7 +166,7 @@ class _Unroll(torch.autograd.Function):
         score = _score(kind, keys, score_weight_A, penalty, num_kept)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
-        first = _First(FirstGRU(*of_first), states, num_kept) if of_first else None
+        first = _First(FirstGRU(*first_gru), states, num_kept) if first_gru else None
         read = states if first is None else torch.empty_like(states[1:])  # the state that a step starts from
         read_low = low_copy(read, low)
         weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)

@@ -5,8 +5,6 @@ Logits of all tokens never exist at once: each chunk's logits are replaced in pl
 Shapes: N target tokens, padded to a multiple, B pairs, T steps, F features, E embedding size, V target vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +17,7 @@ from seq2seq_attn.model.output.base import Outputs, ScoredOutput
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.speed import offer
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import PAD
 
 CHUNK_CELLS = 8 * 1024 * 1024
@@ -105,8 +103,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                     continue
                 assert grad_features is not None
                 torch.mm(logits, weight_low, out=grad_features[chunk])
-                of_chunk = logits.t() @ features_low[chunk]
-                grad_weight = of_chunk.to(dtype) if grad_weight is None else grad_weight.add_(of_chunk)
+                chunk_grad = logits.t() @ features_low[chunk]
+                grad_weight = chunk_grad.to(dtype) if grad_weight is None else grad_weight.add_(chunk_grad)
         if needs_grad:
             ctx.save_for_backward(
                 grad_features, torch.zeros_like(weight) if grad_weight is None else grad_weight, grad_bias

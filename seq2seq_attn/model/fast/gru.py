@@ -10,13 +10,16 @@ small product and an add per step for each weight gradient; here every weight gr
 Shapes: T steps, D directions, B sentence pairs, H hidden size, P = 3 * H: the gates r, z, n side by side.
 """
 
-from __future__ import annotations
-
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from seq2seq_attn.model.cell.base import Cell
+from seq2seq_attn.model.cell.gru import GRU
+from seq2seq_attn.model.speed import offer
 
 
 def compute_dtype(tensor: Tensor) -> torch.dtype:
@@ -127,3 +130,20 @@ def gru_unroll(inputs_TDBP: Tensor, hidden_DBH: Tensor, weight_DPH: Tensor, bias
     """
     states: Tensor = _Unroll.apply(inputs_TDBP, hidden_DBH, weight_DPH, bias_DP)  # type: ignore[no-untyped-call]
     return states
+
+
+@offer("recurrence")
+def offer_recurrence(cells: Sequence[Cell]) -> Callable[[Sequence[Tensor]], list[Tensor]] | None:
+    """Offer the batched recurrence for GRUs of equal hidden size."""
+    if not all(type(cell) is GRU for cell in cells) or len({cell.hidden_size for cell in cells}) > 1:
+        return None
+    grus = cast(Sequence[GRU], cells)
+    return lambda gates: _run(grus, gates)
+
+
+def _run(cells: Sequence[GRU], gates: Sequence[Tensor]) -> list[Tensor]:
+    weight_DPH = torch.stack([cell.recurrent_weight_PH for cell in cells])
+    bias_DP = torch.stack([cell.recurrent_bias_P for cell in cells])
+    gates_SDBP = torch.stack(list(gates), dim=1)
+    hidden_DBH = weight_DPH.new_zeros(len(cells), gates_SDBP.shape[2], weight_DPH.shape[-1])
+    return list(gru_unroll(gates_SDBP, hidden_DBH, weight_DPH, bias_DP).unbind(1))

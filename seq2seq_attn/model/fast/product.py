@@ -14,8 +14,6 @@ which takes up to half the time of a product with few rows.
 Shapes: N rows, I input size, O output size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch
@@ -76,13 +74,13 @@ class _Packed:
 
 class _Int8:
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        quantized_OI, scale_O1 = _quantize(weight_OI)
-        self._weight_IO, self._scale_O = quantized_OI.t(), scale_O1.squeeze(1)
+        numbers_OI, scale_O1 = _quantize(weight_OI)
+        self._weight_IO, self._scale_O = numbers_OI.to(torch.int8).t(), scale_O1.squeeze(1)
         self._bias_O = torch.zeros_like(self._scale_O) if bias_O is None else bias_O
 
     def __call__(self, inputs_NI: Tensor) -> Tensor:
-        quantized_NI, scale_N1 = _quantize(inputs_NI)
-        whole_NO = torch._int_mm(_fill_up(quantized_NI), self._weight_IO)[: len(inputs_NI)]
+        numbers_NI, scale_N1 = _quantize(inputs_NI)
+        whole_NO = torch._int_mm(_fill_up(numbers_NI.to(torch.int8)), self._weight_IO)[: len(inputs_NI)]
         return torch.addcmul(self._bias_O, torch.mul(whole_NO, self._scale_O), scale_N1)
 
 
@@ -91,10 +89,10 @@ class _PackedInt8:
     are shifted by 128, which oneDNN subtracts again. Few rows use the plain product, with equal results."""
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        quantized_OI, scale_O1 = _quantize(weight_OI)
+        numbers_OI, scale_O1 = _quantize(weight_OI)
         self._few = _Int8(weight_OI, bias_O)
         rows = [_EXPECTED_ROWS, weight_OI.shape[1]]
-        self._packed = torch.ops.onednn.qlinear_prepack(quantized_OI, rows)
+        self._packed = torch.ops.onednn.qlinear_prepack(numbers_OI.to(torch.int8), rows)
         self._scale_O = scale_O1.squeeze(1)
         self._zeros_O = torch.zeros(len(weight_OI), dtype=torch.int64)
         self._bias_O = torch.zeros_like(self._scale_O) if bias_O is None else bias_O
@@ -102,23 +100,10 @@ class _PackedInt8:
     def __call__(self, inputs_NI: Tensor) -> Tensor:
         if len(inputs_NI) <= _FEW_ROWS:
             return self._few(inputs_NI)
-        scale_N1 = _row_scales(inputs_NI)
-        moved_NI = _fill_up(torch.div(inputs_NI, scale_N1).round_().add_(128.0).to(torch.uint8))
-        scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(
-            moved_NI,
-            1.0,  # the scales of rows are applied afterwards
-            128,
-            self._packed,
-            self._scale_O,
-            self._zeros_O,
-            None,
-            1.0,
-            0,
-            torch.float32,
-            "none",
-            [],
-            "",
-        )
+        numbers_NI, scale_N1 = _quantize(inputs_NI)
+        inputs = (_fill_up(numbers_NI.add_(128.0).to(torch.uint8)), 1.0, 128)  # the rows' scales are applied afterwards
+        weights = (self._packed, self._scale_O, self._zeros_O, None)
+        scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(*inputs, *weights, 1.0, 0, torch.float32, "none", [], "")
         return torch.addcmul(self._bias_O, scaled_NO[: len(inputs_NI)], scale_N1)
 
 
@@ -129,14 +114,10 @@ def _fill_up(inputs_NI: Tensor) -> Tensor:
 
 
 def _quantize(rows_NI: Tensor) -> tuple[Tensor, Tensor]:
-    """Quantized rows (int8) and the scale of each: rows = quantized * scale."""
-    scale_N1 = _row_scales(rows_NI)
-    return torch.div(rows_NI, scale_N1).round_().to(torch.int8), scale_N1
-
-
-def _row_scales(rows_NI: Tensor) -> Tensor:
+    """Rows as whole numbers, and the scale of each: rows = numbers * scale."""
     largest_N1 = rows_NI.abs().amax(dim=1, keepdim=True)
-    return (largest_N1 / 127.0).clamp_min_(torch.finfo(rows_NI.dtype).tiny)  # keeps rows of zeros
+    scale_N1 = (largest_N1 / 127.0).clamp_min_(torch.finfo(rows_NI.dtype).tiny)  # keeps rows of zeros
+    return torch.div(rows_NI, scale_N1).round_(), scale_N1
 
 
 def _has_packed_layout(dtype: torch.dtype) -> bool:

@@ -5,8 +5,6 @@ Shapes: B sentence pairs, T steps, E embedding size, H hidden size, M context si
 N target tokens, padded to a multiple.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import cast
 
@@ -18,9 +16,8 @@ from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.base import Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
 from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru
-from seq2seq_attn.model.fast.cells import context_cell, has_known_cells, token_cell
 from seq2seq_attn.model.fast.gru import gru_unroll
-from seq2seq_attn.model.fast.scores import FixedContext, known_score
+from seq2seq_attn.model.fast.known import FixedContext, context_cell, has_known_cells, known_score, token_cell
 from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.model.seq2seq import Recorded, Seq2Seq
 from seq2seq_attn.model.speed import offer
@@ -40,7 +37,7 @@ def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
 
 
 def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
-    """The same as `model.unroll.unroll` with a ratio of 1, faster."""
+    """The same as `seq2seq.unroll` with a ratio of 1, faster."""
     decoder = cast(Bahdanau | Conditional, model.decoder)
     memory, state = model.prepare(batch.source)
     if isinstance(state, Recorded):
@@ -48,12 +45,12 @@ def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
     read_ids_TB = model.replace_copied(batch.tgt_in_BT.t())
     embedded_TBE = model.embedding(read_ids_TB)
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
-    of_steps = (hidden_TBH, contexts_TBM, embedded_TBE)
-    rows = (tensor.flatten(0, 1).index_select(0, batch.positions_N) for tensor in of_steps)
+    steps = (hidden_TBH, contexts_TBM, embedded_TBE)
+    rows = (tensor.flatten(0, 1).index_select(0, batch.positions_N) for tensor in steps)
     features_NF = decoder.readout(*rows)
     positions_N, targets_N = batch.positions_N, batch.targets_N
     outputs = Outputs(
-        features_NF, positions_N, targets_N, *of_steps, weights_TBS, memory, output=model.output, batch=batch
+        features_NF, positions_N, targets_N, *steps, weights_TBS, memory, output=model.output, batch=batch
     )
     return outputs._replace(read_ids_TB=read_ids_TB) if model.output.needs_history else outputs
 
@@ -64,7 +61,12 @@ def unroll_decoder(
     """`hidden_TBH`, `contexts_TBM` and `weights_TBS` of all steps."""
     score, cell = known_score(decoder.attention), context_cell(decoder)
     hidden_BH, context_weight_PM = cell.hidden(state.cell), cell.input_weights[-1]
-    gates_TBP, first = _without_context(decoder, embedded_TBE)
+    # the embeddings' part of the gates of the cell that reads them: the first of two, or the only one
+    reader, first = token_cell(decoder) or cell, None
+    gates_TBP = nn.functional.linear(embedded_TBE, reader.input_weights[0], reader.input_bias_P)
+    if reader is not cell:
+        first = FirstGRU(gates_TBP, reader.recurrent_weight_PH, reader.recurrent_bias_P)
+        gates_TBP = cell.input_bias_P.expand(gates_TBP.shape)
     recurrent = (cell.recurrent_weight_PH, cell.recurrent_bias_P)
     if isinstance(score, FixedContext):
         attended = decoder.attention.step(hidden_BH, memory.attention, state.attention)
@@ -83,15 +85,3 @@ def unroll_decoder(
     )
     weights_BTS = weights_TBS.transpose(0, 1).to(keys.values_BSM.dtype)
     return states_TBH, torch.bmm(weights_BTS, keys.values_BSM).transpose(0, 1), weights_TBS
-
-
-def _without_context(decoder: Bahdanau | Conditional, embedded_TBE: Tensor) -> tuple[Tensor, FirstGRU | None]:
-    """The embeddings' part of the gates' pre-activations at all steps, for the cell that reads the context or, if there
-    is one, for the first cell."""
-    cell, first = context_cell(decoder), token_cell(decoder)
-    reader = first or cell
-    gates_TBP = nn.functional.linear(embedded_TBE, reader.input_weights[0], reader.input_bias_P)
-    if first is None:
-        return gates_TBP, None
-    bias_TBP = cell.input_bias_P.expand(gates_TBP.shape)
-    return bias_TBP, FirstGRU(gates_TBP, first.recurrent_weight_PH, first.recurrent_bias_P)

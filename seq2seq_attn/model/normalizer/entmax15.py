@@ -6,15 +6,13 @@ The threshold tau makes the weights sum to 1. The gradient is that of the paper'
 dp/dz = diag(s) - s s^T / sum(s).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 
 OUTSIDE = -2.0
 """more than 1 below the largest halved score, which is 0, so its weight is 0"""

@@ -5,12 +5,10 @@
 e_ij is the score of source position j at step i; k runs over the real positions, so padding has weight 0.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:

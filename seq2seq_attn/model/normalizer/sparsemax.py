@@ -6,12 +6,10 @@ algorithm 1).
 The threshold tau makes the weights sum to 1.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 
 OUTSIDE = -2.0
 """more than 1 below the largest score, which is 0, so its weight is 0"""

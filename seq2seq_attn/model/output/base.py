@@ -1,7 +1,6 @@
 """The contract of outputs: token probabilities from decoder steps, and the loss of a batch.
 
-A variant is a file in this folder with one final class and `build`, the class or a function that makes one, which
-`model/build.py` calls.
+A variant is a file in this folder with one final class, which `model/build.py` builds.
 
 Shapes: B rows, T steps, K steps so far, N target tokens of a batch, padded to a multiple, S source positions,
 F features, V target vocabulary.
@@ -20,7 +19,7 @@ from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import History, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.rows import select_rows
+from seq2seq_attn.model.tensors import select_rows, wide
 from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import PAD
 
@@ -69,19 +68,17 @@ class Outputs(NamedTuple):
         positions_N = self.positions_N[chosen]
         tensors = (self.hidden_TBH, self.contexts_TBM, self.embedded_TBE, self.weights_TBS)
         hidden, context, embedded, weights = (t.flatten(0, 1).index_select(0, positions_N) for t in tensors)
-        history = self._history(positions_N)
+        history = None if self.read_ids_TB is None else self._history(self.read_ids_TB, positions_N)
         step = StepOutput(self.features_NF[chosen], hidden, context, embedded, weights, None, history)
         return step, select_rows(self.memory._replace(attention=None), positions_N % self.hidden_TBH.shape[1])
 
-    def _history(self, positions_N: Tensor) -> History | None:
+    def _history(self, read_ids_TB: Tensor, positions_N: Tensor) -> History:
         """The history of the steps at these positions; steps after each position become padding."""
-        if self.read_ids_TB is None:
-            return None
-        num_steps, num_pairs = self.read_ids_TB.shape
+        num_steps, num_pairs = read_ids_TB.shape
         steps_K = torch.arange(num_steps, device=positions_N.device)
         is_later_NK = steps_K > (positions_N // num_pairs).unsqueeze(1)
         rows_N = positions_N % num_pairs
-        ids_NK = self.read_ids_TB.t()[rows_N].masked_fill(is_later_NK, PAD)
+        ids_NK = read_ids_TB.t()[rows_N].masked_fill(is_later_NK, PAD)
         hidden_NKH = self.hidden_TBH.transpose(0, 1)[rows_N].masked_fill(is_later_NK.unsqueeze(2), 0.0)
         return History(ids_NK, hidden_NKH)
 
@@ -152,17 +149,24 @@ class ScoredOutput(Output):
 
     with m_n the mean log-probability of a vocabulary entry, for the label smoothing eps.
 
-    The weight of `projection` may be the target embedding's.
+    As it is, p is the softmax of `logits`. The weight of `projection` may be the target embedding's.
     """
 
     def __init__(self, feature_size: int, num_ids: int) -> None:
         super().__init__()
         self.projection = nn.Linear(feature_size, num_ids)
 
-    @abstractmethod
+    def logits(self, step: StepOutput, memory: Memory) -> Tensor:
+        """`logits_NV`, in float32 or wider."""
+        return wide(self.projection(step.features_BF))
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        return torch.log_softmax(self.logits(step, memory), dim=-1)
+
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         """log p of the target tokens (their columns of `log_probs`), and m; both [N], in float32 or wider. Rows of PAD
         may have any finite score."""
+        return score_logits(self.logits(step, memory), targets_N)
 
     def num_softmaxes(self, num_positions: int) -> int:
         """Number of softmaxes over the vocabulary per target token, for this number of source positions."""
@@ -170,7 +174,6 @@ class ScoredOutput(Output):
 
     @torch.no_grad()
     def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Output.target_log_probs`."""
         return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs, batch)])
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
@@ -181,8 +184,8 @@ class ScoredOutput(Output):
 
     def _scores(self, outputs: Outputs, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
         targets_N = self.targets(outputs, batch)
-        cells_of_row = self.projection.out_features * self.num_softmaxes(outputs.weights_TBS.shape[2])
-        num_rows = max(1, CHUNK_CELLS // cells_of_row)
+        num_softmaxes = self.num_softmaxes(outputs.weights_TBS.shape[2])
+        num_rows = max(1, CHUNK_CELLS // (self.projection.out_features * num_softmaxes))
         for first in range(0, len(targets_N), num_rows):
             chosen = slice(first, first + num_rows)
             yield self.score(*outputs.rows(chosen), targets_N[chosen])

@@ -12,8 +12,6 @@ The label smoothing eps acts on P_vocab alone. On p it would penalize a confiden
 probability for other tokens.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 from torch.nn import functional
@@ -21,7 +19,7 @@ from torch.nn import functional
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.copying import Copying, CopyingOutput
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 
 
 class Copy(CopyingOutput):
@@ -42,9 +40,5 @@ class Copy(CopyingOutput):
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
         gate_B1 = wide(self.gate(torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1)))
-        logits_BV = wide(self.projection(step.features_BF))
         gates = functional.logsigmoid(gate_B1), functional.logsigmoid(-gate_B1)
-        return Copying(logits_BV, *gates, step.weights_BS, memory.extended_ids_BS)
-
-
-build = Copy
+        return Copying(self.logits(step, memory), *gates, step.weights_BS, memory.extended_ids_BS)

@@ -11,8 +11,6 @@ The paper's selective read, by which the decoder's next step sees the states of 
 is left out: it belongs to the decoder.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -20,7 +18,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.copying import Copying, CopyingOutput
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import PAD
 
 
@@ -36,9 +34,8 @@ class CopyNet(CopyingOutput):
         return torch.tanh(self.copy_projection(encoded.values_BSM))
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
-        logits_BV = wide(self.projection(step.features_BF))
-        keys_BSH = memory.output
-        scores_BS = wide(torch.bmm(keys_BSH, step.hidden_BH.unsqueeze(2)).squeeze(2))
+        logits_BV = self.logits(step, memory)
+        scores_BS = wide(torch.bmm(memory.output, step.hidden_BH.unsqueeze(2)).squeeze(2))
         scores_BS = scores_BS.masked_fill(memory.extended_ids_BS == PAD, -torch.inf)
         generated_B1, copied_B1 = (scores.logsumexp(dim=1, keepdim=True) for scores in (logits_BV, scores_BS))
         log_norm_B1 = torch.logaddexp(generated_B1, copied_B1)
@@ -46,6 +43,3 @@ class CopyNet(CopyingOutput):
         return Copying(
             logits_BV, generated_B1 - log_norm_B1, copied_B1 - log_norm_B1, weights_BS, memory.extended_ids_BS
         )
-
-
-build = CopyNet

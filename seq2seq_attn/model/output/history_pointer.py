@@ -17,15 +17,13 @@ and any attention; with the attention `self_history` the past is both in the con
 Shapes: N rows, K steps so far, H hidden size, V target vocabulary.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.model.copying import Copying
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import ScoredOutput
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import UNK
 
 
@@ -40,14 +38,12 @@ class HistoryPointer(ScoredOutput):
         self.sentinel_H = nn.Parameter(torch.empty(hidden_size))
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`."""
-        mixture = self._mixture(step)
-        return mixture.log_probs()[:, : self.projection.out_features]
+        return self._mixture(step, memory).log_probs()[:, : self.projection.out_features]
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        return self._mixture(step).score(targets_N)
+        return self._mixture(step, memory).score(targets_N)
 
-    def _mixture(self, step: StepOutput) -> Copying:
+    def _mixture(self, step: StepOutput, memory: Memory) -> Copying:
         """The parts of the mixture. The weights a already sum to 1 - g, so the factor on them is 1."""
         if step.history is None:
             raise ValueError("history_pointer: a step without history")
@@ -58,9 +54,5 @@ class HistoryPointer(ScoredOutput):
         sentinel_N1 = wide(query_NH @ self.sentinel_H).unsqueeze(1)
         scores = torch.cat([scores_NK.masked_fill(~is_word_NK, -torch.inf), sentinel_N1], dim=1)
         weights, log_weights = torch.softmax(scores, dim=1), torch.log_softmax(scores, dim=1)
-        logits_NV = wide(self.projection(step.features_BF))
         log_gate_N1 = log_weights[:, -1:]
-        return Copying(logits_NV, log_gate_N1, torch.zeros_like(log_gate_N1), weights[:, :-1], ids_NK)
-
-
-build = HistoryPointer
+        return Copying(self.logits(step, memory), log_gate_N1, torch.zeros_like(log_gate_N1), weights[:, :-1], ids_NK)

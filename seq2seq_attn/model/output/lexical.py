@@ -10,8 +10,6 @@ frequent words of similar contexts do not crowd it out. The paper's other propos
 (section 3), is not part of this.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -19,22 +17,17 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.embedding import Embedding
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.output.base import ScoredOutput, score_logits
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.layers import Embedding
+from seq2seq_attn.model.output.base import ScoredOutput
+from seq2seq_attn.model.tensors import wide
 
 
 class Lexical(ScoredOutput):
     """Two linear layers into the vocabulary, one from the features and one from the source words."""
 
     def __init__(
-        self,
-        *,
-        feature_size: int,
-        num_ids: int,
-        source_attention: Attention,
-        source_embedding: Embedding,
+        self, *, feature_size: int, num_ids: int, source_attention: Attention, source_embedding: Embedding
     ) -> None:
         super().__init__(feature_size, num_ids)
         embedding_size = source_embedding.embedding_dim
@@ -50,22 +43,12 @@ class Lexical(ScoredOutput):
             )
         return encoded.embedded_BSE
 
-    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`."""
-        return torch.log_softmax(self._logits(step, memory), dim=-1)
-
-    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        return score_logits(self._logits(step, memory), targets_N)
-
     def hidden(self, sum_BE: Tensor) -> Tensor:
         """`h^l_BE`, from the weighted sum of the source embeddings."""
         average_BE = torch.tanh(sum_BE)
         return torch.tanh(self.layer(average_BE)) + average_BE
 
-    def _logits(self, step: StepOutput, memory: Memory) -> Tensor:
-        embedded_BSE = memory.output
-        hidden_BE = self.hidden(torch.bmm(step.weights_BS.unsqueeze(1), embedded_BSE).squeeze(1))
-        return wide(self.projection(step.features_BF)) + wide(self.lexical_projection(hidden_BE))
-
-
-build = Lexical
+    def logits(self, step: StepOutput, memory: Memory) -> Tensor:
+        """Those of the features, and those of the source words."""
+        hidden_BE = self.hidden(torch.bmm(step.weights_BS.unsqueeze(1), memory.output).squeeze(1))
+        return super().logits(step, memory) + wide(self.lexical_projection(hidden_BE))

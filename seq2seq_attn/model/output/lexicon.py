@@ -16,8 +16,6 @@ Shapes: B rows, N rows with targets, S source positions, K entries of a source t
 vocabulary.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -32,8 +30,8 @@ from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.copying import mixed
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.output.base import ScoredOutput, score_logits
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.output.base import ScoredOutput
+from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable
 from seq2seq_attn.text.vocab import EOS
 
@@ -80,7 +78,6 @@ class Lexicon(ScoredOutput):
 
     @torch.no_grad()
     def set_table(self, table: TranslationTable) -> str:
-        """See `TakesTable.set_table`."""
         source, target, probability = table.entries()
         is_known = (source != EMPTY) & (probability > 0.0)
         source, target, probability = source[is_known], target[is_known], probability[is_known]
@@ -105,24 +102,25 @@ class Lexicon(ScoredOutput):
         return Entries(ids_BSK, self.probs_UK[source.ids_BS].masked_fill(~source.mask_BS.unsqueeze(2), 0.0))
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """See `Output.log_probs`."""
         if self.epsilon is not None:
-            return torch.log_softmax(self._biased(step, memory, self.epsilon), dim=-1)
+            return super().log_probs(step, memory)
         log_model_B1, log_lexicon = self._log_shares(step, memory)
-        generated_BV = log_model_B1 + torch.log_softmax(wide(self.projection(step.features_BF)), dim=-1)
+        generated_BV = log_model_B1 + super().log_probs(step, memory)
         return mixed(generated_BV, log_lexicon, self._lexicon(step, memory))
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         """See `ScoredOutput.score`. With interpolation, label smoothing acts on the model's distribution."""
+        log_probs_N, means_N = super().score(step, memory, targets_N)
         if self.epsilon is not None:
-            return score_logits(self._biased(step, memory, self.epsilon), targets_N)
+            return log_probs_N, means_N
         log_model_N1, log_lexicon = self._log_shares(step, memory)
-        log_probs_N, means_N = score_logits(wide(self.projection(step.features_BF)), targets_N)
         lexicon_N = self._lexicon(step, memory).gather(1, targets_N.unsqueeze(1)).squeeze(1)
         return mixed(log_model_N1.squeeze(1) + log_probs_N, log_lexicon, lexicon_N), means_N
 
-    def _biased(self, step: StepOutput, memory: Memory, epsilon: float) -> Tensor:
-        return wide(self.projection(step.features_BF)) + (self._lexicon(step, memory) + epsilon).log()
+    def logits(self, step: StepOutput, memory: Memory) -> Tensor:
+        """See `ScoredOutput.logits`; of the model alone with interpolation."""
+        logits_BV = super().logits(step, memory)
+        return logits_BV if self.epsilon is None else logits_BV + (self._lexicon(step, memory) + self.epsilon).log()
 
     def _lexicon(self, step: StepOutput, memory: Memory) -> Tensor:
         """p_lex, [B, V]."""
@@ -139,6 +137,3 @@ class Lexicon(ScoredOutput):
         lexicon_B1 = (step.weights_BS * entries.probs_BSK.sum(dim=2)).sum(dim=1, keepdim=True)
         log_model_B1 = (1.0 - share * lexicon_B1).clamp_min(torch.finfo(share.dtype).tiny).log()
         return log_model_B1, functional.logsigmoid(wide(self.share_bias))
-
-
-build = Lexicon

@@ -20,8 +20,6 @@ has positions, or K.
 Shapes: N rows, S source positions, K positions summed over, V target vocabulary, M value size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
@@ -37,8 +35,7 @@ from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output import base
 from seq2seq_attn.model.output.base import ScoredOutput
-from seq2seq_attn.model.rows import select_rows
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import select_rows, wide
 from seq2seq_attn.text.vocab import PAD
 
 Readout = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -85,15 +82,14 @@ class Marginal(ScoredOutput):
         return encoded.values_BSM
 
     def num_softmaxes(self, num_positions: int) -> int:
-        """See `ScoredOutput.num_softmaxes`."""
         return min(self.top_k or num_positions, num_positions)
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """See `Output.log_probs`. Some rows at a time, as a row takes K times the vocabulary."""
         if torch.compiler.is_exporting():  # a loop over rows would fix their number
             return self._log_marginal(step, memory)
-        cells_of_row = self.num_softmaxes(step.weights_BS.shape[1]) * self.projection.out_features
-        num_rows = max(1, base.CHUNK_CELLS // cells_of_row)
+        num_softmaxes = self.num_softmaxes(step.weights_BS.shape[1])
+        num_rows = max(1, base.CHUNK_CELLS // (num_softmaxes * self.projection.out_features))
         rows = torch.arange(step.weights_BS.shape[0], device=step.weights_BS.device)
         step, memory = step._replace(state=None), memory._replace(attention=None)
         log_probs = []
@@ -110,8 +106,9 @@ class Marginal(ScoredOutput):
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         weights_NK, logits_NKV = self._by_position(step, memory)
         log_probs_NKV = logits_NKV.log_softmax(dim=2)
-        of_targets_NK = log_probs_NKV.gather(2, targets_N.view(-1, 1, 1).expand(-1, logits_NKV.shape[1], -1)).squeeze(2)
-        return (_log(weights_NK) + of_targets_NK).logsumexp(dim=1), (weights_NK * log_probs_NKV.mean(dim=2)).sum(dim=1)
+        index_NK1 = targets_N.view(-1, 1, 1).expand(-1, logits_NKV.shape[1], -1)
+        log_joint_NK = _log(weights_NK) + log_probs_NKV.gather(2, index_NK1).squeeze(2)
+        return log_joint_NK.logsumexp(dim=1), (weights_NK * log_probs_NKV.mean(dim=2)).sum(dim=1)
 
     def _by_position(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
         """The weights of the positions summed over, and the logits of each."""
@@ -131,6 +128,3 @@ def _log(weights: Tensor) -> Tensor:
     """The logarithm, with finite gradients where a weight is 0."""
     is_positive = weights > 0
     return torch.where(is_positive, weights.where(is_positive, 1.0).log(), -torch.inf)
-
-
-build = Marginal

@@ -9,8 +9,6 @@ target side (`text/vocab.py`): as its token, so that equal tokens add up (Kadlec
 parameters but the attention's. The label smoothing eps is over the |x| source positions.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 from torch.nn import functional
 
@@ -21,7 +19,7 @@ from seq2seq_attn.model.attention.uniform import Uniform
 from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, extended_targets, smoothed_loss
-from seq2seq_attn.model.wide import wide
+from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import PAD
 
 
@@ -66,6 +64,3 @@ def _positive(step: StepOutput, memory: Memory) -> Tensor:
     """The weights, of real positions at least `LEAST_WEIGHT`, the probability of a token that is not in the source; 0
     in padding."""
     return wide(step.weights_BS).clamp_min(LEAST_WEIGHT).masked_fill(memory.extended_ids_BS == PAD, 0.0)
-
-
-build = Pointer

@@ -44,17 +44,6 @@ def test_linguistic_coverage_adds_up_weights_by_fertility(build, encoded, source
             covered[j] += weights[j].item() / phi
 
 
-def test_linguistic_coverage_by_hand(build, encoded, source, queries):
-    """U_f = 0, so a fertility of 2 / 2 = 1; scores of 0, so equal weights: two steps over five positions cover 2/5."""
-    attention = build("coverage", kind="linguistic")
-    for parameter in attention.parameters():
-        torch.nn.init.zeros_(parameter)
-    memory, state = attention.prepare(encoded, source)
-    for query in queries[:2]:
-        state = attention.step(query, memory, state).state
-    torch.testing.assert_close(state.coverage_BSD[0], torch.full((5, 1), 2 / 5, dtype=torch.float64))
-
-
 def test_a_fertility_is_not_below_a_thousandth_of_the_largest(build, encoded, source, queries):
     """Scores of 0, so equal weights: a step over five positions adds (1 / 5) / (2 / 1000)."""
     attention = build("coverage", kind="linguistic")
@@ -64,17 +53,6 @@ def test_a_fertility_is_not_below_a_thousandth_of_the_largest(build, encoded, so
     memory, state = attention.prepare(encoded._replace(values_BSM=encoded.values_BSM.abs()), source)
     state = attention.step(queries[0], memory, state).state
     torch.testing.assert_close(state.coverage_BSD[0], torch.full((5, 1), 100.0, dtype=torch.float64))
-
-
-@pytest.mark.parametrize("kind", ["neural", "linguistic"])
-def test_coverage_stays_in_float32_where_values_are_bf16(build, encoded, source, queries, kind):
-    attention = build("coverage", kind=kind).float()
-    encoded = encoded._replace(values_BSM=encoded.values_BSM.bfloat16())
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        memory, state = attention.prepare(encoded, source)
-        for query in queries:
-            state = attention.step(query.float(), memory, state).state
-            assert state.coverage_BSD.dtype == torch.float32
 
 
 def test_neural_coverage_is_not_rounded_to_bf16(build, encoded, source, queries):

@@ -98,14 +98,6 @@ def test_reinforce_lets_no_gradient_of_the_context_or_the_baseline_reach_the_sco
     assert attention.baseline.weight.grad.abs().sum() > 0
 
 
-def test_search_takes_the_same_positions_with_both_estimators(build, encoded, source, queries):
-    plain, drawing = (build("hard", estimator=estimator).eval() for estimator in ("straight_through", "reinforce"))
-    drawing.load_state_dict(plain.state_dict(), strict=False)  # all but the baseline
-    found = [one.step(queries[0], *one.prepare(encoded, source)) for one in (plain, drawing)]
-    assert torch.equal(found[0].weights_BS.argmax(dim=1), found[1].weights_BS.argmax(dim=1))
-    assert torch.equal(found[0].context_BM, found[1].context_BM)
-
-
 def test_with_reinforce_the_weights_of_search_are_those_of_training(build, encoded, source, queries):
     """So that an output which reads them, such as `copy`, finds in search what it has learned from."""
     attention = build("hard", estimator="reinforce")

@@ -47,18 +47,6 @@ def test_training_weights_are_the_expectation_over_all_paths(attention, encoded,
         torch.testing.assert_close(torch.stack([w[row, :length] for w in found]), expected)
 
 
-def test_training_weights_by_hand(attention, encoded, source, queries):
-    """p = 1/2 everywhere but at the end: of 5 positions 1/2, 1/4, 1/8, 1/16 and the rest; then the same from each."""
-    for parameter in attention.parameters():
-        torch.nn.init.zeros_(parameter)
-    memory, state = attention.prepare(encoded, source)
-    first = attention.step(queries[0], memory, state)
-    second = attention.step(queries[1], memory, first.state)
-    sixteenths = torch.tensor([8, 4, 2, 1, 1], dtype=torch.float64) / 16
-    torch.testing.assert_close(first.weights_BS[0], sixteenths)
-    torch.testing.assert_close(second.weights_BS[0], torch.tensor([8, 8, 6, 4, 6], dtype=torch.float64) / 32)
-
-
 def test_search_takes_the_first_positive_score_from_where_it_stopped(attention, encoded, source):
     attention.eval()
     with torch.no_grad():

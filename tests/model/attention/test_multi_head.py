@@ -27,7 +27,7 @@ def test_heads_attend_on_their_own(build, encoded, source, queries, score):
 
 
 def test_heads_that_do_not_fit_are_refused(build):
-    with pytest.raises(UsageError, match="num_heads=3: expected a divisor of the encoder's size, which is 22"):
+    with pytest.raises(UsageError, match=r"num_heads=3: .* 22"):
         build("multi_head", num_heads=3)
-    with pytest.raises(UsageError, match="num_heads=2: expected a divisor of attention_size, which is 5"):
+    with pytest.raises(UsageError, match=r"num_heads=2: .* attention_size.* 5"):
         build("multi_head", num_heads=2, attention_size=5)

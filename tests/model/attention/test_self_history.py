@@ -26,19 +26,3 @@ def test_contexts_are_those_of_a_loop(build, encoded, source, queries):
         for row, length in enumerate([5, 2, 1]):
             expected = oracle(attention, encoded.values_BSM[row, :length], queries[:, row])[step]
             torch.testing.assert_close(attended.context_BM[row], expected)
-
-
-def test_the_past_by_hand(build, encoded, source, queries):
-    """Scores of 0: the mean of the queries so far and of the zeros that come first."""
-    attention = build("self_history")
-    for parameter in attention.parameters():
-        torch.nn.init.zeros_(parameter)
-    memory, state = attention.prepare(encoded, source)
-    past = []
-    for query in queries:
-        attended = attention.step(query, memory, state)
-        state = attended.state
-        past.append(attended.context_BM[:, 22:])
-    assert torch.equal(past[0], torch.zeros(3, 13, dtype=torch.float64))
-    torch.testing.assert_close(past[1], queries[0] / 2)
-    torch.testing.assert_close(past[2], (queries[0] + queries[1]) / 3)

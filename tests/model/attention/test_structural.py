@@ -45,21 +45,6 @@ def test_weights_are_those_of_a_loop(build, encoded, source, queries, terms):
             torch.testing.assert_close(attended.weights_BS[row, :length], expected[row][step])
 
 
-def test_position_features_by_hand(build, encoded, source):
-    """Of 5 positions: the score tanh(log(1 + i)) alone, as the step and the length shift nothing."""
-    attention = build("structural", attention_size=1, markov=False, fertility=False)
-    for parameter in attention.parameters():
-        torch.nn.init.zeros_(parameter)
-    with torch.no_grad():
-        attention.bias_projection.weight[0, 1] = 1.0
-        attention.score_weight_A[0] = 1.0
-    memory, state = attention.prepare(encoded, source)
-    weights = attention.step(torch.zeros(3, 13, dtype=torch.float64), memory, state).weights_BS[0]
-    # tanh(log(n)) = (n^2 - 1) / (n^2 + 1) of n = 2 .. 6
-    scores = torch.tensor([3 / 5, 8 / 10, 15 / 17, 24 / 26, 35 / 37], dtype=torch.float64)
-    torch.testing.assert_close(weights, torch.softmax(scores, dim=0))
-
-
 def test_no_term_at_all_is_refused(build):
-    with pytest.raises(UsageError, match="position, markov and fertility are all false; set one of them to true"):
+    with pytest.raises(UsageError, match=r"model\.attention\.options: position, markov and fertility"):
         build("structural", position=False, markov=False, fertility=False)

@@ -4,17 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.fast import step as fast_step
-from seq2seq_attn.model.fast.scores import known_score
+from seq2seq_attn.model.fast.known import known_score
 from seq2seq_attn.model.fast.step import FastStep
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 from tests.model.conftest import NUM_SOURCE_IDS
-from tests.search.searching import beam_search, greedy_search
+from tests.search.searching import search
 
 VARIANTS = packaged_variants("attention")
 LIMITS = [9, 12, 5, 12, 7, 12]
@@ -43,11 +42,7 @@ def make_sharp(make_model):
 
 
 def searched(model, source, beam_size):
-    if beam_size == 1:
-        return [[one] for one in greedy_search(model, source, max_lengths_B=LIMITS)]
-    return beam_search(
-        model, source, SearchConfig(beam_size=beam_size, n_best=beam_size, length_penalty=0.6), max_lengths_B=LIMITS
-    )
+    return search(model, source, LIMITS, beam_size=beam_size, n_best=beam_size, length_penalty=0.6)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -136,7 +131,7 @@ def test_the_best_tokens_are_those_of_the_normalized_logits(num_rows, num_candid
     top = expected.topk(num_candidates, dim=-1)
     torch.testing.assert_close(log_probs, top.values)
     assert torch.equal(ids, top.indices)
-    assert torch.equal(tokens.top(num_candidates, forbidden=(PAD, BOS, UNK), every=3)[1], top.indices[::3])
+    assert torch.equal(tokens.top(num_candidates, forbidden=(PAD, BOS, UNK), stride=3)[1], top.indices[::3])
 
 
 def test_a_large_vocabulary_goes_without_a_table(monkeypatch, make_sharp, source):

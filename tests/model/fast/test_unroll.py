@@ -16,7 +16,7 @@ from seq2seq_attn.model.attention.base import Attended, attend
 from seq2seq_attn.model.fast import unroll as fast_unroll
 from seq2seq_attn.model.fast.cross_entropy import chunked_cross_entropy
 from seq2seq_attn.model.fast.gru import gru_unroll
-from seq2seq_attn.model.fast.scores import known_score
+from seq2seq_attn.model.fast.known import known_score
 from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.text.ibm1 import estimate_table
@@ -38,26 +38,16 @@ def loss_and_gradients(model, batch, ratio, seed=3):
     return loss, {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
-@pytest.mark.parametrize("ratio", [1.0, 0.5])
+@pytest.mark.parametrize(("decoder", "ratio"), [("bahdanau", 1.0), ("bahdanau", 0.5), ("conditional", 1.0)])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, name, ratio):
-    model = make_model(name, dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0})
+def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, name, decoder, ratio):
+    dropout = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
+    model = make_model(name, decoder={"name": decoder}, dropout=dropout)
     fast, fast_gradients = loss_and_gradients(model, batch, ratio)
     with speed.plain():
         plain, plain_gradients = loss_and_gradients(model, batch, ratio)
     torch.testing.assert_close(fast.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
     torch.testing.assert_close(fast.nll_sum, plain.nll_sum, rtol=1e-12, atol=0)
-    torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_the_conditional_decoder_equals_the_plain_loop(make_model, batch, name):
-    dropout = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
-    model = make_model(name, decoder={"name": "conditional"}, dropout=dropout)
-    fast, fast_gradients = loss_and_gradients(model, batch, 1.0)
-    with speed.plain():
-        plain, plain_gradients = loss_and_gradients(model, batch, 1.0)
-    torch.testing.assert_close(fast.loss_sum, plain.loss_sum, rtol=1e-12, atol=0)
     torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
 
 
@@ -183,15 +173,6 @@ def test_passes_leave_no_tensors_alive(make_model, batch):
 
     num_tensors()  # the gradients are made
     assert num_tensors() == num_tensors()
-
-
-def test_single_precision_is_close(make_model, batch):
-    model = make_model(dtype=torch.float32).eval()
-    _, fast = loss_and_gradients(model, batch, 1.0)
-    with speed.plain():
-        _, plain = loss_and_gradients(model, batch, 1.0)
-    for name in plain:
-        assert (fast[name] - plain[name]).norm() <= 1e-6 * max(1.0, plain[name].norm()), name
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.5])

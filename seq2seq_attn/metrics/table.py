@@ -1,0 +1,48 @@
+"""The table of metrics: all that is said of a metric by its name. `bleu.py` has the statistics and formulas by kind.
+
+Nothing heavy is imported, so that the command line can list the metrics in its help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+LengthOf = Literal["source", "reference"]
+LengthIn = Literal["tokens", "characters"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of the table."""
+
+    title: str
+    kind: Literal["BLEU", "CHRF", "TER", "edits"]
+    """whose statistics of a sentence and whose formula it has"""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """of the class that counts the statistics"""
+    is_default: bool = False
+    is_lower_better: bool = False
+    is_scored_by_length: bool = True
+
+
+METRICS = {
+    "bleu": Metric("BLEU", "BLEU", is_default=True),
+    "bleu_lowercase": Metric(
+        "BLEU, lower-cased", "BLEU", {"lowercase": True}, is_default=True, is_scored_by_length=False
+    ),
+    "bleu_tutorial": Metric(
+        "BLEU, tutorial",
+        "BLEU",
+        {"lowercase": True, "tokenize": "none", "force": True},
+        is_default=True,
+        is_scored_by_length=False,
+    ),
+    "chrf": Metric("chrF2", "CHRF", is_default=True),
+    "ter": Metric("TER", "TER", is_lower_better=True),
+    "exact": Metric("exact match", "edits", {"unit": "sentence"}),
+    "cer": Metric("CER", "edits", {"unit": "character"}, is_lower_better=True),
+    "wer": Metric("WER", "edits", {"unit": "word"}, is_lower_better=True),
+}
+DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
