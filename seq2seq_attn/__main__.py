@@ -106,19 +106,17 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
     from seq2seq_attn.cli import COMMANDS, PROGRAM
     from seq2seq_attn.cli.parser import explain_parser_error, is_from_parser
 
+    code = error.exit_code if isinstance(error, UserError) else UserError.exit_code
     if is_from_parser(error):
         text, code = explain_parser_error(error, arguments, program=PROGRAM, commands=COMMANDS), UsageError.exit_code
-    elif isinstance(error, UserError):
-        text, code = str(error), error.exit_code
     elif isinstance(error, OSError):
-        text, code = (
-            f"{error.filename}: {error.strerror}" if error.filename else str(error),
-            UserError.exit_code,
-        )
+        text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    elif isinstance(error, UserError):
+        text = str(error)
     else:
         variants = sys.modules.get("seq2seq_attn.model.variants")  # loaded if the user has named modules
         what = variants.located(error) if variants else f"{type(error).__name__}: {error}"
-        text, code = f"{what} (unexpected error; rerun with --debug for a traceback)", 1
+        text = f"{what} (unexpected error; rerun with --debug for a traceback)"
     line = visible(" ".join(text.split()))
     if len(line) > _MAX_ERROR:  # it may quote a value of any length
         line = f"{line[: _MAX_ERROR // 2]} ... {line[-_MAX_ERROR // 2 :]}"

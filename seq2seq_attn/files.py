@@ -1,9 +1,8 @@
-"""Files: atomic writes, plain or gzipped text, hashes, and the data files of the package."""
+"""Files: atomic writes, hashes, and the data files of the package."""
 
 from __future__ import annotations
 
 import errno
-import gzip
 import hashlib
 import json
 import math
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
 
@@ -94,11 +93,10 @@ def check_writable(path: Path) -> None:
         return
     if not path.parent.exists():
         raise UserError(f"{path}: there is no folder {path.parent}; create it first")
+    if path.is_dir():
+        raise UserError(f"{path}: cannot be written ({os.strerror(errno.EISDIR)})")
     try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
+        tempfile.TemporaryFile(dir=path.parent).close()
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from None
 
@@ -110,26 +108,18 @@ def file_identity(path: Path) -> object:
         status = path.stat()
     except (OSError, ValueError):
         return Path(os.path.realpath(path))
-    return regular_identity(status) or path
+    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else path
 
 
-def regular_identity(status: os.stat_result) -> tuple[int, int] | None:
-    """The identity of a regular file; None for anything else."""
-    return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
-
-
-def check_distinct(outputs: Mapping[str, tuple[object, str]], read: set[object]) -> None:
-    """Check that each output goes to a file of its own, which is not read.
-
-    Args:
-        outputs: by option, the identity of the file, and what a message calls it.
-        read: the identities of the inputs.
+def check_distinct(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
+    """Check that each output, by option, goes to a file of its own, which is not an input.
 
     Raises:
         UsageError: two outputs go to one file, or an output to an input.
     """
-    taken: dict[object, str] = {}
-    for option, (identity, name) in outputs.items():
+    read, taken = {file_identity(path) for path in inputs}, dict[object, str]()
+    for option, path in outputs.items():
+        identity, name = file_identity(path), STDOUT if path == Path("/dev/stdout") else path
         if identity in taken:
             raise UsageError(f"{taken[identity]} and {option}: both write to {name}; name two files")
         if identity in read:
@@ -200,11 +190,6 @@ def read_regular(path: Path) -> bytes:
     """The bytes of a regular file. Raises OSError as `open_regular`."""
     with open_regular(path) as stream:
         return stream.read()
-
-
-def open_text_bytes(path: Path) -> IO[bytes]:
-    """Open a plain or gzipped (`.gz`) file for reading bytes."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 def sha256_of(path: Path) -> str:

@@ -31,7 +31,7 @@ def write_listed(path: Path, content: bytes) -> None:
     Raises:
         UserError: the manifest is damaged.
     """
-    listed = _read_or_begin(path.parent)
+    listed = _read(path.parent, is_new=True)
     digest = hashlib.sha256(content).hexdigest()
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
@@ -41,13 +41,13 @@ def write_listed(path: Path, content: bytes) -> None:
 
 def list_files(folder: Path, paths: Iterable[Path]) -> None:
     """List complete files of a folder in its manifest. Raises UserError as `write_listed`."""
-    listed = _read_or_begin(folder)
+    listed = _read(folder, is_new=True)
     _write(folder, {**listed, **{path.name: [sha256_of(path)] for path in sorted(paths)}})
 
 
 def remove_listed(path: Path) -> None:
     """Remove a file, if it exists, first from the manifest. Raises UserError as `write_listed`."""
-    listed = _read_or_begin(path.parent)
+    listed = _read(path.parent, is_new=True)
     if listed.pop(path.name, None):
         _write(path.parent, listed)
     path.unlink(missing_ok=True)
@@ -106,11 +106,10 @@ def check_files(folder: Path, *, prefix: str = "") -> dict[str, str]:
     return digests
 
 
-def _read_or_begin(folder: Path) -> dict[str, list[str]]:
-    return _read(folder) if (folder / MANIFEST).exists() else {}
-
-
-def _read(folder: Path) -> dict[str, list[str]]:
+def _read(folder: Path, *, is_new: bool = False) -> dict[str, list[str]]:
+    """The lists of SHA-256 by name; `is_new`: empty if there is no manifest."""
+    if is_new and not (folder / MANIFEST).exists():
+        return {}
     listed = read_json(folder / MANIFEST)
     if not isinstance(listed, dict) or not all(isinstance(digests, list) for digests in listed.values()):
         raise UserError(f"{folder / MANIFEST}: damaged (not a list of files); {_ADVICE}")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seq2seq_attn.config import Config, ModelConfig, config_from_dict, dump_config
-from seq2seq_attn.config.sources import read_mapping
+from seq2seq_attn.config.load import read_mapping
 from seq2seq_attn.data.store import PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.manifest import (

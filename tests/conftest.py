@@ -3,6 +3,7 @@ what a shell starts in the background ignores SIGINT, and so would the processes
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,11 @@ def multi30k_dir() -> Path:
     if not named or not Path(named).is_dir():
         pytest.skip("SEQ2SEQ_MULTI30K_DIR names no folder with the Multi30k files")
     return Path(named)
+
+
+@pytest.fixture
+def heard_signals() -> Iterator[None]:
+    """SIGHUP ends processes by default, also under `nohup`, which ignores it."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, former)

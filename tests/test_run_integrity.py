@@ -13,7 +13,7 @@ import pytest
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.manifest import write_listed
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.start import choose_run_dir
+from seq2seq_attn.train.session import choose_run_dir
 from seq2seq_attn.translate.translator import load
 from tests.toy_run import make_toy_run
 

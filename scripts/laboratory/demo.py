@@ -16,11 +16,10 @@ from pathlib import Path
 
 from scripts.laboratory.harness.records import add_set_option, exit_code, read_events
 from scripts.laboratory.harness.runs import Run, train_all
-from seq2seq_attn import load
-from seq2seq_attn.cli.evaluation import evaluate_runs
+from seq2seq_attn import evaluate, load
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.page import export_page
-from seq2seq_attn.report.files import ReportFiles, plot_path
+from seq2seq_attn.report.files import plot_path
 from seq2seq_attn.report.tables import Table
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.cpus import num_available_cpus
@@ -132,8 +131,7 @@ def attention_text(attention: AttentionMap) -> str:
 
 
 def show_scores() -> None:
-    files = ReportFiles(REPORT, plots="png")
-    report = evaluate_runs(list(CONFIGS), files=files, no_attention=True)
+    report = evaluate(list(CONFIGS), json=REPORT, plots="png", no_attention=True)
     step(f"BLEU by sentence length (as a plot: {plot_path(REPORT, 'bleu')})")
     [scores] = report.sets
     header = [report.unit, *(row.bucket.label for row in scores.buckets)]

@@ -8,27 +8,26 @@ import logging
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seq2seq_attn.cli.evaluation import evaluate_runs
-from seq2seq_attn.cli.train_runs import PlannedRun, prepare_corpora, train_runs
+from seq2seq_attn.cli.evaluation import evaluate
+from seq2seq_attn.cli.train_runs import PlannedRun, train_runs
 from seq2seq_attn.config import load_config
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
-from seq2seq_attn.evaluation.systems import Decoding
 from seq2seq_attn.evaluation.test_sets import has_test_set
-from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.train.check import check_config
-from seq2seq_attn.train.session import locked
-from seq2seq_attn.train.start import RUNS_DIR
+from seq2seq_attn.train.session import RUNS_DIR, locked
 
+ONE_THREAD = "train.num_threads=1"
+"""a setting of every run, recorded because the last bits of sums depend on the number of threads"""
 MAX_SEEDS = 1_000
 
 log = logging.getLogger(__name__)
@@ -46,77 +45,69 @@ def train_and_compare(planned: Sequence[PlannedRun], at_once: int | None = None)
         UserError: another comparison is at work in the folder, data cannot be prepared, a run in the folder was trained
             on another text, or some runs failed (the report then covers the others).
     """
-    with locked(planned[0].run.path.parent, work="comparison", option="--output"):
-        return _train_and_compare(planned, at_once)
-
-
-def _train_and_compare(planned: Sequence[PlannedRun], at_once: int | None) -> Path:
-    for planned_run in planned:
-        check_config(planned_run.config)
-        planned_run.check_settings()
-    prepare_corpora(planned, show_progress=sys.stderr.isatty())
-    is_on_cpu = resolve_device(planned[0].config.train.device).type == "cpu"
-    failed = train_runs(planned, at_once=at_once or (num_available_cpus() if is_on_cpu else 1))
-    finished = [planned_run for planned_run in planned if planned_run not in failed]
-    page = planned[0].run.path.parent / "report.html"
-    if finished:
-        _evaluate(finished, ReportFiles(page.with_suffix(".json"), page))
-    if failed:
-        logs = ", ".join(str(planned_run.log_path) for planned_run in failed)
-        raise UserError(f"{len(failed)} of {len(planned)} runs failed, see {logs}; the same command tries them again")
-    return page
-
-
-def _evaluate(finished: Sequence[PlannedRun], files: ReportFiles) -> None:
-    config = finished[0].config
-    splits = [] if has_test_set(config.data) else ["valid"]
-    if splits:
-        log.info("this corpus has no test set: comparing on the validation set")
-    decoding = Decoding(device=config.train.device, show_progress=sys.stderr.isatty())
-    runs = [planned_run.run.path for planned_run in finished]
-    report = evaluate_runs(runs, splits=splits, decoding=decoding, files=files)
-    log.info("%s", report.summary)
-
-
-@dataclass(frozen=True)
-class Variation:
-    """A key and its values, one per arm."""
-
-    key: str
-    values: tuple[Any, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> Variation:
-        """Parse `KEY=VALUE,VALUE,...`. A section with a name can stand for it: `attention` for `model.attention.name`.
-
-        Raises:
-            UsageError: the text has another form, or the key is unknown.
-        """
-        key, equals, listed = text.partition("=")
-        key = key.strip()
-        try:
-            values = parse_yaml(f"[{listed}]") if equals else []
-        except YamlError as error:
-            raise UsageError(f"--vary {text}: not a list of values ({error})") from None
-        if not key or not values:
-            raise UsageError(f"--vary {text}: expected KEY=VALUE,VALUE, for example attention=additive,bilinear")
-        if key in ("seed", "name"):
-            raise UsageError(
-                f"--vary {text}: not a setting of an arm; {'use --seeds' if key == 'seed' else 'vary another'}"
+    folder, config = planned[0].run.path.parent, planned[0].config
+    with locked(folder, work="comparison", option="--output"):
+        for planned_run in planned:
+            check_config(planned_run.config)
+            _check_settings(planned_run)
+        prepare_corpora(planned, show_progress=sys.stderr.isatty())
+        is_on_cpu = resolve_device(config.train.device).type == "cpu"
+        failed = train_runs(planned, at_once=at_once or (num_available_cpus() if is_on_cpu else 1))
+        finished = [planned_run.run.path for planned_run in planned if planned_run not in failed]
+        page = folder / "report.html"
+        if not has_test_set(config.data):
+            log.info("this corpus has no test set: comparing on the validation set")
+        if finished:
+            report = evaluate(
+                finished,
+                split=() if has_test_set(config.data) else "valid",
+                json=page.with_suffix(".json"),
+                report=page,
+                device=config.train.device,
+                show_progress=sys.stderr.isatty(),
             )
-        named = [full_key for full_key in all_keys() if full_key.endswith(f".{key}.name")]
-        if "." not in key and len(named) == 1:
-            return cls(named[0], tuple(values))
-        if "." not in key:
-            raise UsageError(f"--vary {text}: {unknown_key(key)}")
-        return cls(key, tuple(values))
+            log.info("%s", report.summary)
+        if failed:
+            logs = ", ".join(str(planned_run.log_path) for planned_run in failed)
+            raise UserError(
+                f"{len(failed)} of {len(planned)} runs failed, see {logs}; the same command tries them again"
+            )
+        return page
 
-    def label(self, value: Any) -> str:
-        """The name of a value in names of directories."""
-        text = value if isinstance(value, str) else json.dumps(value, default=str)
-        if not self.key.endswith(".name"):
-            text = f"{self.key.rpartition('.')[2]}={text}"
-        return re.sub(r"[^\w.=-]+", "-", text).strip("-")
+
+def _check_settings(planned: PlannedRun) -> None:
+    """Raises UsageError if the run exists but was started with other settings."""
+    run = planned.run
+    if not run.config_path.is_file():
+        return
+    own, wanted = ({**trained_settings(c), "seed": c.seed} for c in (run.config(), planned.config))
+    for key in own | wanted:
+        # without a ratio in the plan, the run holds the value that training chose
+        is_chosen = key == "search.max_length_ratio" and planned.config.search.max_length_ratio is None
+        if own.get(key) != wanted.get(key) and not is_chosen:
+            raise UsageError(
+                f"{run.path}: trained with {key}={own.get(key)!r}, not {wanted.get(key)!r}; remove it, or write "
+                "elsewhere"
+            )
+
+
+def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = False) -> None:
+    """Prepare each corpus once, not in each process, and check that the finished runs were trained on it. The resume of
+    an interrupted run checks that itself.
+
+    Raises:
+        UsageError, UserError: as `prepare_corpus`, or a finished run was trained on another corpus.
+    """
+    contents: dict[str, str] = {}
+    for run, config, _ in planned:
+        data = config.data.model_dump_json()
+        if data not in contents:
+            contents[data] = prepare_corpus(config, show_progress=show_progress).text_hashes()["content"]
+        if run.is_finished() and run.text_hashes()["content"] != contents[data]:
+            raise UserError(
+                f"{run.path}: trained on another corpus (the text or the version of a tokenizer has changed since); "
+                "choose another --output, or remove this run"
+            )
 
 
 def plan_runs(
@@ -134,26 +125,66 @@ def plan_runs(
     Raises:
         UsageError: as `load_config`, or two arms are the same.
     """
-    variations = [Variation.parse(text) for text in vary]
-    base = load_config(config_names, settings)
-    folder = output or RUNS_DIR / f"compare-{base.name.replace('/', '-')}"
-    arms: dict[str, tuple[str, ...]] = {}
-    for values in itertools.product(*(variation.values for variation in variations)):
-        chosen = list(zip(variations, values, strict=True))
-        label = "+".join(variation.label(value) for variation, value in chosen) or base.name.replace("/", "-")
-        if label in arms:
-            raise UsageError(f"--vary: two arms are named {label}; give each value once")
-        name = json.dumps("+".join([base.name, label]) if chosen else base.name)
-        arms[label] = (
-            *(f"{variation.key}={json.dumps(value, default=str)}" for variation, value in chosen),
-            f"name={name}",
-        )
+    variations = [_parse_variation(text) for text in vary]
+    base = load_config(config_names, settings).name
+    folder = output or RUNS_DIR / f"compare-{base.replace('/', '-')}"
+    arms: dict[str, list[str]] = {}
+    for values in itertools.product(*(values for _, values in variations)):
+        chosen = {key: value for (key, _), value in zip(variations, values, strict=True)}
+        label = "+".join(_label(key, value) for key, value in chosen.items())
+        name = label or base.replace("/", "-")
+        if name in arms:
+            raise UsageError(f"--vary: two arms are named {name}; give each value once")
+        varied = {**chosen, "name": f"{base}+{label}" if label else base}
+        arms[name] = [f"{key}={json.dumps(value, default=str)}" for key, value in varied.items()]
     planned = []
-    for seed, (label, own) in itertools.product(seeds, arms.items()):
-        run = RunDir(folder / f"{label}-s{seed}")
-        planned.append(PlannedRun.of(run, config_names, [*settings, *own, f"seed={seed}"], imports))
-    _check_different(planned[: len(arms)])
+    for seed, (name, varied_settings) in itertools.product(seeds, arms.items()):
+        overrides = [*settings, *varied_settings, f"seed={seed}", ONE_THREAD]
+        repeated = {"-c": config_names, "--set": overrides, "--import": imports}
+        arguments = tuple(word for option, values in repeated.items() for value in values for word in (option, value))
+        planned.append(PlannedRun(RunDir(folder / f"{name}-s{seed}"), load_config(config_names, overrides), arguments))
+    names: dict[str, str] = {}
+    for _, config, _ in planned[: len(arms)]:
+        other = names.setdefault(json.dumps(trained_settings(config), sort_keys=True), config.name)
+        if other != config.name:
+            raise UsageError(
+                f"--vary: {other} and {config.name} train the same; vary a setting that decides what is trained"
+            )
     return planned
+
+
+def _parse_variation(text: str) -> tuple[str, list[Any]]:
+    """The key and the values, one per arm, of `KEY=VALUE,VALUE,...`. A section with a name can stand for it:
+    `attention` for `model.attention.name`.
+
+    Raises:
+        UsageError: the text has another form, or the key is unknown.
+    """
+    key, equals, listed = text.partition("=")
+    key = key.strip()
+    try:
+        values = parse_yaml(f"[{listed}]") if equals else []
+    except YamlError as error:
+        raise UsageError(f"--vary {text}: not a list of values ({error})") from None
+    if not key or not values:
+        raise UsageError(f"--vary {text}: expected KEY=VALUE,VALUE, for example attention=additive,bilinear")
+    if key in ("seed", "name"):
+        advice = "use --seeds" if key == "seed" else "vary another"
+        raise UsageError(f"--vary {text}: not a setting of an arm; {advice}")
+    if "." not in key:
+        names = [full_key for full_key in all_keys() if full_key.endswith(f".{key}.name")]
+        if len(names) != 1:
+            raise UsageError(f"--vary {text}: {unknown_key(key)}")
+        key = names[0]
+    return key, values
+
+
+def _label(key: str, value: Any) -> str:
+    """The name of a value in names of directories."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    if not key.endswith(".name"):
+        text = f"{key.rpartition('.')[2]}={text}"
+    return re.sub(r"[^\w.=-]+", "-", text).strip("-")
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -172,12 +203,3 @@ def parse_seeds(text: str) -> list[int]:
             )
         seeds += range(first, last + 1)
     return list(dict.fromkeys(seeds))
-
-
-def _check_different(arms: Sequence[PlannedRun]) -> None:
-    seen: dict[str, PlannedRun] = {}
-    for arm in arms:
-        former = seen.setdefault(json.dumps(trained_settings(arm.config), sort_keys=True), arm)
-        if former is not arm:
-            names = f"{former.config.name} and {arm.config.name}"
-            raise UsageError(f"--vary: {names} train the same; vary a setting that decides what is trained")

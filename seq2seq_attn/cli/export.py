@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Required, TypedDict, Unpack
 
 import typer
 
-from seq2seq_attn.cli import options
+from seq2seq_attn.cli import options as shared
 from seq2seq_attn.errors import UsageError
 
-Runs = Annotated[
-    list[Path] | None,
-    typer.Argument(metavar="RUN [RUN]", help="Run directories.", show_default="the run that finished last"),
-]
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="PAGE.html|DIR.onnx", help="What to write.")]
+
+class ExportOptions(TypedDict, total=False):
+    """The options of the command."""
+
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN [RUN]", help="Run directories.", show_default="the run that finished last"),
+    ]
+    output: Required[Annotated[Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")]]
 
 
-@options.command()
-def export(output: Output, runs: Runs = None) -> None:
+@shared.command()
+def export(**options: Unpack[ExportOptions]) -> None:
     """Write runs for use without this package.
 
     PAGE.html is a page that translates as you type, with one run or two side by side; it needs no network. DIR.onnx
@@ -26,15 +30,16 @@ def export(output: Output, runs: Runs = None) -> None:
     """
     from seq2seq_attn.run_dir import RunDir, newest_run
 
-    opened = [RunDir(run) for run in runs] if runs else [newest_run()]
-    if output.suffix == ".html" and len(opened) <= 2:
+    output = options["output"]
+    runs = [RunDir(run) for run in options["runs"]] if "runs" in options else [newest_run()]
+    if output.suffix == ".html" and len(runs) <= 2:
         from seq2seq_attn.export.page import export_page
 
-        export_page(opened, output)
-    elif output.suffix == ".onnx" and len(opened) == 1:
+        export_page(runs, output)
+    elif output.suffix == ".onnx" and len(runs) == 1:
         from seq2seq_attn.export.onnx import export_onnx
 
-        export_onnx(opened[0], output)
+        export_onnx(runs[0], output)
     else:
         raise UsageError(f"--output {output}: expected PAGE.html for one or two runs, or DIR.onnx for one")
-    options.echo(str(output))
+    shared.echo(str(output))

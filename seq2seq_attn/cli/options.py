@@ -1,76 +1,83 @@
-"""Options shared by several commands, and what commands do with options."""
+"""Options shared by several commands, and how a command gets its options."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Required, TypedDict, get_args, get_origin, get_type_hints
 
 import typer
 
-from seq2seq_attn.config import SearchConfig, shorten
-from seq2seq_attn.config.sources import merge, parse_override
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.config.load import merge, parse_override
 from seq2seq_attn.files import STDOUT, naming
 from seq2seq_attn.model.variants import SEARCH, import_variants, packaged_variants
 from seq2seq_attn.text.normalize import visible
 
 Format = Literal["text", "json"]
-
-Config = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--config",
-        "-c",
-        metavar="NAME|FILE",
-        help="Packaged configuration or YAML file; later ones override earlier ones.",
-    ),
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A setting, for example model.hidden_size=256; may be repeated."),
-]
-Train = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--train",
-        metavar="FILE",
-        help="Your own text: a table (TSV, CSV, JSON, TMX), or a prefix (corpus/train for corpus/train.en and .fr); or "
-        "the option twice: source file, target file. Without -c, its size decides the settings (configs/own*.yaml).",
-    ),
-]
-Valid = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--valid",
-        metavar="FILE",
-        help="Validation pairs for --train.",
-        show_default="a tenth of --train, at most 1,000",
-    ),
-]
-Test = Annotated[
-    list[str] | None, typer.Option("--test", metavar="FILE", help="Test pairs for --train, used by evaluate.")
-]
 _LANGUAGES = "the config's if set, else as named by files, columns or keys"
-SourceLanguage = Annotated[
-    str | None, typer.Option(metavar="CODE", help="Language to translate from.", show_default=_LANGUAGES)
-]
-TargetLanguage = Annotated[
-    str | None, typer.Option(metavar="CODE", help="Language to translate into.", show_default=_LANGUAGES)
-]
+
+
+def option(metavar: str, help: str, *names: str, default: str | bool = True, **more: Any) -> Any:
+    """An option with a value; `default` is shown in its help."""
+    return typer.Option(*names, metavar=metavar, help=help, show_default=default, **more)
+
+
+def flag(name: str, help: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=help)
+
+
+class ConfigOptions(TypedDict, total=False):
+    """Options that make a configuration: files and settings, or a text of the user's own."""
+
+    train_text: Annotated[
+        list[str],
+        option(
+            "FILE",
+            "Your own text: a table (TSV, CSV, JSON, TMX), or a prefix (corpus/train for corpus/train.en and "
+            ".fr); or the option twice: source file, target file. Without -c, its size decides the settings "
+            "(configs/own*.yaml).",
+            "--train",
+        ),
+    ]
+    valid_text: Annotated[
+        list[str],
+        option("FILE", "Validation pairs for --train.", "--valid", default="a tenth of --train, at most 1,000"),
+    ]
+    test_text: Annotated[list[str], option("FILE", "Test pairs for --train, used by evaluate.", "--test")]
+    source_language: Annotated[str, option("CODE", "Language to translate from.", default=_LANGUAGES)]
+    target_language: Annotated[str, option("CODE", "Language to translate into.", default=_LANGUAGES)]
+    config: Annotated[
+        list[str],
+        option("NAME|FILE", "Packaged configuration or YAML file; later ones override earlier ones.", "--config", "-c"),
+    ]
+    settings: Annotated[
+        list[str], option("KEY=VALUE", "A setting, for example model.hidden_size=256; may be repeated.", "--set")
+    ]
+
+
 Links = Annotated[
-    str | None,
-    typer.Option(
-        "--links",
-        metavar="FILE|ibm1",
-        help="Word alignments of the training pairs, for guided attention: one line per pair, 0-0 1-2 (Pharaoh).",
+    str,
+    option(
+        "FILE|ibm1",
+        "Word alignments of the training pairs, for guided attention: one line per pair, 0-0 1-2 (Pharaoh).",
     ),
 ]
+Alignment = Annotated[Path, option("FILE", "The attention's word links, one line per pair: 0-0 1-2 (source-target).")]
+Attention = Annotated[
+    list[Path],
+    option("FILE", "Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz); may be repeated."),
+]
+Device = Annotated[str, option("NAME", "auto, cpu, cuda or cuda:N.", default="auto")]
+TranslationPrecision = Annotated[
+    str, option("NAME", "auto, fp32, bf16 or int8.", "--precision", default="auto, which is fp32")
+]
+TrainingPrecision = Annotated[str, option("NAME", "auto, fp32, bf16 or fp16.", "--precision", default="auto")]
 
 
 def _import_variants(modules: list[str] | None) -> list[str] | None:
@@ -80,86 +87,75 @@ def _import_variants(modules: list[str] | None) -> list[str] | None:
 
 
 Import = Annotated[
-    list[str] | None,
-    typer.Option(
+    list[str],
+    option(
+        "MODULE",
+        "Import MODULE; its variant is then available under that name. May be repeated.",
         "--import",
-        metavar="MODULE",
-        help="Import MODULE; its variant is then available under that name. May be repeated.",
         callback=_import_variants,
     ),
 ]
-Alignment = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="The attention's word links, one line per pair: 0-0 1-2 (source-target)."),
-]
-Attention = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz); may be repeated.",
-    ),
-]
-Device = Annotated[str, typer.Option(metavar="NAME", help="auto, cpu, cuda or cuda:N.")]
-TrainingDevice = Annotated[
-    str | None, typer.Option("--device", metavar="NAME", help="auto, cpu, cuda or cuda:N.", show_default="auto")
-]
-TranslationPrecision = Annotated[
-    str,
-    typer.Option("--precision", metavar="NAME", help="auto, fp32, bf16 or int8.", show_default="auto, which is fp32"),
-]
-TrainingPrecision = Annotated[
-    str | None,
-    typer.Option("--precision", metavar="NAME", help="auto, fp32, bf16 or fp16.", show_default="auto"),
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error, and more of the log.")]
-
-
+Debug = Annotated[bool, flag("--debug", "Show the traceback of an error, and more of the log.")]
 SearchSet = Annotated[
-    list[str] | None,
-    typer.Option(
+    list[str],
+    option(
+        "KEY=VALUE",
+        "Any option of the search, for example num_groups=5 for diverse; may be repeated (docs/variants.md).",
         "--set",
-        metavar="KEY=VALUE",
-        help="Any option of the search, for example num_groups=5 for diverse; may be repeated (docs/variants.md).",
         rich_help_panel="Search",
     ),
 ]
 
 
 def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Complete the options of a command: `--import` and `--debug`, which all commands have, and those `search` fields
-    of `SearchConfig`, with the type, limits and help of the field; with a `method`, also `--set` for all others. The
-    command takes as `**search` what the command line gives."""
+    """Make a function `f(**options: Unpack[OPTIONS])` a command with the options of the typed dictionary `OPTIONS`, and
+    with `--import` and `--debug`. The function gets the options that the command line gives, and no others.
+
+    A command that searches takes a mapping with the options of the search before. Its command line has those `search`
+    fields of `SearchConfig`, with their types, limits and help, and, with a `method`, `--set` for all others.
+    """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        own = dict(inspect.signature(function, eval_str=True).parameters)
-        own.pop("search", None)
-        kinds = {name: _search_option(name) for name in search}
-        kinds |= {"settings": SearchSet} if "method" in search else {}
-        kinds |= {"imports": Import, "debug": Debug}
-        more = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-            for name, kind in kinds.items()
-            if name not in own
-        ]
+        [options] = get_args(inspect.signature(function, eval_str=True).parameters["options"].annotation)
+        own = get_type_hints(options, include_extras=True)
+        search_options = {name: _search_option(name) for name in search}
+        if "method" in search:
+            search_options["settings"] = SearchSet
+        common = {"imports": Import, "debug": Debug}
 
         @functools.wraps(function)
         def call(**values: Any) -> None:
-            options: dict[str, Any] = {}
-            for setting in (values["settings"] or []) if "method" in search else []:
-                options = merge(options, parse_override(setting))
-            options |= {name: values[name] for name in search if values[name] is not None}
-            function(**{name: value for name, value in values.items() if name in own}, **options)
+            values = {name: value for name, value in values.items() if value is not None}
+            arguments = []
+            if search:
+                merged: dict[str, Any] = {}
+                for setting in values.get("settings", []) if "method" in search else []:
+                    merged = merge(merged, parse_override(setting))
+                arguments = [merged | {name: values[name] for name in search if name in values}]
+            function(*arguments, **{name: value for name, value in values.items() if name in own})
 
-        call.__signature__ = inspect.Signature([*own.values(), *more])  # type: ignore[attr-defined]
+        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [_parameter(name, kind) for name, kind in {**common, **own, **search_options}.items()]
+        )
         return call
 
     return decorate
 
 
+def _parameter(name: str, kind: Any) -> inspect.Parameter:
+    if get_origin(kind) is Required:
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=get_args(kind)[0])
+    annotation, *limits, option = get_args(kind)
+    if limits:
+        annotation = Annotated[(annotation, *limits)]
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation | None, option]
+    )
+
+
 def _search_option(name: str) -> Any:
     field = SearchConfig.model_fields[name]
     annotation: Any = field.annotation
-    kind: Any = Annotated[(annotation, *field.metadata)] if field.metadata else annotation
     choices = [value for value in get_args(annotation) if isinstance(value, str)]
     metavar = "|".join(choices) or {int: "N", str: "TEXT"}.get(annotation, "X")
     text = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", field.description or "")
@@ -167,38 +163,7 @@ def _search_option(name: str) -> Any:
         metavar, text = "NAME", f"{', '.join(packaged_variants(SEARCH))}, or a function of your own (--import)."
     panel = "Samples" if name == "seed" else None  # the seed of training is among its settings
     option = typer.Option(metavar=metavar, help=text, show_default="the run's", rich_help_panel=panel)
-    return Annotated[kind | None, option]
-
-
-def given(named: Mapping[str, object]) -> dict[str, object]:
-    """Without the options that the command line leaves out."""
-    return {key: value for key, value in named.items() if value is not None}
-
-
-def as_settings(named: Mapping[str, object]) -> list[str]:
-    """Settings by key, in the form of `--set`. Values are JSON, which YAML reads back unchanged.
-
-    Raises:
-        UsageError: a value is neither plain data, a NumPy or torch array, nor a path.
-    """
-    settings = []
-    for key, value in named.items():
-        try:
-            settings.append(f"{key}={json.dumps(value, default=_plain)}")
-        except (TypeError, ValueError):
-            raise UsageError(
-                f"{key}={shorten(value)}: expected None, numbers, text, paths, or lists and mappings of these"
-            ) from None
-    return settings
-
-
-def _plain(value: Any) -> object:
-    """A path as text, an array or a number of numpy or torch as numbers. Raises TypeError for other types."""
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(type(value))
+    return Annotated[(annotation, *field.metadata, option)]
 
 
 def echo(text: object, *, nl: bool = True) -> None:

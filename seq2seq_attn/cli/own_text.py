@@ -1,4 +1,4 @@
-"""Turn `--train TEXT` and related options into a configuration: corpus, languages, and settings for its size."""
+"""Turn the options of a command into a configuration: of a text its languages, and settings for its size."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 
-from seq2seq_attn.cli.options import as_settings, given
+from seq2seq_attn.cli.options import ConfigOptions
 from seq2seq_attn.config import Config, load_config, shorten
+from seq2seq_attn.config.load import as_overrides, read_config
 from seq2seq_attn.config.section import Section
-from seq2seq_attn.config.sources import read_config
 from seq2seq_attn.data.own_text import check_headers
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.metrics.bleu import MIN_LONG, Measure
@@ -29,69 +28,77 @@ Both sides share one if at least this share of their letters are the same."""
 NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.005
 """words are the tokens if at most this share of the first so many target lines gets a space inside a word"""
 
+_KEYS = {
+    "links": "data.links",
+    "data_dir": "data.data_dir",
+    "source_dir": "data.source_dir",
+    "device": "train.device",
+    "precision": "train.precision",
+    "seed": "seed",
+}
+"""options that stand for a setting"""
+
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class OwnText:
-    """The options as given on the command line."""
-
-    train: Sequence[str] | None = None
-    valid: Sequence[str] | None = None
-    test: Sequence[str] | None = None
-    source_language: str | None = None
-    target_language: str | None = None
-
-
-def with_own_text(
-    text: OwnText, config_names: Sequence[str], overrides: Sequence[str], *, is_resumed: bool = False
-) -> tuple[list[str], list[str]]:
-    """Add the options to the `config_names` and `overrides` of `load_config`: corpus, languages, a name such as
-    `own-en-fr`, and, unless a configuration sets a name, the configuration for a corpus of this size. A resumed run
-    has name and settings already.
+def find_settings(options: ConfigOptions, *, is_resumed: bool = False) -> tuple[list[str], list[str]]:
+    """The options of a command as `config_names` and `overrides` of `load_config`. A text adds its languages, a name
+    such as `own-en-fr`, and, unless a configuration sets a name, the configuration for a corpus of this size. A resumed
+    run has name and settings already.
 
     Raises:
         UsageError: `--valid` or `--test` without `--train`, too many files, languages that the text does not name or
             that contradict it, or a name close to that of an existing file.
         UserError: a file does not exist or cannot be read.
     """
-    codes = (text.source_language, text.target_language)
+    config_names = [*options.get("config", [])]
+    named = {_KEYS[name]: value for name, value in options.items() if name in _KEYS}
+    overrides = [*options.get("settings", []), *as_overrides(named)]
+    codes = (options.get("source_language"), options.get("target_language"))
     source, target = (code.lower() if code and len(code) == 2 else code for code in codes)
-    config_names, overrides = [*config_names], [*overrides]
     config = load_config(config_names, overrides)
     data, chosen = config.data, config.data.model_fields_set
     if source and data.source_languages:
         raise UsageError(f"--source-language {source}: data.source_languages has the sources; leave this out")
-    named = {"data.train": text.train, "data.valid": text.valid, "data.test.test": text.test}
-    specs: dict[str, Spec] = {}
-    for key, names in named.items():
-        if names and not (text.train and all(names)):
-            raise UsageError(f"{key}={shorten(names)}: expected --train TEXT and the names of files: {KINDS}")
-        paths = [*map(os.path.expanduser, names or [])]
-        specs |= {key: paths[0] if len(paths) == 1 else paths} if paths else {}
+    specs = _find_specs(options)
     if not specs:
         languages = {"data.source_language": source, "data.target_language": target}
-        return config_names, [*overrides, *as_settings(given(languages))]
+        return config_names, [*overrides, *as_overrides({key: code for key, code in languages.items() if code})]
     source = source or (data.source_language if "source_language" in chosen else None)
     if data.source_languages or "target_language" in chosen:
         target = target or data.target_language
-    texts: list[Text] = []
     wanted: tuple[str | None, ...] = (*data.source_languages, target) if data.source_languages else (source, target)
-    for spec in specs.values():
-        texts.append(find_text(spec, *(texts[0].languages if texts else wanted)))
-        if None in wanted and len(texts) == 1:
-            log.info("languages: %s; change with --source-language, --target-language", " -> ".join(texts[0].languages))
-    check_headers(texts)
-    *sources, target = texts[0].languages
-    languages = {"data.source_language": None if data.source_languages else sources[0], "data.target_language": target}
-    overrides += as_settings(given({"data.corpus": "files", **languages, **specs}))
+    train = find_text(specs["data.train"], *wanted)
+    if None in wanted:
+        log.info("languages: %s; change with --source-language, --target-language", " -> ".join(train.languages))
+    check_headers([train, *(find_text(specs[key], *train.languages) for key in specs if key != "data.train")])
+    *sources, target = train.languages
+    languages = {"data.target_language": target}
+    if not data.source_languages:
+        languages["data.source_language"] = sources[0]
+    overrides += as_overrides({"data.corpus": "files", **languages, **specs})
     if is_resumed:
         return config_names, overrides
     is_complete = any("name" in read_config(name) for name in config_names)
-    fallback = {} if is_complete else _choose_settings(texts[0], config, config_names, overrides)
+    settings = {} if is_complete else _choose_settings(train, config, config_names, overrides)
     head, *overlays = load_config(config_names).name.split("+")
-    name = {"name": "+".join([f"{head}-{'+'.join(sources)}-{target}", *overlays])}
-    return config_names, [*as_settings(name | fallback), *overrides]
+    settings["name"] = "+".join([f"{head}-{'+'.join(sources)}-{target}", *overlays])
+    return config_names, [*as_overrides(settings), *overrides]
+
+
+def _find_specs(options: ConfigOptions) -> dict[str, Spec]:
+    """The text of each split that the command line names, by key."""
+    train = options.get("train_text")
+    named = {"data.train": train, "data.valid": options.get("valid_text"), "data.test.test": options.get("test_text")}
+    specs: dict[str, Spec] = {}
+    for key, names in named.items():
+        if not names:
+            continue
+        if not (train and all(names)):
+            raise UsageError(f"{key}={shorten(names)}: expected --train TEXT and the names of files: {KINDS}")
+        paths = [*map(os.path.expanduser, names)]
+        specs[key] = paths[0] if len(paths) == 1 else paths
+    return specs
 
 
 def _is_set(section: Section, key: str) -> bool:
@@ -100,12 +107,12 @@ def _is_set(section: Section, key: str) -> bool:
     return name in section.model_fields_set and (not rest or _is_set(getattr(section, name), rest))
 
 
-def _choose_settings(text: Text, given: Config, config_names: list[str], overrides: list[str]) -> dict[str, object]:
-    """Put the configuration for a text of this size first. Returns what the text needs besides, unless it is given:
+def _choose_settings(text: Text, config: Config, config_names: list[str], overrides: list[str]) -> dict[str, object]:
+    """Put the configuration for a text of this size first. Returns what the text needs besides, unless it is set:
     chrF to choose the best model where few targets have four words, as BLEU's largest n-grams are in those alone;
     `softmax` for vectors, which have no embeddings for `lexical`; and subwords as many as the characters ask for, in a
     vocabulary per side if these differ."""
-    num_pairs = min(sum(1 for _ in text.pairs()), given.data.limit.train or sys.maxsize)
+    num_pairs = min(sum(1 for _ in text.pairs()), config.data.limit.train or sys.maxsize)
     config_names.insert(0, next((name for size, name in SIZES if num_pairs < size), "own-large"))
     log.info("settings: %s, for %s pairs; change them with -c and --set", config_names[0], f"{num_pairs:,}")
     settings: dict[str, object] = {}
@@ -132,7 +139,7 @@ def _choose_settings(text: Text, given: Config, config_names: list[str], overrid
         if not is_joint:
             log.info("tokenizer: a vocabulary of subwords for each side, because their letters differ")
             settings["data.tokenizer.joint"] = False
-    return {key: value for key, value in settings.items() if not _is_set(given, key)}
+    return {key: value for key, value in settings.items() if not _is_set(config, key)}
 
 
 def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | None:

@@ -14,16 +14,16 @@ _MAX_VALUE = 100
 
 
 GROUPS = {
-    "Text": "train_text valid_text test_text links source_language target_language data_dir source_dir "
-    "input split source target reference concatenate",
-    "Settings": "config settings vary seeds seed dump_config imports",
+    "Text": "input split source target reference concatenate train_text valid_text test_text links source_language "
+    "target_language data_dir source_dir",
+    "Settings": "config vary seeds settings seed dump_config imports",
     "Run": "run run_dir resume overwrite",
-    "Search": "method beam_size n_best length_penalty coverage_penalty no_repeat_ngram max_length_ratio unk prefix "
-    "ensemble",
+    "Search": "ensemble method beam_size n_best length_penalty coverage_penalty no_repeat_ngram max_length_ratio unk "
+    "prefix",
     "Samples": "num_samples temperature top_k top_p",
     "Scores": "metric by_length length_of length_in merge_below no_attention",
     "Output": "output format alignment attention full json report plots csv latex",
-    "Machine": "device precision batch_size at_once reuse_hypotheses",
+    "Machine": "at_once reuse_hypotheses device precision batch_size",
     "Other options": "debug help",
 }
 """groups of options, in the order of the help; the values are names of the commands' parameters"""
@@ -34,29 +34,21 @@ class GroupedCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then a section per group."""
-        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{group: [] for group in GROUPS}}
+        places = {name: (group, i) for group, names in GROUPS.items() for i, name in enumerate(names.split())}
+        rows: dict[str, list[tuple[int, str, str]]] = {"Arguments": [], **{group: [] for group in GROUPS}}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:  # a hidden option
-                rows[_group(parameter)].append(_plain(*record))
+            group, place = places.get(parameter.name, ("Other options", 0))
+            if parameter.param_type_name == "argument":
+                group = "Arguments"
+            elif panel := getattr(parameter, "rich_help_panel", None):
+                group, place = panel, len(places)
+            names, text = parameter.get_help_record(ctx) or ("", "")
+            text = re.sub(r"\[default: \((.*)\)(?=[];])", r"[default: \1", text)  # a default in words has parentheses
+            rows[group].append((place, re.sub(r" <[^ ]+>$", "", names), text))  # without the Python type
         for group, options in rows.items():
             if options:
                 with formatter.section(group):
-                    formatter.write_dl(options)
-
-
-def _group(parameter: Any) -> str:
-    if parameter.param_type_name == "argument":
-        return "Arguments"
-    if parameter.rich_help_panel:
-        return str(parameter.rich_help_panel)
-    return next((group for group, names in GROUPS.items() if parameter.name in names.split()), "Other options")
-
-
-def _plain(names: str, text: str) -> tuple[str, str]:
-    """A help record without the Python type, and with every default outside of parentheses."""
-    text = re.sub(r"\[default: \((.*)\)(?=[];])", r"[default: \1", text)
-    return re.sub(r" <[^ ]+>$", "", names), text
+                    formatter.write_dl([(names, text) for _, names, text in sorted(options)])
 
 
 def is_from_parser(error: Exception) -> bool:
@@ -65,31 +57,22 @@ def is_from_parser(error: Exception) -> bool:
 
 
 def explain_parser_error(error: Any, arguments: Sequence[str], *, program: str, commands: Collection[str]) -> str:
-    """The parser's error in one line."""
-    context = getattr(error, "ctx", None)
+    """The parser's error in one line: for a wrong value the option, the value and what is allowed."""
+    context, parameter = getattr(error, "ctx", None), getattr(error, "param", None)
     if context is not None:
         path = context.command_path
     else:
         path = f"{program} {arguments[0]}" if arguments and arguments[0] in commands else program
-    message = _wrong_value(error, arguments) or _unknown_option(error) or error.format_message().rstrip(".")
+    if hasattr(error, "possibilities"):  # an unknown option
+        near = list(error.possibilities or [])
+        message = f"No such option: {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    elif parameter is not None and error.__cause__ is not None:
+        used = {argument.partition("=")[0] for argument in arguments}
+        name = next((option for option in parameter.opts if option in used), parameter.opts[0])
+        problems = error.__cause__.errors(include_url=False)
+        value = problems[0]["input"]
+        shown = value if isinstance(value, str) and len(value) <= _MAX_VALUE else shorten(value)
+        message = f"{name} {shown}: {expected(problems)}"
+    else:
+        message = error.format_message().rstrip(".")
     return f"{message}{'' if message.endswith('?') else '.'} See '{path} --help'."
-
-
-def _wrong_value(error: Any, arguments: Sequence[str]) -> str | None:
-    """The option, the value and what is allowed; None for other errors."""
-    parameter = getattr(error, "param", None)
-    if parameter is None or not hasattr(error, "param_hint"):
-        return None
-    used = {argument.partition("=")[0] for argument in arguments}
-    name = next((option for option in parameter.opts if option in used), parameter.opts[0])
-    problems = error.__cause__.errors(include_url=False)
-    value = problems[0]["input"]
-    shown = value if isinstance(value, str) and len(value) <= _MAX_VALUE else shorten(value)
-    return f"{name} {shown}: {expected(problems)}"
-
-
-def _unknown_option(error: Any) -> str | None:
-    if not hasattr(error, "possibilities"):
-        return None
-    near = list(error.possibilities or [])
-    return f"No such option: {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else "")

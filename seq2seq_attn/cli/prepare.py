@@ -3,69 +3,49 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
-from seq2seq_attn.cli import options
-from seq2seq_attn.cli.options import as_settings, given
+from seq2seq_attn.cli import options as shared
 from seq2seq_attn.errors import UsageError
 
 CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
 """corpora that `prepare` takes by name, each with the packaged configuration for preparing it"""
 
 
-@options.command()
-def prepare(
-    corpus: Annotated[
-        str | None, typer.Argument(metavar="multi30k|captions", help="A corpus by name.", show_default=False)
-    ] = None,
-    train_text: options.Train = None,
-    valid_text: options.Valid = None,
-    test_text: options.Test = None,
-    links: options.Links = None,
-    source_language: options.SourceLanguage = None,
-    target_language: options.TargetLanguage = None,
-    config: options.Config = None,
-    settings: options.Set = None,
+class PrepareOptions(shared.ConfigOptions, total=False):
+    """The options of the command."""
+
+    corpus: Annotated[str, typer.Argument(metavar="multi30k|captions", help="A corpus by name.", show_default=False)]
+    links: shared.Links
     data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for data; to train from it, set data.data_dir.", show_default="data"),
-    ] = None,
-    source_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder with the corpus's files, instead of downloading them."),
-    ] = None,
-) -> None:
+        Path, shared.option("DIR", "Folder for data; to train from it, set data.data_dir.", default="data")
+    ]
+    source_dir: Annotated[Path, shared.option("DIR", "Folder with the corpus's files, instead of downloading them.")]
+
+
+@shared.command()
+def prepare(**options: Unpack[PrepareOptions]) -> None:
     """Read, check and tokenize a corpus; print an audit.
 
     The default corpus is multi30k. A corpus that was prepared the same way before is reused.
     """
-    from seq2seq_attn.cli.own_text import OwnText, with_own_text
-    from seq2seq_attn.config import load_config
+    from seq2seq_attn.cli.own_text import find_settings
+    from seq2seq_attn.config import load_config, with_default
     from seq2seq_attn.data.prepare import audit_report, prepare_corpus
     from seq2seq_attn.data.sources import split_names
     from seq2seq_attn.text.multi30k import check_source_dir
 
-    named = {"data.data_dir": data_dir, "data.source_dir": source_dir, "data.links": links}
-    overrides = [*(settings or []), *as_settings(given(named))]
-    if corpus is not None and train_text:
-        raise UsageError(f"{corpus!r} and --train: name a corpus or give your own text, not both")
-    text = OwnText(train_text, valid_text, test_text, source_language, target_language)
-    config_names, overrides = with_own_text(text, config or [], overrides)
-    resolved = load_config(_prepare_configs(corpus, config_names), overrides)
-    split_names(resolved.data)  # rejects an invalid corpus
-    if source_dir is not None and resolved.data.corpus == "multi30k":
-        check_source_dir(source_dir, (*resolved.data.sources, resolved.data.target_language))
-    prepared = prepare_corpus(resolved, show_progress=options.is_terminal())
-    options.echo(audit_report(prepared))
-
-
-def _prepare_configs(corpus: str | None, config: list[str]) -> list[str]:
-    if corpus is not None and config:
-        raise UsageError(f"{corpus!r} and --config: name the corpus or give a configuration, not both")
+    corpus = options.get("corpus")
+    if corpus is not None and ("train_text" in options or "config" in options):
+        other = "--train" if "train_text" in options else "--config"
+        raise UsageError(f"{corpus!r} and {other}: name a corpus, or give a text or a configuration, not both")
     if corpus is not None and corpus not in CORPUS_CONFIGS:
         raise UsageError(f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for others use -c CONFIG")
-    from seq2seq_attn.config import with_default
-
-    return with_default(config) if corpus is None else [CORPUS_CONFIGS[corpus]]
+    config_names, overrides = find_settings(options)
+    config = load_config(with_default(config_names) if corpus is None else [CORPUS_CONFIGS[corpus]], overrides)
+    split_names(config.data)  # rejects an invalid corpus
+    if "source_dir" in options and config.data.corpus == "multi30k":
+        check_source_dir(options["source_dir"], (*config.data.sources, config.data.target_language))
+    shared.echo(audit_report(prepare_corpus(config, show_progress=shared.is_terminal())))

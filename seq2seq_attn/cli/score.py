@@ -3,53 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypedDict, Unpack
 
 import typer
 
-from seq2seq_attn.cli import options
-from seq2seq_attn.errors import UsageError
-
-Pairs = Annotated[
-    str | None,
-    typer.Argument(metavar="PAIRS", help="A table (TSV, CSV, JSON, TMX), or a prefix (two files).", show_default=False),
-]
-Source = Annotated[Path | None, typer.Option(metavar="FILE", help="Source sentences, one per line, instead of PAIRS.")]
-Target = Annotated[Path | None, typer.Option(metavar="FILE", help="The translation of each line of --source.")]
-Run = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="RUN",
-        help="Run directory.",
-        show_default="the run that finished last",
-        callback=options.check_runs,
-    ),
-]
-Links = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Gold word links, one line per pair (0-0 1-2), to report AER, precision and recall."
-    ),
-]
-Format = Annotated[
-    options.Format,
-    typer.Option(metavar="text|json", help="json: one object per line, with tokens, links and unknown tokens."),
-]
+from seq2seq_attn.cli import options as shared
 
 
-@options.command("batch_size")
-def score(
-    pairs: Pairs = None,
-    source: Source = None,
-    target: Target = None,
-    run: Run = None,
-    links: Links = None,
-    alignment: options.Alignment = None,
-    attention: options.Attention = None,
-    format: Format = "text",
-    device: options.Device = "auto",
-    **search: int,
-) -> None:
+class ScoreOptions(TypedDict, total=False):
+    """The options of the command."""
+
+    pairs: Annotated[
+        str,
+        typer.Argument(
+            metavar="PAIRS", help="A table (TSV, CSV, JSON, TMX), or a prefix (two files).", show_default=False
+        ),
+    ]
+    source: Annotated[Path, shared.option("FILE", "Source sentences, one per line, instead of PAIRS.")]
+    target: Annotated[Path, shared.option("FILE", "The translation of each line of --source.")]
+    run: Annotated[
+        list[Path],
+        shared.option("RUN", "Run directory.", default="the run that finished last", callback=shared.check_runs),
+    ]
+    links: Annotated[
+        Path,
+        shared.option("FILE", "Gold word links, one line per pair (0-0 1-2), to report AER, precision and recall."),
+    ]
+    alignment: shared.Alignment
+    attention: shared.Attention
+    format: Annotated[
+        shared.Format,
+        shared.option("text|json", "json: one object per line, with tokens, links and unknown tokens.", default="text"),
+    ]
+    device: shared.Device
+
+
+@shared.command("batch_size")
+def score(search: dict[str, Any], **options: Unpack[ScoreOptions]) -> None:
     """Score given translations by their log-probability.
 
     The model reads each translation (forced decoding). Prints a line per pair: its log-probability in nats, a tab,
@@ -57,19 +47,4 @@ def score(
     """
     from seq2seq_attn.cli.scoring import score_pairs
 
-    if run and len(run) > 1:
-        raise UsageError(
-            f"--run given {len(run)} times: score takes one run, not an ensemble; score each run by itself"
-        )
-    score_pairs(
-        pairs,
-        source=source,
-        target=target,
-        run=run[0] if run else None,
-        links=links,
-        alignment=alignment,
-        attention=attention,
-        format=format,
-        device=device,
-        **search,
-    )
+    score_pairs(**options, **search)

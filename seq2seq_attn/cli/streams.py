@@ -8,40 +8,25 @@ from __future__ import annotations
 
 import gzip
 import logging
-import os
 import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import (
-    STDOUT,
-    check_distinct,
-    check_writable,
-    file_identity,
-    link_target,
-    named_path,
-    naming,
-    open_text_bytes,
-    regular_identity,
-)
+from seq2seq_attn.files import STDOUT, check_distinct, check_writable, file_identity, link_target, named_path, naming
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.batching import chunks
 
 STREAM = "-"
 """standard input or output"""
+_STDIN, _STDOUT = Path("/dev/stdin"), Path("/dev/stdout")
 _READ_BYTES = 1 << 16
 
 log = logging.getLogger(__name__)
-
-
-def shown_name(name: str) -> str:
-    """The name of an input in messages."""
-    return "standard input" if name == STREAM else name
 
 
 class LineReader:
@@ -91,10 +76,9 @@ class LineReader:
     def warn_about_invalid(self) -> None:
         """Warn of lines that were not UTF-8."""
         if self.num_invalid:
-            counts = f"{self.num_invalid} of {self.num_lines} lines"
-            log.warning(
-                "%s: %s had invalid UTF-8; the invalid bytes were replaced by U+FFFD", shown_name(self.name), counts
-            )
+            name = "standard input" if self.name == STREAM else self.name
+            text = "%s: %d of %d lines had invalid UTF-8; the invalid bytes were replaced by U+FFFD"
+            log.warning(text, name, self.num_invalid, self.num_lines)
 
 
 def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
@@ -103,17 +87,17 @@ def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
     Raises:
         UserError: an input cannot be read, or they have different numbers of lines.
     """
-    return readers[0].chunks() if len(readers) == 1 else chunks(_joined(readers))
 
+    def joined() -> Iterator[str]:
+        for texts in zip_longest(*(chain.from_iterable(reader.chunks()) for reader in readers)):
+            if None in texts:
+                ended = readers[texts.index(None)]
+                raise UserError(
+                    f"{ended.name}: {ended.num_lines} lines, fewer than another input; give a line per sentence"
+                )
+            yield SOURCE_END.join(text.replace(SOURCE_END, " ") for text in texts)
 
-def _joined(readers: Sequence[LineReader]) -> Iterator[str]:
-    for texts in zip_longest(*(chain.from_iterable(reader.chunks()) for reader in readers)):
-        if None in texts:
-            ended = readers[texts.index(None)]
-            raise UserError(
-                f"{ended.name}: {ended.num_lines} lines, fewer than another input; give a line per sentence"
-            )
-        yield SOURCE_END.join(text.replace(SOURCE_END, " ") for text in texts)
+    return readers[0].chunks() if len(readers) == 1 else chunks(joined())
 
 
 def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path | None]) -> None:
@@ -127,32 +111,15 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path |
         UsageError: a name is empty, an output is an input file, or two outputs go to the same file.
         UserError: a file cannot be written.
     """
-    named = {option: path for option, path in outputs.items() if path is not None}
+    named = {option: str(path) for option, path in outputs.items() if path is not None}
     for option, path in [*named.items(), *(("-i", path) for path in inputs)]:
         if path == "":
             raise UsageError(f"{option} '': expected the name of a file")
-    read = {_identity(sys.stdin if str(path) == STREAM else Path(path)) for path in inputs} - {None}
-    check_distinct({option: _output(path) for option, path in named.items()}, read)
-    for path in named.values():
-        if str(path) != STREAM:
-            check_writable(link_target(Path(path)))
-
-
-def _output(path: str | Path) -> tuple[object, str]:
-    """The identity of an output, and its name in messages."""
-    if str(path) == STREAM:
-        return _identity(sys.stdout) or STREAM, "standard output"
-    return _identity(Path(path)), str(path)
-
-
-def _identity(file: Path | TextIO | None) -> object:
-    """As `file_identity`; None for a stream that is not a regular file."""
-    if isinstance(file, Path):
-        return file_identity(file)
-    try:
-        return None if file is None else regular_identity(os.fstat(file.fileno()))
-    except (OSError, ValueError):
-        return None
+    files = {option: _STDOUT if path == STREAM else Path(path) for option, path in named.items()}
+    check_distinct(files, [_STDIN if str(path) == STREAM else Path(path) for path in inputs])
+    for path in files.values():
+        if path != _STDOUT:
+            check_writable(link_target(path))
 
 
 @contextmanager
@@ -168,7 +135,7 @@ def open_input(path: str) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
         return
     try:
-        stream = open_text_bytes(Path(path))
+        stream = gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     with stream:
@@ -182,7 +149,7 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     Raises:
         UserError: the file cannot be written.
     """
-    if str(path) == STREAM or _identity(Path(path)) == _identity(sys.stdout):
+    if str(path) == STREAM or file_identity(Path(path)) == file_identity(_STDOUT):
         if sys.stdout is None:
             raise UserError("standard output is closed; give -o FILE")
         with naming(STDOUT):

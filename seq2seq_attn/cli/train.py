@@ -4,71 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
-import typer
-
-from seq2seq_attn.cli import options
-from seq2seq_attn.cli.options import as_settings, given
+from seq2seq_attn.cli import options as shared
 
 if TYPE_CHECKING:
     from seq2seq_attn.run_dir import RunDir
 
-RunDirectory = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Where the run is written.", show_default="runs/<date>-<config>-s<seed>"),
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Continue --run-dir, or the newest unfinished run, exactly where it stopped.")
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the run in --run-dir.")]
-Seed = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="Seed of weights, batches and dropout.", show_default="1")
-]
-DumpConfig = Annotated[bool, typer.Option("--dump-config", help="Print all settings as YAML and exit.")]
+
+class TrainOptions(shared.ConfigOptions, total=False):
+    """The options of the command."""
+
+    links: shared.Links
+    run_dir: Annotated[Path, shared.option("DIR", "Where the run is written.", default="runs/<date>-<config>-s<seed>")]
+    resume: Annotated[
+        bool, shared.flag("--resume", "Continue --run-dir, or the newest unfinished run, exactly where it stopped.")
+    ]
+    overwrite: Annotated[bool, shared.flag("--overwrite", "Replace the run in --run-dir.")]
+    device: shared.Device
+    precision: shared.TrainingPrecision
+    seed: Annotated[int, shared.option("N", "Seed of weights, batches and dropout.", default="1", min=0)]
+    dump_config: Annotated[bool, shared.flag("--dump-config", "Print all settings as YAML and exit.")]
 
 
-@options.command()
-def train(
-    train_text: options.Train = None,
-    valid_text: options.Valid = None,
-    test_text: options.Test = None,
-    links: options.Links = None,
-    source_language: options.SourceLanguage = None,
-    target_language: options.TargetLanguage = None,
-    config: options.Config = None,
-    settings: options.Set = None,
-    run_dir: RunDirectory = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    device: options.TrainingDevice = None,
-    precision: options.TrainingPrecision = None,
-    seed: Seed = None,
-    dump_config: DumpConfig = False,
-) -> None:
+@shared.command()
+def train(**options: Unpack[TrainOptions]) -> None:
     """Train a model; prepare the data first if needed.
 
     The default is the multi30k configuration; --train trains on your own text. Ctrl-C saves a state from which --resume
     continues, on a CPU bit for bit.
     """
-    from seq2seq_attn.cli.own_text import OwnText, with_own_text
-    from seq2seq_attn.config import dump_config as dump
+    from seq2seq_attn.cli.own_text import find_settings
+    from seq2seq_attn.config import dump_config
     from seq2seq_attn.run_dir import RunDir
-    from seq2seq_attn.train.start import check_start, load_settings
+    from seq2seq_attn.train.session import check_start, load_settings
 
-    named = {"train.device": device, "train.precision": precision, "seed": seed, "data.links": links}
-    overrides = [*(settings or []), *as_settings(given(named))]
-    text = OwnText(train_text, valid_text, test_text, source_language, target_language)
+    run_dir, resume, overwrite = options.get("run_dir"), options.get("resume", False), options.get("overwrite", False)
     is_resumed = resume and (run_dir is None or RunDir(run_dir).config_path.exists())
-    config_names, overrides = with_own_text(text, config or [], overrides, is_resumed=is_resumed)
-    resolved, run_dir = load_settings(config_names, overrides, run_dir=run_dir, resume=resume)
-    if dump_config:
-        check_start(resolved, run_dir, resume=resume, overwrite=overwrite)
-        options.echo(dump(resolved), nl=False)
+    config_names, overrides = find_settings(options, is_resumed=is_resumed)
+    config, run_dir = load_settings(config_names, overrides, run_dir=run_dir, resume=resume)
+    if options.get("dump_config"):
+        check_start(config, run_dir, resume=resume, overwrite=overwrite)
+        shared.echo(dump_config(config), nl=False)
         return
-    from seq2seq_attn.train.loop import train as run_training
+    from seq2seq_attn.train.loop import train
 
-    options.echo(run_training(resolved, run_dir=run_dir, resume=resume, overwrite=overwrite).path)
+    shared.echo(train(config, run_dir=run_dir, resume=resume, overwrite=overwrite).path)
 
 
 def train_model(
@@ -95,10 +76,11 @@ def train_model(
     Raises:
         UsageError, UserError: as the command.
     """
-    from seq2seq_attn.train.loop import train as run_training
-    from seq2seq_attn.train.start import load_settings
+    from seq2seq_attn.config.load import as_overrides
+    from seq2seq_attn.train.loop import train
+    from seq2seq_attn.train.session import load_settings
 
-    config_names = [str(one) for one in ([config] if isinstance(config, str | Path) else config or [])]
-    where = None if run_dir is None else Path(run_dir)
-    resolved, where = load_settings(config_names, as_settings(settings or {}), run_dir=where, resume=resume)
-    return run_training(resolved, run_dir=where, resume=resume, overwrite=overwrite)
+    names = [config] if isinstance(config, str | Path) else config or []
+    path = None if run_dir is None else Path(run_dir)
+    loaded, path = load_settings([*map(str, names)], as_overrides(settings or {}), run_dir=path, resume=resume)
+    return train(loaded, run_dir=path, resume=resume, overwrite=overwrite)

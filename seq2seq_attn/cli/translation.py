@@ -12,24 +12,14 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
 
 from tqdm import tqdm
 
 from seq2seq_attn.cli.options import Format
-from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output, shown_name
-from seq2seq_attn.cli.writers import (
-    AttentionFiles,
-    LineWriter,
-    Writer,
-    attention_outputs,
-    check_has_attention,
-    line_form,
-    open_attention_writers,
-    write_all,
-)
+from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output
+from seq2seq_attn.cli.writers import attention_outputs, check_attention, line_form, line_writer, open_attention_writers
 from seq2seq_attn.config import SearchConfig, shorten
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
@@ -50,60 +40,61 @@ log = logging.getLogger(__name__)
 
 def translate_lines(
     texts: Sequence[str] = (),
-    runs: Sequence[str | Path] = (),
     *,
-    inputs: Sequence[str | Path] = (),
-    output: str | Path = STREAM,
+    run: Sequence[str | Path] = (),
+    input: Sequence[str] = (),
+    output: str = STREAM,
     format: Format = "text",
-    alignment: str | Path | None = None,
-    attention: AttentionFiles = None,
+    alignment: Path | None = None,
+    attention: Sequence[Path] = (),
     device: str = "auto",
     precision: str = "auto",
     show_progress: bool = False,
     **search: Any,
 ) -> None:
-    """Translate texts, or files line by line, or standard input. Arguments are the options of the command;
-    `show_progress`: whether stderr is a terminal, for a bar.
+    """Translate texts, files or standard input. The arguments are the options of the command.
 
     Raises:
         UsageError: options contradict each other or need attention that the model does not have.
         UserError: a run or file cannot be read, or a file cannot be written.
     """
-    _check_input(texts, inputs, str(search.get("prefix", "")))
-    maps = attention_outputs(attention)
-    names = [] if texts else [str(path) for path in inputs or [STREAM]]
-    check_files(names, {"-o": output, "--alignment": alignment, **maps})
+    names = _find_inputs(texts, input, str(search.get("prefix", "")))
+    files = attention_outputs(alignment, attention)
+    check_files(names, {"-o": output, **files})
     keep_memory_flat()
     keep_primitives(TRANSLATING_PRIMITIVES)
-    translator = load(runs or None, device, precision=precision)
+    translator = load(run or None, device, precision=precision)
     _check_sources(texts, names, translator)
-    check_has_attention(translator, {"--alignment": alignment, **maps})
+    check_attention(translator, files)
+    keep_attention = format == "json" or any(files.values())
     options = translator.search_options(search)
-    _warn_about_prefix(translator, options.prefix)
-    warnings = Warnings(", ".join(map(shown_name, names)), translator.source_tokenizer, options)
-    keep_attention = format == "json" or alignment is not None or bool(maps)
+    warnings = Warnings(", ".join(names), translator, options)
     with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
-        readers = [LineReader(stack.enter_context(open_input(name)), name=name) for name in names]
-        side_writers = open_attention_writers(stack, translator, alignment=alignment, attention=maps.values())
+        readers = [LineReader(stack.enter_context(open_input(name)), name) for name in names]
+        side_writers = open_attention_writers(stack, translator, alignment, attention)
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
-        form = line_form(format, options.n_best, with_weights=bool(maps))
-        writers = [LineWriter(out, form), *side_writers, warnings]
+        form = line_form(format, options.n_best, with_weights=bool(attention))
+        writers = [line_writer(out, form), *side_writers, warnings.record]
         bar = stack.enter_context(_progress_bar(names, output, show_progress))
         lines = line_chunks(readers) if readers else iter([_lines(texts, num_sources(translator.source_tokenizer))])
-        numbers = count()
+        num_lines = 0
         for chunk in lines:
-            made = translator.translate_lines(chunk, keep_attention=keep_attention, **search)
-            write_all(writers, numbers, chunk, made)
+            translated = translator.translate_lines(chunk, keep_attention=keep_attention, **search)
+            for number, (line, translations) in enumerate(zip(chunk, translated, strict=True), num_lines):
+                for write in writers:
+                    write(number, line, translations)
+            num_lines += len(chunk)
             bar.update(len(chunk))
-    warnings.report()
+    warnings.log_totals()
     for reader in readers:
         reader.warn_about_invalid()
 
 
-def _check_input(texts: Sequence[str], inputs: Sequence[str | Path], prefix: str) -> None:
+def _find_inputs(texts: Sequence[str], inputs: Sequence[str], prefix: str) -> Sequence[str]:
+    """The inputs, if the texts are not on the command line."""
     if texts and inputs:
         raise UsageError(f"both a text and -i {inputs[0]}: give only one of them")
-    if [str(path) for path in inputs].count(STREAM) > 1:
+    if inputs.count(STREAM) > 1:
         raise UsageError("-i - -i -: standard input is named twice; give a file for each source, at most one of them -")
     for text in (*texts, prefix):
         shown = text.encode("utf-8", "replace").decode()
@@ -113,6 +104,7 @@ def _check_input(texts: Sequence[str], inputs: Sequence[str | Path], prefix: str
             )
     if not texts and not inputs and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
+    return [] if texts else inputs or [STREAM]
 
 
 def _lines(texts: Sequence[str], number: int) -> list[str]:
@@ -149,10 +141,10 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
             log.warning("%s: translated as text; to translate the lines of this file, use -i %s", text, text)
 
 
-def _progress_bar(names: Sequence[str], output: str | Path, is_terminal: bool) -> tqdm[NoReturn]:
+def _progress_bar(names: Sequence[str], output: str, is_terminal: bool) -> tqdm[NoReturn]:
     """For a file, unless translations go to the same terminal. A log gets a line every half minute."""
     is_file = bool(names) and Path(names[0]).is_file()
-    is_output_shown = str(output) == STREAM and sys.stdout is not None and sys.stdout.isatty()
+    is_output_shown = output == STREAM and sys.stdout is not None and sys.stdout.isatty()
     every_s = TERMINAL_EVERY_S if is_terminal else LOG_EVERY_S
     total = None
     if is_file:
@@ -162,30 +154,35 @@ def _progress_bar(names: Sequence[str], output: str | Path, is_terminal: bool) -
     return tqdm(total=total, unit="line", delay=every_s, mininterval=every_s, disable=is_hidden, file=sys.stderr)
 
 
-class Warnings(Writer):
+class Warnings:
     """Warns of source tokens unknown to the run, lines cut by the length limit, and tabs where they separate nothing:
     per sentence for texts on the command line, as totals for a file."""
 
-    def __init__(self, name: str, tokenizer: Tokenizer, search: SearchConfig) -> None:
-        """Take the file's name (empty: texts), the source tokenizer and the options of the search."""
-        self._name, self._tokenizer, self._search = name, tokenizer, search
+    def __init__(self, name: str, translator: Translator, search: SearchConfig) -> None:
+        """`name`: the file; empty: texts. Warns of words in `--prefix` that the run does not know."""
+        self._name = "standard input" if name == STREAM else name
+        self._tokenizer, self._search = translator.source_tokenizer, search
+        tokenizer, vocab = translator.target_tokenizer, translator.target_vocab
+        tokens = tokenizer.tokenize(search.prefix)
+        unknown = [tokens[position] for position in unknown_positions(tokens, vocab, tokenizer)]
+        _warn_about_unknown("--prefix", unknown, len(tokens), tokenizer)
         self._counts = Counter[str]()
         self._examples: dict[str, None] = {}
 
-    def write(self, number: int, line: str, translations: list[Translation]) -> None:
-        """See `Writer`."""
+    def record(self, number: int, line: str, translations: list[Translation]) -> None:
+        """Count what is wrong with a line. A `Writer`."""
         best = translations[0]
         tokens = best.source_tokens[:-1]
-        unknown = [_shown(tokens[position]) for position in best.unknown]
+        unknown = [tokens[position] for position in best.unknown]
         is_broken = bool(tokens) and not math.isfinite(best.log_prob)
         self._counts.update(lines=1, with_tabs=SOURCE_END in line, cut=best.is_cut, broken=is_broken)
         self._counts.update(tokens=len(tokens), unknown=len(unknown), lines_unknown=bool(unknown))
         if self._name:
-            self._examples.update(dict.fromkeys(unknown[: _MAX_EXAMPLES - len(self._examples)]))
-        elif unknown:
+            self._examples.update(dict.fromkeys(map(_shown, unknown[: _MAX_EXAMPLES - len(self._examples)])))
+        else:
             _warn_about_unknown(f"line {number + 1}", unknown, len(tokens), self._tokenizer)
 
-    def report(self) -> None:
+    def log_totals(self) -> None:
         """Log the totals."""
         counts = self._counts
         if num_sources(self._tokenizer) == 1:
@@ -193,7 +190,7 @@ class Warnings(Writer):
         prefix = f"{self._name}: " if self._name else ""
         num_lines = f"{counts['lines']:,} {'line' if counts['lines'] == 1 else 'lines'}"
         if self._name and counts["unknown"]:
-            tokens = f"{counts['unknown']:,} of {counts['tokens']:,} {_unit(self._tokenizer)}"
+            tokens = f"{counts['unknown']:,} of {counts['tokens']:,} {_UNITS.get(self._tokenizer.name, 'tokens')}"
             where = f"{counts['lines_unknown']:,} of {num_lines}"
             examples = ", ".join(self._examples)
             log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, tokens, where, examples)
@@ -207,26 +204,14 @@ class Warnings(Writer):
             log.warning(text, prefix, f"{counts['cut']:,}", num_lines, verb, limit)
 
 
-def _warn_about_prefix(translator: Translator, prefix: str) -> None:
-    """Warn of words in `--prefix` that the run does not know."""
-    tokens = translator.target_tokenizer.tokenize(prefix)
-    unknown = [
-        _shown(tokens[position])
-        for position in unknown_positions(tokens, translator.target_vocab, translator.target_tokenizer)
-    ]
-    if unknown:
-        _warn_about_unknown("--prefix", unknown, len(tokens), translator.target_tokenizer)
-
-
 def _warn_about_unknown(where: str, unknown: Sequence[str], num_tokens: int, tokenizer: Tokenizer) -> None:
-    counts, words = f"{len(unknown):,} of {num_tokens:,} {_unit(tokenizer)}", [*dict.fromkeys(unknown)]
+    if not unknown:
+        return
+    counts = f"{len(unknown):,} of {num_tokens:,} {_UNITS.get(tokenizer.name, 'tokens')}"
+    words = [*dict.fromkeys(map(_shown, unknown))]
     rest = len(words) - _MAX_EXAMPLES
     listed = ", ".join(words[:_MAX_EXAMPLES]) + (f" and {rest:,} more" if rest > 0 else "")
     log.warning("%s: %s unknown to this run: %s", where, counts, listed)
-
-
-def _unit(tokenizer: Tokenizer) -> str:
-    return _UNITS.get(tokenizer.name, "tokens")
 
 
 def _shown(token: str) -> str:

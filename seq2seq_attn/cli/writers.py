@@ -9,10 +9,10 @@ import json
 import logging
 import math
 import zipfile
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from gzip import GzipFile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,49 +35,23 @@ MAX_HEAT_MAPS = 20
 MAX_PAGE_LINES = 1_000
 """lines on one HTML page"""
 
+Writer = Callable[[int, str, list[Translation]], object]
+"""takes a line's number (from 0), its text, and its translations, best first"""
+LineForm = Callable[[int, str, list[Translation]], str]
+"""the output line for the same"""
+
 log = logging.getLogger(__name__)
 
 
-class Writer(ABC):
-    """Takes the translations of lines, one line at a time."""
+def line_writer(out: BinaryIO, form: LineForm) -> Writer:
+    """Writes to a stream. The reader of a pipe gets each line at once."""
 
-    @abstractmethod
-    def write(self, number: int, line: str, translations: list[Translation]) -> None:
-        """Write the translations of line `number` (from 0), best first."""
+    def write(number: int, line: str, translations: list[Translation]) -> None:
+        out.write(f"{form(number, line, translations)}\n".encode())
+        if not isinstance(out, GzipFile):  # which would compress each line by itself
+            out.flush()
 
-    def flush(self) -> None:  # noqa: B027
-        """Flush buffers to the reader; without buffers, no effect."""
-
-
-def write_all(
-    writers: Sequence[Writer], numbers: Iterator[int], lines: Iterable[str], made: Iterable[list[Translation]]
-) -> None:
-    """Write the translations of lines with the next of the numbers, and flush."""
-    for (line, translations), number in zip(zip(lines, made, strict=True), numbers, strict=False):
-        for writer in writers:
-            writer.write(number, line, translations)
-    for writer in writers:
-        writer.flush()
-
-
-LineForm = Callable[[int, str, list[Translation]], str]
-"""the output line for a line's number (from 0), its text, and its translations, best first"""
-
-
-class LineWriter(Writer):
-    """Writes to a stream in one of the forms below."""
-
-    def __init__(self, out: BinaryIO, form: LineForm) -> None:
-        self._out = out
-        self._form = form
-
-    def write(self, number: int, line: str, translations: list[Translation]) -> None:
-        """See `Writer`."""
-        self._out.write(f"{self._form(number, line, translations)}\n".encode())
-
-    def flush(self) -> None:
-        """See `Writer`."""
-        self._out.flush()
+    return write
 
 
 def line_form(format: Format, n_best: int, *, with_weights: bool) -> LineForm:
@@ -91,8 +65,8 @@ def line_form(format: Format, n_best: int, *, with_weights: bool) -> LineForm:
         weights_TS = None if translation.attention is None else translation.attention.astype(float).round(4).tolist()
         return {
             "text": translation.text,
-            "score": _rounded(translation.score),
-            "log_prob": _rounded(translation.log_prob),
+            "score": rounded(translation.score, 6),
+            "log_prob": rounded(translation.log_prob, 6),
             "tokens": translation.tokens,
             "links": None if translation.heaviest is None else translation.links(),
             "is_cut": translation.is_cut,
@@ -118,8 +92,47 @@ def as_json(values: Mapping[str, object]) -> str:
     return json.dumps(values, ensure_ascii=False, allow_nan=False)
 
 
-def _rounded(value: float) -> float | None:
-    return round(value, 6) if math.isfinite(value) else None
+def rounded(value: float, num_digits: int) -> float | None:
+    """A number for JSON; None if it is not finite."""
+    return round(value, num_digits) if math.isfinite(value) else None
+
+
+def check_attention(translator: Translator, outputs: Mapping[str, str | Path | None]) -> None:
+    """Raise UsageError if an option needs attention that the model does not have."""
+    for option, path in outputs.items():
+        if path is not None and not translator.has_attention:
+            raise UsageError(f"{option} {path}: this run's model has no attention over source positions")
+
+
+def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict[str, Path | None]:
+    """The files of links and attention, by option, with a number from the second on.
+
+    Raises:
+        UsageError: a file's suffix is not one of a kind of attention file.
+    """
+    for path in attention:
+        if _kind(path) not in (*PLOT_SUFFIXES, ".html", ".npz"):
+            kinds = f"{', '.join(PLOT_SUFFIXES)}, .html or .npz"
+            raise UsageError(f"--attention {path}: expected a file name that ends in {kinds}")
+    numbered = {"--attention" + f" ({n})" * (n > 1): path for n, path in enumerate(attention, 1)}
+    return {"--alignment": alignment, **numbered}
+
+
+def open_attention_writers(
+    stack: ExitStack, translator: Translator, alignment: Path | None, attention: Sequence[Path]
+) -> list[Writer]:
+    """The writers for the requested links and attention maps. Closing the stack completes their files."""
+    writers: list[Writer] = []
+    if alignment is not None:
+        form = partial(_word_links, translator.source_tokenizer)
+        writers.append(line_writer(stack.enter_context(open_output(alignment)), form))
+    for path in attention:
+        writers.append(stack.enter_context((_npz_writer if _kind(path) == ".npz" else _drawing_writer)(path)))
+    return writers
+
+
+def _kind(path: Path) -> str:
+    return path.suffix.lower()
 
 
 def _word_links(tokenizer: Tokenizer, number: int, line: str, translations: list[Translation]) -> str:
@@ -128,120 +141,70 @@ def _word_links(tokenizer: Tokenizer, number: int, line: str, translations: list
     best = translations[0]
     tokens = best.source_tokens[:-1]
     try:
-        links = links_between_words(
-            best.links(), tokens, best.tokens, source_words(line, tokens, tokenizer), words_of(best.text)
-        )
+        words = source_words(line, tokens, tokenizer)
+        links = links_between_words(best.links(), tokens, best.tokens, words, words_of(best.text))
     except ValueError:
         links = []
         log.warning("line %d: its tokens do not spell its words; no links written", number + 1)
     return " ".join(f"{source}-{target}" for source, target in links)
 
 
-class NpzWriter(Writer):
+@contextmanager
+def _npz_writer(path: Path) -> Iterator[Writer]:
     """Arrays `attention_I`, `source_tokens_I`, `target_tokens_I` of each line with a translation, written to the
     archive one by one (`numpy.savez` would hold them all in memory)."""
+    with open_output(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
-
-    def write(self, number: int, line: str, translations: list[Translation]) -> None:
-        """See `Writer`."""
-        attention = _attention_map(number, translations[0])
-        if attention is None:
-            return
-        arrays = {
-            "attention": attention.weights_TS,
-            "source_tokens": np.array(attention.source_tokens, dtype=np.str_),
-            "target_tokens": np.array(attention.target_tokens, dtype=np.str_),
-        }
-        for name, array in arrays.items():
-            with self._archive.open(f"{name}_{number}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-
-
-class DrawingWriter(Writer):
-    """Keeps the first lines that have attention, and writes them at the end: as an HTML page, or in one picture."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._is_page = path, _kind(path) == ".html"
-        self._max_lines = MAX_PAGE_LINES if self._is_page else MAX_HEAT_MAPS
-        self._pages: list[TranslatedLine] = []
-        self._pictures: list[tuple[AttentionMap, str]] = []
-        self._is_full = False
-
-    def write(self, number: int, line: str, translations: list[Translation]) -> None:
-        """See `Writer`."""
-        if self._is_full or (attention := _attention_map(number, translations[0])) is None:
-            return
-        if len(self._pages) + len(self._pictures) == self._max_lines:
-            self._is_full = True
-            log.warning("%s: shows only the first %d lines; a .npz file holds them all", self._path, self._max_lines)
-        elif self._is_page:
-            self._pages.append(TranslatedLine(number + 1, translations[0].text, pack_map(attention)))
-        else:
-            self._pictures.append((attention, line))
-
-    @contextmanager
-    def saved(self) -> Iterator[DrawingWriter]:
-        """Write the file at the end of the block, unless an error ends it."""
-        yield self
-        if not self._pages and not self._pictures:
-            log.warning("%s: not written, no translation has any tokens", self._path)
-            return
-        with open_output(self._path) as out:
-            if self._is_page:
-                out.write(html_maps(self._pages).encode())
+        def write(number: int, line: str, translations: list[Translation]) -> None:
+            attention = _attention_map(number, translations[0])
+            if attention is None:
                 return
-            from seq2seq_attn.translate.heat_maps import attention_figure
+            arrays = {
+                "attention": attention.weights_TS,
+                "source_tokens": np.array(attention.source_tokens, dtype=np.str_),
+                "target_tokens": np.array(attention.target_tokens, dtype=np.str_),
+            }
+            for name, array in arrays.items():
+                with archive.open(f"{name}_{number}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
 
-            maps, titles = zip(*self._pictures, strict=True)
-            write_figure(attention_figure(maps, titles), out, self._path)
-
-
-AttentionFiles = str | Path | Sequence[str | Path] | None
-
-
-def attention_outputs(attention: AttentionFiles) -> dict[str, Path]:
-    """The attention files, by option, with a number from the second on.
-
-    Raises:
-        UsageError: a file's suffix is not one of a kind of attention file.
-    """
-    paths = [attention] if isinstance(attention, str | Path) else attention or []
-    for path in paths:
-        if _kind(path) not in (*PLOT_SUFFIXES, ".html", ".npz"):
-            kinds = f"{', '.join(PLOT_SUFFIXES)}, .html or .npz"
-            raise UsageError(f"--attention {path}: expected a file name that ends in {kinds}")
-    return {"--attention" + f" ({n})" * (n > 1): Path(path) for n, path in enumerate(paths, 1)}
+        yield write
 
 
-def check_has_attention(translator: Translator, outputs: Mapping[str, str | Path | None]) -> None:
-    """Raise UsageError if an option needs attention that the model does not have."""
-    for option, path in outputs.items():
-        if path is not None and not translator.has_attention:
-            raise UsageError(f"{option} {path}: this run's model has no attention over source positions")
+@contextmanager
+def _drawing_writer(path: Path) -> Iterator[Writer]:
+    """Keeps the first lines that have attention, and writes them at the end of the block, unless an error ends it: as
+    an HTML page, or in one picture."""
+    is_page = _kind(path) == ".html"
+    max_lines = MAX_PAGE_LINES if is_page else MAX_HEAT_MAPS
+    drawn: list[tuple[AttentionMap, str]] = []
+    page_lines: list[TranslatedLine] = []
+    is_full = False
 
-
-def open_attention_writers(
-    stack: ExitStack, translator: Translator, *, alignment: str | Path | None, attention: Iterable[Path]
-) -> list[Writer]:
-    """The writers for the requested links and attention maps. Closing the stack completes their files."""
-    writers: list[Writer] = []
-    if alignment is not None:
-        writers.append(
-            LineWriter(stack.enter_context(open_output(alignment)), partial(_word_links, translator.source_tokenizer))
-        )
-    for path in attention:
-        if _kind(path) == ".npz":
-            file = stack.enter_context(open_output(path))
-            writers.append(NpzWriter(stack.enter_context(zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED))))
+    def write(number: int, line: str, translations: list[Translation]) -> None:
+        nonlocal is_full
+        if is_full or (attention := _attention_map(number, translations[0])) is None:
+            return
+        if len(drawn) + len(page_lines) == max_lines:
+            is_full = True
+            log.warning("%s: shows only the first %d lines; a .npz file holds them all", path, max_lines)
+        elif is_page:
+            page_lines.append(TranslatedLine(number + 1, translations[0].text, pack_map(attention)))
         else:
-            writers.append(stack.enter_context(DrawingWriter(path).saved()))
-    return writers
+            drawn.append((attention, line))
 
+    yield write
+    if not drawn and not page_lines:
+        log.warning("%s: not written, no translation has any tokens", path)
+        return
+    with open_output(path) as out:
+        if is_page:
+            out.write(html_maps(page_lines).encode())
+            return
+        from seq2seq_attn.translate.heat_maps import attention_figure
 
-def _kind(attention: str | Path) -> str:
-    return Path(attention).suffix.lower()
+        maps, titles = zip(*drawn, strict=True)
+        write_figure(attention_figure(maps, titles), out, path)
 
 
 def _attention_map(number: int, translation: Translation) -> AttentionMap | None:

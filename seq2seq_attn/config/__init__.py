@@ -7,11 +7,10 @@ configuration objects.
 
 from seq2seq_attn.config.data import DataConfig
 from seq2seq_attn.config.explain import explain_value, shorten
-from seq2seq_attn.config.load import config_from_dict, dump_config, load_config
+from seq2seq_attn.config.load import config_from_dict, dump_config, load_config, packaged_config_names, with_default
 from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
 from seq2seq_attn.config.search import SearchConfig
-from seq2seq_attn.config.sources import packaged_config_names, with_default
 from seq2seq_attn.config.train import (
     BatchConfig,
     ObjectiveConfig,
@@ -21,13 +20,7 @@ from seq2seq_attn.config.train import (
     TrainConfig,
     ValidationConfig,
 )
-from seq2seq_attn.config.types import (
-    LEAST_LENGTH_RATIO,
-    NonNegativeInt,
-    NumLayers,
-    PositiveInt,
-    Size,
-)
+from seq2seq_attn.config.types import LEAST_LENGTH_RATIO, NonNegativeInt, NumLayers, PositiveInt, Size
 
 __all__ = [
     "LEAST_LENGTH_RATIO",

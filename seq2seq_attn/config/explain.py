@@ -52,8 +52,11 @@ _short.maxlevel, _short.maxlist, _short.maxdict = 2, 4, 4
 
 def explain(error: ValidationError) -> str:
     """The mistakes in one line, at most the first few."""
+    problems_by_key: dict[str, list[Mapping[str, Any]]] = {}
+    for problem in error.errors(include_url=False):
+        problems_by_key.setdefault(_dotted(problem["loc"]), []).append(problem)
     texts = []
-    for key, problems in _by_key(error).items():
+    for key, problems in problems_by_key.items():
         if problems[0]["type"] in ("extra_forbidden", "invalid_key"):
             texts.append(unknown_key(key))
         else:
@@ -119,15 +122,8 @@ def _expected(problem: Mapping[str, Any]) -> str:
     return _EXPECTED.get(kind.partition("_")[0], "another value")
 
 
-def _by_key(error: ValidationError) -> dict[str, list[Mapping[str, Any]]]:
-    """The mistakes by dotted key, without the type that pydantic appends where several are allowed."""
-    by_key: dict[str, list[Mapping[str, Any]]] = {}
-    for problem in error.errors(include_url=False):
-        by_key.setdefault(_dotted(problem["loc"]), []).append(problem)
-    return by_key
-
-
 def _dotted(parts: tuple[int | str, ...]) -> str:
+    """A dotted key, without the type that pydantic appends where several are allowed."""
     section: Any = Config
     names = []
     rest = list(parts)

@@ -1,18 +1,39 @@
-"""Load, merge, check and dump configurations."""
+"""Load configurations from packaged names, YAML files and `KEY=VALUE` overrides; merge, check and dump them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import difflib
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
-from seq2seq_attn.config.explain import explain, shorten
+from seq2seq_attn.config.explain import explain, shorten, shorten_key, unknown_key
+from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
-from seq2seq_attn.config.sources import merge, parse_override, read_config
+from seq2seq_attn.config.yaml_text import MAX_DEPTH, YamlError, dump_yaml, parse_yaml
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import packaged
+
+_MAX_BYTES = 1 << 20
+_MAX_NAME = 300
+_DEFAULT = "multi30k"
+_BASE = "base"
+"""Holds the defaults only, so it is left out of lists of configurations."""
+_REPLACED = ("data.test",)
+"""Mappings whose keys are the user's own: a later mapping replaces them, a dotted key (`data.test.mine`) is added."""
+_DEFAULT_VARIANTS: dict[str, str] = {
+    axis: section["name"]
+    for axis, section in ModelConfig().model_dump().items()
+    if isinstance(section, dict) and "options" in section
+}
+
+
+class _Replacing(dict[str, Any]):
+    """A mapping that replaces an earlier one instead of being merged into it."""
 
 
 def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ()) -> Config:
@@ -30,10 +51,10 @@ def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ())
             stem = Path(config_name).stem
             values["name"] = f"{merged['name']}+{stem}" if "name" in merged else stem
         merged = merge(merged, values)
-    given: dict[str, Any] = {}
+    overlay: dict[str, Any] = {}
     for override in overrides:
-        given = merge(given, parse_override(override), is_complete=False)
-    return config_from_dict(merge(merged, given))
+        overlay = merge(overlay, parse_override(override), is_complete=False)
+    return config_from_dict(merge(merged, overlay))
 
 
 def config_from_dict(values: dict[str, Any]) -> Config:
@@ -42,7 +63,11 @@ def config_from_dict(values: dict[str, Any]) -> Config:
     Raises:
         UsageError: as `load_config`.
     """
-    _check_text(values)
+    try:
+        json.dumps(values, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError as error:
+        text = error.object[max(0, error.start - 40) : error.end]
+        raise UsageError(f"{shorten(text)}: not valid text (not UTF-8); rename the file or folder") from None
     try:
         return Config.model_validate(values)
     except ValidationError as error:
@@ -51,24 +76,185 @@ def config_from_dict(values: dict[str, Any]) -> Config:
 
 def dump_config(config: Config) -> str:
     """The full configuration as YAML. `load_config` reads it back unchanged."""
-    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    return dump_yaml(config.model_dump(mode="json"))
 
 
-def _check_text(values: object, key: str = "") -> None:
-    """Reject text that cannot be UTF-8 (lone surrogates)."""
-    if isinstance(values, dict):
-        for name, value in values.items():
-            _check_text(value, f"{key}.{name}" if key else str(name))
-    elif isinstance(values, list):
-        for value in values:
-            _check_text(value, key)
-    elif isinstance(values, str) and ("\0" in values or not _is_unicode(values)):
-        raise UsageError(f"{key}={shorten(values)}: not valid text (NUL or not UTF-8); rename the file or folder")
+def packaged_config_names() -> list[str]:
+    """The names that `-c` takes: `multi30k`, `tutorial`, `attention/dot`, ..."""
+    root = packaged("configs")
+    return sorted(str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.yaml"))
 
 
-def _is_unicode(text: str) -> bool:
+def with_default(config_names: Sequence[str]) -> list[str]:
+    """`config_names`, preceded by `multi30k` if there are none or all are packaged overlays.
+
+    Raises:
+        UsageError: as `read_config`.
+    """
+    is_complete = any(_is_file_name(config_name) or "name" in read_config(config_name) for config_name in config_names)
+    return [*config_names] if is_complete else [_DEFAULT, *config_names]
+
+
+def read_config(config_name: str) -> dict[str, Any]:
+    """Read a packaged configuration or a YAML file, merged over those that it `extends`.
+
+    Raises:
+        UsageError: there is no such file, or it is not a mapping in YAML.
+    """
+    return _read(config_name, seen=(), read={})
+
+
+def merge(
+    base: dict[str, Any], overlay: dict[str, Any], *, is_complete: bool = True, default: str | None = None
+) -> dict[str, Any]:
+    """`base` overlaid with `overlay`, section by section. An empty mapping replaces what it overlays, and so does a
+    mapping of `_REPLACED`.
+
+    Options belong to their variant, so another variant's name drops the options of `base`. If `base` has options
+    but no name, they belong to the `default` variant; with `is_complete=False` (overrides merged with each other), to
+    the variant that `overlay` names.
+    """
+    merged = copy.copy(base)
+    for key, value in overlay.items():
+        old = merged.get(key)
+        if isinstance(old, dict) and isinstance(value, dict) and not isinstance(value, _Replacing):
+            value = merge(old, value, is_complete=is_complete, default=_DEFAULT_VARIANTS.get(key))
+        merged[key] = value
+    former = base.get("name", default)
+    has_variant = "options" in base and (is_complete or "name" in base)
+    if has_variant and overlay.get("name", former) != former:
+        merged["options"] = overlay.get("options", {})
+    return merged
+
+
+def parse_override(override: str) -> dict[str, Any]:
+    """`KEY=VALUE` as a mapping. The value is parsed as YAML; if that fails, it is the text itself.
+
+    Raises:
+        UsageError: the key or the value is missing, or the key is not valid.
+    """
+    key, equals, text = override.partition("=")
+    key = key.strip()
+    if not equals or not key:
+        raise UsageError(f"--set {shorten(override)}: expected KEY=VALUE, for example --set model.hidden_size=256")
+    if not text.strip():
+        raise UsageError(f"--set {shorten(override)}: no value; write {shorten_key(key)}=null for none, or a value")
+    parts = key.split(".")
+    if len(parts) > MAX_DEPTH:
+        raise UsageError(unknown_key(key))
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        value = parse_yaml(text)
+    except YamlError:
+        value = text
+    value = _mark_replacing(value, key)
+    for part in reversed(parts):
+        value = {part: value}
+    nested: dict[str, Any] = value
+    return nested
+
+
+def as_overrides(settings: Mapping[str, object]) -> list[str]:
+    """`KEY=VALUE` for each setting. Values are JSON, which YAML reads back unchanged.
+
+    Raises:
+        UsageError: a value is neither plain data, a NumPy or torch array, nor a path.
+    """
+
+    def as_plain(value: Any) -> object:
+        if isinstance(value, Path):
+            return str(value)
+        if hasattr(value, "tolist"):
+            return value.tolist()
+        raise TypeError(type(value))
+
+    overrides = []
+    for key, value in settings.items():
+        try:
+            overrides.append(f"{key}={json.dumps(value, default=as_plain)}")
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"{key}={shorten(value)}: expected None, numbers, text, paths, or lists and mappings of these"
+            ) from None
+    return overrides
+
+
+def read_mapping(path: Path, what: str) -> dict[str, Any]:
+    """The values of one file. Messages call it `what`.
+
+    Raises:
+        UsageError: there is no such file, or it is not a mapping in YAML.
+    """
+    try:
+        if not path.is_file():
+            raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")
+        with path.open("rb") as stream:
+            text = stream.read(_MAX_BYTES + 1)
+        if len(text) > _MAX_BYTES:
+            raise UsageError(f"{what}: larger than {_MAX_BYTES >> 20} MiB; expected a configuration file")
+        values = parse_yaml(text.decode("utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{what}: not UTF-8 (byte {error.object[error.start]:#04x})") from None
+    except YamlError as error:
+        raise UsageError(f"{what}: not readable YAML ({error})") from None
+    if values is None or values == {}:
+        raise UsageError(f"{what}: no settings; write at least `name: {path.stem}`, or leave the file out")
+    if not isinstance(values, dict):
+        raise UsageError(f"{what}: expected a mapping of keys to values, got {type(values).__name__}")
+    return {key: _mark_replacing(value, str(key)) for key, value in values.items()}
+
+
+def _mark_replacing(value: Any, key: str) -> Any:
+    """The value of a key, in which each mapping that replaces an earlier one is `_Replacing`."""
+    if not isinstance(value, dict):
+        return value
+    mapping = {name: _mark_replacing(inner, f"{key}.{name}") for name, inner in value.items()}
+    return mapping if mapping and key not in _REPLACED else _Replacing(mapping)
+
+
+def _read(config_name: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """`seen`: the chain of files that extend this one. `read`: a cache of files read before."""
+    what = f"config {config_name!r}" if len(config_name) <= _MAX_NAME else f"config {shorten(config_name)}"
+    if config_name in seen:
+        raise UsageError(f"{what}: extends itself through {' -> '.join((*seen, config_name))}")
+    if len(seen) > MAX_DEPTH:
+        raise UsageError(f"{what}: a chain of more than {MAX_DEPTH} configurations that extend each other")
+    if config_name in read:
+        return read[config_name]
+    path = _path_of(config_name, what)
+    values = read_mapping(path, what)
+    base: dict[str, Any] = {}
+    extends = values.pop("extends", [])
+    parents = [extends] if isinstance(extends, str) else extends
+    if not isinstance(parents, list) or not all(isinstance(parent, str) for parent in parents):
+        raise UsageError(
+            f"{what}: extends={shorten(extends)}: expected a packaged name, a .yaml file, or a list of them"
+        )
+    for parent in parents:
+        # a file next to this one, or a packaged name
+        beside = path.parent / parent
+        resolved = str(beside) if _is_file_name(config_name) and _is_file_name(parent) else parent
+        base = merge(base, _read(resolved, (*seen, config_name), read))
+    if "name" in base:
+        base = {**base, "name": f"{base['name']}+{path.stem}"}  # unless the file sets a name
+    read[config_name] = merge(base, values)
+    return read[config_name]
+
+
+def _is_file_name(config_name: str) -> bool:
+    return config_name.endswith((".yaml", ".yml"))
+
+
+def _path_of(config_name: str, what: str) -> Path:
+    if _is_file_name(config_name):
+        return Path(config_name)
+    names = packaged_config_names()
+    if config_name in names:
+        return packaged("configs") / f"{config_name}.yaml"
+    nearest = difflib.get_close_matches(config_name, names, n=1) if len(config_name) <= _MAX_NAME else []
+    whole = [name for name in names if "/" not in name and name != _BASE]
+    folders = sorted({name.partition("/")[0] for name in names if "/" in name})
+    known = f"packaged ones are {', '.join(whole)}, and overlays under {', '.join(f'{folder}/' for folder in folders)}"
+    hint = f"did you mean {nearest[0]!r}?" if nearest else known
+    raise UsageError(f"{what}: no packaged config of that name and not a .yaml file; {hint}")

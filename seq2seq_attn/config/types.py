@@ -6,7 +6,6 @@ Every number is finite, and most are bounded, so that a typo (`1e9` for `1e3`) i
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -33,24 +32,9 @@ LEAST_LENGTH_RATIO = 2.0
 """Lower bound of the length limit that training chooses for translations."""
 
 
-def _whole(value: Any) -> Any:
-    """Accept `1e3`, which YAML 1.1 reads as a string; reject `true`."""
-    if isinstance(value, bool):
-        raise PydanticKnownError("int_type")
-    return _number(value)
-
-
-def _real(value: Any) -> Any:
+def _reject_bool(value: Any) -> Any:
     if isinstance(value, bool):
         raise PydanticKnownError("float_type")
-    return _number(value)
-
-
-def _number(value: Any) -> Any:
-    """The number that a string holds; whole numbers keep all their digits."""
-    for number in (int, float) if isinstance(value, str) else ():
-        with suppress(ValueError):
-            return number(value)
     return value
 
 
@@ -62,8 +46,8 @@ FilePath = Annotated[Path, BeforeValidator(_expand_home)]
 """A path; ~ is the home folder."""
 TextName = Annotated[str, Field(min_length=1), BeforeValidator(_expand_home)]
 """The prefix, the file or the table of a text; ~ is the home folder."""
-Whole = Annotated[int, BeforeValidator(_whole)]
-Real = Annotated[float, BeforeValidator(_real), Field(allow_inf_nan=False)]
+Whole = Annotated[int, BeforeValidator(_reject_bool)]
+Real = Annotated[float, BeforeValidator(_reject_bool), Field(allow_inf_nan=False)]
 
 PositiveInt = Annotated[Whole, Field(ge=1, le=MAX_COUNT)]
 NonNegativeInt = Annotated[Whole, Field(ge=0, le=MAX_COUNT)]

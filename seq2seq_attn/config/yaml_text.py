@@ -1,9 +1,8 @@
-"""Parse YAML safely: no duplicate keys, no Python tags, limited depth and size."""
+"""Read YAML safely: no duplicate keys, no Python tags, limited depth and size; and write it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -18,22 +17,36 @@ class YamlError(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """The plain values of YAML 1.2: `no` is a language code, `1:30` and dates are text, and `010` is not octal."""
+    """The plain values of YAML 1.2: `no` is a language code, `1e-3` a number, `1:30` and dates are text, `010` is not
+    octal."""
 
 
-_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)$")
-_FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$")
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that is another value in YAML 1.1 or 1.2."""
 
 
-def _resolvers(first: str) -> Iterator[tuple[str, re.Pattern[str]]]:
-    """The types of plain values that begin with this character, and their patterns."""
-    for tag, pattern in yaml.SafeLoader.yaml_implicit_resolvers[first]:
-        name = tag.removeprefix("tag:yaml.org,2002:")
-        if name != "timestamp" and (name != "bool" or first in "tTfF"):
-            yield tag, {"int": _INT, "float": _FLOAT}.get(name, pattern)
+_FLOAT = re.compile(
+    r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
+)
+_PLAIN = (
+    ("bool", re.compile("(true|True|TRUE|false|False|FALSE)$"), "tTfF"),
+    ("int", re.compile("[-+]?(0|[1-9][0-9]*)$"), "-+0123456789"),
+    ("float", _FLOAT, "-+.0123456789"),
+)
+"""types of plain values, their patterns, and the characters that these begin with"""
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "merge")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+for _type, _pattern, _first in _PLAIN:
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", _pattern, list(_first))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
 
 
-_Loader.yaml_implicit_resolvers = {first: [*_resolvers(first)] for first in yaml.SafeLoader.yaml_implicit_resolvers}
+def dump_yaml(values: object) -> str:
+    """Plain values as YAML, which `parse_yaml` reads back unchanged."""
+    return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 def parse_yaml(text: str) -> Any:

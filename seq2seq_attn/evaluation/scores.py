@@ -49,7 +49,7 @@ DEFAULT_RESAMPLING = Resampling()
 
 @dataclass(frozen=True)
 class ArmScore:
-    """One arm under one measure on some sentence pairs, and against the first arm unless it is the first."""
+    """One arm under one metric on some sentence pairs, and against the first arm unless it is the first."""
 
     spread: Spread
     """over the seeds"""
@@ -61,7 +61,7 @@ class ArmScore:
     retention: Interval | None = None
     """this arm's mean / the first arm's; None for the first arm, for error rates, and where that mean is 0"""
     is_too_short: bool = False
-    """whether the measure says little: BLEU, where few references have four tokens"""
+    """whether the metric says little: BLEU, where few references have four tokens"""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -76,7 +76,7 @@ class ArmScore:
 
 @dataclass(frozen=True)
 class BucketScores:
-    """One length bucket: each measure's scores, in the order of the arms and in the order of the runs."""
+    """One length bucket: each metric's scores, in the order of the arms and in the order of the runs."""
 
     bucket: Bucket
     scores: dict[str, list[ArmScore]]
@@ -87,7 +87,7 @@ class BucketScores:
 
 @dataclass(frozen=True)
 class SetScores:
-    """One test set: the scores of each measure, overall and by length."""
+    """One test set: the scores of each metric, overall and by length."""
 
     name: str
     num_pairs: int

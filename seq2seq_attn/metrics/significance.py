@@ -5,7 +5,7 @@ resample all runs are scored on the same sentence pairs, so an interval covers t
 `Spread` over seeds is reported beside it.
 
 With one run in each arm the draws, the precision and the p-values are those of sacreBLEU's `--paired-bs` and
-`--paired-ar` (a test compares them with the command), except that a trial of the randomization that ties with the
+`--paired-ar` (a test compares them), except that a trial of the randomization that ties with the
 difference counts. All resamples are scored at once, so a test per length bucket costs milliseconds.
 
 Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation". Approximate randomization:

@@ -16,7 +16,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, concatenated_name
 from seq2seq_attn.evaluation.translations import SystemTexts
-from seq2seq_attn.files import check_distinct, check_writable, file_identity, link_target, write_json, write_text
+from seq2seq_attn.files import check_distinct, check_writable, link_target, write_json, write_text
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.html import html_report
@@ -92,8 +92,7 @@ class ReportFiles:
             raise UsageError(
                 f"--report {str(self.page)!r}: name a file that ends in .md (Markdown) or .html (with attention)"
             )
-        outputs = {option: (file_identity(path), str(path)) for option, path in self._named.items()}
-        check_distinct(outputs, {file_identity(path) for path in inputs})
+        check_distinct(self._named, inputs)
         for path in self._named.values():
             check_writable(path if self.is_in_run_dir else link_target(path))
 
@@ -136,7 +135,7 @@ class ReportFiles:
 
 
 def csv_text(sets: Sequence[SetScores]) -> str:
-    """A row for each test set, length bucket (and all lengths), measure, and run or arm; empty cells are not known."""
+    """A row for each test set, length bucket (and all lengths), metric, and run or arm; empty cells are not known."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()

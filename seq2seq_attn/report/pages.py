@@ -96,7 +96,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """For the terminal, in short: the main measure of each test set, the same by length, the conclusion, and how to
+        """For the terminal, in short: the main metric of each test set, the same by length, the conclusion, and how to
         read them."""
         drawn = self.drawn_sets
         first, metric = drawn[0], drawn[0].bucket_metrics[0]
@@ -121,7 +121,7 @@ class Report:
 
     @property
     def text(self) -> str:
-        """For the terminal, in full: scores and the main measure by length of each test set, attention analysis,
+        """For the terminal, in full: scores and the main metric by length of each test set, attention analysis,
         conclusion, settings and signatures."""
         blocks = []
         for scores in self.sets:
@@ -134,7 +134,7 @@ class Report:
         return "\n\n".join(blocks)
 
     def markdown(self, plots: Sequence[str] = ()) -> str:
-        """`text` as Markdown, with every measure by length, each run by itself, and plots (names of files beside the
+        """`text` as Markdown, with every metric by length, each run by itself, and plots (names of files beside the
         page)."""
         blocks = ["# Evaluation", escape_markdown(self.conclusion)]
         for scores in self.sets:
@@ -147,8 +147,14 @@ class Report:
             if lines := _count_lines(scores):
                 blocks.append(_markdown_list(lines))
         blocks += [f"![{escape_markdown(name)}]({quote(name)})" for name in plots]
-        blocks += ["## How it was measured"]
-        blocks.append(_markdown_list([*self.legend, *self._signatures, self._provenance]))
+        environment, git = self.environment, self.environment.get("git")
+        commit = f", commit {git['commit'][:12]}{' with changes' if git['is_dirty'] else ''}" if git else ""
+        packages = environment["packages"]
+        provenance = (
+            f"seq2seq-attn {environment['seq2seq_attn']}{commit}, sacreBLEU {packages['sacrebleu']}, "
+            f"torch {packages['torch']}, {environment['device_name']}, {environment['written_at']}"
+        )
+        blocks += ["## How it was measured", _markdown_list([*self.legend, *self._signatures, provenance])]
         return "\n\n".join(blocks) + "\n"
 
     @property
@@ -200,17 +206,6 @@ class Report:
     @property
     def _signatures(self) -> list[str]:
         return [f"{METRICS[name].title}: {signature}" for name, signature in self.sets[0].signatures.items()]
-
-    @property
-    def _provenance(self) -> str:
-        """Versions, commit, machine and date."""
-        environment, git = self.environment, self.environment.get("git")
-        commit = f", commit {git['commit'][:12]}{' with changes' if git['is_dirty'] else ''}" if git else ""
-        packages = environment["packages"]
-        return (
-            f"seq2seq-attn {environment['seq2seq_attn']}{commit}, sacreBLEU {packages['sacrebleu']}, "
-            f"torch {packages['torch']}, {environment['device_name']}, {environment['written_at']}"
-        )
 
 
 def _search_lines(description: dict[str, Any]) -> list[str]:

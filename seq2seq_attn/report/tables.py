@@ -74,13 +74,13 @@ def summary_table(sets: Sequence[SetScores], metric: str) -> Table:
 
 
 def score_table(scores: SetScores) -> Table:
-    """One row per measure: each arm's score and interval; with two arms also difference and p."""
+    """One row per metric: each arm's score and interval; with two arms also difference and p."""
     rows = [[METRICS[metric].title, *_score_cells(arm_scores)] for metric, arm_scores in scores.scores.items()]
     return Table(["measure", *_arm_headers(scores)], rows)
 
 
 def seeds_table(scores: SetScores) -> Table:
-    """One row per measure and arm: number of seeds, their mean, standard deviation and extremes."""
+    """One row per metric and arm: number of seeds, their mean, standard deviation and extremes."""
     rows = []
     for metric, arm_scores in scores.scores.items():
         title = METRICS[metric].title

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 _PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 _CORE = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
@@ -34,39 +33,35 @@ class Load:
     """The CPUs that other processes use, on average since the last look."""
 
     def __init__(self) -> None:
-        self._last = _read()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._at_s, self._own_s, self._busy_s = time.monotonic(), time.process_time(), _busy_seconds()
 
     @property
     def seconds(self) -> float:
         """Seconds since the last look."""
-        return time.monotonic() - self._last.at_s
+        return time.monotonic() - self._at_s
 
     def look(self) -> float:
         """The average number of CPUs. Without Linux's /proc/stat, the system's load of the last minute counts."""
-        last, self._last = self._last, _read()
-        seconds = max(self._last.at_s - last.at_s, 1e-9)
-        if last.busy_s is None or self._last.busy_s is None:
+        at_s, own_s, busy_s = self._at_s, self._own_s, self._busy_s
+        self._begin()
+        seconds = max(self._at_s - at_s, 1e-9)
+        if busy_s is None or self._busy_s is None:
             busy = os.getloadavg()[0]
         else:
-            busy = (self._last.busy_s - last.busy_s) / seconds
-        return max(0.0, busy - (self._last.own_s - last.own_s) / seconds)
+            busy = (self._busy_s - busy_s) / seconds
+        return max(0.0, busy - (self._own_s - own_s) / seconds)
 
 
-class _Reading(NamedTuple):
-    at_s: float
-    own_s: float
-    """CPU seconds of this process"""
-    busy_s: float | None
-    """seconds in which the CPUs of this process were not idle, a hypervisor's share included; None: unknown"""
-
-
-def _read() -> _Reading:
+def _busy_seconds() -> float | None:
+    """Seconds in which the CPUs of this process were not idle, a hypervisor's share included; None: unknown."""
     own = {f"cpu{number}" for number in affinity()}
     rows = [line.split() for line in _text(_PROC / "stat").splitlines()]
     # user, nice, system, idle, iowait, irq, softirq, steal; the numbers after these are parts of user and nice
     ticks = [[int(number) for number in numbers[:8]] for name, *numbers in rows if name in own]
-    busy_s = sum(sum(cpu) - cpu[3] - cpu[4] for cpu in ticks) / os.sysconf("SC_CLK_TCK")
-    return _Reading(time.monotonic(), time.process_time(), busy_s if ticks else None)
+    return sum(sum(cpu) - cpu[3] - cpu[4] for cpu in ticks) / os.sysconf("SC_CLK_TCK") if ticks else None
 
 
 def _quotas() -> Iterator[float]:

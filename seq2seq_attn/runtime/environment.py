@@ -8,6 +8,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,10 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
     import torch
 
     device = torch.device(device)
-    versions = {name: _version(name) for name in _PACKAGES}
+    versions: dict[str, str | None] = dict.fromkeys(_PACKAGES)  # None: not installed
+    for name in _PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
     return {
         "seq2seq_attn": __version__,
         "python": platform.python_version(),
@@ -42,14 +46,6 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
     }
 
 
-def _version(package: str) -> str | None:
-    """None: not installed, such as spaCy on a machine that trains on subwords."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def _cpu_model() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -62,17 +58,16 @@ def _cpu_model() -> str:
 def _git_state(checkout: Path) -> dict[str, Any] | None:
     """The commit, and whether tracked files or untracked ones of the package differ from it; None if the code does not
     run from a checkout."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(checkout), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+
     if not (checkout / ".git").exists():
         return None
     try:
-        commit = _git(checkout, "rev-parse", "HEAD").strip()
-        tracked = _git(checkout, "status", "--porcelain", "--untracked-files=no")
-        is_dirty = bool((tracked + _git(checkout, "status", "--porcelain", "--", "seq2seq_attn")).strip())
+        tracked = git("status", "--porcelain", "--untracked-files=no")
+        is_dirty = bool(tracked or git("status", "--porcelain", "--", "seq2seq_attn"))
+        return {"commit": git("rev-parse", "HEAD"), "is_dirty": is_dirty}
     except (OSError, subprocess.SubprocessError):
         return None
-    return {"commit": commit, "is_dirty": is_dirty}
-
-
-def _git(checkout: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(checkout), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout

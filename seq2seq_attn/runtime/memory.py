@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from seq2seq_attn.errors import UserError
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library
-_TRIM_BYTES = 64 << 20
-_MMAP_BYTES = 8 << 20
-_ANY_BYTES = 1 << 30
 _OLD_MMAP_BYTES = 32 << 20
 """older versions of glibc refuse more"""
 TRAINING_PRIMITIVES = 320
@@ -31,38 +27,34 @@ def keep_memory_flat() -> None:
     which grows to several times the memory in use, too much for a service that runs for hours. A lower threshold costs
     speed: with 1 MB, a beam search is a third slower.
     """
-    _set_thresholds(mmap=_MMAP_BYTES, trim=_TRIM_BYTES)
+    _set_thresholds(mmap=8 << 20, trim=64 << 20)
 
 
 def reuse_large_blocks() -> None:
-    """Keep large freed blocks for reuse, from now on. For training; glibc only.
+    """Keep freed blocks of up to 1 GiB for reuse, from now on. For training; glibc only.
 
     By default glibc returns blocks of more than 32 MB to the system, which clears each page when they are allocated
     again. That takes up to a tenth of training time, because every update allocates the same large tensors (gradients
     of embeddings and output layer).
     """
-    _set_thresholds(mmap=_ANY_BYTES, trim=_ANY_BYTES)
+    _set_thresholds(mmap=1 << 30, trim=1 << 30)
 
 
 def give_back_memory() -> None:
     """Return the heap's free memory to the system, now. glibc only."""
-    _call_gnu_library("malloc_trim", 0)
+    _call_glibc("malloc_trim", 0)
 
 
 def _set_thresholds(*, mmap: int, trim: int) -> None:
-    if not _call_gnu_library("mallopt", _M_MMAP_THRESHOLD, mmap):
-        _call_gnu_library("mallopt", _M_MMAP_THRESHOLD, min(mmap, _OLD_MMAP_BYTES))
-    _call_gnu_library("mallopt", _M_TRIM_THRESHOLD, trim)
+    if not _call_glibc("mallopt", _M_MMAP_THRESHOLD, mmap):
+        _call_glibc("mallopt", _M_MMAP_THRESHOLD, min(mmap, _OLD_MMAP_BYTES))
+    _call_glibc("mallopt", _M_TRIM_THRESHOLD, trim)
 
 
-def _call_gnu_library(function: str, *arguments: int) -> bool:
-    """Whether the function did what it was asked for."""
-    if sys.platform != "linux":
-        return False
-    try:
-        return bool(getattr(ctypes.CDLL(None), function)(*arguments))
-    except (AttributeError, OSError):
-        return False  # not glibc
+def _call_glibc(function: str, *arguments: int) -> int:
+    """The result of a function; 0 without glibc."""
+    library = ctypes.CDLL(None)
+    return getattr(library, function)(*arguments) if hasattr(library, function) else 0
 
 
 def keep_primitives(most: int) -> None:

@@ -62,10 +62,10 @@ def multiplies_bf16(device: torch.device) -> bool:
 def cpu_multiplies_bf16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Whether the CPU has bf16 instructions; False if /proc/cpuinfo cannot be read."""
     try:
-        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return False
-    flags = next((line for line in text.splitlines() if line.startswith("flags")), "").split()
+    flags = next((line.split() for line in lines if line.startswith("flags")), [])
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 

@@ -21,8 +21,6 @@ from seq2seq_attn.train.distributed import ALONE, Group
 ItemT = TypeVar("ItemT")
 BuiltT = TypeVar("BuiltT")
 
-NUM_AHEAD = 8
-
 
 class UpdateBatches(NamedTuple):
     """The batches of one update."""
@@ -51,19 +49,14 @@ class EpochBatches:
         with_extended: bool = True,
     ) -> None:
         """`prepare`: applied to each batch ahead of time, for the device. `with_extended`: as in `PairStore.batch`."""
+        self._pairs = pairs
         self._group = group
         self._prepare = prepare
         self._with_extended = with_extended
-        self._pairs = pairs
         self._accumulate = config.accumulate
-        self._target_lengths = self._pairs.target_lengths
         self._indices = bucketed_batches(
-            self._pairs.source_lengths, self._target_lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch
+            pairs.source_lengths, pairs.target_lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch
         )
-
-    def __len__(self) -> int:
-        """Number of micro-batches."""
-        return len(self._indices)
 
     @property
     def num_updates(self) -> int:
@@ -76,26 +69,26 @@ class EpochBatches:
         Raises:
             UserError: the epoch has no such micro-batch.
         """
-        if not 0 <= batches_done < len(self):
+        num_batches = len(self._indices)
+        if not 0 <= batches_done < num_batches:
             raise UserError(
-                f"micro-batch {batches_done} of an epoch with {len(self)}: the saved state belongs to another corpus; "
-                "start a new run"
+                f"micro-batch {batches_done} of an epoch with {num_batches}: the saved state belongs to another "
+                "corpus; start a new run"
             )
-        starts = range(batches_done, len(self._indices), self._accumulate)
-        groups = [self._indices[start : start + self._accumulate] for start in starts]
-        return built_ahead(self._build, groups)
+        starts = range(batches_done, num_batches, self._accumulate)
+        return built_ahead(self._build, [self._indices[start : start + self._accumulate] for start in starts])
 
-    def _build(self, whole: list[list[int]]) -> UpdateBatches:
+    def _build(self, micro_batches: list[list[int]]) -> UpdateBatches:
         # rows are sorted by length, so every n-th row gives all ranks rows of similar length
-        shares = [self._group.share(indices) for indices in whole]
-        num_tokens = sum(int(self._target_lengths[indices].sum()) + len(indices) for indices in whole)
+        shares = [self._group.share(indices) for indices in micro_batches]
+        num_tokens = sum(int(self._pairs.target_lengths[indices].sum()) + len(indices) for indices in micro_batches)
         built = (self._pairs.batch(share, with_extended=self._with_extended) for share in shares if share)
         batches = [self._prepare(batch) for batch in built]
-        return UpdateBatches(batches, whole, num_tokens, ends_epoch=whole[-1] is self._indices[-1])
+        return UpdateBatches(batches, micro_batches, num_tokens, ends_epoch=micro_batches[-1] is self._indices[-1])
 
 
 def built_ahead(
-    build: Callable[[ItemT], BuiltT], items: Iterable[ItemT], *, num_ahead: int = NUM_AHEAD
+    build: Callable[[ItemT], BuiltT], items: Iterable[ItemT], *, num_ahead: int = 8
 ) -> Generator[BuiltT, None, None]:
     """`build(item)` for each item in order, with up to `num_ahead` built ahead of time in one thread."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:

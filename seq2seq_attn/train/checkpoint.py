@@ -1,31 +1,160 @@
 """Checkpoints: everything that an exact resume needs, in `last/state.safetensors` of a run.
 
 Its tensors are the weights, their average, the optimizer's moments and the random number generators; the values in its
-header are the counters (`TrainState`) and the circumstances of training. The best model, which is for translating, is a
-separate file (`model.safetensors` of the run directory).
+header are the counters (`TrainState`), the scaler, and the circumstances of training. The best model, which is for
+translating, is a separate file (`model.safetensors` of the run directory).
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections import ChainMap
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.state import TrainState
 
 if TYPE_CHECKING:
-    from seq2seq_attn.train.update import Updater
+    from seq2seq_attn.train.batches import UpdateBatches
+    from seq2seq_attn.train.update import Updater, UpdateResult
+    from seq2seq_attn.train.validate import Validation
 
 STATE = "state.safetensors"
 
 log = logging.getLogger(__name__)
+
+
+@dataclass
+class Window:
+    """Sums over the applied updates since the last line of the log."""
+
+    num_updates: int = 0
+    num_tokens: int = 0
+    loss_sum: float = 0.0
+    nll_sum: float = 0.0
+    gradient_norm_sum: float = 0.0
+    seconds: float = 0.0
+    terms: dict[str, list[float]] = field(default_factory=dict)
+    """for each objective, the sum of its terms and their count"""
+
+    def means(self) -> dict[str, float]:
+        """The mean term of each objective; NaN if there were no terms."""
+        return {name: total / count if count else math.nan for name, (total, count) in self.terms.items()}
+
+
+@dataclass
+class TrainState:
+    """The counters of a training run: plain numbers, saved as JSON."""
+
+    update: int = 0
+    """applied updates"""
+    epoch: int = 0
+    """complete epochs"""
+    batches_done: int = 0
+    """complete micro-batches of the current epoch"""
+    num_tokens: int = 0
+    """target tokens trained on, with EOS"""
+    elapsed_s: float = 0.0
+    """training time, including validations and earlier sessions"""
+    num_bad: int = 0
+    """updates skipped for a non-finite loss or gradient"""
+    num_bad_in_row: int = 0
+    validated_at: int = 0
+    """the update of the last validation"""
+    saved_at: int | None = None
+    """the update of the last saved state; None before the first"""
+    best_score: float | None = None
+    best_rank: list[float] | None = None
+    """the key by which validations are compared; higher is better"""
+    best_update: int | None = None
+    best_num_cut: int = 0
+    """hypotheses cut at the length limit in the best validation"""
+    num_without_better: int = 0
+    """validations since the best one"""
+    plateau_factor: float = 1.0
+    """the factor on the learning rate of the schedule `plateau`"""
+    finished: str | None = None
+    """why training ended; None if it has not"""
+    metrics_position: int = 0
+    """the length of `metrics.jsonl` that belongs to this state, in bytes"""
+    window: Window = field(default_factory=Window)
+
+    def record_update(self, result: UpdateResult, batches: UpdateBatches) -> None:
+        """Record an update, applied or skipped, and the end of the epoch if these are its last batches."""
+        self.batches_done += len(batches.indices)
+        if batches.ends_epoch:
+            self.epoch, self.batches_done = self.epoch + 1, 0
+        if result.kind == "non_finite":
+            self.num_bad += 1
+            self.num_bad_in_row += 1
+        elif result.kind == "applied":
+            self.update += 1
+            self.num_tokens += result.num_tokens
+            self.num_bad_in_row = 0
+            window = self.window
+            window.num_updates += 1
+            window.num_tokens += result.num_tokens
+            window.loss_sum += result.loss_sum
+            window.nll_sum += result.nll_sum
+            window.gradient_norm_sum += result.gradient_norm
+            for name, (total, count) in result.terms.items():
+                total_before, count_before = window.terms.get(name, (0.0, 0.0))
+                window.terms[name] = [total_before + total, count_before + count]
+
+    def record_validation(self, validation: Validation, config: TrainConfig) -> bool:
+        """Record a validation and return whether it is the best so far by the configured metric. Perplexity breaks ties
+        of other metrics (BLEU is 0 early on). The schedule `plateau` lowers the learning rate after each
+        `patience + 1` validations in a row that are not the best."""
+        self.validated_at = self.update
+        metric = config.validation.metric
+        score, perplexity = validation.scores[metric], validation.scores["perplexity"]
+        is_lower_better = metric == "perplexity" or METRICS[metric].is_lower_better
+        rank = [-score if is_lower_better else score, -perplexity]
+        is_best = self.best_rank is None or rank > self.best_rank
+        if is_best:
+            self.best_rank, self.best_update, self.num_without_better = rank, self.update, 0
+            self.best_score, self.best_num_cut = score, validation.num_cut
+        else:
+            self.num_without_better += 1
+            if config.schedule.name == "plateau" and self.num_without_better % (config.schedule.patience + 1) == 0:
+                self.plateau_factor *= config.schedule.factor
+        return is_best
+
+    def is_validation_due(self, config: TrainConfig) -> bool:
+        """Whether a validation after this update is due and has not been made. (A resume may start with a
+        validation.)"""
+        if self.update == self.validated_at:
+            return False
+        every_updates = config.validation.every_updates
+        return self.batches_done == 0 if every_updates is None else self.update % every_updates == 0
+
+    def is_save_due(self, config: TrainConfig) -> bool:
+        """Whether this is a new run, or the update is one to save after that has not been saved."""
+        is_regular = self.update != self.saved_at and self.update % config.checkpoint_every_updates == 0
+        return self.saved_at is None or is_regular
+
+    def stop_reason(self, config: TrainConfig) -> str | None:
+        """The reason to stop training, or None."""
+        if config.max_updates is not None and self.update >= config.max_updates:
+            return f"train.max_updates={config.max_updates} reached"
+        if config.max_epochs is not None and self.epoch >= config.max_epochs:
+            return f"train.max_epochs={config.max_epochs} reached"
+        if config.max_minutes is not None and self.elapsed_s >= 60 * config.max_minutes:
+            return f"train.max_minutes={config.max_minutes:g} reached"
+        patience = config.validation.patience
+        if patience is not None and self.num_without_better >= patience:
+            metric = config.validation.metric
+            return f"train.validation.patience={patience} reached: {metric} has not improved in {patience} validations"
+        return None
 
 
 def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
@@ -37,23 +166,35 @@ def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
     group = updater.group
     rng_states = group.gather(rng_state(updater.device, group.rank))
     if group.is_first:
-        values = {"state": state.to_dict(), **_circumstances(updater), **updater.values()}
-        save_state(run.last_dir, updater.tensors() | dict(ChainMap(*rng_states)), values)
+        tensors = training_tensors(updater) | dict(ChainMap(*rng_states))
+        scaler = updater.scaler.state_dict() if updater.scaler else None
+        values = {"state": asdict(state), "scaler": scaler, **_circumstances(updater)}
+        write_tensors(run.last_dir / STATE, tensors, values)
 
 
 def restore_training(saved: Saved, updater: Updater) -> TrainState:
-    """Restore models, optimizer and random number generators, and return the counters.
+    """Restore models, optimizer and random number generators, and return the counters. Warn if results will differ
+    from those of the session that saved the state.
 
     Raises:
         UserError: the state belongs to another model, or to another version of the package.
     """
     tensors, values = saved.tensors, saved.values
+    effects = {
+        "num_threads": "the last bits of sums may differ; see train.num_threads",
+        "precision": "results will differ; see train.precision",
+        "num_processes": "dropout masks will differ",
+    }
     try:
-        _warn_of_differences(values, updater)
-        updater.load(tensors, values)
+        for key, now in _circumstances(updater).items():
+            if now != values[key] and (key != "num_threads" or updater.device.type == "cpu"):
+                log.warning("%s: %s in this session, %s before: %s", key, now, values[key], effects[key])
+        load_tensors(updater, tensors)
+        if updater.scaler and values["scaler"]:
+            updater.scaler.load_state_dict(values["scaler"])
         if updater.group.rank < values["num_processes"]:
             set_rng_state(tensors, updater.device, updater.group.rank)
-        return TrainState.from_dict(values["state"])
+        return TrainState(**{**values["state"], "window": Window(**values["state"]["window"])})
     except torch.OutOfMemoryError:
         raise
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -67,32 +208,41 @@ def _circumstances(updater: Updater) -> dict[str, Any]:
     return {"num_threads": num_threads, "precision": updater.precision, "num_processes": num_processes}
 
 
-def _warn_of_differences(values: dict[str, Any], updater: Updater) -> None:
-    """Warn if results of this session will differ from those of the session that saved the state."""
-    effects = {
-        "num_threads": "the last bits of sums may differ; see train.num_threads",
-        "precision": "results will differ; see train.precision",
-        "num_processes": "dropout masks will differ",
+def _weights(updater: Updater) -> dict[str, Tensor]:
+    """Parameters and buffers by name; a tied parameter once."""
+    named = [*updater.trained.named_parameters(), *updater.trained.named_buffers()]
+    weights = {f"model/{name}": tensor for name, tensor in named}
+    average = updater.average.weights if updater.average else {}
+    return weights | {f"average/{name}": tensor for name, tensor in average.items()}
+
+
+def training_tensors(updater: Updater) -> dict[str, Tensor]:
+    """Weights, their average, and the optimizer's moments and step counts by parameter index."""
+    moments = updater.optimizer.state_dict()["state"]
+    return _weights(updater) | {
+        f"optimizer/{number}/{key}": value for number, state in moments.items() for key, value in state.items()
     }
-    for key, now in _circumstances(updater).items():
-        if now != values[key] and (key != "num_threads" or updater.device.type == "cpu"):
-            log.warning("%s: %s in this session, %s before: %s", key, now, values[key], effects[key])
 
 
-def save_state(last_dir: Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Write a state in place of the former one. Tensors may be on any device; values must be JSON."""
-    last_dir.mkdir(parents=True, exist_ok=True)
-    write_tensors(last_dir / STATE, tensors, values)
+@torch.no_grad()
+def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
+    """The inverse of `training_tensors`. The optimizer's settings stay those of the configuration.
 
-
-def has_state(last_dir: Path) -> bool:
-    """Whether a state has been saved here."""
-    return (last_dir / STATE).exists()
-
-
-def load_state(last_dir: Path) -> Saved:
-    """The saved state. Raises UserError if it is missing or damaged."""
-    return read_tensors(last_dir / STATE)
+    Raises:
+        UserError: the state belongs to another model.
+    """
+    weights = _weights(updater)
+    saved = {name: tensor for name, tensor in tensors.items() if name.startswith(("model/", "average/"))}
+    if {k: v.shape for k, v in weights.items()} != {k: v.shape for k, v in saved.items()}:
+        raise UserError("the saved state belongs to another model; resume with the run's own configuration")
+    for name, tensor in weights.items():
+        tensor.copy_(saved[name])
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("optimizer/"):
+            _, number, key = name.split("/")
+            moments.setdefault(int(number), {})[key] = tensor
+    updater.optimizer.load_state_dict({**updater.optimizer.state_dict(), "state": moments})
 
 
 def rng_state(device: torch.device, rank: int = 0) -> dict[str, Tensor]:
@@ -110,40 +260,11 @@ def set_rng_state(tensors: dict[str, Tensor], device: torch.device, rank: int = 
         torch.cuda.set_rng_state(tensors[name], device)
 
 
-def model_tensors(model: nn.Module) -> dict[str, Tensor]:
-    """Parameters and buffers by name. A tied parameter appears once."""
-    return {f"model/{name}": tensor for name, tensor in [*model.named_parameters(), *model.named_buffers()]}
+def has_state(last_dir: Path) -> bool:
+    """Whether a state has been saved here."""
+    return (last_dir / STATE).exists()
 
 
-@torch.no_grad()
-def set_model_tensors(model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Restore parameters and buffers from a state.
-
-    Raises:
-        UserError: the state belongs to another model.
-    """
-    own = model_tensors(model)
-    saved = {name: tensor for name, tensor in tensors.items() if name.startswith("model/")}
-    if {k: v.shape for k, v in own.items()} != {k: v.shape for k, v in saved.items()}:
-        raise UserError("the saved state belongs to another model; resume with the run's own configuration")
-    for name, tensor in own.items():
-        tensor.copy_(saved[name])
-
-
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimizer's moments and step counts by parameter index."""
-    return {
-        f"optimizer/{number}/{key}": value
-        for number, state in optimizer.state_dict()["state"].items()
-        for key, value in state.items()
-    }
-
-
-def set_optimizer_tensors(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Restore moments and step counts. The settings stay those of the configuration."""
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("optimizer/"):
-            _, number, key = name.split("/")
-            state.setdefault(int(number), {})[key] = tensor
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+def load_state(last_dir: Path) -> Saved:
+    """The saved state. Raises UserError if it is missing or damaged."""
+    return read_tensors(last_dir / STATE)

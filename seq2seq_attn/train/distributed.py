@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed
-from torch import Tensor, nn
+from torch import nn
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.device import resolve_device
@@ -48,10 +47,6 @@ class Group:
         """Whether `torchrun` is gone and can no longer stop the ranks."""
         return self.launcher is not None and os.getppid() != self.launcher
 
-    def rank_seed(self, seed: int) -> int:
-        """A seed that differs between ranks."""
-        return random.Random(f"{seed}/rank {self.rank}").getrandbits(63)
-
     def share(self, items: Sequence[T]) -> Sequence[T]:
         """This rank's share: every `size`-th item."""
         return items[self.rank :: self.size]
@@ -72,20 +67,21 @@ class Group:
         """
         if self.size == 1:
             return call()
-        held: list[Any] = [None, None]
+        answer: list[Any] = [None, None]
+        """the result, or the exit code of an error"""
         error: UserError | OSError | None = None
         if self.is_first:
             try:
-                held[0] = call()
+                answer[0] = call()
             except (UserError, OSError) as raised:
-                error, held[1] = raised, getattr(raised, "exit_code", UserError.exit_code)
-        torch.distributed.broadcast_object_list(held, src=0)
+                error, answer[1] = raised, getattr(raised, "exit_code", UserError.exit_code)
+        torch.distributed.broadcast_object_list(answer, src=0)
         if error is not None:
             raise error
-        if held[1] is not None:
-            raise SystemExit(held[1])
-        result: T = held[0]
-        return result
+        result, exit_code = answer
+        if exit_code is not None:
+            raise SystemExit(exit_code)
+        return result  # type: ignore[no-any-return]
 
     def first_before_others(self, call: Callable[[], T]) -> T:
         """The result of each rank's own call, where the first rank's call ends before the others start. Raises as
@@ -128,10 +124,9 @@ class Group:
     def _reduced(self, values: Sequence[float], how: Any) -> list[float]:
         if self.size == 1 or not values:
             return list(values)
-        held: Tensor = torch.tensor(values, dtype=torch.float64)
-        torch.distributed.all_reduce(held, how)
-        reduced: list[float] = held.tolist()
-        return reduced
+        reduced = torch.tensor(values, dtype=torch.float64)
+        torch.distributed.all_reduce(reduced, how)
+        return reduced.tolist()
 
 
 ALONE = Group()
@@ -144,15 +139,19 @@ def join_group() -> Iterator[Group]:
     Raises:
         UsageError: the environment variables of `torchrun` are incomplete or not valid.
     """
-    size = _num_processes()
-    if size == 1:
+    size = os.environ.get("WORLD_SIZE", "1")
+    if not size.isascii() or not size.isdecimal() or int(size) < 1:
+        raise UsageError(f"WORLD_SIZE={size!r}: expected the number of processes that torchrun sets; unset it")
+    if int(size) == 1:
         yield ALONE
         return
+    if missing := [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]:
+        raise UsageError(f"WORLD_SIZE={size} without {', '.join(missing)}: start with torchrun, or unset WORLD_SIZE")
     launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
     # gradients on GPUs go through nccl, numbers and Python objects through gloo
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     torch.distributed.init_process_group(backend, timeout=TIMEOUT)
-    group = Group(torch.distributed.get_rank(), size, launcher)
+    group = Group(torch.distributed.get_rank(), int(size), launcher)
     package_log = logging.getLogger("seq2seq_attn")
     former = package_log.level
     if not group.is_first:
@@ -162,16 +161,6 @@ def join_group() -> Iterator[Group]:
     finally:
         package_log.setLevel(former)
         torch.distributed.destroy_process_group()
-
-
-def _num_processes() -> int:
-    size = os.environ.get("WORLD_SIZE", "1")
-    if not size.isascii() or not size.isdecimal() or int(size) < 1:
-        raise UsageError(f"WORLD_SIZE={size!r}: expected the number of processes that torchrun sets; unset it")
-    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
-    if int(size) > 1 and missing:
-        raise UsageError(f"WORLD_SIZE={size} without {', '.join(missing)}: start with torchrun, or unset WORLD_SIZE")
-    return int(size)
 
 
 def local_device(name: str) -> torch.device:

@@ -7,8 +7,7 @@ kernels of a pass at once. Its shapes and addresses are fixed, so batches are pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -38,56 +37,41 @@ class Recorded(NamedTuple):
 class GraphedPass:
     """A `Pass` that replays graphs. Between calls, gradients may be zeroed but must stay in place."""
 
-    def __init__(self, run: Pass, device: torch.device, *, max_graphs: int = MAX_GRAPHS) -> None:
-        self._max_graphs = max_graphs
+    def __init__(self, run: Pass, device: torch.device) -> None:
         self._run = run
         self._device = device
         self._seen: set[tuple[Any, ...]] = set()
-        self._recorded: dict[tuple[Any, ...], Recorded] = {}
+        self.recorded: dict[tuple[Any, ...], Recorded] = {}
         self._pool: Any = None
 
     def __call__(self, batch: Batch, num_tokens: int, ratio: float) -> Tensor:
         """Run the pass on the device, for a batch whose tensors are on the CPU. The result is overwritten by the next
         call."""
         key = (*batch.source.ids_BS.shape, batch.tgt_out_BT.shape[1], ratio)
-        recorded = self._recorded.get(key)
-        if recorded is None and (key not in self._seen or len(self._recorded) >= self._max_graphs):
+        recorded = self.recorded.get(key)
+        if recorded is None and (key not in self._seen or len(self.recorded) >= MAX_GRAPHS):
             # only shapes that recur are captured; the first run also makes allocations that a capture must not make
             self._seen.add(key)
             return self._run(batch.to(self._device), torch.tensor(float(num_tokens), device=self._device), ratio)
         if recorded is None:
-            recorded = self._recorded[key] = self.record(batch.to(self._device), ratio)
-        _copy(batch, recorded.batch)
+            recorded = self.recorded[key] = self.record(batch.to(self._device), ratio)
+        for source, target in zip(_device_tensors(batch), _device_tensors(recorded.batch), strict=True):
+            target.copy_(source, non_blocking=True)
         recorded.num_tokens.fill_(num_tokens)
         recorded.replay()
         return recorded.sums
 
-    @property
-    def num_graphs(self) -> int:
-        """Passes recorded so far."""
-        return len(self._recorded)
-
     def record(self, batch: Batch, ratio: float) -> Recorded:
         """Record a pass over a batch of this shape, which lies on the device."""
         num_tokens = torch.ones((), device=self._device)
-        with self._recording() as graph:
-            sums = self._run(batch, num_tokens, ratio)
-        return Recorded(graph.replay, batch, num_tokens, sums)
-
-    @contextmanager
-    def _recording(self) -> Iterator[torch.cuda.CUDAGraph]:
         graph = torch.cuda.CUDAGraph()
         # "thread_local": the thread that builds batches keeps pinning memory
         with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
-            yield graph
+            sums = self._run(batch, num_tokens, ratio)
         self._pool = graph.pool()  # one pass runs at a time, so all share their memory
-
-
-def _copy(batch: Batch, to: Batch) -> None:
-    for source, target in zip(_device_tensors(batch), _device_tensors(to), strict=True):
-        target.copy_(source, non_blocking=True)
+        return Recorded(graph.replay, batch, num_tokens, sums)
 
 
 def _device_tensors(batch: Batch) -> tuple[Tensor, ...]:
-    of_source = (batch.source.ids_BS, batch.source.extended_ids_BS)
-    return *of_source, batch.tgt_in_BT, batch.tgt_out_BT, batch.tgt_extended_BT, batch.positions_N, batch.targets_N
+    source = (batch.source.ids_BS, batch.source.extended_ids_BS)
+    return *source, batch.tgt_in_BT, batch.tgt_out_BT, batch.tgt_extended_BT, batch.positions_N, batch.targets_N

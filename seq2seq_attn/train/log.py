@@ -1,79 +1,103 @@
-"""The events of a training run, for the log, `metrics.jsonl` with TensorBoard, and the progress bar."""
+"""The log of a training run: `train.log` and stderr, `metrics.jsonl`, TensorBoard events, and a progress bar."""
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import torch
+from tqdm import tqdm
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.prepare import dropped_pairs
 from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.files import finite, naming
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import count_parameters
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.vocab import SPECIALS
-from seq2seq_attn.train.runlog import Progress, RunLog
-from seq2seq_attn.train.schedules import Schedules, always_forces
-from seq2seq_attn.train.state import TrainState, Window
+from seq2seq_attn.train.checkpoint import TrainState, Window
+from seq2seq_attn.train.schedules import Schedules, UpdateSettings
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import SPLIT as VALID
-from seq2seq_attn.train.validate import Validation
+from seq2seq_attn.train.validate import Sample, Validation
+from seq2seq_attn.translate.attention_map import draw_map
 
-log = logging.getLogger(__name__)
-
+CURVES = {
+    "train": ("loss", "nll", "gradient_norm", "learning_rate", "teacher_forcing_ratio", "tokens_per_s"),
+    "validation": ("perplexity", *METRICS, "num_cut"),
+}
+"""the values of each event that go to TensorBoard"""
 MAX_DROPPED, MAX_OVERLAP = 0.05, 0.01
 """shares of training pairs that are dropped, and of other pairs that are in the training text too, that call for a
 warning"""
 _NUM_NAMED_PAIRS = 8
 """pair indices in a message; the rest is in metrics.jsonl"""
-_SAMPLE_TEXTS = ("source", "reference", "hypothesis")
 _SAMPLE_WIDTH = 100
 """characters of a sample sentence in the log, which fits a terminal with its label"""
+_MAX_WEIGHTS = 12_000
+"""in a picture of attention, for at most about 4 megapixels: those of 500 x 500 weights take 7 GB and 100 s in
+TensorBoard"""
+
+log = logging.getLogger(__name__)
 
 
 class TrainLog:
     """The log of a training run."""
 
     def __init__(
-        self, run_log: RunLog | None, progress: Progress, config: Config, schedules: Schedules, *, num_types: int
+        self, run_log: RunLog | None, bar: tqdm[Any], config: Config, schedules: Schedules, *, num_types: int
     ) -> None:
         """`run_log`: None for a rank that does not write. `num_types`: the size of the target vocabulary."""
         self._run_log = run_log
-        self._progress = progress
-        self._config = config
+        self._bar = bar
+        self._config = config.train
         self._schedules = schedules
         self._num_types = num_types
 
-    def applied(self, state: TrainState, epoch: int, *, learning_rate: float, teacher_forcing_ratio: float) -> None:
+    def applied(self, state: TrainState, epoch: int, settings: UpdateSettings) -> None:
         """Log an applied update: move the bar, and after every `train.log_every_updates` write a line."""
-        window = state.window
+        window, bar = state.window, self._bar
         loss, tokens_per_s = window.loss_sum / window.num_tokens, window.num_tokens / max(window.seconds, 1e-9)
-        self._progress.step(update=state.update, epoch=epoch, loss=loss, tokens_per_s=tokens_per_s)
-        if state.update % self._config.train.log_every_updates:
+        if not bar.disable:
+            left_s = []
+            if bar.total:
+                per_update_s = bar.format_dict["elapsed"] / max(1, state.update - bar.initial)
+                left_s.append(per_update_s * max(0, bar.total - state.update))
+            if self._config.max_minutes is not None:
+                left_s.append(max(0.0, 60 * self._config.max_minutes - state.elapsed_s))
+            left = f" left={tqdm.format_interval(min(left_s))}" if left_s else ""
+            bar.set_description_str(f"epoch {epoch + 1}", refresh=False)
+            bar.set_postfix_str(f"loss={loss:.3f} tokens/s={tokens_per_s:,.0f}{left}", refresh=False)
+            bar.update(state.update - bar.n)
+        if state.update % self._config.log_every_updates:
             return
+        means, gradient_norm = window.means(), window.gradient_norm_sum / window.num_updates
         values = {
             "loss": loss,
             "nll": window.nll_sum / window.num_tokens,
-            "gradient_norm": window.gradient_norm_sum / window.num_updates,
-            **({"objectives": window.means()} if window.terms else {}),
-            "learning_rate": learning_rate,
-            "teacher_forcing_ratio": teacher_forcing_ratio,
+            "gradient_norm": gradient_norm,
+            **({"objectives": means} if means else {}),
+            "learning_rate": settings["learning_rate"],
+            "teacher_forcing_ratio": settings["teacher_forcing_ratio"],
             "num_tokens": state.num_tokens,
             "num_bad": state.num_bad,
             "tokens_per_s": tokens_per_s,
             "elapsed_s": state.elapsed_s,
         }
         self._event("train", state, epoch=epoch, **values)
-        level = logging.DEBUG if self._progress.is_shown else logging.INFO
         text = "update %d, epoch %d: loss %.4f%s, gradient norm %.3f, learning rate %.3g, %.0f tokens/s"
-        terms = "".join(f", {name} {mean:.4f}" for name, mean in window.means().items())
-        shown = (values["loss"], terms, values["gradient_norm"], learning_rate, tokens_per_s)
-        log.log(level, text, state.update, epoch + 1, *shown)
+        terms = "".join(f", {name} {mean:.4f}" for name, mean in means.items())
+        shown = (state.update, epoch + 1, loss, terms, gradient_norm, settings["learning_rate"], tokens_per_s)
+        log.log(logging.INFO if bar.disable else logging.DEBUG, text, *shown)
         state.window = Window()
 
     def skipped(self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]) -> str:
@@ -100,50 +124,43 @@ class TrainLog:
             "validation",
             state,
             epoch=state.epoch,
-            perplexity=validation.perplexity,
-            bleu=validation.bleu,
-            **validation.other,
+            **validation.scores,
             signature=validation.signature,
             num_pairs=validation.num_pairs,
             num_cut=validation.num_cut,
             is_best=is_best,
-            samples=[{name: getattr(sample, name) for name in _SAMPLE_TEXTS} for sample in validation.samples],
+            samples=[sample.texts() for sample in validation.samples],
             seconds=seconds,
             elapsed_s=state.elapsed_s,
         )
         if self._run_log:
             self._run_log.samples(validation.samples, update=state.update)
-        has_diverged = self._has_diverged(validation.perplexity)
+        perplexity, metric = validation.scores["perplexity"], self._config.validation.metric
+        metric = "bleu" if metric == "perplexity" else metric
+        has_diverged = not perplexity <= 2 * self._num_types  # an untrained model has about their number
         best = " (best so far)" if is_best and not has_diverged else ""
-        cut = (
-            f", {validation.num_cut} of {validation.num_pairs} hypotheses cut at the length limit"
-            if validation.num_cut
-            else ""
-        )
-        shown = "".join(
-            f", {METRICS[name].title} {score:.2f}"
-            for name, score in (validation.other or {"bleu": validation.bleu}).items()
-        )
+        cut = f", {validation.num_cut} of {validation.num_pairs} hypotheses cut at the length limit"
+        shown = f", {METRICS[metric].title} {validation.scores[metric]:.2f}"
         text = "validation at update %d: perplexity %.3f%s%s%s, %.1f s"
-        log.info(text, state.update, validation.perplexity, shown, best, cut, seconds)
+        log.info(text, state.update, perplexity, shown, best, cut if validation.num_cut else "", seconds)
         if has_diverged:
             log.warning(
                 "perplexity %.4g is worse than guessing among %d target types: training diverges; lower"
                 " train.optimizer.learning_rate=%g",
-                *(validation.perplexity, self._num_types, self._config.train.optimizer.learning_rate),
+                *(perplexity, self._num_types, self._config.optimizer.learning_rate),
             )
         for sample in validation.samples[:1]:  # only the first; all are in metrics.jsonl and TensorBoard
-            for name in _SAMPLE_TEXTS:
-                log.info("  %-10s  %s", name, _shortened(getattr(sample, name)))
+            for name, text in sample.texts().items():
+                log.info("  %-10s  %s", name, text if len(text) <= _SAMPLE_WIDTH else f"{text[: _SAMPLE_WIDTH - 1]}…")
 
     def ended(self, state: TrainState) -> None:
         """Log the end of training."""
-        metric, reason = self._config.train.validation.metric, state.finished
+        metric, reason = self._config.validation.metric, state.finished
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update}
         values |= {"best_num_cut": state.best_num_cut, "elapsed_s": state.elapsed_s}
         self._event("end", state, epoch=state.epoch, **values)
-        self._progress.close()  # so that it stays above the last line
+        self._bar.close()  # so that it stays above the last line
         best = "none" if state.best_score is None else f"{state.best_score:.3f} at update {state.best_update}"
         log.info("finished after %.1f min: %s; best validation %s: %s", state.elapsed_s / 60, reason, metric, best)
         if state.best_num_cut:
@@ -154,14 +171,12 @@ class TrainLog:
             log.warning(
                 "training ended before the learning rate had fallen: train.schedule.name=%s was planned for %d "
                 "updates; to train for this long, set train.max_updates=%d",
-                *(self._config.train.schedule.name, schedules.total_updates, state.update),
+                *(self._config.schedule.name, schedules.total_updates, state.update),
             )
         for name in schedules.late_objectives(state.best_update or 0):
             log.warning(
                 "the best model was saved before train.objectives.%s.start, so the objective did not affect it", name
             )
-        if state.best_rank is not None and self._has_diverged(-state.best_rank[1]):
-            log.warning("the best model is worse than guessing: training diverged; lower the learning rate")
 
     def position(self) -> int:
         """The length of `metrics.jsonl` in bytes, after syncing it to disk; 0 on a rank that does not write."""
@@ -171,43 +186,33 @@ class TrainLog:
         if self._run_log:
             self._run_log.event(event, update=state.update, epoch=epoch, **values)
 
-    def _has_diverged(self, perplexity: float) -> bool:
-        """Whether perplexity exceeds twice the number of target types. That of an untrained model is about their
-        number."""
-        return not perplexity <= 2 * self._num_types
-
 
 @contextmanager
 def open_log(
-    run: RunDir,
-    config: Config,
-    state: TrainState,
-    schedules: Schedules,
-    *,
-    num_types: int,
-    is_first: bool,
+    run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater, state: TrainState, schedules: Schedules
 ) -> Iterator[TrainLog]:
-    """The log of a session that starts at `state`. On the first rank it writes to the run. `num_types`: the size of the
-    target vocabulary."""
+    """The log of a session that starts at `state`. On the first rank it writes to the run."""
+    is_first, total = updater.group.is_first, schedules.total_updates
+    bar: tqdm[Any] = tqdm(
+        total=total,
+        initial=state.update,
+        unit=" updates",
+        dynamic_ncols=True,
+        file=sys.stderr,
+        disable=not (is_first and sys.stderr.isatty()),
+        bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} updates{postfix}" if total else None,
+    )
     position = None if state.saved_at is None else state.metrics_position
-    total_updates = schedules.total_updates
-    minutes = config.train.max_minutes
-    end_s = None if minutes is None else 60 * minutes - state.elapsed_s
-    with (
-        RunLog(run.path, position=position, update=state.update) if is_first else nullcontext() as run_log,
-        closing(Progress(update=state.update, total_updates=total_updates, end_s=end_s, is_shown=is_first)) as progress,
-    ):
-        yield TrainLog(run_log, progress, config, schedules, num_types=num_types)
+    with RunLog(run.path, position=position, update=state.update) if is_first else nullcontext() as run_log, bar:
+        yield TrainLog(run_log, bar, config, schedules, num_types=len(prepared.target_vocab))
 
 
 def log_start(
-    run: RunDir, config: Config, state: TrainState, updater: Updater, prepared: PreparedCorpus, schedules: Schedules
+    run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater, state: TrainState, schedules: Schedules
 ) -> None:
     """Log device, sizes, faults of the text and missing fast paths, at the start of a session."""
     start = "starts" if state.saved_at is None else f"continues after update {state.update}"
     log.info("%s: training %s", run.path, start)
-    if updater.reverse is not None:
-        log.info("%s: saves the target-to-source model with each new best model", run.reverse.path)
     model, device, num_processes = updater.model, updater.device, updater.group.size
     processes = f"{num_processes} processes, " if num_processes > 1 else ""
     num_threads = torch.get_num_threads()
@@ -216,26 +221,6 @@ def log_start(
     num_train, num_valid = len(prepared.pairs("train")), len(prepared.pairs(VALID))
     counts = (count_parameters(model), num_train, num_valid, schedules.updates_per_epoch)
     log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *counts)
-    _log_faults(prepared)
-    sizes = len(prepared.source_vocab), len(prepared.target_vocab)
-    num_types = [size - len(SPECIALS) for size in sizes]
-    log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
-    ratio = 1.0 if always_forces(config.train) else 0.0
-    if speed.find("unroll", model, ratio) is None:
-        log.info(
-            "training: step by step, as there is no fast path for this combination of decoder, cell, attention, "
-            "normalizer, dropout and teacher forcing"
-        )
-    if speed.find("steps", model, "fp32") is None:
-        log.info(
-            "translation: step by step, as there is no fast path for this combination of decoder, cell, attention, "
-            "normalizer and output"
-        )
-
-
-def _log_faults(prepared: PreparedCorpus) -> None:
-    """Log how many training pairs were dropped, and how many pairs of the other splits are in the training text
-    too."""
     audit = prepared.audit
     if dropped := dropped_pairs(prepared):
         num_dropped, num_read = sum(dropped.values()), audit["train"]["pairs_read"]
@@ -247,7 +232,95 @@ def _log_faults(prepared: PreparedCorpus) -> None:
         if num_same > MAX_OVERLAP * num_pairs:
             text = "%s: %d of %d pairs are in the training text too: their scores say little about new text"
             log.warning(text, split, num_same, num_pairs)
+    num_types = [len(vocab) - len(SPECIALS) for vocab in (prepared.source_vocab, prepared.target_vocab)]
+    log.info("vocabularies: %d source and %d target types, and %d special tokens", *num_types, len(SPECIALS))
+    forcing = config.train.teacher_forcing
+    is_forced = forcing.start == 1.0 and (forcing.schedule == "constant" or forcing.end == 1.0)
+    paths = {"training": ("unroll", 1.0 if is_forced else 0.0), "translation": ("steps", "fp32")}
+    for task, (path, setting) in paths.items():
+        if speed.find(path, model, setting) is None:
+            log.info("%s: step by step, as there is no fast path for this combination of variants", task)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SAMPLE_WIDTH else text[: _SAMPLE_WIDTH - 1] + "…"
+class RunLog:
+    """The log of one run, as a context manager. Each line of `metrics.jsonl` is a JSON object with `event` (`train`,
+    `validation`, `bad_update`, `end`), `update`, the number of complete updates, and `epoch`, the number of complete
+    epochs; in a `train` line, `epoch` is counted before the update. (The log and the bar show the current epoch, from
+    1.) Numbers that are not finite are null.
+
+    `position` is None for a new run. For a resumed run it is the length of `metrics.jsonl` in bytes that belongs to the
+    saved state; later lines are removed, because their updates are made again.
+    """
+
+    def __init__(self, directory: Path, *, position: int | None = None, update: int = 0) -> None:
+        from torch.utils.tensorboard import SummaryWriter  # slow to import
+
+        self._run = RunDir(directory)
+        path = self._run.metrics_path
+        self._stream = path.open("wb" if position is None else "ab")
+        if position is not None:
+            kept = min(position, path.stat().st_size)  # beyond the end, `truncate` would add zeros
+            self._stream.truncate(kept)
+            self._stream.seek(kept)
+        self._writer = SummaryWriter(str(directory), purge_step=None if position is None else update + 1)
+        self._handler = _LogFile(self._run.log_path, mode="w" if position is None else "a", encoding="utf-8")
+        self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        self._package_log = logging.getLogger("seq2seq_attn")
+        self._former_level = self._package_log.level
+
+    def __enter__(self) -> RunLog:
+        self._package_log.addHandler(self._handler)
+        if self._package_log.getEffectiveLevel() > logging.INFO:
+            self._package_log.setLevel(logging.INFO)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._package_log.removeHandler(self._handler)
+        self._package_log.setLevel(self._former_level)
+        # on a full disk, the error that led here matters
+        with suppress(OSError) if error else naming(self._run.path), ExitStack() as closed:
+            for opened in (self._writer, self._stream, self._handler):
+                closed.callback(opened.close)
+            if isinstance(error, Exception):
+                # only to the file; the caller prints it to the terminal
+                self._handler.handle(log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None))
+
+    def event(self, event: str, *, update: int, epoch: int, **values: Any) -> None:
+        """Add a line. Numbers that form a curve also go to TensorBoard, as `event/name`."""
+        line = {"event": event, "update": update, "epoch": epoch, **values}
+        with naming(self._run.metrics_path):
+            self._stream.write(json.dumps(finite(line), ensure_ascii=False).encode() + b"\n")
+            self._stream.flush()
+        with naming(self._run.path):
+            curves = {name: values[name] for name in CURVES.get(event, ()) if name in values}
+            curves |= {f"objectives/{name}": mean for name, mean in values.get("objectives", {}).items()}
+            for name, value in curves.items():
+                self._writer.add_scalar(f"{event}/{name}", value, update)
+
+    def samples(self, samples: Sequence[Sample], *, update: int) -> None:
+        """Show a few sentences in TensorBoard, with their attention as pictures."""
+        for number, sample in enumerate(samples, 1):
+            # indented by four spaces, so that Markdown takes sentences as code
+            shown = "\n".join(f"    {name:10}  {text}" for name, text in sample.texts().items())
+            with naming(self._run.path):
+                self._writer.add_text(f"sample {number}", shown, update)
+                if sample.attention is not None and sample.attention.weights_TS.size <= _MAX_WEIGHTS:
+                    picture = draw_map(sample.attention)
+                    self._writer.add_image(f"attention/sample {number}", picture, update, dataformats="HWC")
+
+    def position(self) -> int:
+        """The length of `metrics.jsonl` in bytes, after syncing it to disk."""
+        with naming(self._run.metrics_path):
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+        return self._stream.tell()
+
+
+class _LogFile(logging.FileHandler):
+    """A log file that ends training with one line if it cannot be written, instead of a traceback per record."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        with naming(Path(self.baseFilename)):
+            raise

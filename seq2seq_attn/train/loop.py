@@ -7,11 +7,12 @@ before they act on them.
 from __future__ import annotations
 
 import logging
+import random
+import signal
 import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -19,26 +20,36 @@ import torch
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.length_ratios import with_length_limit
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.store import PairStore, PreparedCorpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, give_back_memory, keep_primitives, reuse_large_blocks
 from seq2seq_attn.runtime.precision import allow_tf32, training_precision
+from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
-from seq2seq_attn.train.checkpoint import has_state, load_state, restore_training, save_training
+from seq2seq_attn.train.checkpoint import TrainState, has_state, load_state, restore_training, save_training
 from seq2seq_attn.train.distributed import Group, join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start, open_log
-from seq2seq_attn.train.loss import build_objectives
+from seq2seq_attn.train.loss import build_objectives, build_reverse, create_reverse_run
 from seq2seq_attn.train.pretrained import set_start_values
-from seq2seq_attn.train.reverse import build_reverse, create_reverse_run
-from seq2seq_attn.train.schedules import Schedules
-from seq2seq_attn.train.session import Session, StopRequest, catch_signals, locked, set_num_threads
-from seq2seq_attn.train.start import check_same_data, check_start, create_run_dir
-from seq2seq_attn.train.state import TrainState
-from seq2seq_attn.train.update import Updater
+from seq2seq_attn.train.schedules import Schedules, UpdateSettings
+from seq2seq_attn.train.session import (
+    StopRequest,
+    catch_signals,
+    check_same_data,
+    check_start,
+    create_run_dir,
+    locked,
+    set_num_threads,
+)
+from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Interrupted, Validator
+
+GIVE_BACK_EVERY_S = 15.0
+"""During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
+large blocks. Memory that was returned must be allocated and cleared again, so this is not done after every update."""
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +88,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
                 state, notes = TrainState(), set_start_values(updater, config, prepared)
                 group.broadcast(lambda: _write_run(run, config, prepared, updater, overwrite=overwrite or resume))
             if not state.finished:
-                _train(run, config, prepared, updater, state, stop, notes)
+                Trainer(run, config, prepared, updater, state, stop).train(notes)
     return run
 
 
@@ -96,16 +107,10 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
     objectives = build_objectives(config, model)
     needs_reverse = any(objective.needs_reverse for objective in objectives.values())
     reverse = build_reverse(config, prepared, device) if needs_reverse else None
-    if not group.is_first:
-        torch.manual_seed(group.rank_seed(config.seed))  # ranks share the weights but not the dropout masks
+    if not group.is_first:  # ranks share the weights but not the dropout masks
+        torch.manual_seed(random.Random(f"{config.seed}/rank {group.rank}").getrandbits(63))
     return Updater(
-        model,
-        config.train,
-        device=device,
-        precision=precision,
-        group=group,
-        objectives=objectives,
-        reverse=reverse,
+        model, config.train, device=device, precision=precision, group=group, objectives=objectives, reverse=reverse
     )
 
 
@@ -117,31 +122,6 @@ def _write_run(run: RunDir, config: Config, prepared: PreparedCorpus, updater: U
     run.write_environment(sys.argv, updater.device)
     if updater.reverse is not None:
         create_reverse_run(run.reverse, config, prepared, updater.device)
-
-
-def _train(
-    run: RunDir,
-    config: Config,
-    prepared: PreparedCorpus,
-    updater: Updater,
-    state: TrainState,
-    stop: StopRequest,
-    notes: Sequence[str],
-) -> None:
-    """Train from `state` on, to the end or until a signal. `notes`: on the start values, for the log."""
-    pairs, group, device = prepared.pairs("train"), updater.group, updater.device
-    epoch = EpochBatches(pairs, config.train.batch, seed=config.seed, epoch=0)
-    schedules = Schedules(config.train, updates_per_epoch=epoch.num_updates)
-    validator = Validator(
-        prepared, config, device=device, precision=updater.precision, should_stop=lambda: stop.is_set, group=group
-    )
-    session = Session(stop, group, device=device, elapsed_s=state.elapsed_s)
-    num_types = len(prepared.target_vocab)
-    with open_log(run, config, state, schedules, num_types=num_types, is_first=group.is_first) as train_log:
-        log_start(run, config, state, updater, prepared, schedules)
-        for note in notes:
-            log.info(note)
-        Trainer(run, config, pairs, updater, validator, schedules, state, session, train_log).train()
 
 
 def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
@@ -162,54 +142,73 @@ def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Upd
 
 
 def _mark_finished(run: RunDir, state: TrainState, updater: Updater) -> None:
-    if not updater.group.is_first:
-        return
-    end = {"reason": state.finished, "update": state.update, "epoch": state.epoch, "minutes": state.elapsed_s / 60}
-    run.mark_finished({**end, "best_score": state.best_score, "best_update": state.best_update})
-    if updater.reverse is not None:
-        run.reverse.mark_finished(end)
+    if updater.group.is_first:
+        end = {"reason": state.finished, "update": state.update, "epoch": state.epoch, "minutes": state.elapsed_s / 60}
+        run.mark_finished({**end, "best_score": state.best_score, "best_update": state.best_update})
+        if updater.reverse is not None:
+            run.reverse.mark_finished(end)
 
 
-@dataclass
 class Trainer:
     """A training run in progress."""
 
-    run: RunDir
-    config: Config
-    pairs: PairStore
-    updater: Updater
-    validator: Validator
-    schedules: Schedules
-    state: TrainState
-    session: Session
     log: TrainLog
 
-    def train(self) -> None:
+    def __init__(
+        self,
+        run: RunDir,
+        config: Config,
+        prepared: PreparedCorpus,
+        updater: Updater,
+        state: TrainState,
+        stop: StopRequest,
+    ) -> None:
+        self.run, self.config, self.prepared, self.updater = run, config, prepared, updater
+        self.state, self.stop = state, stop
+        first_epoch = EpochBatches(prepared.pairs("train"), config.train.batch, seed=config.seed, epoch=0)
+        self.schedules = Schedules(config.train, updates_per_epoch=first_epoch.num_updates)
+        self.validator = Validator(prepared, config, updater, should_stop=lambda: stop.is_set)
+        self.gave_back_at = time.monotonic()
+        self.began_at = self.gave_back_at - state.elapsed_s
+        num_threads = torch.get_num_threads() if updater.device.type == "cpu" else 1
+        self.watch = Watch(num_threads, fix="interrupt training, and resume it with a lower --set train.num_threads")
+
+    def train(self, notes: Sequence[str]) -> None:
         """Make updates until a limit is reached. Before each, validate and save if that is due, and leave after a
         signal. At first, a new run is saved, and a validation may be due that a signal interrupted in the last
-        session."""
+        session. `notes`: on the start values, for the log."""
         state, config = self.state, self.config.train
-        with closing(self._batches()) as batches:
+        with (
+            open_log(self.run, self.config, self.prepared, self.updater, state, self.schedules) as self.log,
+            closing(self._epochs()) as updates,
+        ):
+            log_start(self.run, self.config, self.prepared, self.updater, state, self.schedules)
+            for note in notes:
+                log.info(note)
             while True:
-                if (state.is_validation_due(config.validation) and self._validate()) or state.is_save_due(config):
+                if (state.is_validation_due(config) and self._validate()) or state.is_save_due(config):
                     self._save()
                 self._leave_if_asked()
                 if state.stop_reason(config):
                     break
-                self._update(batches)
-                self.session.check_machine()
-        if state.validated_at != state.update and not self._validate():
-            self._leave_if_asked()
-        state.finished = state.stop_reason(config)
-        self.log.ended(state)
-        self._save()
-        _mark_finished(self.run, state, self.updater)
+                began_at = time.monotonic()
+                batches = next(updates)
+                settings = self.schedules.settings(state.update, plateau_factor=state.plateau_factor)
+                result = self.updater.train_step(batches, update=state.update, **settings)
+                self._record(batches, settings, result, began_at)
+                self._check_machine()
+            if state.validated_at != state.update and not self._validate():
+                self._leave_if_asked()
+            state.finished = state.stop_reason(config)
+            self.log.ended(state)
+            self._save()
+            _mark_finished(self.run, state, self.updater)
 
-    def _batches(self) -> Generator[UpdateBatches, None, None]:
+    def _epochs(self) -> Generator[UpdateBatches, None, None]:
         """The batches of each update from the current state on, epoch after epoch."""
         while True:
             epoch = EpochBatches(
-                self.pairs,
+                self.prepared.pairs("train"),
                 self.config.train.batch,
                 seed=self.config.seed,
                 epoch=self.state.epoch,
@@ -219,62 +218,42 @@ class Trainer:
             )
             yield from epoch.updates(self.state.batches_done)
 
-    def _update(self, batches: Generator[UpdateBatches, None, None]) -> None:
-        """Make an update, which is skipped if it is not finite, and record it."""
-        state, epoch, began_at = self.state, self.state.epoch, time.monotonic()
-        update = next(batches)
-        rate = self.schedules.learning_rate(state.update, plateau_factor=state.plateau.factor)
-        ratio = self.schedules.teacher_forcing_ratio(state.update)
-        result = self.updater.train_step(
-            update,
-            update=state.update,
-            learning_rate=rate,
-            teacher_forcing_ratio=ratio,
-            objective_weights=self.schedules.objective_weights(state.update),
-        )
-        state.record_update(result, update)
-        state.elapsed_s = self.session.elapsed_s
+    def _record(self, batches: UpdateBatches, settings: UpdateSettings, result: UpdateResult, began_at: float) -> None:
+        """Record an update, which was skipped if it is not finite."""
+        state, epoch, config = self.state, self.state.epoch, self.config.train
+        state.record_update(result, batches)
+        state.elapsed_s = time.monotonic() - self.began_at
         state.window.seconds += time.monotonic() - began_at
         if result.kind == "applied":
-            self.log.applied(state, epoch, learning_rate=rate, teacher_forcing_ratio=ratio)
+            self.log.applied(state, epoch, settings)
         elif result.kind == "non_finite":
-            what = self.log.skipped(state, epoch, result, [index for rows in update.indices for index in rows])
-            if state.num_bad_in_row >= self.config.train.max_bad_updates or not self.updater.has_finite_weights():
-                raise self._not_finite(what)
-
-    def _not_finite(self, what: str) -> UserError:
-        state = self.state
-        return UserError(
-            f"{state.num_bad_in_row} updates in a row: loss, gradient or weights not finite; the last: {what}. "
-            f"{self.run.last_dir} holds the last good state (update {state.saved_at}): resume it with --set "
-            f"train.optimizer.learning_rate={self.config.train.optimizer.learning_rate / 2:g} or --precision fp32"
-        )
+            what = self.log.skipped(state, epoch, result, [index for rows in batches.indices for index in rows])
+            if state.num_bad_in_row >= config.max_bad_updates or not self.updater.has_finite_weights():
+                raise UserError(
+                    f"{state.num_bad_in_row} updates in a row: loss, gradient or weights not finite; the last: {what}. "
+                    f"{self.run.last_dir} holds the last good state (update {state.saved_at}): resume it with --set "
+                    f"train.optimizer.learning_rate={config.optimizer.learning_rate / 2:g} or --precision fp32"
+                )
 
     def _validate(self) -> bool:
         """Validate, and save the model if it is the best. False if a signal interrupted it, with nothing recorded."""
-        state, config = self.state, self.config.train
-        began_at = time.monotonic()
+        state, updater, began_at = self.state, self.updater, time.monotonic()
         give_back_memory()  # updates and translation use blocks of different sizes
-        average = self.updater.average
-        with average.swapped_in() if average else nullcontext():
+        with updater.average.swapped_in() if updater.average else nullcontext():
             try:
-                validation = self.validator.validate(self.updater.model)
+                validation = self.validator.validate(updater.model)
             except Interrupted:
                 return False
-            is_best = state.record_validation(validation, config.validation)
-            if is_best and self.updater.group.is_first:
-                self._save_best(validation.scores)
-        state.plateau.record(is_best, config.schedule)
+            is_best = state.record_validation(validation, self.config.train)
+            if is_best and updater.group.is_first:
+                about = {"update": state.update, "epoch": state.epoch}
+                self.run.save_best(updater.model.state_dict(), about | validation.scores)
+                if updater.reverse is not None:
+                    self.run.reverse.save_best(updater.reverse.state_dict(), about)
         give_back_memory()
-        state.elapsed_s = self.session.elapsed_s
+        state.elapsed_s = time.monotonic() - self.began_at
         self.log.validated(state, validation, is_best=is_best, seconds=time.monotonic() - began_at)
         return True
-
-    def _save_best(self, scores: dict[str, float]) -> None:
-        about = {"update": self.state.update, "epoch": self.state.epoch}
-        self.run.save_best(self.updater.model.state_dict(), about | scores)
-        if self.updater.reverse is not None:
-            self.run.reverse.save_best(self.updater.reverse.state_dict(), about)
 
     def _save(self) -> None:
         """Save all that a resume needs."""
@@ -283,10 +262,22 @@ class Trainer:
         save_training(self.run, self.updater, self.state)
 
     def _leave_if_asked(self) -> None:
-        """Save and leave if a signal has asked for it. All ranks call this after the same update."""
-        state = self.state
-        state.elapsed_s, must_stop = self.session.sync_ranks(state.elapsed_s)
-        if must_stop:
+        """Agree with the other ranks on the clock, and leave, after saving, if a signal has asked any of them to, or if
+        `torchrun` is gone. All ranks call this after the same update."""
+        state, group, stop = self.state, self.updater.group, self.stop
+        if group.is_orphaned and not stop.is_set:
+            log.error("torchrun (process %d) is gone: saving, then exiting", group.launcher)
+            stop.signal_number = signal.SIGTERM
+        state.elapsed_s, signal_number = group.elementwise_max([state.elapsed_s, stop.signal_number or 0])
+        if signal_number:
+            stop.signal_number = int(signal_number)
             self._save()
             log.info("state of update %d saved; continue with --resume --run-dir %s", state.update, self.run.path)
-            self.session.stop.leave()
+            stop.leave()
+
+    def _check_machine(self) -> None:
+        """Warn if other processes need the CPUs, and return free memory to the system; neither after every update."""
+        self.watch.check()
+        if time.monotonic() - self.gave_back_at >= GIVE_BACK_EVERY_S:
+            give_back_memory()
+            self.gave_back_at = time.monotonic()

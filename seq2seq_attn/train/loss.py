@@ -1,33 +1,35 @@
-"""The loss of a batch: the output's loss and the terms of the configured objectives."""
+"""The loss of a batch: the output's loss, the terms of the configured objectives, and the loss of the reverse model.
+
+The reverse model p(x | y) is trained beside the first one where an objective needs it (`Objective.needs_reverse`). It
+has the settings of the first model, with source and target swapped. `RUN/reverse` is a run directory of its own: it can
+translate, score and be evaluated. Its weights are those of the update that is best for the first direction. The saved
+state of the first run includes the reverse model.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch, swapped
+from seq2seq_attn.data.length_ratios import with_length_limit
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.build import source_attention
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.build import build_model, source_attention
+from seq2seq_attn.model.output.base import Outputs, TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, Missing, build_variant
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.train.objectives.base import Objective
 
 OBJECTIVE = Axis(
     "seq2seq_attn.train.objectives", "train.objectives.{name}", "train.objectives.{name}.options", "Objective"
-)
-
-_NO_DRAWS = Missing(
-    "reads which source positions the attention has drawn: set model.attention.name=hard and "
-    "model.attention.options.estimator=reinforce"
-)
-_NO_LINKS = Missing(
-    "reads word alignments of the training pairs: set data.links to ibm1, to a Pharaoh file, or, with "
-    "data.corpus=captions, to gold"
 )
 
 
@@ -50,11 +52,21 @@ def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
             objective reads, or an objective has parameters.
     """
     attention = model.decoder.attention
-    offered = {
+    offered: dict[str, Any] = {
         "source_attention": source_attention(config.model, attention, alternative="leave the objective out"),
-        "drawing_attention": attention if attention.draws_positions else _NO_DRAWS,
-        "links": config.data.links or _NO_LINKS,
+        "drawing_attention": attention,
+        "links": config.data.links,
     }
+    if not attention.draws_positions:
+        offered["drawing_attention"] = Missing(
+            "reads which source positions the attention has drawn: set model.attention.name=hard and "
+            "model.attention.options.estimator=reinforce"
+        )
+    if not config.data.links:
+        offered["links"] = Missing(
+            "reads word alignments of the training pairs: set data.links to ibm1, to a Pharaoh file, or, with "
+            "data.corpus=captions, to gold"
+        )
     objectives = {
         name: build_variant(OBJECTIVE, name, objective.options, **offered)
         for name, objective in config.train.objectives.items()
@@ -81,12 +93,12 @@ def batch_loss(
     the model of the other direction, if an objective needs it."""
     outputs = model(batch, teacher_forcing_ratio)
     loss = model.output.loss(outputs, batch, label_smoothing=label_smoothing)
-    of_reverse = []
+    reverse_sums = []
     if reverse is not None:
         outputs, reverse_sum = with_reverse(reverse, outputs, batch, label_smoothing=label_smoothing)
-        of_reverse.append(reverse_sum)
+        reverse_sums.append(reverse_sum)
     terms = [objective.term(outputs, batch) for objective in objectives]
-    return Loss(loss.loss_sum, loss.nll_sum, terms + of_reverse)
+    return Loss(loss.loss_sum, loss.nll_sum, terms + reverse_sums)
 
 
 def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> tuple[Outputs, Tensor]:
@@ -97,3 +109,68 @@ def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoo
         reverse_outputs = reverse(other)
         loss = reverse.output.loss(reverse_outputs, other, label_smoothing=label_smoothing)
     return outputs._replace(reverse_weights_SBT=reverse_outputs.weights_TBS), loss.loss_sum
+
+
+def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
+    """Check that the model can also be trained from target to source. `key` names the objective that needs it.
+
+    Raises:
+        UsageError: a setting belongs to one direction.
+    """
+    data, output = config.data, f"model.output.name={config.model.output.name}"
+    texts = [spec for spec in (data.train, data.valid, *data.test.values(), *data.extra) if isinstance(spec, str)]
+    refused = (
+        (len(data.sources) > 1, "several sources: name one in data.source_languages"),
+        (VECTORS in data.sources, "a source of vectors: name a language in data.source_language"),
+        (model.output.copies_source, f"{output}, which copies source tokens: choose another, such as softmax"),
+        (isinstance(model.output, TakesTable), f"{output}, which reads a translation table: choose another"),
+        (model.decoder.attention.draws_positions, "attention that draws source positions: choose another"),
+        (bool(config.model.embedding.files()), "word vectors: set model.embedding.source_vectors=null"),
+        (data.tokenizer.target is not None, "data.tokenizer.target: set it to null"),
+        (data.tokenizer.sentences, "data.tokenizer.sentences=true: set it to false"),
+        (
+            any(spec.removesuffix(".gz").endswith(".tsv") for spec in texts),
+            "a .tsv file, whose columns have an order: give a file for each language",
+        ),
+    )
+    for is_refused, setting in refused:
+        if is_refused:
+            raise UsageError(f"{key}: also trains the model from target to source, which does not work with {setting}")
+
+
+def build_reverse(config: Config, prepared: PreparedCorpus, device: torch.device) -> Seq2Seq:
+    """The reverse model. Draws from a copy of the global generator."""
+    with torch.random.fork_rng(devices=[]):
+        num_source_ids, num_target_ids = len(prepared.target_vocab), len(prepared.source_vocab)
+        return build_model(config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids).to(device)
+
+
+def create_reverse_run(run: RunDir, config: Config, prepared: PreparedCorpus, device: torch.device) -> None:
+    """Write the run directory of the reverse model, all but the weights. `config` is that of the first model."""
+    RunDir.create(run.path)
+    run.save_config(with_length_limit(reverse_config(config), prepared.pairs("train"), is_reverse=True))
+    run.save_text(prepared, is_reverse=True)
+    run.write_environment(sys.argv, device)
+
+
+def reverse_config(config: Config) -> Config:
+    """The configuration of the reverse model, as if it had been trained alone."""
+
+    def swap(spec: str | list[str] | None) -> str | list[str] | None:
+        # a list names the source file, then the target file; files of other texts are found by their languages
+        return spec[::-1] if isinstance(spec, list) else spec
+
+    data = config.data
+    swapped = {
+        "source_language": data.target_language,
+        "source_languages": [],
+        "target_language": data.sources[0],
+        "train": swap(data.train),
+        "valid": swap(data.valid),
+        "test": {name: swap(spec) for name, spec in data.test.items()},
+        "extra": [swap(spec) for spec in data.extra],
+        "links": None,
+    }
+    train = config.train.model_copy(update={"objectives": {}, "start_from": None})
+    data = data.model_copy(update=swapped)
+    return config.model_copy(update={"name": f"{config.name}-reverse", "data": data, "train": train})

@@ -13,10 +13,10 @@ import torch
 
 from seq2seq_attn.config import Config, ModelConfig
 from seq2seq_attn.data.extra import PACKAGED_NEEDS
-from seq2seq_attn.data.store import PairStore, PreparedCorpus
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import embedding_of
-from seq2seq_attn.model.output.base import Output, TakesTable
+from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.ibm1 import estimate_table
@@ -25,24 +25,46 @@ from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
 from seq2seq_attn.train.update import Updater
 
-_MAY_DIFFER = ("dropout.", "embedding.")
-_WITHOUT_REVERSE = "{}: has no target-to-source model; that of this run starts from random weights"
-
 log = logging.getLogger(__name__)
 
 
 def check_start_values(config: Config) -> None:
-    """Check what can be known before data is prepared.
+    """Check what can be known before data is prepared. Warn if settings of the model differ from those of the run to
+    start from, though its weights have the same shapes.
 
     Raises:
-        UsageError: the run to start from differs in the settings of the model, the tokenizer or the vocabulary, or in
-            its word vectors; or word vectors do not have the size of the embedding.
+        UsageError: the run to start from differs in the settings of the model, the tokenizer or the vocabulary; or word
+            vectors do not have the size of the embedding.
         UserError: a run or a file is missing or damaged.
     """
     if config.train.start_from is None:
-        _check_vectors(config.model)
-    else:
-        _check_run(RunDir(config.train.start_from), config)
+        for side, path in config.model.embedding.files().items():
+            if (size := vector_size(path)) != config.model.embedding_size:
+                raise UsageError(
+                    f"model.embedding.{side}_vectors={path}: its vectors have {size} numbers, and model.embedding_size "
+                    f"is {config.model.embedding_size}; set model.embedding_size={size}"
+                )
+        return
+    run = RunDir(config.train.start_from)
+    try:
+        before = run.config()
+    except UserError as error:
+        raise type(error)(f"train.start_from: {error}; {PACKAGED_NEEDS}") from None
+    differing = [name for name in ("tokenizer", "vocab") if getattr(before.data, name) != getattr(config.data, name)]
+    sections = [f"data.{name}" for name in differing]
+    try:
+        run.load_model(config.model)
+    except UserError:
+        run.load_model(before.model)  # raises if the run is damaged
+        sections.append("model")
+    if sections:
+        raise UsageError(
+            f"train.start_from={run.path}: its {sections[0]} settings differ from this run's; copy them from "
+            f"{run.config_path}"
+        )
+    for key, (old, new) in before.model.changes_to(config.model).items():
+        if not key.startswith(("dropout.", "embedding.")):
+            log.warning("model.%s=%r: %s was trained with %r", key, new, run.path, old)
 
 
 def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus) -> list[str]:
@@ -55,85 +77,34 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
     if config.train.start_from is not None:
         notes = _load_run(updater, RunDir(config.train.start_from), prepared)
     else:
-        pairs = prepared.pairs("train")
-        notes = _set_vectors(updater.model, config.model, prepared) + set_table(updater.model.output, pairs)
+        notes = _set_vectors(updater.model, config.model, prepared)
+        if isinstance(updater.model.output, TakesTable):  # t(target | source)
+            pairs = prepared.pairs("train")
+            notes.append(updater.model.output.set_table(estimate_table(pairs.source, pairs.target, len(pairs))))
     if updater.average:
         updater.average.restart()
     return notes
 
 
-def _check_run(run: RunDir, config: Config) -> None:
-    """Warn if settings of the model differ though its weights have the same shapes."""
-    try:
-        before = run.config()
-    except UserError as error:
-        raise type(error)(f"train.start_from: {error}; {PACKAGED_NEEDS}") from None
-    for name in ("tokenizer", "vocab"):
-        if getattr(before.data, name) != getattr(config.data, name):
-            raise _other_settings(run, f"data.{name}")
-    _check_same_vectors(run, before.model, config.model)
-    try:
-        run.load_model(config.model)
-    except UserError:
-        run.load_model(before.model)  # raises if the run is damaged
-        raise _other_settings(run, "model") from None
-    for key, (old, new) in before.model.changes_to(config.model).items():
-        if not key.startswith(_MAY_DIFFER):
-            log.warning("model.%s=%r: %s was trained with %r", key, new, run.path, old)
-
-
 def _load_run(updater: Updater, run: RunDir, prepared: PreparedCorpus) -> list[str]:
-    vocabs = {
-        "source": (run.vocab("source"), prepared.source_vocab),
-        "target": (run.vocab("target"), prepared.target_vocab),
-    }
-    for side, (before, now) in vocabs.items():
-        if before != now:
+    for side, vocab in (("source", prepared.source_vocab), ("target", prepared.target_vocab)):
+        if (before := run.vocab(side)) != vocab:  # type: ignore[arg-type]
             raise UsageError(
                 f"train.start_from={run.path}: its {side} vocabulary has {len(before)} types and is not this corpus's, "
-                f"which has {len(now)}; to train on other pairs, keep its corpus and add them with data.extra, which "
+                f"which has {len(vocab)}; to train on other pairs, keep its corpus and add them with data.extra, which "
                 "leaves the vocabularies as they are"
             )
     if vector_sizes(run.tokenizer("source")) != vector_sizes(prepared.source_tokenizer):
         raise UsageError(f"train.start_from={run.path}: its vectors differ in size from this corpus's")
-    notes = [_set_weights(updater.model, run)]
-    if updater.reverse is not None:
-        has_reverse = run.reverse.model_path.exists()
-        notes.append(_set_weights(updater.reverse, run.reverse) if has_reverse else _WITHOUT_REVERSE.format(run.path))
+    notes = []
+    for model, former in ((updater.model, run), (updater.reverse, run.reverse)):
+        if model is not None and (former is run or former.model_path.exists()):
+            best = former.load_best()
+            model.load_state_dict(best.tensors)
+            notes.append(f"{former.path}: training starts from its weights (update {best.values['update']})")
+        elif model is not None:
+            notes.append(f"{run.path}: has no target-to-source model; that of this run starts from random weights")
     return notes
-
-
-def _set_weights(model: Seq2Seq, run: RunDir) -> str:
-    best = run.load_best()
-    model.load_state_dict(best.tensors)
-    return f"{run.path}: training starts from its weights (update {best.values['update']})"
-
-
-def _check_same_vectors(run: RunDir, before: ModelConfig, now: ModelConfig) -> None:
-    files = before.embedding.files()
-    for side, path in now.embedding.files().items():
-        if path != files.get(side):
-            key = f"model.embedding.{side}_vectors"
-            raise UsageError(
-                f"{key}={path}: not read, because the embeddings are those of train.start_from={run.path}; set "
-                f"{key}={files.get(side, 'null')}"
-            )
-
-
-def _other_settings(run: RunDir, section: str) -> UsageError:
-    return UsageError(
-        f"train.start_from={run.path}: its {section} settings differ from this run's; copy them from {run.config_path}"
-    )
-
-
-def _check_vectors(config: ModelConfig) -> None:
-    """Check the sizes in the files' first lines."""
-    for side, path in config.embedding.files().items():
-        if (size := vector_size(path)) != config.embedding_size:
-            raise UsageError(
-                f"model.embedding.{side}_vectors={path}: its vectors have {size} numbers, and model.embedding_size is "
-                f"{config.embedding_size}; set model.embedding_size={size}"
-            )
 
 
 @torch.no_grad()
@@ -158,10 +129,3 @@ def _set_vectors(model: Seq2Seq, config: ModelConfig, prepared: PreparedCorpus) 
             f"{word_vectors.num_by_case} of them found only in a different case"
         )
     return coverage
-
-
-def set_table(output: Output, pairs: PairStore) -> list[str]:
-    """Estimate t(target | source) by IBM model 1 from the training pairs, if the output takes it; lines for the log."""
-    if not isinstance(output, TakesTable):
-        return []
-    return [output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))]

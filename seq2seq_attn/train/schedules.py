@@ -1,18 +1,26 @@
-"""Learning rate, teacher forcing ratio and weights of objectives as functions of the update."""
+"""Learning rate, teacher forcing ratio and weights of objectives as functions of the update (0 = first)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TypedDict
 
-from seq2seq_attn.config import ObjectiveConfig, ScheduleConfig, TeacherForcingConfig, TrainConfig
+from seq2seq_attn.config import ScheduleConfig, TeacherForcingConfig, TrainConfig
 from seq2seq_attn.errors import UsageError
 
 FALLING = ("cosine", "trapezoid")
 """schedules of the learning rate that are planned to the end of training"""
 EXPONENTIAL_FLOOR = 0.01
 """value of the paper's k^i at the end of our exponential schedule of the teacher forcing ratio"""
+
+
+class UpdateSettings(TypedDict):
+    """The scheduled settings of an update, arguments of `Updater.train_step`."""
+
+    learning_rate: float
+    teacher_forcing_ratio: float
+    objective_weights: dict[str, float]
+    """by name; 0 where an objective does not act"""
 
 
 class Schedules:
@@ -22,81 +30,55 @@ class Schedules:
         """`updates_per_epoch`: in the first epoch; with token batches, other epochs may differ a little.
 
         Raises:
-            UsageError: a schedule needs the end of training, which is not set.
+            UsageError: a schedule needs the end of training, which is not set, or an objective starts after its end.
         """
         self._config = config
         self.updates_per_epoch = updates_per_epoch
-        ends = []
-        if config.max_epochs is not None:
-            ends.append(config.max_epochs * updates_per_epoch)
-        if config.max_updates is not None:
-            ends.append(config.max_updates)
-        self.total_updates = min(ends, default=None)
-        # raise now if a schedule needs the end
-        self.learning_rate(config.schedule.warmup_updates, plateau_factor=1.0)
-        self.objective_weights(0)
+        by_epochs = None if config.max_epochs is None else config.max_epochs * updates_per_epoch
+        self.total_updates = min((end for end in (by_epochs, config.max_updates) if end is not None), default=None)
+        self.settings(config.schedule.warmup_updates)  # raise now if a schedule needs the end
+        for name, objective in config.objectives.items():
+            if objective.start >= objective.end:
+                raise UsageError(
+                    f"train.objectives.{name}.start={objective.start}: expected less than its end, {objective.end}"
+                )
+            if self.total_updates is None and (objective.start, objective.end) != (0.0, 1.0):
+                raise UsageError(
+                    f"train.objectives.{name}: start={objective.start} and end={objective.end} are shares of the "
+                    "training run, whose end is not set; set train.max_epochs or train.max_updates"
+                )
 
-    def learning_rate(self, update: int, *, plateau_factor: float) -> float:
-        """The learning rate of this update (0 = first)."""
+    def settings(self, update: int, *, plateau_factor: float = 1.0) -> UpdateSettings:
+        """The settings of this update. `plateau_factor`: `TrainState.plateau_factor`."""
         factor = learning_rate_factor(update, self._config.schedule, total_updates=self.total_updates)
-        return self._config.optimizer.learning_rate * factor * plateau_factor
+        weights, total = {}, self.total_updates or 0
+        for name, objective in self._config.objectives.items():
+            # the number of updates is an estimate: with batches of tokens, epochs differ in theirs
+            is_over = objective.end < 1.0 and update >= objective.end * total
+            weights[name] = objective.weight if objective.start * total <= update and not is_over else 0.0
+        return {
+            "learning_rate": self._config.optimizer.learning_rate * factor * plateau_factor,
+            "teacher_forcing_ratio": teacher_forcing_ratio(update, self._config.teacher_forcing),
+            "objective_weights": weights,
+        }
+
+    def late_objectives(self, num_updates: int) -> list[str]:
+        """Objectives that start after the first `num_updates` updates."""
+        first_updates = {
+            name: objective.start * (self.total_updates or 0)
+            for name, objective in self._config.objectives.items()
+            if objective.weight and objective.start
+        }
+        return [name for name, first_update in first_updates.items() if num_updates - 1 < first_update]
 
     def is_cut(self, num_updates: int) -> bool:
         """Whether a stop after `num_updates` cuts a falling schedule short, by more than a tenth of its updates."""
         falls = self._config.schedule.name in FALLING
         return falls and self.total_updates is not None and num_updates < 0.9 * self.total_updates
 
-    def teacher_forcing_ratio(self, update: int) -> float:
-        """The teacher forcing ratio of this update (0 = first)."""
-        return teacher_forcing_ratio(update, self._config.teacher_forcing)
-
-    def objective_weights(self, update: int) -> dict[str, float]:
-        """The weights of the objectives in this update (0 = first); 0 where an objective does not act.
-
-        Raises:
-            UsageError: the start of an objective is not before its end, or `start` and `end` are shares of a
-                training run without an end.
-        """
-        objectives = self._config.objectives.items()
-        return {
-            name: objective.weight if self._acts(name, objective, update) else 0.0 for name, objective in objectives
-        }
-
-    def late_objectives(self, num_updates: int) -> list[str]:
-        """Objectives that start after the first `num_updates` updates."""
-        total = self.total_updates or 0
-        objectives = self._config.objectives.items()
-        return [
-            name
-            for name, objective in objectives
-            if objective.weight and 0 < objective.start and num_updates - 1 < objective.start * total
-        ]
-
-    def _acts(self, name: str, objective: ObjectiveConfig, update: int) -> bool:
-        if (objective.start, objective.end) == (0.0, 1.0):
-            return True
-        if objective.start >= objective.end:
-            raise UsageError(
-                f"train.objectives.{name}.start={objective.start}: expected less than its end, {objective.end}"
-            )
-        if self.total_updates is None:
-            raise UsageError(
-                f"train.objectives.{name}: start={objective.start} and end={objective.end} are shares of the training "
-                "run, whose end is not set; set train.max_epochs or train.max_updates"
-            )
-        # the number of updates is an estimate: with batches of tokens, epochs differ in theirs
-        is_over = objective.end < 1.0 and update >= objective.end * self.total_updates
-        return objective.start * self.total_updates <= update and not is_over
-
-
-def always_forces(config: TrainConfig) -> bool:
-    """Whether every decoder step of a training run sees the reference token."""
-    forcing = config.teacher_forcing
-    return forcing.start == 1.0 and (forcing.schedule == "constant" or forcing.end == 1.0)
-
 
 def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: int | None) -> float:
-    """The factor on the configured learning rate at this update (0 = first).
+    """The factor on the configured learning rate at this update.
 
     Linear warm-up to 1 in `warmup_updates`, then: `inverse_sqrt` falls as sqrt(warmup / update) (Vaswani et al. 2017,
     section 5.3); `cosine` falls to `final_ratio` at `total_updates` (Loshchilov and Hutter 2017, without restarts);
@@ -125,64 +107,31 @@ def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: 
     return config.final_ratio + (1.0 - config.final_ratio) * share
 
 
-@dataclass
-class Plateau:
-    """The state of the plateau schedule, which lowers the learning rate when the score has not improved for a while."""
-
-    factor: float = 1.0
-    num_without_better: int = 0
-
-    def record(self, is_better: bool, config: ScheduleConfig) -> None:
-        """Record a validation."""
-        if config.name != "plateau":
-            return
-        self.num_without_better = 0 if is_better else self.num_without_better + 1
-        if self.num_without_better > config.patience:
-            self.factor *= config.factor
-            self.num_without_better = 0
-
-
 def teacher_forcing_ratio(update: int, config: TeacherForcingConfig) -> float:
-    """Scheduled sampling: the probability in [0, 1] that a decoder step of this update (0 = first) sees the reference
-    token (Bengio, Vinyals, Jaitly and Shazeer 2015, "Scheduled Sampling for Sequence Prediction with Recurrent Neural
+    """Scheduled sampling: the probability in [0, 1] that a decoder step of this update sees the reference token
+    (Bengio, Vinyals, Jaitly and Shazeer 2015, "Scheduled Sampling for Sequence Prediction with Recurrent Neural
     Networks", section 2.4). Their exponential and inverse sigmoid schedules approach 0 asymptotically, their linear one
     stops at a floor. Ours go from `start` to `end` in `num_updates`, and stay there."""
     if update <= 0 or config.schedule == "constant":
         return config.start
     if update >= config.num_updates:
         return config.end
-    return config.end + (config.start - config.end) * SHAPES[config.schedule](update, config.num_updates)
-
-
-def _linear(update: int, num_updates: int) -> float:
-    return 1.0 - update / num_updates
-
-
-def _exponential(update: int, num_updates: int) -> float:
-    """k^i, with k such that it ends at `EXPONENTIAL_FLOOR`; scaled to end at 0."""
-    power: float = EXPONENTIAL_FLOOR ** (update / num_updates)
-    return (power - EXPONENTIAL_FLOOR) / (1.0 - EXPONENTIAL_FLOOR)
+    if config.schedule == "linear":
+        share = 1.0 - update / config.num_updates
+    elif config.schedule == "exponential":  # k^i, with k such that it ends at the floor; scaled to end at 0
+        power: float = EXPONENTIAL_FLOOR ** (update / config.num_updates)
+        share = (power - EXPONENTIAL_FLOOR) / (1.0 - EXPONENTIAL_FLOOR)
+    else:
+        share = _inverse_sigmoid(update, config.num_updates)
+    return config.end + (config.start - config.end) * share
 
 
 def _inverse_sigmoid(update: int, num_updates: int) -> float:
     """k / (k + exp(i / k)), with its midpoint halfway (k ln k = num_updates / 2), scaled to go from 1 to 0."""
-    k = _inverse_sigmoid_k(num_updates)
+    low, k = 1.0, num_updates + 2.0  # k ln k grows from 0 past num_updates / 2 between these
+    for _ in range(100):
+        middle = (low + k) / 2
+        low, k = (middle, k) if middle * math.log(middle) < num_updates / 2 else (low, middle)
     first, last = k / (k + 1.0), 1.0 / (k + 1.0)
     value = 1.0 / (1.0 + math.exp((update - num_updates / 2) / k))
     return (value - last) / (first - last)
-
-
-def _inverse_sigmoid_k(num_updates: int) -> float:
-    low, high = 1.0, num_updates + 2.0  # k ln k grows from 0 past num_updates / 2 between these
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if middle * math.log(middle) < num_updates / 2 else (low, middle)
-    return high
-
-
-SHAPES: dict[str, Callable[[int, int], float]] = {
-    "linear": _linear,
-    "exponential": _exponential,
-    "inverse_sigmoid": _inverse_sigmoid,
-}
-"""schedules from 1 to 0 between the first update and `num_updates`, besides `constant`"""

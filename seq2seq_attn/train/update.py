@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.config import TrainConfig
+from seq2seq_attn.config import OptimizerConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import REVERSE
 from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.runtime.precision import Precision, autocast, build_scaler
-from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives.base import Objective
-from seq2seq_attn.train.optim import WeightAverage, build_optimizer, clip_gradients, set_learning_rate
 
 UpdateKind = Literal["applied", "overflow", "non_finite"]
 
@@ -66,21 +64,20 @@ class Updater:
         config and device allow."""
         self.model = model
         self.reverse = reverse
-        self._trained = model if reverse is None else nn.ModuleDict({"model": model, REVERSE: reverse})
-        self.average = WeightAverage(self._trained, decay) if (decay := config.optimizer.average_decay) else None
-        self._config = config
+        self.trained = model if reverse is None else nn.ModuleDict({"model": model, REVERSE: reverse})
+        self.average = WeightAverage(self.trained, decay) if (decay := config.optimizer.average_decay) else None
+        self.optimizer = build_optimizer(self.trained, config.optimizer)
+        self.scaler = build_scaler(precision, device)
         self.device = device
         self.precision = precision
         self.group = group
+        self._config = config
         self._objectives = objectives or {}
-        self._configured = {name: objective.weight for name, objective in config.objectives.items()}
+        self._weights = {name: objective.weight for name, objective in config.objectives.items()}
         if reverse is not None:
-            self._configured[REVERSE] = 1.0
-        self._weights = self._configured
-        self._optimizer = build_optimizer(self._trained, config.optimizer)
-        self._scaler = build_scaler(precision, device)
+            self._weights[REVERSE] = 1.0
         # not with a scaler: fp16 is for GPUs without bf16, where graphs are untested
-        if build_graphed is None and config.cuda_graphs and device.type == "cuda" and self._scaler is None:
+        if build_graphed is None and config.cuda_graphs and device.type == "cuda" and self.scaler is None:
             build_graphed = GraphedPass
         self._graphed = build_graphed(self._run, device) if build_graphed else None
 
@@ -110,41 +107,27 @@ class Updater:
         Raises:
             UserError: memory runs out; the message names the setting to lower.
         """
-        self._trained.train()
-        set_learning_rate(self._optimizer, learning_rate)
-        self._weights = {**self._configured, **(objective_weights or {})}
-        with self._explain_memory_error():
+        self.trained.train()
+        for parameters in self.optimizer.param_groups:
+            parameters["lr"] = learning_rate
+        weights = self._weights | dict(objective_weights or {})
+        size, unit, accumulate = self._config.batch.size, self._config.batch.unit, self._config.batch.accumulate
+        smaller = f"--set train.batch.size={max(1, size // 2)} --set train.batch.accumulate={2 * accumulate}"
+        with explain_memory_error(
+            f"train.batch.size={size} {unit}", f"try {smaller} (the same update from smaller pieces)"
+        ):
+            self.optimizer.zero_grad(set_to_none=self._graphed is None)
             counts = self.group.sum(self._counts(batches.batches))
-            loss_sums = self._backward(batches, teacher_forcing_ratio, counts)
-            self.group.sum_gradients(_trained(self._trained))
-            if self._scaler:
-                self._scaler.unscale_(self._optimizer)  # clipping needs the unscaled gradients
-            norms = self._clip()
-            # the only synchronization with the device; the norms are the same on all ranks
-            values = torch.cat([loss_sums, norms]).tolist()
-            sums, norm_values = self.group.sum(values[: len(loss_sums)]), values[len(loss_sums) :]
-            is_finite = all(map(math.isfinite, [*sums, *norm_values]))
-            is_overflow = self._scaler is not None and math.isfinite(sums[0]) and self._scaler.get_scale() > 1.0
-            self._apply(update, is_finite)
-        kind: UpdateKind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
-        if is_finite and not self.has_finite_weights():
-            kind = "non_finite"
-        loss_sum, nll_sum, *term_sums = sums
-        terms = dict(zip(self._weights, zip(term_sums, counts, strict=True), strict=True))
-        return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, norm_values[0], terms)
-
-    @torch.no_grad()
-    def has_finite_weights(self) -> bool:
-        """Whether training can go on: weights that are not finite stay so. (The norm of weights above 1e19 is not.)"""
-        return bool(nn.utils.get_total_norm(self._trained.parameters()).isfinite())
-
-    def _explain_memory_error(self) -> AbstractContextManager[None]:
-        batch = self._config.batch
-        return explain_memory_error(
-            f"train.batch.size={batch.size} {batch.unit}",
-            f"try --set train.batch.size={max(1, batch.size // 2)} --set train.batch.accumulate={2 * batch.accumulate} "
-            "(the same update from smaller pieces)",
-        )
+            factors = [weight / max(count, 1.0) for weight, count in zip(weights.values(), counts, strict=True)]
+            sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self.device)
+            for batch in batches.batches:
+                if self._graphed:
+                    sums += self._graphed(batch, batches.num_tokens, teacher_forcing_ratio)
+                else:
+                    sums += self._run(batch.to(self.device), batches.num_tokens, teacher_forcing_ratio, factors)
+            kind, gradient_norm, (loss_sum, nll_sum, *term_sums) = self._apply(update, sums)
+        terms = dict(zip(weights, zip(term_sums, counts, strict=True), strict=True))
+        return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)
 
     def _counts(self, batches: Sequence[Batch]) -> list[int]:
         """The number of terms in these batches: a count per objective, then the source tokens of the reverse model's
@@ -154,24 +137,7 @@ class Updater:
             counts.append(sum(int(batch.source.lengths_B.sum()) for batch in batches))
         return counts
 
-    def _clip(self) -> Tensor:
-        """Clip the gradients of each model; their norms before, in float64."""
-        models = [self.model] if self.reverse is None else [self.model, self.reverse]
-        norms = [clip_gradients(_trained(model), self._config.optimizer.clip_norm) for model in models]
-        return torch.stack(norms).double()
-
-    def _backward(self, batches: UpdateBatches, ratio: float, counts: Sequence[float]) -> Tensor:
-        """Loss sum, nll sum and term sums of this rank's share; the gradients are in place."""
-        self._optimizer.zero_grad(set_to_none=self._graphed is None)
-        sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self.device)
-        for batch in batches.batches:
-            if self._graphed:
-                sums += self._graphed(batch, batches.num_tokens, ratio)
-            else:
-                sums += self._run(batch.to(self.device), batches.num_tokens, ratio, counts)
-        return sums
-
-    def _run(self, batch: Batch, num_tokens: int | Tensor, ratio: float, counts: Sequence[float] = ()) -> Tensor:
+    def _run(self, batch: Batch, num_tokens: int | Tensor, ratio: float, factors: Sequence[float] = ()) -> Tensor:
         """Forward and backward pass of a micro-batch; its loss sum, nll sum and term sums."""
         with autocast(self.precision, self.device):
             loss = batch_loss(
@@ -183,47 +149,103 @@ class Updater:
                 reverse=self.reverse,
             )
         mean = loss.loss_sum / num_tokens
-        for weight, term, count in zip(self._weights.values(), loss.terms, counts, strict=True):
-            mean = mean + term * (weight / max(count, 1.0))
-        torch.autograd.backward(self._scaler.scale(mean) if self._scaler else mean)
+        for factor, term in zip(factors, loss.terms, strict=True):
+            mean = mean + term * factor
+        torch.autograd.backward(self.scaler.scale(mean) if self.scaler else mean)
         return torch.stack([tensor.detach().double() for tensor in (loss.loss_sum, loss.nll_sum, *loss.terms)])
 
-    def _apply(self, update: int, is_finite: bool) -> None:
+    def _apply(self, update: int, sums: Tensor) -> tuple[UpdateKind, float, list[float]]:
+        """Clip the gradients of all ranks and update the weights, if all is finite. Returns the kind of the update, the
+        norm of the first model's gradient, and the sums over ranks."""
+        self.group.sum_gradients(_trainable(self.trained))
+        if self.scaler:
+            self.scaler.unscale_(self.optimizer)  # clipping needs the unscaled gradients
+        models = [self.model] if self.reverse is None else [self.model, self.reverse]
+        norms = [_clip_gradients(_trainable(model), self._config.optimizer.clip_norm) for model in models]
+        # the only synchronization with the device; the norms are the same on all ranks
+        values = torch.cat([sums, torch.stack(norms).double()]).tolist()
+        sum_values, norm_values = self.group.sum(values[: len(sums)]), values[len(sums) :]
+        is_finite = all(map(math.isfinite, [*sum_values, *norm_values]))
+        is_overflow = self.scaler is not None and math.isfinite(sum_values[0]) and self.scaler.get_scale() > 1.0
         if is_finite:
-            if self._scaler:
-                self._scaler.step(self._optimizer)
+            if self.scaler:
+                self.scaler.step(self.optimizer)
             else:
-                self._optimizer.step()
+                self.optimizer.step()
             if self.average:
                 self.average.update(update)
-        if self._scaler:
-            self._scaler.update()
+        if self.scaler:
+            self.scaler.update()
+        kind: UpdateKind = "overflow" if is_overflow else "non_finite"
+        if is_finite:
+            kind = "applied" if self.has_finite_weights() else "non_finite"
+        return kind, norm_values[0], sum_values
 
-    def tensors(self) -> dict[str, Tensor]:
-        """The tensors that a resume needs."""
-        tensors = checkpoint.model_tensors(self._trained) | checkpoint.optimizer_tensors(self._optimizer)
-        if self.average:
-            tensors |= {f"average/{name}": tensor for name, tensor in self.average.state_dict().items()}
-        return tensors
-
-    def values(self) -> dict[str, Any]:
-        """The plain values that a resume needs."""
-        return {"scaler": self._scaler.state_dict() if self._scaler else None}
-
-    def load(self, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-        """Restore a saved state.
-
-        Raises:
-            UserError: the state belongs to another model.
-        """
-        checkpoint.set_model_tensors(self._trained, tensors)
-        checkpoint.set_optimizer_tensors(self._optimizer, tensors)
-        if self.average:
-            saved = {name.removeprefix("average/"): t for name, t in tensors.items() if name.startswith("average/")}
-            self.average.load_state_dict(saved)
-        if self._scaler and values["scaler"]:
-            self._scaler.load_state_dict(values["scaler"])
+    @torch.no_grad()
+    def has_finite_weights(self) -> bool:
+        """Whether training can go on: weights that are not finite stay so. (The norm of weights above 1e19 is not.)"""
+        return bool(nn.utils.get_total_norm(self.trained.parameters()).isfinite())
 
 
-def _trained(model: nn.Module) -> list[nn.Parameter]:
+def _trainable(model: nn.Module) -> list[nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+def _clip_gradients(parameters: Sequence[nn.Parameter], clip_norm: float | None) -> Tensor:
+    """Scale all gradients so that their joint L2 norm is at most `clip_norm` (None: no clipping). Returns the norm
+    before clipping."""
+    if clip_norm is None:
+        return nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
+    return nn.utils.clip_grad_norm_(parameters, clip_norm)
+
+
+def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
+    """Adam or AdamW over the model's parameters, fused if torch supports it on the device. Weight decay does not apply
+    to vectors, such as biases."""
+    parameters = _trainable(model)
+    groups = [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    optimizer_class = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.name]
+    optimizer: torch.optim.Optimizer = optimizer_class(
+        [group for group in groups if group["params"]],
+        lr=config.learning_rate,
+        betas=config.betas,
+        eps=config.eps,
+        fused=True,
+    )
+    return optimizer
+
+
+class WeightAverage:
+    """The exponential moving average of the weights: average <- d * average + (1 - d) * weights after each update.
+
+    The decay d starts low, as min(decay, (1 + n) / (10 + n)) at update n (0 = first), so that the random start is soon
+    forgotten.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self._decay = decay
+        self._model_weights = [weight.detach() for weight in model.parameters()]
+        self.weights = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+        """the average by parameter name"""
+
+    def update(self, update: int) -> None:
+        """Move the average toward the weights after the update of this index (0 = first)."""
+        decay = min(self._decay, (1 + update) / (10 + update))
+        torch._foreach_lerp_(list(self.weights.values()), self._model_weights, 1.0 - decay)
+
+    @contextmanager
+    def swapped_in(self) -> Iterator[None]:
+        """Use the average as the model's weights inside the block; restore the weights, bit for bit, afterwards."""
+        backup = [weight.clone() for weight in self._model_weights]
+        torch._foreach_copy_(self._model_weights, list(self.weights.values()))
+        try:
+            yield
+        finally:
+            torch._foreach_copy_(self._model_weights, backup)
+
+    def restart(self) -> None:
+        """Begin again with the weights as they are now."""
+        torch._foreach_copy_(list(self.weights.values()), self._model_weights)

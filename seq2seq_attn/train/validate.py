@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,9 +18,9 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.memory import explain_memory_error
-from seq2seq_attn.runtime.precision import Precision, autocast
-from seq2seq_attn.train.distributed import ALONE, Group
+from seq2seq_attn.runtime.precision import autocast
 from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.update import Updater
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.batching import eval_mode
 from seq2seq_attn.translate.translator import Translator
@@ -28,6 +28,8 @@ from seq2seq_attn.translate.translator import Translator
 SPLIT = "valid"
 _NUM_LINES_AT_ONCE = 512
 """lines translated between checks for a stop request"""
+Share = tuple[float, list[tuple[str, bool]]]
+"""a rank's results: its negative log-likelihood, its translations, and whether the length limit cut each"""
 
 log = logging.getLogger(__name__)
 
@@ -46,14 +48,18 @@ class Sample:
     attention: AttentionMap | None = None
     """None for a model without attention over source positions"""
 
+    def texts(self) -> dict[str, str]:
+        """The three texts by name."""
+        return {"source": self.source, "reference": self.reference, "hypothesis": self.hypothesis}
+
 
 @dataclass(frozen=True)
 class Validation:
     """The results of a validation."""
 
-    perplexity: float
-    """exp of the mean negative log-likelihood per target token, EOS included, without label smoothing"""
-    bleu: float
+    scores: dict[str, float]
+    """`perplexity`, `bleu` and the configured metric. Perplexity is exp of the mean negative log-likelihood per target
+    token, EOS included, without label smoothing."""
     signature: str
     """signature of BLEU"""
     num_pairs: int
@@ -61,53 +67,36 @@ class Validation:
     num_cut: int
     """number of hypotheses that the length limit cut"""
     samples: list[Sample]
-    other: dict[str, float] = field(default_factory=dict)
-    """the configured metric, if it is neither perplexity nor BLEU"""
-
-    @property
-    def scores(self) -> dict[str, float]:
-        """Every score by its name."""
-        return {"bleu": self.bleu, "perplexity": self.perplexity, **self.other}
 
 
 class Validator:
     """Validates a model on the validation split, always on the same pairs."""
 
     def __init__(
-        self,
-        prepared: PreparedCorpus,
-        config: Config,
-        *,
-        device: torch.device,
-        precision: Precision,
-        should_stop: Callable[[], bool],
-        group: Group = ALONE,
+        self, prepared: PreparedCorpus, config: Config, updater: Updater, *, should_stop: Callable[[], bool]
     ) -> None:
-        """`should_stop` is called between batches; if it returns true, `validate` raises `Interrupted` on all ranks."""
+        """`updater`: its device, precision and group are used. `should_stop` is called between batches; if it returns
+        true, `validate` raises `Interrupted` on all ranks."""
         self._prepared = prepared
         self._config = config
-        self._device = device
-        self._precision = precision
+        self._device, self._precision, self._group = updater.device, updater.precision, updater.group
         self._should_stop = should_stop
-        self._group = group
-        pairs = prepared.pairs(SPLIT)
-        if not len(pairs):
+        self._pairs = prepared.pairs(SPLIT)
+        if not len(self._pairs):
             raise UserError(f"{prepared.directory}: the validation split is empty; data.valid needs at least one pair")
-        self._pairs = pairs
-        limit = config.train.validation.num_pairs
-        sources, references = prepared.text(SPLIT)
-        self._sources, self._references = sources[:limit], references[:limit]
-        is_lowercase = config.data.tokenizer.lowercase
+        limit, metric = config.train.validation.num_pairs, config.train.validation.metric
+        self._sources, references = (text[:limit] for text in prepared.text(SPLIT))
+        self._references = references
+        name = "bleu_lowercase" if config.data.tokenizer.lowercase else "bleu"
         target = config.data.target_language
-        name = "bleu_lowercase" if is_lowercase else "bleu"
-        self._measure = Measure(name, self._references, target_language=target)
-        metric = config.train.validation.metric
-        if metric == "bleu" and self._measure.statistics(self._references).is_too_short:
+        self._measure = Measure(name, references, target_language=target)
+        if metric == "bleu" and self._measure.statistics(references).is_too_short:
             log.warning(
                 "fewer than a tenth of the validation targets have four words separated by spaces: BLEU depends on "
                 "these alone, and cannot choose the best model; set train.validation.metric=chrf"
             )
-        references = [line.lower() for line in self._references] if is_lowercase else self._references
+        if config.data.tokenizer.lowercase:
+            references = [line.lower() for line in references]
         self._other = None if metric in ("bleu", "perplexity") else Measure(metric, references, target_language=target)
 
     def validate(self, model: Seq2Seq) -> Validation:
@@ -121,8 +110,17 @@ class Validator:
         size = self._config.search.batch_size
         setting, advice = f"search.batch_size={size}", f"try --set search.batch_size={max(1, size // 2)}"
         with explain_memory_error(f"{setting} (in a validation)", advice), eval_mode(model):
-            translator = self._translator(model)
-            share: tuple[float, list[tuple[str, bool]]] | None = None
+            translator = Translator(
+                model,
+                source_tokenizer=self._prepared.source_tokenizer,
+                target_tokenizer=self._prepared.target_tokenizer,
+                source_vocab=self._prepared.source_vocab,
+                target_vocab=self._prepared.target_vocab,
+                search=self._config.search,
+                device=self._device,
+                max_source_length=self._config.data.max_length,
+            )
+            share: Share | None = None
             with suppress(Interrupted):  # on another rank too
                 share = self._nll(model), self._translate(translator)
             shares = [share for share in self._group.gather(share) if share is not None]
@@ -130,19 +128,6 @@ class Validator:
                 raise Interrupted
             samples = self._samples(translator) if self._group.is_first else []
         return self._scores(shares, samples)
-
-    def _scores(self, shares: Sequence[tuple[float, list[tuple[str, bool]]]], samples: list[Sample]) -> Validation:
-        """The scores from the negative log-likelihoods and translations of all ranks."""
-        mean = sum(nll for nll, _ in shares) / (int(self._pairs.target_lengths.sum()) + len(self._pairs))
-        perplexity = math.exp(mean) if mean < 700 else math.inf
-        translations = self._group.interleave([share for _, share in shares])
-        hypotheses, is_cut = [text for text, _ in translations], [is_cut for _, is_cut in translations]
-        bleu = self._measure.statistics(hypotheses)
-        other: dict[str, float] = {}
-        if self._other is not None:
-            other[self._other.name] = self._other.statistics(hypotheses).score().score
-        score, signature = bleu.score().score, bleu.signature
-        return Validation(perplexity, score, signature, len(hypotheses), sum(is_cut), samples, other)
 
     @torch.no_grad()
     def _nll(self, model: Seq2Seq) -> float:
@@ -153,23 +138,12 @@ class Validator:
         longest = np.maximum(self._pairs.source_lengths, self._pairs.target_lengths)
         # pairs of any length are scored whole; a batch takes no more memory than search.batch_size pairs of max_length
         for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
-            self._raise_if_stopped()
+            if self._should_stop():
+                raise Interrupted
             batch = self._pairs.batch(indices, with_extended=model.output.copies_source).to(self._device)
             with autocast(self._precision, self._device):
                 nll_sum += batch_loss(model, batch).nll_sum.item()
         return nll_sum
-
-    def _translator(self, model: Seq2Seq) -> Translator:
-        return Translator(
-            model,
-            source_tokenizer=self._prepared.source_tokenizer,
-            target_tokenizer=self._prepared.target_tokenizer,
-            source_vocab=self._prepared.source_vocab,
-            target_vocab=self._prepared.target_vocab,
-            search=self._config.search,
-            device=self._device,
-            max_source_length=self._config.data.max_length,
-        )
 
     def _translate(self, translator: Translator) -> list[tuple[str, bool]]:
         """The translations of this rank's share, and whether the length limit cut each."""
@@ -177,7 +151,8 @@ class Validator:
         sources = self._group.share(self._sources)
         hypotheses: list[tuple[str, bool]] = []
         for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
-            self._raise_if_stopped()
+            if self._should_stop():
+                raise Interrupted
             lines = sources[start : start + _NUM_LINES_AT_ONCE]
             translations = translator.translate(lines, beam_size=beam_size, keep_attention=False)
             hypotheses += [(translation.text, translation.is_cut) for translation in translations]
@@ -195,6 +170,14 @@ class Validator:
             for i, translation in zip(indices, translations, strict=True)
         ]
 
-    def _raise_if_stopped(self) -> None:
-        if self._should_stop():
-            raise Interrupted
+    def _scores(self, shares: Sequence[Share], samples: list[Sample]) -> Validation:
+        """The scores from the results of all ranks."""
+        mean = sum(nll for nll, _ in shares) / (int(self._pairs.target_lengths.sum()) + len(self._pairs))
+        perplexity = math.exp(mean) if mean < 700 else math.inf
+        translations = self._group.interleave([share for _, share in shares])
+        hypotheses, num_cut = [text for text, _ in translations], sum(is_cut for _, is_cut in translations)
+        bleu = self._measure.statistics(hypotheses)
+        scores = {"perplexity": perplexity, "bleu": bleu.score().score}
+        if self._other is not None:
+            scores[self._other.name] = self._other.statistics(hypotheses).score().score
+        return Validation(scores, bleu.signature, len(hypotheses), num_cut, samples)

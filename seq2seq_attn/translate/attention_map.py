@@ -25,6 +25,8 @@ MAX_CELLS = 10_000
 """maximum number of cells in a table; larger tables make a notebook slow"""
 MAP_COLORS = ("#f4f6f9", "#0a3c7a")
 """colors of weights 0 and 1 in all attention maps; interpolated linearly in between"""
+_CELL, _GAP, _MAX_LABEL = 18, 4, 160
+"""pixels in a picture: the side of a weight's square, the margin of labels, and their maximum width"""
 UNKNOWN_COLOR = "#b04020"
 _UNKNOWN = f"color:{UNKNOWN_COLOR};font-style:italic;"
 
@@ -131,3 +133,32 @@ def _cells(row_S: npt.NDArray[np.floating[Any]]) -> str:
         f'<td title="{weight:.2f}" style="background:rgb({red},{green},{blue});{size}"></td>'
         for weight, (red, green, blue) in zip(weights_S.tolist(), colors_S3, strict=True)
     )
+
+
+def draw_map(attention: AttentionMap) -> npt.NDArray[np.uint8]:
+    """[height, width, 3]: a row per target token, a column per source token, with labels. It takes milliseconds; with
+    matplotlib, a picture takes longer than a small validation."""
+    rows, columns = _labels(attention.target_tokens, align_right=True), _labels(attention.source_tokens)
+    cells = map_colors(attention.weights_TS).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
+    left, top = rows.shape[1], columns.shape[1]
+    picture = np.full((top + cells.shape[0], left + cells.shape[1], 3), 255, dtype=np.uint8)
+    picture[top:, left:] = cells
+    picture[:top, left:] = np.rot90(columns)
+    picture[top:, :left] = rows
+    return picture
+
+
+def _labels(tokens: Sequence[str], *, align_right: bool = False) -> npt.NDArray[np.uint8]:
+    """[cells, width, 3]: a line per token."""
+    from matplotlib import get_data_path  # slow to import
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.truetype(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf", 12)
+    lengths = [min(_MAX_LABEL, font.getlength(token)) for token in tokens]
+    width = int(max(lengths, default=0.0)) + 2 * _GAP
+    image = Image.new("RGB", (width, _CELL * len(tokens)), "white")
+    draw = ImageDraw.Draw(image)
+    for number, (token, length) in enumerate(zip(tokens, lengths, strict=True)):
+        x = width - _GAP - length if align_right else _GAP
+        draw.text((x, (number + 0.5) * _CELL), token, fill="black", font=font, anchor="lm")
+    return np.asarray(image)

@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 import pytest
 
 from seq2seq_attn.__main__ import run as run_command
-from tests.cli.command_line import assert_fails
 from tests.toy_run import SOURCE, TARGET, make_toy_run
 
 BEGINS = {".html": b"<!doctype html", ".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF", ".npz": b"PK"}
@@ -30,13 +29,6 @@ def test_every_file_is_written(run: str, tmp_path: Path, command: str) -> None:
     assert run_command([command, *subject, "--run", run, "--device", "cpu", *options(tmp_path)]) == 0
     for suffix, begin in BEGINS.items():
         assert (tmp_path / f"maps{suffix}").read_bytes().lower().startswith(begin.lower()), suffix
-
-
-def test_one_file_twice_is_an_error(run: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    twice = ["--attention", str(tmp_path / "a.png")] * 2
-    assert_fails(capsys, "translate", "Hund", "--run", run, *twice, code=2, message="a.png")
-    other = ["--attention", str(tmp_path / "a.png"), "--attention", "b.gif"]
-    assert_fails(capsys, "translate", "Hund", "--run", run, *other, code=2, message="b.gif")
 
 
 def test_characters_that_no_picture_shows_are_drawn_as_escapes(run: str, tmp_path: Path) -> None:

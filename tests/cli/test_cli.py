@@ -62,6 +62,7 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
     [
         (["trian"], "Did you mean 'train'?"),
         (["train", "--seed"], "'--seed'"),
+        (["export"], "'--output'"),
         (["train", "--sed", "3"], "did you mean --seed"),
         (["train", "--seed", "-3"], "--seed -3: expected at least 0"),
         (["translate", "--beam-size=99999999999999999999", "Hund"], "expected at most 1,000"),
@@ -108,18 +109,8 @@ def test_an_unforeseen_error_is_one_line_too(
 
 
 def test_dump_config_prints_all_settings_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [
-        "-c",
-        "tutorial",
-        "-c",
-        "attention/fixed",
-        "--seed",
-        "7",
-        "--device",
-        "cpu",
-        "--set",
-        "search.beam_size=3",
-    ]
+    arguments = ["-c", "tutorial", "-c", "attention/fixed", "--seed", "7", "--device", "cpu"]
+    arguments += ["--set", "search.beam_size=3"]
     assert run(["train", *arguments, "--dump-config"]) == 0
     out, err = capsys.readouterr()
     expected = load_config(["tutorial", "attention/fixed"], ["seed=7", "train.device=cpu", "search.beam_size=3"])
@@ -192,6 +183,7 @@ def test_ctrl_c_saves_and_exits_with_130(corpus: Path) -> None:
     assert checkpoint.load_state(Path("run/last")).values["state"]["update"] >= 9
 
 
+@pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_signals_outside_training_exit_with_their_code(monkeypatch: pytest.MonkeyPatch, number: int, code: int) -> None:
     def interrupt(*args: object, **kwargs: object) -> None:

@@ -70,7 +70,7 @@ def test_the_ensemble_is_scored_beside_its_members(runs: Path, capsys: pytest.Ca
 
 
 def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another() -> None:
-    report = run_evaluate(Path(), "additive", "additive-2", ensemble=True, splits=["short"])
+    report = run_evaluate(Path(), "additive", "additive-2", ensemble=True, split=["short"])
     name = "ensemble of additive, additive-2"
     assert [(one["name"], one["runs"]) for one in report.data["groups"]] == [
         ("toy", ["additive", "additive-2"]),
@@ -82,7 +82,7 @@ def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another() -
 
 
 def is_reused(*names: str, **options: object) -> list[bool]:
-    report = run_evaluate(Path(), *names, ensemble=True, splits=["short"], reuse_hypotheses=True, **options)
+    report = run_evaluate(Path(), *names, ensemble=True, split=["short"], reuse_hypotheses=True, **options)
     return [run["is_reused"] for run in report.data["runs"]]
 
 
@@ -105,19 +105,10 @@ def test_saved_hypotheses_are_those_of_the_same_members(runs: Path, tmp_path: Pa
 def test_a_member_called_ensemble_keeps_its_hypotheses(runs: Path, tmp_path: Path) -> None:
     make_toy_run(tmp_path / "ensemble", RunDir(runs / "additive").config(), seed=9)
     shutil.copytree(runs / "none", tmp_path / "none")
-    run_evaluate(tmp_path, "ensemble", "none", ensemble=True, splits=["short"], json=tmp_path / "scores.json")
+    run_evaluate(tmp_path, "ensemble", "none", ensemble=True, split=["short"], json=tmp_path / "scores.json")
     folders = sorted((tmp_path / "scores.hyps").iterdir())
     assert len(folders) == 3
     assert len({(folder / "short.txt").read_text(encoding="utf-8") for folder in folders}) == 3
-
-
-def test_the_page_shows_the_ensembles_attention(runs: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    report = run_evaluate(Path(), "additive", "none", ensemble=True, splits=["short"], page=page)
-    assert "ensemble of additive, none" in page.read_text(encoding="utf-8")
-    analyzed = report.sets[0].attention
-    assert analyzed[0].entropy is not None
-    assert analyzed[2].entropy is None  # forced decoding takes one run
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,9 @@ def everything_in(folder):
 def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
     runs = [workshop / "additive", workshop / "none"]
     before = [everything_in(run) for run in runs]
-    kinds = {"json": "json", "page": "html", "csv": "csv", "latex": "tex"}
+    kinds = {"json": "json", "report": "html", "csv": "csv", "latex": "tex"}
     named = {option: tmp_path / f"r.{kind}" for option, kind in kinds.items()}
-    run_evaluate(workshop, "additive", "none", splits=["short"], beam_size=1, **named)
+    run_evaluate(workshop, "additive", "none", split=["short"], beam_size=1, **named)
     assert {str(path.relative_to(tmp_path)) for path in everything_in(tmp_path)} == {
         *(f"r.{kind}" for kind in kinds.values()),
         *(
@@ -33,7 +33,7 @@ def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
         ),
     }
     (tmp_path / "alone").mkdir()
-    run_evaluate(workshop, "additive", splits=["short"], page=tmp_path / "alone" / "r.md")
+    run_evaluate(workshop, "additive", split=["short"], report=tmp_path / "alone" / "r.md")
     assert [path.name for path in everything_in(tmp_path / "alone")] == ["r.md"]
     assert [everything_in(run) for run in runs] == before
 
@@ -41,18 +41,8 @@ def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
 def test_runs_of_one_name_keep_their_translations_apart(workshop, tmp_path):
     for number, folder in enumerate(("a", "b")):
         make_toy_run(tmp_path / folder / "s1", RunDir(workshop / "additive").config(), seed=number)
-    run_evaluate(tmp_path, "a/s1", "b/s1", splits=["short"], json=tmp_path / "r.json")
+    run_evaluate(tmp_path, "a/s1", "b/s1", split=["short"], json=tmp_path / "r.json")
     assert {path.name for path in (tmp_path / "r.hyps").iterdir()} == {"s1-1", "s1-2"}
-
-
-def test_a_trial_with_other_settings_spares_the_runs_own_translations(workshop):
-    run_evaluate(workshop, "none", splits=["short"])
-    own = (workshop / "none/hyps/short.txt").read_bytes()
-    run_evaluate(workshop, "none", splits=["short"], beam_size=1, length_penalty=0.5)
-    assert (workshop / "none/hyps/short.txt").read_bytes() == own
-    assert (workshop / "none/hyps/short.beam1.penalty0.5.txt").exists()
-    again = run_evaluate(workshop, "none", splits=["short"], beam_size=1, length_penalty=0.5, reuse_hypotheses=True)
-    assert again.data["runs"][0]["is_reused"]
 
 
 def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_path, caplog):
@@ -60,7 +50,7 @@ def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_pa
     make_toy_run(run, RunDir(workshop / "additive").config())
     (run / "report.short.json").mkdir()
     before = everything_in(run)
-    report = run_evaluate(tmp_path, "run", splits=["short"])
+    report = run_evaluate(tmp_path, "run", split=["short"])
     assert report.sets[0].num_pairs == 5
     assert "report.short.json: cannot be written (Is a directory); the scores are shown, not saved" in caplog.text
     assert everything_in(run) == before
@@ -68,11 +58,11 @@ def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_pa
 
 def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
     run_evaluate(workshop, "additive")
-    run_evaluate(workshop, "additive", splits=["short"])
+    run_evaluate(workshop, "additive", split=["short"])
     names = ("report.json", "report.short.md", "hyps/short.txt")
     own = {name: (workshop / "additive" / name).read_bytes() for name in names}
     (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
-    run_evaluate(workshop, "additive", source=tmp_path / "short", references=[tmp_path / "short"])
+    run_evaluate(workshop, "additive", source=tmp_path / "short", reference=[tmp_path / "short"])
     assert {name: (workshop / "additive" / name).read_bytes() for name in own} == own
     for name in (
         "report.files.short.json",
@@ -86,9 +76,9 @@ def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
 @pytest.mark.parametrize(
     ("options", "name"),
     [
-        ({"splits": ["short"]}, "report.short.json"),
-        ({"splits": ["short"], "precision": "bf16"}, "report.short.bf16.json"),
-        ({"splits": ["short", "long"], "beam_size": 1}, "report.short.long.beam1.json"),
+        ({"split": ["short"]}, "report.short.json"),
+        ({"split": ["short"], "precision": "bf16"}, "report.short.bf16.json"),
+        ({"split": ["short", "long"], "beam_size": 1}, "report.short.long.beam1.json"),
         ({"length_penalty": 0.5}, "report.penalty0.5.json"),
         ({"concatenate": [1, 2]}, "report.x1.x2.json"),
         ({"num_resamples": 20}, "report.json"),
@@ -105,15 +95,15 @@ def test_the_report_of_the_test_sets_is_replaced_only_by_another_one_of_them(wor
 
 
 def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
-    run_evaluate(workshop, "none", splits=["short"])
+    run_evaluate(workshop, "none", split=["short"])
     path = workshop / "none/hyps/short.txt"
     write_listed(path, "".join(f"marked {line}\n" for line in TARGET).encode())
-    reused = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
+    reused = run_evaluate(workshop, "none", split=["short"], reuse_hypotheses=True)
     assert reused.data["runs"][0]["is_reused"]
     assert reused.sets[0].scores["bleu"][0].interval.value > 50
     run = RunDir(workshop / "none")
     run.save_best({name: tensor * 1.01 for name, tensor in run.load_best().tensors.items()}, {"update": "1"})
-    changed = run_evaluate(workshop, "none", splits=["short"], reuse_hypotheses=True)
+    changed = run_evaluate(workshop, "none", split=["short"], reuse_hypotheses=True)
     assert not changed.data["runs"][0]["is_reused"]
     assert "marked" not in path.read_text(encoding="utf-8")
 
@@ -127,7 +117,7 @@ def test_hypotheses_made_with_another_setting_are_not_reused(workshop, tmp_path,
     for value, is_reused in ((there, False), (there, True), (now, False)):
         setattr(config.search, key, value)
         run.save_config(config)
-        report = run_evaluate(tmp_path, "run", splits=["short"], reuse_hypotheses=True)
+        report = run_evaluate(tmp_path, "run", split=["short"], reuse_hypotheses=True)
         assert report.data["runs"][0]["is_reused"] is is_reused, value
 
 

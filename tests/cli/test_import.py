@@ -1,4 +1,4 @@
-"""`--import`: the documented example of a variant from outside the package, from training to scores."""
+"""`--import`: the variants of `examples/` train, are resumed and translate from a folder of the user's own."""
 
 from __future__ import annotations
 
@@ -6,30 +6,100 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from seq2seq_attn.__main__ import run
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.translate.translator import load
 from tests.train.conftest import toy_settings, write_toy_corpus
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "cosine.py"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PAIR = "{first: {name: additive, options: {attention_size: 5}}, second: {name: location, options: {num_filters: 3}}}"
+SETTINGS = {
+    "Bigrams": ["model.encoder.name=variants:Bigrams"],
+    "SSRU": [
+        "model.encoder.name=bidirectional",
+        *(f"model.{side}.cell=variants:SSRU" for side in ("encoder", "decoder")),
+    ],
+    "Distance": ["model.attention.name=variants:Distance"],
+    "weights": ["model.attention.normalizer=variants"],
+    "Late": ["model.decoder.name=variants:Late"],
+    "Scaled": ["model.output.name=variants:Scaled"],
+    "Small": ["train.objectives={'variants:Small': {weight: 0.5, options: {power: 4}}}"],
+    "GatedPair": ["model.attention.name=gated_pair", f"model.attention.options={PAIR}"],
+    "ConfidencePenalty": ["train.objectives={confidence_penalty: {weight: 0.1}}"],
+}
+MODULES = ("variants", "gated_pair", "confidence_penalty", "cosine")
 
 
 @pytest.fixture
-def forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An empty current folder with the example in it; whatever a test imports is unknown to the next one."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty current folder with the files and a corpus; what a test imports is unknown to the next one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
-    shutil.copy(EXAMPLE, tmp_path)
-    yield
-    sys.modules.pop("cosine", None)
+    for module in MODULES:
+        shutil.copy(EXAMPLES / f"{module}.py", tmp_path)
+    write_toy_corpus(Path("toy"))
+    yield tmp_path
+    for module in MODULES:
+        sys.modules.pop(module, None)
 
 
-@pytest.mark.usefixtures("forget")
+def parts(model: Any) -> set[str]:
+    """The classes of a model's modules and the name of its normalizer, where the example defines them."""
+    own = [type(module) for module in model.modules()]
+    normalizer = getattr(model.decoder.attention, "normalizer", None)
+    return {part.__name__ for part in (*own, normalizer) if part is not None and part.__module__ in MODULES}
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_a_variant_from_outside_trains_is_resumed_and_translates(
+    folder: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = [*toy_settings(Path("toy")), *SETTINGS[name], "train.validation.num_pairs=4", "train.max_updates=2"]
+    imports = [word for module in MODULES for word in ("--import", module)]
+    command = ["train", "--run-dir", "mine", *imports]
+    assert run([*command, "-c", "base", *(word for setting in settings for word in ("--set", setting))]) == 0
+    assert run([*command, "--resume", "--set", "train.max_updates=4"]) == 0
+    assert RunDir("mine").is_finished()
+    if "train.objectives" in SETTINGS[name][0]:
+        assert {"Small": "variants:Small"}.get(name, "confidence_penalty") in Path("mine/metrics.jsonl").read_text(
+            "utf-8"
+        )
+    else:
+        assert name in parts(load("mine", "cpu").model)
+    capsys.readouterr()
+    assert run(["translate", "--run", "mine", *imports, "--beam-size", "2", "Hund Katze"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = ["--import", "variants", "--method", "variants:last_minute"]
+    own = ["--set", "share=0.9", "--set", 'scorers={"variants:Long": {bonus: 2}}']
+    settings = [*toy_settings(Path("toy")), "train.validation.num_pairs=4", "train.max_updates=2"]
+    configured = ["search.method=variants:last_minute", "search.share=0.8", "search.max_length_ratio=2"]
+    train = ["train", "--run-dir", "mine", "-c", "base", "--import", "variants"]
+    assert run([*train, *(word for setting in [*settings, *configured] for word in ("--set", setting))]) == 0
+    capsys.readouterr()
+    assert run(["translate", "--run", "mine", "--import", "variants", "Hund Katze"]) == 0
+    as_configured = capsys.readouterr().out
+    assert run(["translate", "--run", "mine", *named, *own, "Hund Katze"]) == 0
+    assert min(len(out.strip()) for out in (as_configured, capsys.readouterr().out)) >= 15  # characters are tokens
+    assert run(["evaluate", "mine", "--split", "valid", *named, *own, "--reuse-hypotheses"]) == 0
+    assert "BLEU" in capsys.readouterr().out
+    assert list(Path("mine/hyps").glob("valid.*share0.9*.txt"))
+    assert run(["translate", "--run", "mine", *named, "--set", "sahre=1", "Hund"]) == 2
+    assert "search.sahre" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
 def test_the_example_trains_translates_and_is_evaluated(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_toy_corpus(Path("toy"))
     settings = [*toy_settings(Path("toy")), "train.max_epochs=1", "model.attention.name=cosine"]
     settings = [word for one in settings for word in ("--set", one)]
     train = ["train", "-c", "base", "--run-dir", "mine", *settings]
@@ -50,14 +120,14 @@ def test_the_example_trains_translates_and_is_evaluated(
     assert "cosine" not in sys.modules
 
 
-@pytest.mark.usefixtures("forget")
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("command", ["prepare", "train", "evaluate", "translate"])
 def test_a_module_that_is_not_there(capsys: pytest.CaptureFixture[str], command: str) -> None:
     assert run([command, "--import", "nowhere"]) == 2
     assert "error: --import nowhere: no such module" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("forget")
+@pytest.mark.usefixtures("folder")
 def test_an_exception_inside_a_module_is_shown_with_its_file_and_line(capsys: pytest.CaptureFixture[str]) -> None:
     text = Path("cosine.py").read_text(encoding="utf-8")
     Path("cosine.py").write_text(text.replace("sharpness * torch.bmm(", "sharpness * torch.bmm(1 / 0, "), "utf-8")

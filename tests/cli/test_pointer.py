@@ -42,23 +42,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_answer_is_a_position(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [argument for setting in CONFIG for argument in ("--set", setting)]
-    assert (
-        run(
-            [
-                "train",
-                "-c",
-                "base",
-                "-c",
-                "output/pointer",
-                *arguments,
-                "--set",
-                "train.max_updates=60",
-                "--run-dir",
-                "run",
-            ]
-        )
-        == 0
-    )
+    named = ["-c", "base", "-c", "output/pointer", "--set", "train.max_updates=60", "--run-dir", "run"]
+    assert run(["train", *named, *arguments]) == 0
     assert float(RunDir("run").load_best().values["exact"]) > 90
     capsys.readouterr()
     assert run(["translate", "--run", "run", "abxcd", "xa", "bbbbx"]) == 0

@@ -153,6 +153,7 @@ def test_own_text_as_files_and_tables(
     assert (values["name"], values["data"]["source_languages"]) == ("own-de+fr-en", ["de", "fr"])
 
 
+VECTORS = "data.source_languages=[vectors]"
 NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
 
 
@@ -167,6 +168,12 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
         ([*NO_TEXT, "data.corpus=captions"], "captions 'de+fr' -> 'en'"),
         ([*NO_TEXT, "data.corpus=multi30k", "data.source_languages=[de,en]"], "data.source_languages and data.target"),
         (["data.train=[a,b]"], "a, b: expected a prefix or 3 files"),
+        ([VECTORS, "data.links=ibm1"], "data.links='ibm1'"),
+        ([VECTORS, "data.tokenizer.sentences=true"], "data.tokenizer.sentences=true"),
+        ([VECTORS, "train.cuda_graphs=true"], "train.cuda_graphs=true"),
+        ([VECTORS, "model.output.name=lexical"], "a source of vectors has none"),
+        ([VECTORS, "model.tie_embeddings=all", "data.vocab.joint=true", "model.readout_size=17"], "tie_embeddings"),
+        ([*NO_TEXT, VECTORS, "data.corpus=captions"], "captions 'vectors' -> 'en'"),
     ],
 )
 def test_settings_that_do_not_fit(

@@ -156,29 +156,6 @@ def test_other_vectors_under_the_same_names_are_other_data(tmp_path: Path) -> No
     assert prepare_corpus(config).directory != before.directory
 
 
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
-        (np.zeros((2, SIZE + 1)), f"vectors of {SIZE + 1} numbers; expected {SIZE}"),
-        (np.zeros(SIZE), "an array with 1 dimensions; expected two"),
-        (np.full((3, SIZE), np.nan), "vector 1"),
-        (np.full((3, SIZE), 1e300), "vector 1"),
-        (np.full((3, SIZE), "a"), f"3 x {SIZE} values of <U1; expected rows of 1 to 65,536 numbers"),
-        (np.full((3, SIZE), None), "not a readable array"),
-        (None, "not a readable array"),
-    ],
-)
-def test_files_that_are_no_vectors(
-    trained: Path, tmp_path: Path, array: np.ndarray | None, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "bad.npy"
-    if array is None:
-        path.write_text("no array")
-    else:
-        np.save(path, array, allow_pickle=True)
-    assert_fails(capsys, "translate", "--run", str(trained / "alone"), str(path), code=1, message=f"{path}: {message}")
-
-
 def test_names_that_lead_nowhere(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     of = ["translate", "--run", str(trained / "alone")]
     archive = trained / "corpus" / "valid.npz"
@@ -191,26 +168,6 @@ def test_names_that_lead_nowhere(trained: Path, tmp_path: Path, capsys: pytest.C
     ]:
         assert_fails(capsys, *of, name, code=1, message=message)
     assert_fails(capsys, *of, "-i", picture(trained), code=2, message=f"-i {picture(trained)}")
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["data.links=ibm1"], "data.links='ibm1': needs a source of text"),
-        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a source of text"),
-        (["train.cuda_graphs=true"], "train.cuda_graphs=true: not supported with a source of vectors"),
-        (["model.output.name=lexical"], "a source of vectors has none"),
-        (["model.tie_embeddings=all", "data.vocab.joint=true", "model.readout_size=17"], "model.tie_embeddings"),
-        (
-            ["data.corpus=captions", "data.train=null", "data.valid=null", "data.test={}"],
-            "captions 'vectors' -> 'en'",
-        ),
-    ],
-)
-def test_settings_that_do_not_fit(
-    tmp_path: Path, settings: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert_fails(capsys, "train", *options(tmp_path, ALONE, *settings), code=2, message=message)
 
 
 def test_pairs_are_not_concatenated_and_have_no_links(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -33,10 +31,10 @@ def test_probabilities_that_are_not_numbers_are_told(
     translator = load(run.path, "cpu")
     for parameter in translator.model.parameters():
         parameter.data.fill_(float("nan"))
-    writer = Warnings("in", translator.source_tokenizer, translator.search)
+    writer = Warnings("in", translator, translator.search)
     for number, line in enumerate(["Ein Hund", "", "Ein"]):
-        writer.write(number, line, translator.translate([line], beam_size=beam_size))
-    writer.report()
+        writer.record(number, line, translator.translate([line], beam_size=beam_size))
+    writer.log_totals()
     assert caplog.messages[0] == (
         "in: 2 of 3 lines not translated: the model's probabilities are 0 or not numbers; try --precision fp32"
     )
@@ -60,15 +58,6 @@ def test_unknown_words_of_a_file_are_told_once(run: RunDir, tmp_path: Path, capl
     assert caplog.messages[0] == (
         f"{tmp_path / 'in'}: 23 of 26 words unknown to this run, on 3 of 5 lines; for example: {examples}"
     )
-
-
-@pytest.mark.parametrize(("tokenizer", "unit"), [("sentencepiece", "subwords"), ("characters", "characters")])
-def test_the_unit_is_that_of_the_tokenizer(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, tokenizer: str, unit: str
-) -> None:
-    run = make_toy_run(tmp_path / "run", toy_config(tokenizer=tokenizer))
-    translate(["Ein ✈"], run=run.path, output=tmp_path / "out")
-    assert f"1 of {len(run.tokenizer('source').tokenize('Ein ✈'))} {unit} unknown to this run: ✈" in caplog.messages[0]
 
 
 def test_unknown_words_of_a_prefix_are_told_once(run: RunDir, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -144,27 +133,6 @@ def test_json_has_the_line_its_source_and_on_request_the_weights(run: RunDir, tm
         assert best.attention is not None
         weights = np.array(one["weights"]).reshape(best.attention.shape)
         np.testing.assert_array_equal(weights, best.attention.astype(float).round(4))
-
-
-@pytest.mark.parametrize("format", ["text", "json"])
-def test_a_coprocess_gets_line_1_before_it_sends_line_2(
-    run: RunDir, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], format: str
-) -> None:
-    written = b""
-
-    class Waiting(io.BytesIO):
-        num_read = 0
-
-        def read1(self, size: int | None = -1) -> bytes:
-            nonlocal written
-            written += capfdbinary.readouterr().out
-            assert written.count(b"\n") == self.num_read
-            self.num_read += 1
-            return b"Hund\n" if self.num_read <= 3 else b""
-
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Waiting()))
-    translate(run=run.path, format=format)  # type: ignore[arg-type]
-    assert written.count(b"\n") == 3
 
 
 # ---- progress ----

@@ -4,14 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.config import (
-    Config,
-    config_from_dict,
-    dump_config,
-    load_config,
-    packaged_config_names,
-    with_default,
-)
+from seq2seq_attn.config import Config, config_from_dict, dump_config, load_config, packaged_config_names, with_default
 from seq2seq_attn.errors import UsageError
 
 

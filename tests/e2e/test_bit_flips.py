@@ -20,7 +20,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.train.checkpoint import load_state
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.start import load_settings
+from seq2seq_attn.train.session import load_settings
 from seq2seq_attn.translate.translator import load
 from tests.train.conftest import toy_settings, write_toy_corpus
 

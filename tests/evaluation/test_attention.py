@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -45,75 +45,75 @@ def translators(tmp_path_factory):
     return {name: load(root / name, "cpu") for name in ("characters", "sentencepiece", "fixed")}
 
 
-def character_places(line, words):
-    """For each word its places among the line's characters, the blank before it included."""
-    places, end = [], 0
-    for word in words:
+def character_ranges(line):
+    """For each word its positions among the line's characters, the space before it included."""
+    ranges, end = [], 0
+    for word in tokenize_caption(line):
         start = line.index(word, end)
-        places.append(range(end, start + len(word)))
+        ranges.append(range(end, start + len(word)))
         end = start + len(word)
-    return places
+    return ranges
 
 
 def plain_words(weights, pair):
     """Between words, from weights between characters: added over the source, averaged over the target."""
-    sources, targets = (character_places(line, tokenize_caption(line)) for line in (pair.source, pair.target))
     return [
-        [sum(float(weights[t][s]) for t in target for s in source) / len(target) for source in sources]
-        for target in targets
+        [
+            sum(float(weights[t][s]) for t in target for s in source) / len(target)
+            for source in character_ranges(pair[0])
+        ]
+        for target in character_ranges(pair[1])
     ]
 
 
-def plain_alignment(rows_of, shift):
-    hits = predicted = sure = 0
+def plain_alignment(weights, shift):
+    num_common = num_predicted = num_gold = 0
     masses = []
-    for rows, pair in zip(rows_of, PAIRS, strict=True):
+    for rows, pair in zip(weights, PAIRS, strict=True):
         links = set(pair.links)
-        for target in range(len(rows)):
-            if not 0 <= target + shift < len(rows):  # no such step: neither found nor missed
-                continue
+        for target in range(max(0, -shift), min(len(rows), len(rows) - shift)):  # that have a step there
             row = rows[target + shift]
             linked = [source for source, other in links if other == target]
-            sure += len(linked)
+            num_gold += len(linked)
             if linked:
                 masses.append(sum(row[source] for source in linked))
             if any(row):
-                predicted += 1
-                hits += (row.index(max(row)), target) in links
-    return 1 - 2 * hits / (predicted + sure), hits / predicted, hits / sure, sum(masses) / len(masses)
+                num_predicted += 1
+                num_common += (row.index(max(row)), target) in links
+    error_rate = 1 - 2 * num_common / (num_predicted + num_gold)
+    return error_rate, num_common / num_predicted, num_common / num_gold, sum(masses) / len(masses)
 
 
 def test_alignment_of_character_tokens_equals_plain_python(translators):
-    translator = translators["characters"]
-    rows_of = [
-        plain_words(decoded.attention, pair)
-        for decoded, pair in zip(force_decode(translator, SOURCE, TARGET), PAIRS, strict=True)
-    ]
-    found = decode_gold(translator, SOURCE, TARGET, CAPTIONS.gold, batch_size=5).scores()
-    assert list(found) == [-1, 0, 1]
-    for shift, score in found.items():
+    decoded = force_decode(translators["characters"], SOURCE, TARGET)
+    weights = [plain_words(translation.attention, pair) for translation, pair in zip(decoded, PAIRS, strict=True)]
+    scores = decode_gold(translators["characters"], SOURCE, TARGET, CAPTIONS.gold, batch_size=5).scores()
+    assert list(scores) == [-1, 0, 1]
+    for shift, score in scores.items():
         values = (score.error_rate, score.precision, score.recall, score.mass)
-        assert values == pytest.approx(plain_alignment(rows_of, shift), abs=1e-6)  # batches of 5: float32 rounding
-    assert len({score.mass for score in found.values()}) == 3
+        assert values == pytest.approx(plain_alignment(weights, shift), abs=1e-6)  # batches of 5: float32 rounding
+    assert len({score.mass for score in scores.values()}) == 3
 
 
-def test_the_words_of_joined_captions_keep_their_links():
+def test_the_words_of_concatenated_captions_keep_their_links():
     joined = concatenated(CAPTIONS, 3)
     assert (joined.name, len(joined.source), joined.num_concatenated) == ("test.x3", 4, 3)
-    for place, line in enumerate(joined.source):
-        parts = [pair for pair in PAIRS if pair.source in line]
-        parts.sort(key=lambda pair: line.index(pair.source))
-        assert " ".join(pair.source for pair in parts) == line
-        assert joined.references[place] == " ".join(pair.target for pair in parts)
-        words = [[w for pair in parts for w in tokenize_caption(getattr(pair, side))] for side in ("source", "target")]
-        assert [joined.gold.source_words[place], joined.gold.target_words[place]] == words
-        linked = {
-            (words[0][int(s)], words[1][int(t)]) for s, t in (f.split("-") for f in joined.gold.links[place].split())
-        }
-        assert linked == {
-            (tokenize_caption(pair.source)[s], tokenize_caption(pair.target)[t])
-            for pair in parts
-            for s, t in pair.links
+    rows = zip(
+        joined.source,
+        joined.references,
+        joined.gold.links,
+        joined.gold.source_words,
+        joined.gold.target_words,
+        strict=True,
+    )
+    for source, reference, links, source_words, target_words in rows:
+        parts = sorted((pair for pair in PAIRS if pair.source in source), key=lambda pair: source.index(pair.source))
+        words = [[[*tokenize_caption(pair[side])] for pair in parts] for side in (0, 1)]
+        assert " ".join(pair.source for pair in parts) == source
+        assert " ".join(pair.target for pair in parts) == reference
+        assert [source_words, target_words] == [[*chain(*side)] for side in words]
+        assert {(source_words[s], target_words[t]) for s, t in parse_pharaoh(links)} == {
+            (words[0][part][s], words[1][part][t]) for part, pair in enumerate(parts) for s, t in pair.links
         }
 
 
@@ -149,7 +149,7 @@ def test_a_fixed_vector_model_is_analyzed_by_its_texts(translators):
 def test_lines_whose_words_are_not_their_tokens_count_as_unaligned_with_a_warning(translators, caplog):
     gold = caption_links(["Ganz anders."] * 2 + SOURCE[2:], TARGET, ["", "", *LINKS[2:]])
     with caplog.at_level(logging.WARNING):
-        found = decode_gold(translators["characters"], SOURCE, TARGET, gold).scores()
+        scores = decode_gold(translators["characters"], SOURCE, TARGET, gold).scores()
     assert len(caplog.records) == 1
     assert "2 of 12" in caplog.text
-    assert found[0].num_pairs == 12
+    assert scores[0].num_pairs == 12

@@ -19,20 +19,22 @@ def from_links(links, shape=(7, 5)):
     return weights_TS
 
 
-def test_error_rate_by_hand():
-    # Och and Ney with P = S: A = 3 links, S = 2, 1 in both: 1 - (1 + 1) / (3 + 2)
-    score = score_attention([from_links([(0, 0), (1, 1), (3, 3)])], [[(0, 0), (2, 2)]])
-    assert (score.error_rate, score.precision, score.recall) == pytest.approx((0.6, 1 / 3, 1 / 2))
-    assert score.mass == pytest.approx((0.6 + 0.0) / 2)
-    perfect = score_attention([from_links([(0, 0)]), from_links([(1, 0)])], [[(0, 0)], [(1, 0)]])
-    assert (perfect.error_rate, perfect.precision, perfect.recall) == (0.0, 1.0, 1.0)
-    nothing = score_attention([from_links([])], [[(0, 0)]])
-    assert (nothing.error_rate, nothing.precision, nothing.recall) == (1.0, 0.0, 0.0)
-    assert score_attention([from_links([])], [[]]).error_rate == 0.0
-    assert np.isnan(score_attention([np.zeros((0, 4))], [[]]).mass)
+@pytest.mark.parametrize(
+    ("predicted", "gold", "expected"),
+    [
+        # Och and Ney with P = S: A = 3 links, S = 2, 1 in both: 1 - (1 + 1) / (3 + 2)
+        ([[(0, 0), (1, 1), (3, 3)]], [[(0, 0), (2, 2)]], (0.6, 1 / 3, 1 / 2)),
+        ([[(0, 0)], [(1, 0)]], [[(0, 0)], [(1, 0)]], (0.0, 1.0, 1.0)),
+        ([[]], [[(0, 0)]], (1.0, 0.0, 0.0)),
+        ([[]], [[]], (0.0, 0.0, 0.0)),
+    ],
+)
+def test_rates_by_hand(predicted, gold, expected):
+    score = score_attention([*map(from_links, predicted)], gold)
+    assert (score.error_rate, score.precision, score.recall) == pytest.approx(expected)
 
 
-def test_scores_equal_a_plain_reference():
+def test_rates_equal_a_plain_reference():
     rng = random.Random(4)
     predicted = [[(rng.randrange(5), t) for t in range(7) if rng.random() < 0.7] for _ in range(30)]
     gold = [rng.sample([(s, t) for s in range(5) for t in range(7)], rng.randint(0, 9)) for _ in range(30)]
@@ -46,39 +48,27 @@ def test_scores_equal_a_plain_reference():
 def test_mass_is_the_mean_weight_on_linked_positions():
     weights = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]])
     assert score_attention([weights], [[(0, 0), (1, 1), (2, 1)]]).mass == pytest.approx((0.7 + 0.7) / 2)
+    assert np.isnan(score_attention([np.zeros((0, 4))], [[]]).mass)
     with pytest.raises(ValueError, match="3-0"):
         score_attention([weights], [[(3, 0)]])
     with pytest.raises(ValueError, match="argument"):
         score_attention([weights], [[], []])
 
 
-def test_attention_that_is_late_by_one_scores_only_when_shifted():
+@pytest.mark.parametrize("shift", [1, -1])
+def test_attention_that_is_off_by_one_scores_only_when_shifted(shift):
+    """Words without a shifted step are not held against it."""
     gold = [(2, 0), (0, 1), (1, 2)]
-    weights = np.full((4, 3), 0.05)
+    weights = np.full((3, 3), 0.05)
+    weights[0 if shift > 0 else 2] = [0.1, 0.8, 0.1]
     for source, target in gold:
-        weights[target + 1, source] = 0.9  # it looks at the right word one step too late
-    weights[0] = [0.1, 0.8, 0.1]
-    late, shifted = score_attention([weights], [gold]), score_attention([weights], [gold], shift=1)
-    assert shifted.precision == 1.0
-    assert shifted.recall == 1.0
-    assert shifted.error_rate == 0.0
+        if 0 <= target + shift < 3:  # it looks at the right word one step too late, or too early
+            weights[target + shift, source] = 0.9
+    shifted, plain = score_attention([weights], [gold], shift=shift), score_attention([weights], [gold])
+    assert (shifted.error_rate, shifted.precision, shifted.recall) == (0.0, 1.0, 1.0)
     assert shifted.mass == pytest.approx(0.9)
-    assert late.recall == 0.0
-    assert late.mass < 0.1
-
-
-def test_words_without_a_shifted_step_are_not_held_against_attention():
-    gold = [(2, 0), (0, 1), (1, 2)]
-    late, early = np.zeros((3, 3)), np.zeros((3, 3))
-    for source, target in gold:
-        if target + 1 < 3:
-            late[target + 1, source] = 0.9
-        if target > 0:
-            early[target - 1, source] = 0.9
-    late[0], early[2] = 0.3, 0.3
-    for weights, shift in ((late, 1), (early, -1)):
-        score = score_attention([weights], [gold], shift=shift)
-        assert (score.error_rate, score.recall, score.mass) == (0.0, 1.0, pytest.approx(0.9))
+    assert plain.recall < 0.5
+    assert plain.mass < 0.4
 
 
 def test_shift_runs_off_the_end_into_zeros():
@@ -90,7 +80,7 @@ def test_shift_runs_off_the_end_into_zeros():
 
 
 def cut(text: str, rng: random.Random) -> list[str]:
-    """A text without blanks in pieces of one to four characters."""
+    """A text without spaces in pieces of one to four characters."""
     pieces = []
     while text:
         size = rng.randint(1, 4)
@@ -98,65 +88,71 @@ def cut(text: str, rng: random.Random) -> list[str]:
     return pieces
 
 
-def plain_word_weights(weights, source_tokens, target_tokens, source_words, target_words):
-    """Character by character: a token's weight is spread evenly over its characters."""
-    of_source, of_target = (
-        [place for place, token in enumerate(tokens) for _ in token] for tokens in (source_tokens, target_tokens)
-    )
-    found, row_start = [], 0
-    for target_word in target_words:
-        inside = of_target[row_start : row_start + len(target_word)]
-        row_start += len(target_word)
-        parts = {token: inside.count(token) / len(target_tokens[token]) for token in set(inside)}
-        row, column_start = [], 0
-        for source_word in source_words:
-            columns = of_source[column_start : column_start + len(source_word)]
-            column_start += len(source_word)
-            mass = sum(
-                part * sum(weights[token][column] / len(source_tokens[column]) for column in columns)
-                for token, part in parts.items()
-            )
-            row.append(mass / sum(parts.values()))
-        found.append(row)
-    return found
+def spread(tokens, words):
+    """For each word, the share of each token that lies in it, character by character."""
+    owners = [index for index, token in enumerate(tokens) for _ in token]
+    shares, start = [], 0
+    for word in words:
+        inside = owners[start : start + len(word)]
+        shares.append({token: inside.count(token) / len(tokens[token]) for token in inside})
+        start += len(word)
+    return shares
 
 
 def test_word_weights_equal_a_plain_reference():
+    """A token's weight is spread evenly over its characters; added over the source, averaged over the target."""
     rng = random.Random(8)
     for _ in range(25):
         texts = ["".join(rng.choices("abcdef", k=rng.randint(1, 25))) for _ in range(2)]
         (source_tokens, source_words), (target_tokens, target_words) = ((cut(t, rng), cut(t, rng)) for t in texts)
         weights = np.random.default_rng(rng.randint(0, 99)).random((len(target_tokens) + 1, len(source_tokens) + 1))
-        sides = (source_tokens, target_tokens, source_words, target_words)
-        found = words_from_tokens(weights, *sides)
-        np.testing.assert_allclose(found, plain_word_weights(weights.tolist(), *sides), rtol=0, atol=1e-9)
+        expected = [
+            [
+                sum(rows[t] * columns[s] * weights[t, s] for t in rows for s in columns) / sum(rows.values())
+                for columns in spread(source_tokens, source_words)
+            ]
+            for rows in spread(target_tokens, target_words)
+        ]
+        result = words_from_tokens(weights, source_tokens, target_tokens, source_words, target_words)
+        np.testing.assert_allclose(result, expected, rtol=0, atol=1e-9)
 
 
-def test_word_weights_add_over_the_source_and_average_over_the_target():
-    weights = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3], [0.2, 0.2, 0.5, 0.1]])
-    found = words_from_tokens(weights, ["▁Wi", "ese", "."], ["▁mea", "dow"], ["Wiese", "."], ["Meadow"])
-    np.testing.assert_allclose(found, [[0.45, 0.2]], rtol=0, atol=1e-12)
-    same = words_from_tokens(weights[:2, :3], ["a", "b", "c"], ["d", "e"], ["a", "b", "c"], ["d", "e"])
-    np.testing.assert_array_equal(same, weights[:2, :3])  # without EOS on either side
+AB, CD, SPACED = ["a", "b"], ["c", "d"], ["▁", "a", "▁", "b", "▁"]
 
 
-def test_a_blank_belongs_to_the_word_after_it():
-    weights = np.array([[0.1, 0.2, 0.3, 0.1, 0.3], [0.4, 0.0, 0.0, 0.6, 0.0]])
-    found = words_from_tokens(weights, ["▁", "a", "▁", "b", "▁"], ["c", "d"], ["a", "b"], ["c", "d"])
-    np.testing.assert_allclose(found, [[0.3, 0.4], [0.4, 0.6]], rtol=0, atol=1e-12)
-    averaged = words_from_tokens(weights.T, ["c", "d"], ["▁", "a", "▁", "b", "▁"], ["c", "d"], ["a", "b"])
-    np.testing.assert_allclose(averaged, [[0.15, 0.2], [0.2, 0.3]], rtol=0, atol=1e-12)
+@pytest.mark.parametrize(
+    ("weights", "sides", "expected"),
+    [
+        pytest.param(
+            [[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3], [0.2, 0.2, 0.5, 0.1]],
+            (["▁Wi", "ese", "."], ["▁mea", "dow"], ["Wiese", "."], ["Meadow"]),
+            [[0.45, 0.2]],
+            id="subwords with <eos>",
+        ),
+        pytest.param([[0.1, 0.2], [0.5, 0.1]], (AB, CD, AB, CD), [[0.1, 0.2], [0.5, 0.1]], id="words without <eos>"),
+        pytest.param(
+            [[0.1, 0.2, 0.3, 0.1, 0.3], [0.4, 0.0, 0.0, 0.6, 0.0]],
+            (SPACED, CD, AB, CD),
+            [[0.3, 0.4], [0.4, 0.6]],
+            id="a space belongs to the word after it",
+        ),
+        pytest.param(
+            [[0.1, 0.4], [0.2, 0.0], [0.3, 0.0], [0.1, 0.6], [0.3, 0.0]],
+            (CD, SPACED, CD, AB),
+            [[0.15, 0.2], [0.2, 0.3]],
+            id="spaces in the target",
+        ),
+        pytest.param(
+            [[0.25, 0.75]], (["i̇st", "rot"], ["x"], ["İst", "Rot"], ["X"]), [[0.25, 0.75]], id="lower case that grew"
+        ),
+        pytest.param(np.zeros((0, 1)), ([], [], AB, []), np.zeros((0, 2)), id="nothing"),
+    ],
+)
+def test_word_weights_by_hand(weights, sides, expected):
+    result = words_from_tokens(np.asarray(weights), *sides)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-12)
 
 
-def test_lower_cased_tokens_that_grew_are_still_found():
-    weights = np.array([[0.25, 0.75]])
-    found = words_from_tokens(weights, ["i̇st", "rot"], ["x"], ["İst", "Rot"], ["X"])
-    np.testing.assert_array_equal(found, weights)
-
-
-def test_word_weights_of_blank_sides_and_of_other_texts():
-    np.testing.assert_array_equal(words_from_tokens(np.zeros((0, 1)), [], [], ["a", "b"], []), np.zeros((0, 2)))
+def test_word_weights_of_other_texts_are_errors():
     with pytest.raises(ValueError, match="not the same text"):
         words_from_tokens(np.ones((1, 1)), ["ab"], ["c"], ["a"], ["c"])
-    with pytest.raises(ValueError, match=r"shape \(1, 3\) do not fit 1 and 1 tokens"):
-        words_from_tokens(np.ones((1, 3)), ["a"], ["c"], ["a"], ["c"])

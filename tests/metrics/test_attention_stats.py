@@ -47,14 +47,14 @@ def test_scores_equal_plain_python(statistics):
     missing = reference_words = excess = hypothesis_words = 0
     for hypothesis, reference in TEXTS:
         left = [word.lower() for word in reference if word.strip(".,")]
+        written = [word.lower() for word in hypothesis if word.strip(".,")]
         reference_words += len(left)
-        for word in hypothesis:
-            if word.strip(".,"):
-                hypothesis_words += 1
-                if word.lower() in left:
-                    left.remove(word.lower())
-                else:
-                    excess += 1
+        hypothesis_words += len(written)
+        for word in written:
+            if word in left:
+                left.remove(word)
+            else:
+                excess += 1
         missing += len(left)
     assert score.missing == pytest.approx(missing / reference_words, abs=1e-9)
     assert score.excess == pytest.approx(excess / hypothesis_words, abs=1e-9)
@@ -63,7 +63,7 @@ def test_scores_equal_plain_python(statistics):
 def test_counts_of_buckets_and_of_pooled_sets_add_up(statistics):
     parts = [statistics.subset(np.arange(0, 40, 2)), statistics.subset(np.arange(1, 40, 2))]
     for name in ("overlap_N4", "attention_N5"):
-        sums = [getattr(one, name).sum(axis=0) for one in (statistics, *parts)]
+        sums = [getattr(part, name).sum(axis=0) for part in (statistics, *parts)]
         np.testing.assert_allclose(sums[1] + sums[2], sums[0], rtol=0, atol=1e-9)
     joined = join_statistics(parts)
     assert len(joined.overlap_N4) == 40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,7 @@ from seq2seq_attn.translate.packed_map import PackedMap, pack_map
 from tests.metrics.corpora import make_hypotheses
 
 QUICK = Resampling(num_resamples=50, num_trials=50)
+NO_MAP = "its attention does not look at source positions"
 GERMAN = (
     "ein eine der kleine große Hund Mann Frau Mädchen Straße läuft über die grüne Wiese und springt in das kalte "
     "Wasser während Fußballspieler auf einer Bank vor dem Gebäude sitzen"
@@ -33,7 +35,7 @@ ENGLISH = (
 ).split()
 
 
-def sentences(words: list[str], num_sentences: int, seed: int) -> list[str]:
+def make_sentences(words: list[str], num_sentences: int, seed: int) -> list[str]:
     """Captions about as long as Multi30k's: 13 words on average, some of 30 and more."""
     draw = random.Random(seed)
     lengths = [min(40, max(4, round(draw.lognormvariate(2.5, 0.4)))) for _ in range(num_sentences)]
@@ -50,7 +52,7 @@ def trained_map(source: str, hypothesis: str, draw: np.random.Generator) -> Pack
     return pack_map(AttentionMap(source_tokens, target_tokens, weights_TS / weights_TS.sum(axis=1, keepdims=True)))
 
 
-def made_up_analysis(one: EvaluationSet, lines: list[str], draw: np.random.Generator | None) -> AttentionStatistics:
+def made_up_analysis(one: EvaluationSet, lines: Sequence[str], draw: np.random.Generator | None) -> AttentionStatistics:
     """Attention that is mostly right, against links along the diagonal; no draw: a run without attention."""
     overlap_N4 = np.array([overlap_counts(*map(str.split, pair)) for pair in zip(lines, one.references, strict=True)])
     if draw is None:
@@ -86,63 +88,52 @@ def make_report(
     unknown: dict[int, tuple[int, ...]] | None = None,
     validations: tuple[int, ...] = (),
 ) -> tuple[str, Report]:
-    """The page and the report. `texts` replaces source, reference and hypotheses of some sentences of the first set;
-    `without_maps` are the places of runs that have no attention; `arms` names the arm of each run; `analyzed`: with
-    attention held against gold links; `unknown`: positions of source tokens that no run knows, in sentences of the
-    first set; `validations`: how many each run had."""
-    of_sets, hypotheses = [], {name: [] for name in names}
-    for place, name in enumerate(sets):
-        source = sentences(GERMAN, num_sentences, seed=place)
-        references = sentences(ENGLISH, num_sentences, seed=place)
-        outputs = [make_hypotheses(references, seed=10 + i, noise=0.15 + 0.2 * i) for i in range(len(names))]
-        for number, text in (texts or {}).items() if place == 0 else ():
-            for lines in (source, references, *outputs):
-                lines[number] = text
-        of_sets.append(EvaluationSet(name, source, references))
-        for run, lines in zip(names, outputs, strict=True):
-            hypotheses[run].append(lines)
-    descriptions = [{"name": name, "path": f"runs/{name}", "seed": 1, "config": name} for name in names]
-    settings = Settings(by_length="9,12,15,18,21", resampling=QUICK)
-    draw = np.random.default_rng(1)
-    analyses = [
-        [
-            made_up_analysis(one, lines, None if number in without_maps else draw)
-            for one, lines in zip(of_sets, made, strict=True)
-        ]
-        for number, made in enumerate(hypotheses.values())
-    ]
-    systems = []
-    for number, name in enumerate(names):
-        maps = [
-            [trained_map(*pair, draw) for pair in zip(one.source, lines, strict=True)]
-            for one, lines in zip(of_sets, hypotheses[name], strict=True)
-        ]
+    """The page and the report.
+
+    Args:
+        texts: replaces source, reference and hypotheses of some sentences of the first set.
+        without_maps: the runs that have no attention.
+        arms: the name of each run's arm.
+        analyzed: with attention held against gold links.
+        unknown: positions of source tokens that no run knows, in sentences of the first set.
+        validations: how many each run had.
+    """
+    texts, unknown, draw = texts or {}, unknown or {}, np.random.default_rng(1)
+    test_sets = []
+    for seed, name in enumerate(sets):
+        sides = [make_sentences(words, num_sentences, seed=seed) for words in (GERMAN, ENGLISH)]
+        test_sets.append(EvaluationSet(name, *(_replaced(lines, {} if seed else texts) for lines in sides)))
+    systems, analyses = [], []
+    for run, name in enumerate(names):
+        made = []
+        for index, one in enumerate(test_sets):
+            lines = make_hypotheses(one.references, seed=10 + run, noise=0.15 + 0.2 * run)
+            lines = _replaced(lines, {} if index else texts)
+            maps = [trained_map(*pair, draw) for pair in zip(one.source, lines, strict=True)]
+            unknown_tokens: list[UnknownTokens | None] = [None] * num_sentences
+            for row, positions in () if index else unknown.items():
+                unknown_tokens[row] = UnknownTokens(maps[row].source_tokens, positions)
+                maps[row] = replace(maps[row], unknown=positions)
+            counts, kept = LineCounts(3 * run, len(unknown)), () if run in without_maps else maps
+            made.append(SetTranslations(lines, counts, kept, unknown_tokens, NO_MAP))
         config = {"seed": 1, "name": name, "model": {"attention": {"name": name}, "hidden_size": 256}}
-        no_map = "its attention does not look at source positions"
-        counts = LineCounts(3 * number, len(unknown or {}))
-        unknown_tokens = [[None] * num_sentences for _ in of_sets]
-        for row, positions in (unknown or {}).items():
-            tokens = maps[0][row].source_tokens
-            unknown_tokens[0][row] = UnknownTokens(tokens, positions)
-            maps[0][row] = replace(maps[0][row], unknown=positions)
-        curve = made_up_curve(*validations[number : number + 1], speed=1 + number)
-        made = [
-            SetTranslations(
-                lines,
-                counts,
-                () if number in without_maps else maps[index],
-                unknown_tokens[index],
-                no_map,
-            )
-            for index, (one, lines) in enumerate(zip(of_sets, hypotheses[name], strict=True))
-        ]
+        curve = made_up_curve(*validations[run : run + 1], speed=1 + run)
         systems.append(SystemTexts(made, config, curve))
+        run_draw = None if run in without_maps else draw
+        analyses.append(
+            [made_up_analysis(one, part.lines, run_draw) for one, part in zip(test_sets, made, strict=True)]
+        )
     scored = score_sets(
-        of_sets,
+        test_sets,
         {name: system.translations for name, system in zip(names, systems, strict=True)},
-        settings=settings,
+        settings=Settings(by_length="9,12,15,18,21", resampling=QUICK),
         arms=named_arms(arms),
         analyses=analyses if analyzed else (),
     )
+    descriptions = [{"name": name, "path": f"runs/{name}", "seed": 1, "config": name} for name in names]
     report = Report(scored, descriptions, describe_environment([], "cpu"))
-    return html_report(report, of_sets, systems), report
+    return html_report(report, test_sets, systems), report
+
+
+def _replaced(lines: list[str], texts: dict[int, str]) -> list[str]:
+    return [texts.get(row, line) for row, line in enumerate(lines)]

@@ -1,4 +1,5 @@
-"""The HTML pages in a real browser: sort, filter, open maps by mouse and by keyboard, dark mode, phone width.
+"""The HTML pages in a real browser: how they begin, sorting, filters, maps by mouse and keyboard, marked words, arms of
+several seeds, dark mode, phone width.
 
 Screenshots of what was tested land in `tmp_path`.
 """
@@ -6,26 +7,61 @@ Screenshots of what was tested land in `tmp_path`.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from itertools import pairwise
 
 import pytest
 
-from tests.report.browsing import By, Keys, Select, every, focused, one, show
+from tests.report.browsing import CONTRAST, ActionChains, By, Keys, Select, WebDriverWait, every, focused, one, show
 from tests.report.html_reports import make_report
 from tests.report.test_html import HOSTILE, payload
 
 pytestmark = pytest.mark.browser
 
 NUM_SENTENCES = 60
+RUNS = ("additive", "a-run-with-a-name-of-many-words-and-numbers-2026")
+SEEDS = ("additive-s1", "additive-s2", "none-s1", "none-s2")
+
+
+def write_page(tmp_path_factory, *arguments, **options):
+    """Its address, the report, and the data inside the page."""
+    page, report = make_report(NUM_SENTENCES, *arguments, analyzed=True, **options)
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(page, encoding="utf-8")
+    return path.as_uri(), json.loads(json.dumps(report.data)), payload(page)
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """A page of two sets; sentence 3 looks like markup."""
-    page, report = make_report(NUM_SENTENCES, sets=("flickr", "coco"), texts={2: HOSTILE})
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(page, encoding="utf-8")
-    return path.as_uri(), report, payload(page)
+    """Two runs on two sets; sentence 3 looks like markup; of sentence 5 two source words are unknown."""
+    return write_page(
+        tmp_path_factory,
+        RUNS,
+        sets=("flickr", "coco"),
+        texts={2: HOSTILE},
+        without_maps=(1,),
+        unknown={4: (0, 2)},
+        validations=(20, 5),
+    )
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory):
+    """Two arms of two seeds each."""
+    arms = tuple(run.partition("-")[0] for run in SEEDS)
+    return write_page(tmp_path_factory, SEEDS, arms=arms, without_maps=(2, 3))
+
+
+def within(node, selector):
+    return node.find_elements(By.CSS_SELECTOR, selector)
+
+
+def texts(nodes):
+    return [node.get_attribute("textContent") for node in nodes]
+
+
+def cells(row):
+    return [cell.text for cell in within(row, "th, td")]
 
 
 def numbers_shown(browser):
@@ -45,64 +81,94 @@ def test_the_page_asks_for_nothing_but_itself(browser, report):
     show(browser, report[0])
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     requests = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    asked = [one["request"]["url"] for one in requests if one["documentURL"] == report[0]]  # not the browser's own
+    asked = [sent["request"]["url"] for sent in requests if sent["documentURL"] == report[0]]  # not the browser's own
     assert [address for address in asked if not address.startswith("data:")] == [report[0]]
 
 
-def test_scores_are_those_of_the_report(browser, report, tmp_path):
-    address, made, _ = report
+def test_it_begins_with_the_finding_and_a_map(browser, report, tmp_path):
+    address, data, inside = report
     show(browser, address)
-    for place, values in enumerate(made.data["sets"]):
-        Select(one(browser, "#set")).select_by_index(place)
+    assert one(browser, "h1").text == f"German to English: {RUNS[0]} and {RUNS[1]}"
+    assert one(browser, "#top .quiet").text.startswith("120 sentence pairs of flickr and coco; ")
+    assert one(browser, "#conclusion").text == data["conclusion"]
+    assert every(browser, "main section")[0].get_attribute("id") == "example"
+    example, row = one(browser, "#example"), inside["example"]["row"]
+    assert one(browser, "#map-note").text == inside["map_note"]
+    sentences = inside["sentences"]
+    sides = [sentences["source"], sentences["reference"], *sentences["hypotheses"]]
+    assert texts(within(example, "dd > bdi")) == [lines[row] for lines in sides]
+    text, picture = within(example, ".beside-text")[0].rect, within(example, ".map")[0].rect
+    assert picture["x"] >= text["x"] + text["width"]  # beside it, not below
+    browser.save_screenshot(str(tmp_path / "begin.png"))
+
+
+def test_pointing_at_a_cell_points_at_the_words(browser, report):
+    address, _, inside = report
+    show(browser, address)
+    example = inside["example"]
+    source, target, *_ = inside["sentences"]["maps"][example["run"]][example["row"]]
+    canvas = one(browser, "#example canvas[tabindex]")
+    size = canvas.size["width"] / len(inside["tokens"][source])
+    across, down = 2.5 * size - canvas.size["width"] / 2, 1.5 * size - canvas.size["height"] / 2
+    ActionChains(browser).move_to_element_with_offset(canvas, round(across), round(down)).perform()
+    pointed = [inside["tokens"][source][2], inside["tokens"][target][1]]
+    assert texts(every(browser, "#example dd .pointed")) == pointed
+    assert texts(every(browser, "#example .map-top .pointed, #example .map-left .pointed")) == pointed
+    assert one(browser, "#example .readout").text.startswith(f"{pointed[1]} looks at {pointed[0]}")
+    ActionChains(browser).move_to_element(one(browser, "h1")).perform()
+    assert every(browser, "#example .pointed") == []
+
+
+def test_scores_are_those_of_the_report(browser, report):
+    address, data, _ = report
+    show(browser, address)
+    for index, values in enumerate(data["sets"]):
+        Select(one(browser, "#set")).select_by_index(index)
         for measure in values["measures"]:
             shown = [cell.text for cell in every(browser, f'#score-table tr[data-measure="{measure["name"]}"] td')]
             assert shown == [f"{r['score']:.1f}{r['low']:.1f} – {r['high']:.1f}" for r in measure["runs"]]
         bleu = values["measures"][0]["runs"]
         assert [big.text for big in every(browser, "#headline .big span")] == [f"{r['score']:.1f}" for r in bleu]
-        against = [cell.text for cell in every(browser, "#significance-table tbody tr:first-child td")]
-        test, kept = bleu[1]["paired_bootstrap"], bleu[1]["retention"]
-        assert against[1] == f"{test['difference']:+.1f}".replace("-", "−")
-        assert against[2:4] == [
-            f"{bleu[1][f'paired_{kind}']['p_value']:.3f}" for kind in ("bootstrap", "randomization")
+        tests = [bleu[1][f"paired_{kind}"] for kind in ("bootstrap", "randomization")]
+        kept = bleu[1]["retention"]
+        assert [cell.text for cell in every(browser, "#significance-table tbody tr:first-child td")][1:] == [
+            f"{tests[0]['difference']:+.1f}".replace("-", "−"),
+            *(f"{test['p_value']:.3f}" for test in tests),
+            f"{kept['value']:.2f}{kept['low']:.2f} – {kept['high']:.2f}",
         ]
-        assert against[4] == f"{kept['value']:.2f}{kept['low']:.2f} – {kept['high']:.2f}"
-    browser.save_screenshot(str(tmp_path / "scores.png"))
 
 
 def test_markup_in_a_sentence_is_text(browser, report):
     show(browser, report[0])
     one(browser, "#filter-text").send_keys("onerror=alert")
     [row] = every(browser, "#sentence-rows tr")
-    texts = [text.get_attribute("textContent") for text in row.find_elements(By.CSS_SELECTOR, "dd > bdi")]
-    assert texts == [HOSTILE] * 4
+    assert texts(within(row, "dd > bdi")) == [HOSTILE] * 4
     assert every(browser, "#main script, #main img") == []
 
 
-def test_sorting(browser, report, tmp_path):
+def test_sorting(browser, report):
     address, _, inside = report
     show(browser, address)
-    scores = inside["sentences"]["chrf"][1]
+    scores, rows = inside["sentences"]["chrf"][1], range(2 * NUM_SENTENCES)
     header(browser, "chrf-1").find_element(By.TAG_NAME, "button").click()
     assert header(browser, "chrf-1").get_attribute("aria-sort") == "ascending"
-    rising = sorted(range(2 * NUM_SENTENCES), key=lambda row: (scores[row], row))
-    assert numbers_shown(browser) == rising[:50]
+    assert numbers_shown(browser) == sorted(rows, key=lambda row: (scores[row], row))[:50]
     assert focused(browser).find_element(By.XPATH, "..").get_attribute("data-key") == "chrf-1"
     focused(browser).send_keys(Keys.ENTER)
     assert header(browser, "chrf-1").get_attribute("aria-sort") == "descending"
-    falling = sorted(range(2 * NUM_SENTENCES), key=lambda row: (-scores[row], row))
+    falling = sorted(rows, key=lambda row: (-scores[row], row))
     assert numbers_shown(browser) == falling[:50]
     assert [cell.get_attribute("aria-sort") for cell in every(browser, "th[data-key]")].count("none") == 5
-    browser.save_screenshot(str(tmp_path / "sorted.png"))
     one(browser, "#sentence-more").click()
     assert numbers_shown(browser) == falling
     assert not one(browser, "#sentence-more").is_displayed()
 
 
-def test_filtering(browser, report, tmp_path):
-    address, made, inside = report
+def test_filtering(browser, report):
+    address, data, inside = report
     show(browser, address)
     assert one(browser, "#sentence-count").text == "120 of 120 sentences"
-    bucket = made.data["sets"][-1]["buckets"][1]
+    bucket = data["sets"][-1]["buckets"][1]
     Select(one(browser, "#filter-bucket")).select_by_index(2)
     assert one(browser, "#sentence-count").text == f"{bucket['num_pairs']} of 120 sentences"
     Select(one(browser, "#set")).select_by_index(1)  # another set, every length again
@@ -110,13 +176,12 @@ def test_filtering(browser, report, tmp_path):
     assert min(numbers_shown(browser)) == NUM_SENTENCES
     one(browser, "#filter-text").send_keys("MEADOW")
     sentences = inside["sentences"]
-    texts = [sentences["source"], sentences["reference"], *sentences["hypotheses"]]
-    with_word = [row for row in range(60, 120) if any("meadow" in of[row].lower() for of in texts)]
+    sides = [sentences["source"], sentences["reference"], *sentences["hypotheses"]]
+    with_word = [row for row in range(60, 120) if any("meadow" in lines[row].lower() for lines in sides)]
     assert numbers_shown(browser) == with_word[:50]
     one(browser, "#filter-differing").click()
     differing = [row for row in with_word if sentences["hypotheses"][0][row] != sentences["hypotheses"][1][row]]
     assert one(browser, "#sentence-count").text == f"{len(differing)} of 120 sentences"
-    browser.save_screenshot(str(tmp_path / "filtered.png"))
     one(browser, "#filter-text").send_keys("no such words")
     assert numbers_shown(browser) == []
 
@@ -124,19 +189,17 @@ def test_filtering(browser, report, tmp_path):
 def test_a_map_by_mouse(browser, report, tmp_path):
     address, _, inside = report
     show(browser, address)
-    button = every(browser, ".map-button")[4]
-    button.click()
+    every(browser, ".map-button")[4].click()
     assert is_open(browser)
     assert one(browser, "#viewer-title").text.startswith("Sentence 5")
-    source, target, *_ = inside["sentences"]["maps"][0][4]
-    tokens = inside["tokens"]
-    assert [label.get_attribute("title") for label in every(browser, "dialog .map-top span")] == tokens[source]
-    assert [label.get_attribute("title") for label in every(browser, "dialog .map-left span")] == tokens[target]
+    for side, tokens in zip(("top", "left"), inside["sentences"]["maps"][0][4], strict=False):
+        labels = [label.get_attribute("title") for label in every(browser, f"dialog .map-{side} span")]
+        assert labels == inside["tokens"][tokens]
     browser.save_screenshot(str(tmp_path / "map.png"))
     one(browser, "#viewer-next").click()
     assert one(browser, "#viewer-title").text.startswith("Sentence 6")
     one(browser, "#viewer-run-1").click()
-    assert "none: its attention does not look at source positions" in one(browser, "dialog").text
+    assert f"{RUNS[1]}: its attention does not look at source positions" in one(browser, "dialog").text
     assert one(browser, "#viewer-run-1").get_attribute("aria-pressed") == "true"
     one(browser, "#viewer-close").click()
     assert not is_open(browser)
@@ -177,10 +240,100 @@ def test_every_control_has_a_name_and_every_heading_its_place(browser, report):
     assert len(viewer) == 6
     names_inside = [control.accessible_name for control in viewer]
     focused(browser).send_keys(Keys.ESCAPE)  # what lies behind an open dialog has no name for anybody
-    assert all([*names_inside, *(control.accessible_name for control in controls)])
+    regions = every(browser, "[role=region]")
+    assert all([*names_inside, *(control.accessible_name for control in [*controls, *regions])])
     levels = [int(heading.tag_name[1]) for heading in every(browser, "h1, h2, h3")]
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    regions = every(browser, "[role=region]")
-    assert regions
-    assert all(region.accessible_name for region in regions)
+
+
+def lacked(text, other):
+    counts = [Counter(line.lower().replace(".", " ").split()) for line in (text, other)]
+    return counts[0] - counts[1]
+
+
+def test_words_that_reference_and_hypotheses_do_not_share(browser, report):
+    address, _, inside = report
+    show(browser, address)
+    sentences = inside["sentences"]
+    for number in range(3, 13):
+        reference, outputs = sentences["reference"][number], [lines[number] for lines in sentences["hypotheses"]]
+        row = one(browser, f'#sentence-rows tr[data-row="{number}"]')
+        marked = [Counter(word.lower() for word in texts(within(row, kind))) for kind in ("del.missing", "del.some")]
+        for hypothesis, node in zip(outputs, within(row, ".hypothesis dd"), strict=True):
+            assert Counter(text.lower() for text in texts(within(node, "ins"))) == lacked(hypothesis, reference)
+        missing = [lacked(reference, hypothesis) for hypothesis in outputs]
+        assert marked[0] == missing[0] | missing[1]
+        assert marked[0] - marked[1] == missing[0] & missing[1]
+    [excess, missing] = [every(browser, f"#sentence-rows {mark}")[0] for mark in ("ins", "del.missing:not(.some)")]
+    assert "underline" in excess.value_of_css_property("text-decoration-line")
+    assert "line-through" in missing.value_of_css_property("text-decoration-line")
+    assert missing.get_attribute("title") == "missing from the translation of every run"
+    titles = {mark.get_attribute("title") for mark in every(browser, "del.some")}
+    assert f"missing from the translation of {RUNS[1]}" in titles
+
+
+def test_tables_on_a_phone(browser, report):
+    show(browser, report[0], width=390, height=844)
+    for name in ("length-table", "attention-table", "significance-table"):
+        table = one(browser, f"#{name}")
+        box = table.find_element(By.XPATH, "..")
+        browser.execute_script("arguments[0].scrollIntoView()", box)
+        first = within(table, "tbody th")[0]
+        WebDriverWait(browser, 10).until(lambda _, box=box: "has-more" in box.get_attribute("class"))
+        assert box.value_of_css_property("mask-image") != "none"  # the edge fades
+        values = [cell.rect for cell in within(table, "tbody tr:first-child td.number")]
+        assert any(rect["x"] + rect["width"] <= 390 for rect in values)  # one at least is seen whole
+        left = first.rect["x"]
+        browser.execute_script("arguments[0].scrollLeft = arguments[0].scrollWidth", box)
+        browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+        assert first.rect["x"] == left  # it sticks
+        WebDriverWait(browser, 10).until(lambda _, box=box: "has-more" not in box.get_attribute("class"))
+
+
+def test_seeds_are_shown_as_arms(browser, seeds, tmp_path):
+    address, data, inside = seeds
+    show(browser, address)
+    values = data["sets"][0]
+    groups = values["measures"][0]["groups"]
+    first, second = groups
+    assert [big.text for big in every(browser, "#headline .big span")] == [f"{group['mean']:.1f}" for group in groups]
+    assert cells(one(browser, '#arm-table tr[data-measure="bleu"]'))[1:6] == [
+        "additive",
+        "2",
+        f"{first['mean']:.1f}{first['low']:.1f} – {first['high']:.1f}",
+        f"{first['standard_deviation']:.2f}",
+        f"{first['min']:.1f} – {first['max']:.1f}",
+    ]
+    [against] = [cells(row) for row in every(browser, "#arm-significance-table tbody tr") if "BLEU" in cells(row)]
+    assert against[2] == f"{second['paired_bootstrap']['difference']:+.1f}".replace("-", "−")
+    curves, kept = every(browser, "#length svg.chart")
+    assert [len(within(chart, "polyline")) for chart in (curves, kept)] == [2, 1]
+    spread = [g for b in values["buckets"] for g in b["measures"][0]["groups"] if g["max"] > g["min"]]
+    assert len(within(curves, ".seeds")) == len(spread) > 0
+    [row] = [row for row in every(browser, "#arm-length-table tbody tr") if cells(row)[0] == "all"]
+    assert cells(row)[2].startswith(f"{first['mean']:.1f} ± {first['standard_deviation']:.1f}")
+    assert not one(browser, "#score-table").is_displayed()  # each run by itself is one click away
+    one(browser, "#scores summary").click()
+    assert one(browser, "#score-table").is_displayed()
+    browser.save_screenshot(str(tmp_path / "arms.png"))
+    chrf = inside["sentences"]["chrf"]
+    means = [[(chrf[a][row] + chrf[b][row]) / 2 for row in range(60)] for a, b in ((0, 1), (2, 3))]
+    one(browser, 'th[data-key="difference-1"] button').click()
+    gains = [after - before for before, after in zip(*means, strict=True)]
+    assert numbers_shown(browser) == sorted(range(60), key=lambda row: (gains[row], row))[:50]
+    analyzed = values["attention"]["runs"]
+    entropy = (analyzed[0]["entropy"] + analyzed[1]["entropy"]) / 2
+    assert cells(every(browser, "#attention-table tbody tr")[-2])[2:4] == ["additive", f"{entropy:.2f}"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_contrast_and_width(browser, seeds, report, tmp_path, width, scheme):
+    for name, (address, *_) in {"seeds": seeds, "two": report}.items():
+        show(browser, address, width=width, height=900, scheme=scheme)
+        assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+        assert browser.execute_script(CONTRAST) == []
+        for section in ("scores", "attention"):
+            browser.execute_script(f"document.getElementById('{section}').scrollIntoView()")
+            browser.save_screenshot(str(tmp_path / f"{name}-{section}-{width}-{scheme}.png"))

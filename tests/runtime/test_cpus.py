@@ -93,7 +93,6 @@ def test_without_counters_the_system_load_counts(machine: Machine, monkeypatch: 
         ("0::/", {"cpu.max": "max 100000"}, 3),
         ("0::/a/b", {"a/cpu.max": "50000 100000", "a/b/cpu.max": "250000 100000"}, 1),
         ("0::/host/only", {"cpu.max": "290000 100000"}, 2),
-        ("0::/", {"cpu.max": "900000 100000"}, 3),
         ("4:memory:/m\n3:cpu,cpuacct:/a", {"cpu,cpuacct/a/cpu.cfs_quota_us": "100000"}, 1),
         ("3:cpu:/a", {"cpu/a/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_quota_us": "200000"}, 2),
         ("2:cpuset:/a", {"cpuset/a/cpu.max": "100000 100000"}, 3),

@@ -42,8 +42,7 @@ def test_only_fp16_scales() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "device", "expected"),
-    [("bf16", "cuda", "high"), ("fp32", "cuda", "highest"), ("bf16", "cpu", "highest")],
+    ("name", "device", "expected"), [("bf16", "cuda", "high"), ("fp32", "cuda", "highest"), ("bf16", "cpu", "highest")]
 )
 def test_tf32_is_for_what_half_precision_leaves_over(name: Precision, device: str, expected: str) -> None:
     try:

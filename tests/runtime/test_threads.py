@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +10,9 @@ import pytest
 import torch
 
 from seq2seq_attn.runtime import threads
-from seq2seq_attn.runtime.cpus import Load, affinity
+from seq2seq_attn.runtime.cpus import Load
 from seq2seq_attn.runtime.threads import SMALL_MODEL, USER_VARIABLES, Watch, choose_threads, set_threads
 from seq2seq_attn.translate.translator import load
-from tests.runtime.test_cpus import BUSY
 from tests.toy_run import SOURCE, make_toy_run
 
 NUM_CPUS = 4
@@ -62,12 +59,6 @@ def test_a_small_model_has_one_thread_and_the_next_model_its_own() -> None:
     assert torch.get_num_threads() == 1
     choose_threads(SMALL_MODEL, FakeLoad(0.0))
     assert torch.get_num_threads() == NUM_CPUS
-
-
-def test_a_quota_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "num_available_cpus", lambda: 2)
-    assert choose_threads(SMALL_MODEL, FakeLoad(0.0)) == 2
-    assert torch.get_num_threads() == 2
 
 
 @pytest.mark.parametrize("name", [*USER_VARIABLES, None])
@@ -148,34 +139,3 @@ def test_a_translator_watches_between_batches(tmp_path: Path, monkeypatch: pytes
     assert len(checks) == 3
     translator.score(SOURCE, SOURCE, batch_size=1)
     assert checks == [translator.watch] * (3 + len(SOURCE))
-
-
-BESIDE_A_BUSY_PROCESS = """
-import os, subprocess, sys, time
-cpus = sorted(os.sched_getaffinity(0))[:2]
-os.sched_setaffinity(0, cpus)
-import torch
-from seq2seq_attn.runtime import threads
-busy = subprocess.Popen([sys.executable, "-c", sys.argv[1], str(cpus[0])], stdout=subprocess.PIPE)
-try:
-    busy.stdout.readline()
-    most = threads.choose_threads(threads.SMALL_MODEL)
-    chosen = torch.get_num_threads()
-    threads.set_threads(most)
-    threads._LOOK_EVERY_S = 0.2
-    watch = threads.Watch(most)
-    time.sleep(0.3)
-    watch.check()
-    print(most, chosen, torch.get_num_threads())
-finally:
-    busy.kill()
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/stat").exists() or len(affinity()) < 2, reason="needs Linux and two CPUs")
-def test_one_thread_beside_a_busy_process() -> None:
-    command = [sys.executable, "-c", BESIDE_A_BUSY_PROCESS, BUSY]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    most, *numbers = done.stdout.split()
-    assert most in ("1", "2")  # two CPUs may be one core
-    assert numbers == ["1", "1"]

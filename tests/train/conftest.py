@@ -51,7 +51,7 @@ def toy_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def toy_config(toy_corpus: Path) -> ConfigMaker:
     """Makes the configuration of a toy training: 10 updates an epoch; overrides as `--set` takes them."""
 

@@ -1,3 +1,5 @@
+"""The batches of an epoch, from any position on, and the thread that builds them."""
+
 from __future__ import annotations
 
 import threading
@@ -21,44 +23,29 @@ class Pairs:
         return collate(sequences, sequences, indices)
 
 
-def epoch(number: int = 0, *, size: int = 8, accumulate: int = 3) -> EpochBatches:
-    config = BatchConfig(size=size, accumulate=accumulate)
-    return EpochBatches(Pairs(), config, seed=1, epoch=number)  # type: ignore[arg-type]
+def epoch(number: int = 0) -> EpochBatches:
+    return EpochBatches(Pairs(), BatchConfig(size=8, accumulate=3), seed=1, epoch=number)  # type: ignore[arg-type]
 
 
-def indices(updates: object) -> list[list[list[int]]]:
-    return [[batch.indices_B.tolist() for batch in update.batches] for update in updates]  # type: ignore[attr-defined]
+def indices(epoch: EpochBatches, batches_done: int = 0) -> list[list[list[int]]]:
+    return [[batch.indices_B.tolist() for batch in update.batches] for update in epoch.updates(batches_done)]
 
 
-def test_an_epoch_is_every_pair_once_in_groups() -> None:
-    batches = epoch()
-    updates = indices(batches.updates(0))
+def test_an_epoch_is_every_pair_once_in_groups_and_continues_anywhere() -> None:
+    updates = indices(epoch())
     assert sorted(i for update in updates for batch in update for i in batch) == list(range(100))
-    assert [len(update) for update in updates] == [3] * (len(batches) // 3) + [len(batches) % 3] * (
-        len(batches) % 3 > 0
-    )
-    assert len(updates) == batches.num_updates
-
-
-@pytest.mark.parametrize("batches_done", [0, 9, 12])
-def test_the_last_update_ends_the_epoch(batches_done: int) -> None:
-    updates = list(epoch().updates(batches_done))
-    assert [update.ends_epoch for update in updates] == [False] * (len(updates) - 1) + [True]
-
-
-def test_the_middle_of_an_epoch_goes_on_where_it_was() -> None:
-    assert indices(epoch().updates(6)) == indices(epoch().updates(0))[2:]
-
-
-@pytest.mark.parametrize("batches_done", [-1, 10**6])
-def test_a_place_that_the_epoch_does_not_have_is_refused(batches_done: int) -> None:
-    with pytest.raises(UserError, match=rf"micro-batch {batches_done} of an epoch with \d+"):
-        epoch().updates(batches_done)
+    assert [len(update) for update in updates[:-1]] == [3] * (epoch().num_updates - 1)
+    assert indices(epoch(), 6) == updates[2:]
+    for batches_done in (0, 9, 12):
+        rest = list(epoch().updates(batches_done))
+        assert [update.ends_epoch for update in rest] == [False] * (len(rest) - 1) + [True]
+    for batches_done in (-1, 10**6):
+        with pytest.raises(UserError, match=f"micro-batch {batches_done}"):
+            epoch().updates(batches_done)
 
 
 def test_epochs_differ_and_repeat() -> None:
-    assert indices(epoch(0).updates(0)) != indices(epoch(1).updates(0))
-    assert indices(epoch(1).updates(0)) == indices(epoch(1).updates(0))
+    assert indices(epoch(0)) != indices(epoch(1)) == indices(epoch(1))
 
 
 def test_building_ahead_keeps_order_and_stays_within_its_limit() -> None:

@@ -1,34 +1,35 @@
-"""Mistakes that need no data are reported before data is prepared, by `train` and `train --dump-config` alike."""
+"""Mistakes that need no data are reported before data is prepared, by `train` and `train --dump-config` alike: settings
+that do not fit, and variants from `--import` that break the contract of their axis."""
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config, packaged_config_names
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.model.variants import import_variants
+from seq2seq_attn.train import loop
 from seq2seq_attn.train.check import check_config
+from seq2seq_attn.train.loop import train
 from tests.cli.command_line import assert_fails
+from tests.train.conftest import ConfigMaker
 
-AXES = ("attention/", "tokenizer/", "output/", "objective/")
 OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
-WITHOUT_POSITIONS = [f"attention/{name}" for name in ("fixed", "initial", "slots")]
-WITHOUT_SCORES = [f"attention/{name}" for name in ("fixed", "initial", "monotonic", "uniform")]
-FILES = ["data.corpus=files", "data.train=a", "data.valid=b"]
-
-
-def variants_of(name: str) -> tuple[str, ...]:
-    """The variants of a packaged configuration, without its sizes and options."""
-    model = load_config([name]).model
-    encoder, decoder = model.encoder, model.decoder
-    names = (encoder.name, encoder.cell, decoder.name, decoder.cell, model.attention.normalizer, model.output.name)
-    return (*names, model.tie_embeddings)
-
-
-BASES = {variants_of(name): name for name in packaged_config_names() if not name.startswith(AXES)}
+BASES = ("quickstart", "multi30k", "typos/corrector", "typos/finder", "decoder/luong", "encoder/embeddings")
+"""one for each distinct pair of decoder and output, and an encoder without recurrence"""
+REFUSED = {
+    "typos/finder": [f"attention/{name}" for name in ("fixed", "initial", "slots", "uniform")],
+    "lexical": [f"attention/{name}" for name in ("fixed", "initial", "slots")],
+}
+"""attention that gives the output pointer, or lexical, nothing to read"""
+FILES = ["data.corpus=files", "data.train=a", "data.valid=b", "data.target_language=en", "data.extra=[]"]
 
 
 @pytest.fixture(autouse=True)
@@ -36,42 +37,26 @@ def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture(autouse=True)
-def _no_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*args: object, **kwargs: object) -> None:
-        raise AssertionError("data is prepared")
-
-    monkeypatch.setattr("seq2seq_attn.train.loop.prepare_corpus", fail)
-
-
-@pytest.mark.parametrize("overlay", OVERLAYS)
-@pytest.mark.parametrize("base", BASES.values())
-def test_every_overlay_fits_every_packaged_configuration(base: str, overlay: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("base", BASES)
+def test_overlays_fit_every_distinct_model(base: str, tmp_path: Path) -> None:
     for language in ("de", "en"):
         (tmp_path / f"train.{language}").write_text("Wort\n", encoding="utf-8")
     text = [f"data.train={tmp_path / 'train'}", "data.source_language=de", "data.target_language=en"]
     own = text if load_config([base]).data.corpus == "files" else ["data.extra=[]"]  # scripts write the extra pairs
-    config = load_config([base, overlay], own)
-    if overlay in WITHOUT_SCORES and config.model.attention.normalizer != "softmax":
-        with pytest.raises(UsageError, match=r"model\.attention\.normalizer="):
+    output = load_config([base]).model.output.name
+    for overlay in OVERLAYS:
+        config = load_config([base, overlay], own)
+        if overlay in REFUSED.get(base, REFUSED.get(output, [])):
+            with pytest.raises(UsageError, match=r"^model\.output\.name"):
+                check_config(config)
+        else:
             check_config(config)
-    elif config.model.output.name == "pointer" and overlay in (*WITHOUT_POSITIONS, "attention/uniform"):
-        with pytest.raises(UsageError, match=r"attention weights over source positions|nothing to learn"):
-            check_config(config)
-    elif config.model.output.name == "lexical" and overlay in WITHOUT_POSITIONS:
-        with pytest.raises(UsageError, match=r"attention weights over source positions.*-c output/softmax"):
-            check_config(config)
-        check_config(load_config([base, overlay, "output/softmax"], own))
-    else:
-        check_config(config)
 
 
 @pytest.mark.parametrize("value", ["-1", "0", "1.5", "1e9", "true", ".nan", ".inf", "abc", "[8]", "1" + "0" * 22])
-@pytest.mark.parametrize("name", ["additive", "scaled_dot", "slots"])
-def test_an_option_of_another_type_is_refused(name: str, value: str) -> None:
-    options = [f"model.attention.name={name}", f"model.attention.options.attention_size={value}"]
+def test_an_option_of_another_type_is_refused(value: str) -> None:
     with pytest.raises(UsageError, match=r"^model\.attention\.options\.attention_size=.*: expected (a whole|a f|at )"):
-        check_config(load_config(["quickstart"], options))
+        check_config(load_config(["quickstart"], [f"model.attention.options.attention_size={value}"]))
 
 
 WRONG = [
@@ -83,10 +68,6 @@ WRONG = [
     (["model.tie_embeddings=all"], "data.vocab.joint=true"),
     (["model.tie_embeddings=target", "model.readout_size=7"], "model.readout_size=96"),
     (["model.encoder.hidden_size=65536", "model.encoder.num_layers=3"], "parameters"),
-    (["model.encoder.cell=lstm"], "model.encoder.cell='lstm'"),
-    (["model.encoder.name=convolutional", "model.encoder.cell=lstm"], "model.encoder.cell='lstm'"),
-    (["model.encoder.name=reversed_gru", "model.encoder.cell=layer_norm_gru"], "model.encoder.name=reversed"),
-    (["model.attention.name=monotonic", "model.attention.normalizer=sparsemax"], "model.attention.normalizer"),
     (["model.attention.name=hard", "model.attention.options.estimator=reinforce"], "model.attention.options.estimator"),
     (["train.cuda_graphs=true", "train.precision=fp16"], "train.precision=fp16"),
     (["train.cuda_graphs=true", "train.objectives={coverage: {}}"], "train.objectives"),
@@ -100,7 +81,6 @@ WRONG = [
     (["train.objectives.guided=3"], "train.objectives.guided=3"),
     (["train.objectives={guided: {}}"], "data.links"),
     (["train.objectives={entropy: {}}", "model.attention.name=fixed"], "model.attention.name='fixed'"),
-    (["search.coverage_penalty=0.2", "model.attention.name=fixed"], "search.coverage_penalty=0.2"),
     (["data.corpus=multi30k", "data.links=gold"], "data.links=gold"),
     (["data.source_language=fr"], "captions 'fr' -> 'en'"),
     (["data.corpus=multi30k", "data.source_language=ja"], "language 'ja'"),
@@ -113,32 +93,10 @@ WRONG = [
 ]
 
 
-def test_the_cell_that_an_encoders_name_implies_may_be_set_too() -> None:
-    check_config(load_config(["quickstart"], ["model.encoder.name=bilstm", "model.encoder.cell=lstm"]))
-
-
 @pytest.mark.parametrize(("settings", "message"), WRONG, ids=str)
 def test_settings_that_do_not_fit_are_refused(settings: list[str], message: str) -> None:
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match=re.escape(message)):
         check_config(load_config(["quickstart"], settings))
-    assert message in str(refused.value)
-
-
-@pytest.mark.parametrize("options", [[], ["--dump-config"]])
-def test_train_and_dump_config_refuse_the_same(capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
-    arguments = ["train", "-c", "quickstart", "--set=train.max_epochs=null", *options]
-    assert_fails(capsys, *arguments, code=2, message="train.schedule.name='cosine'")
-    assert not list(Path().iterdir())
-
-
-def test_training_without_an_end_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    check_config(load_config(["tutorial"], ["train.max_epochs=null"]))
-    assert "no limit is set: training goes on until Ctrl-C" in caplog.text
-
-
-def test_fp16_on_a_cpu_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    check_config(load_config(["tutorial"], ["train.precision=fp16", "train.device=cpu"]))
-    assert "fp16" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -146,65 +104,146 @@ def test_fp16_on_a_cpu_is_told(caplog: pytest.LogCaptureFixture) -> None:
     [
         ["train.schedule.factor=0.1", "train.teacher_forcing.end=0.5"],
         ["model.encoder.options.residual=true"],
+        ["model.encoder.name=convolutional", "model.encoder.cell=lstm"],
+        ["model.attention.name=monotonic", "model.attention.normalizer=sparsemax"],
+        ["model.attention.name=fixed", "search.coverage_penalty=0.2"],
         ["model.attention.name=uniform", "train.objectives={coverage: {}}"],
-        ["model.attention.name=hard", "model.attention.options={temperature: 0.5, estimator: reinforce}"],
+        ["model.attention.name=hard", "model.attention.options={temperature: 0.5}"],
         ["data.tokenizer.vocab_size=4000", "data.links=ibm1", "data.extra_in_vocab=true"],
         ["train.cuda_graphs=true", "train.device=cpu"],
     ],
 )
 def test_a_setting_without_effect_is_silent(settings: list[str], caplog: pytest.LogCaptureFixture) -> None:
-    trained = ["train.objectives={reinforce: {}}"] if "model.attention.name=hard" in settings else []
-    check_config(load_config(["quickstart"], [*settings, *trained]))
+    check_config(load_config(["quickstart"], settings))
     assert not caplog.messages
 
 
-def test_layers_that_a_variant_does_not_take_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from seq2seq_attn.model.variants import import_variants
-
-    code = "from seq2seq_attn.model.encoder.embeddings import Embeddings as full\n"
-    code += "def build(*, embedding, hidden_size, dropout):\n"
-    code += "    return full(embedding=embedding, hidden_size=hidden_size, num_layers=1, dropout=dropout)\n"
-    (tmp_path / "shallow_encoder.py").write_text(code, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    import_variants("shallow_encoder")
-    check_config(load_config(["quickstart"], ["model.encoder.name=shallow_encoder"]))
-    with pytest.raises(UsageError, match=r"model\.encoder\.num_layers=3"):
-        check_config(load_config(["quickstart"], ["model.encoder.name=shallow_encoder", "model.encoder.num_layers=3"]))
+def test_training_without_an_end_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    check_config(load_config(["tutorial"], ["train.max_epochs=null"]))
+    assert "train.max_epochs" in caplog.text
 
 
-def test_a_resume_of_another_corpus_is_refused_before_that_is_prepared(toy_config, monkeypatch) -> None:
-    from seq2seq_attn.data.prepare import prepare_corpus
-    from seq2seq_attn.train.loop import train
-
-    with monkeypatch.context() as with_data:
-        with_data.setattr("seq2seq_attn.train.loop.prepare_corpus", prepare_corpus)
-        train(toy_config("train.max_updates=1"), run_dir=Path("r"))
+@pytest.mark.parametrize("options", [[], ["--dump-config"]])
+def test_train_and_dump_config_refuse_the_same_before_data_is_prepared(
+    capsys: pytest.CaptureFixture[str], toy_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    train(toy_config("train.max_updates=1"), run_dir=Path("r"))
+    monkeypatch.setattr(loop, "prepare_corpus", lambda *_, **__: pytest.fail("data is prepared"))
+    arguments = ["train", "-c", "quickstart", "--set=train.max_epochs=null", *options]
+    assert_fails(capsys, *arguments, code=2, message="train.schedule.name='cosine'")
     for mismatch in (["-c", "multi30k"], ["--seed", "9"]):
-        assert run(["train", "--resume", "--run-dir", "r", *mismatch]) == 2
-        assert run(["train", "--resume", "--run-dir", "r", *mismatch, "--dump-config"]) == 2
+        assert run(["train", "--resume", "--run-dir", "r", *mismatch, *options]) == 2
+    assert [path.name for path in Path().iterdir()] == ["r"]
+
+
+HEAD = """
+import torch
+from seq2seq_attn.model.attention.additive import Additive
+from seq2seq_attn.model.normalizer import softmax
+from seq2seq_attn.model.output.softmax import Softmax
+from seq2seq_attn.train.objectives.base import Objective
+
+class Mine(Additive):
+    def __init__(self, *, query_size: int, memory_size: int) -> None:
+        super().__init__(query_size=query_size, memory_size=memory_size, normalizer=softmax.weights)
+"""
+ATTENTION, OUTPUT = "model.attention.name=wrong:Mine", "model.output.name=wrong:Mine"
+OBJECTIVE = "train.objectives={'wrong:Mine': {}}"
+STEP = (
+    "def step(self, query, memory, state):\n"
+    "    attended = super().step(query, memory, state)\n    weights = attended.weights_BS\n"
+)
+PREPARE = "def prepare(self, encoded, source):\n    memory, state = super().prepare(encoded, source)\n"
+BROKEN = {
+    "weights sum to 1; seen: 2, ": (ATTENTION, f"{STEP}    return attended._replace(weights_BS=2 * weights)"),
+    "never negative; seen: -": (
+        ATTENTION,
+        f"{STEP}    return attended._replace(weights_BS=2 * weights - weights.roll(1, 1))",
+    ),
+    "0 on padding; seen: 0[.]": (
+        ATTENTION,
+        "def step(self, query, memory, state):\n"
+        "    return super().step(query, memory._replace(mask_BS=torch.ones_like(memory.mask_BS)), state)",
+    ),
+    "state is a named tuple of tensors; seen: dict": (ATTENTION, f"{PREPARE}    return memory, {{'total': None}}"),
+    "memory.keys_BSA is batch-first": (
+        ATTENTION,
+        f"{PREPARE}    return memory._replace(keys_BSA=memory.keys_BSA.transpose(0, 1)), state",
+    ),
+    "padding does not change results; seen: context_BM": (
+        ATTENTION,
+        f"{STEP}    return attended._replace(context_BM=attended.context_BM + weights.shape[1])",
+    ),
+    r"a search step works; seen: .*wrong.py:\d+: AssertionError: rows of a beam": (
+        ATTENTION,
+        f"{STEP}    assert self.training or len(query) != 6, 'rows of a beam'\n    return attended",
+    ),
+    "probabilities sum to 1; seen: 2, ": (
+        OUTPUT,
+        "def log_probs(self, step, memory):\n    return super().log_probs(step, memory) + 0.6931",
+    ),
+    "the loss is that of the probabilities": (
+        OUTPUT,
+        "def score(self, step, memory, targets_N):\n"
+        "    log_probs, means = super().score(step, memory, targets_N)\n    return 2 * log_probs, means\n"
+        "def target_log_probs(self, outputs, batch):\n"
+        "    return super().target_log_probs(outputs, batch) / 4",
+    ),
+    "padding does not change results; seen: the sum over pairs": (
+        OBJECTIVE,
+        "def term(self, outputs, batch):\n    return outputs.weights_TBS.square().mean()",
+    ),
+    "a term is finite; seen: -?(inf|nan)": (
+        OBJECTIVE,
+        "def term(self, outputs, batch):\n    return outputs.weights_TBS.log().sum()",
+    ),
+}
+CLASSES = {
+    "model.output.name": "class Mine(Softmax):\n    def __init__(self, *, feature_size: int, num_ids: int):\n"
+    "        super().__init__(feature_size, num_ids)",
+    "train.objectives": "class Mine(Objective):",
+}
 
 
 @pytest.fixture
-def two_runs(tmp_path: Path) -> None:
-    for name, config in (("a", "multi30k"), ("b", "quickstart")):
-        RunDir(tmp_path / name).path.mkdir()
-        RunDir(tmp_path / name).save_config(load_config([config]))
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """The current folder; a module `wrong` that a test imports from it is forgotten."""
+    yield tmp_path
+    sys.modules.pop("wrong", None)
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_a_broken_rule_names_the_variant_the_rule_and_what_was_seen(folder: Path, rule: str) -> None:
+    setting, methods = BROKEN[rule]
+    key = setting.partition("=")[0]
+    own = f"\n{CLASSES[key]}\n" if key in CLASSES else ""
+    body = "\n".join(f"    {line}" for line in methods.splitlines())
+    (folder / "wrong.py").write_text(f"{HEAD}{own}{body}\n", encoding="utf-8")
+    import_variants("wrong")
+    with pytest.raises(UsageError, match=rf"^{re.escape(key)}.*wrong:Mine.*{rule}"):
+        check_config(load_config(["quickstart"], [setting, "model.tie_embeddings=none"]))
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "settings",
     [
-        (["a", "b"], "different test sets"),
-        (["a", "--split", "tset"], "--split 'tset'"),
-        (["a", "--by-length", "12,9"], "--by-length '12,9'"),
-        (["a", "--by-length", "quantiles:999999999"], "at most 100"),
-        (["a", "--device", "gpu"], "device 'gpu'"),
-        (["a", "--precision", "fp8"], "precision 'fp8'"),
+        [],
+        [*FILES, "data.source_languages=[de, fr]"],
+        [*FILES, "data.source_language=vectors"],
+        ["model.output.name=copy", "model.tie_embeddings=none"],
     ],
 )
-@pytest.mark.usefixtures("two_runs")
-def test_evaluate_checks_its_options_before_data_is_prepared(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
-) -> None:
-    monkeypatch.setattr("seq2seq_attn.evaluation.test_sets.prepare_corpus", lambda *_, **__: pytest.fail("prepared"))
-    assert_fails(capsys, "evaluate", *options, code=2, message=message)
+def test_a_right_one_passes_and_draws_nothing(folder: Path, settings: list[str]) -> None:
+    (folder / "wrong.py").write_text(HEAD, encoding="utf-8")
+    import_variants("wrong")
+    before = torch.get_rng_state()
+    check_config(load_config(["quickstart"], [ATTENTION, *settings]))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_normalizer_with_weight_on_padding(folder: Path) -> None:
+    code = "def weights(scores, mask):\n    return scores.softmax(dim=-1)\n"
+    (folder / "wrong.py").write_text(code, encoding="utf-8")
+    import_variants("wrong")
+    with pytest.raises(UsageError, match=r"model\.attention\.normalizer='wrong'.*0 on padding"):
+        check_config(load_config(["quickstart"], ["model.attention.normalizer=wrong"]))

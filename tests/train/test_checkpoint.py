@@ -1,20 +1,42 @@
+"""The saved state: counters, tensors, generators, and when training validates, saves and stops."""
+
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.weights import Saved
+from seq2seq_attn.model.weights import Saved, write_tensors
 from seq2seq_attn.train import checkpoint
-from seq2seq_attn.train.update import Updater
+from seq2seq_attn.train.batches import UpdateBatches
+from seq2seq_attn.train.checkpoint import TrainState
+from seq2seq_attn.train.update import Updater, UpdateResult
+from seq2seq_attn.train.validate import Validation
 from tests.toy_run import toy_config
 
 CPU = torch.device("cpu")
+
+
+def updater(num_ids: int = 9, *, tie: str = "none", decay: float = 0.0) -> Updater:
+    model = toy_config().model.model_copy(update={"tie_embeddings": tie, "readout_size": 12, "embedding_size": 12})
+    config = TrainConfig.model_validate({"optimizer": {"average_decay": decay}})
+    built = build_model(model, num_source_ids=num_ids, num_target_ids=num_ids)
+    return Updater(built, config, device=CPU, precision="fp32")
+
+
+def settings(**changes: Any) -> TrainConfig:
+    return TrainConfig.model_validate(changes)
+
+
+def validation(perplexity: float, score: float, metric: str = "bleu", num_cut: int = 0) -> Validation:
+    return Validation({"bleu": 0.0, metric: score, "perplexity": perplexity}, "signature", 24, num_cut, [])
 
 
 def test_a_state_replaces_the_one_before(tmp_path: Path) -> None:
@@ -22,63 +44,102 @@ def test_a_state_replaces_the_one_before(tmp_path: Path) -> None:
     assert not checkpoint.has_state(last)
     for number in range(2):
         values = {"number": number, "list": [1, None, "ß", 0.1 + 0.2]}
-        checkpoint.save_state(last, {"a": torch.full((2,), number)}, values)
+        write_tensors(last / checkpoint.STATE, {"a": torch.full((2,), number)}, values)
         tensors, loaded, _ = checkpoint.load_state(last)
         assert (tensors["a"].tolist(), loaded) == ([number] * 2, values)
     assert sorted(path.name for path in last.iterdir()) == ["manifest.json", "state.safetensors"]
 
 
-def test_the_generator_goes_on_where_it_was() -> None:
-    def draw() -> tuple[object, ...]:
-        return torch.rand(3).tolist(), torch.randn(2).tolist()
-
-    draw()
-    tensors = checkpoint.rng_state(CPU)
-    first = draw()
-    checkpoint.set_rng_state(tensors, CPU)
-    assert draw() == first
-
-
-def test_optimizer_goes_on_bit_for_bit() -> None:
-    def step(model: nn.Module, optimizer: torch.optim.Optimizer, value: float) -> None:
-        optimizer.zero_grad()
-        (model(torch.full((1, 3), value)) ** 2).sum().backward()
-        optimizer.step()
-
-    def build() -> tuple[nn.Module, torch.optim.Optimizer]:
-        torch.manual_seed(1)
-        model = nn.Linear(3, 2)
-        return model, torch.optim.Adam(model.parameters(), fused=True)
-
-    model, optimizer = build()
-    for value in (1.0, 2.0):
-        step(model, optimizer, value)
-    saved = checkpoint.model_tensors(model) | checkpoint.optimizer_tensors(optimizer)
-    saved = {name: tensor.clone() for name, tensor in saved.items()}
-    step(model, optimizer, 3.0)
-    other, other_optimizer = build()
-    checkpoint.set_model_tensors(other, saved)
-    checkpoint.set_optimizer_tensors(other_optimizer, saved)
-    step(other, other_optimizer, 3.0)
-    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), other.parameters(), strict=True))
+@pytest.mark.parametrize("num_processes", [1, 3])
+def test_a_state_goes_on_with_its_counters_weights_and_generators(num_processes: int) -> None:
+    saving, loading = updater(decay=0.9), updater(decay=0.9)
+    state = TrainState(update=7, epoch=1, elapsed_s=0.1 + 0.2, num_without_better=2, plateau_factor=0.25)
+    state.window.terms["coverage"] = [1e-17, 3]
+    state.record_validation(validation(3.25, 12.5), settings())
+    values = {"state": asdict(state), "scaler": None, "precision": "fp32", "num_processes": num_processes}
+    values["num_threads"] = torch.get_num_threads()
+    saved = Saved(checkpoint.training_tensors(saving) | checkpoint.rng_state(CPU), json.loads(json.dumps(values)), "")
+    expected = torch.rand(3)
+    assert checkpoint.restore_training(saved, loading) == state
+    assert torch.equal(torch.rand(3), expected)
+    tensors = checkpoint.training_tensors(saving)
+    assert {name.partition("/")[0] for name in tensors} == {"model", "average"}
+    assert all(torch.equal(tensor, tensors[name]) for name, tensor in checkpoint.training_tensors(loading).items())
 
 
 def test_tied_parameters_are_saved_once() -> None:
-    model = nn.ModuleList([nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)])
-    model[1].weight = model[0].weight
-    assert list(checkpoint.model_tensors(model)) == ["model/0.weight"]
-
-
-def test_a_state_of_another_model_is_refused() -> None:
-    saved = checkpoint.model_tensors(nn.Linear(3, 2))
-    with pytest.raises(UserError, match="belongs to another model"):
-        checkpoint.set_model_tensors(nn.Linear(2, 3), saved)
+    tied, apart = (checkpoint.training_tensors(updater(tie=tie)) for tie in ("target", "none"))
+    assert apart.keys() - tied.keys() == {"model/output.projection.weight"}
 
 
 @pytest.mark.parametrize("values", [{}, {"num_threads": 1, "precision": "fp32", "num_processes": 1}])
-def test_a_state_of_another_version_is_refused_in_one_line(values: dict[str, object]) -> None:
-    model = build_model(toy_config().model, num_source_ids=9, num_target_ids=9)
-    updater = Updater(model, TrainConfig(), device=CPU, precision="fp32")
-    with pytest.raises(UserError, match=r"saved state .*; start a new run") as caught:
-        checkpoint.restore_training(Saved(updater.tensors() | checkpoint.rng_state(CPU), values, ""), updater)
-    assert "\n" not in str(caught.value)
+def test_a_state_of_another_model_or_version_is_refused_in_one_line(values: dict[str, object]) -> None:
+    this = updater()
+    with pytest.raises(UserError, match="belongs to another model"):
+        checkpoint.load_tensors(this, checkpoint.training_tensors(updater(num_ids=11)))
+    with pytest.raises(UserError, match=r"^this version cannot resume .*$"):
+        checkpoint.restore_training(Saved(checkpoint.training_tensors(this), values, ""), this)
+
+
+@pytest.mark.parametrize(
+    ("kind", "counted"), [("applied", (2, 0, 0)), ("overflow", (0, 0, 0)), ("non_finite", (0, 2, 2))]
+)
+def test_an_epoch_ends_with_its_last_micro_batch(kind: Any, counted: tuple[int, int, int]) -> None:
+    result, state = UpdateResult(kind, 7, 1.0, 1.0, 1.0, {}), TrainState()
+    state.record_update(result, UpdateBatches([], [[0], [1], [2]], 7))
+    assert (state.epoch, state.batches_done) == (0, 3)
+    state.record_update(result, UpdateBatches([], [[3], [4]], 7, ends_epoch=True))
+    assert (state.epoch, state.batches_done) == (1, 0)
+    assert (state.update, state.num_bad, state.num_bad_in_row) == counted
+
+
+def test_validation_is_due_once_an_epoch_or_every_so_many_updates() -> None:
+    each_epoch, each_5 = settings(), settings(validation={"every_updates": 5})
+    assert not TrainState().is_validation_due(each_epoch)
+    assert TrainState(update=10, epoch=1).is_validation_due(each_epoch)
+    assert not TrainState(update=10, epoch=1, validated_at=10).is_validation_due(each_epoch)
+    assert not TrainState(update=10, batches_done=3).is_validation_due(each_epoch)
+    assert TrainState(update=10, batches_done=3).is_validation_due(each_5)
+    assert not TrainState(update=11, epoch=1).is_validation_due(each_5)
+
+
+@pytest.mark.parametrize(
+    ("metric", "validations", "is_best"),
+    [
+        ("bleu", [(0, 9), (0, 8), (5, 10), (5, 10), (4, 1)], [True, True, True, False, False]),
+        ("perplexity", [(0, 9), (5, 9), (5, 8), (9, 8.5)], [True, False, True, False]),
+        ("perplexity", [(0, float("inf")), (0, 1e300)], [True, True]),
+        ("exact", [(50, 9), (60, 9), (60, 8), (55, 1)], [True, True, True, False]),
+        ("cer", [(50, 9), (60, 8), (40, 9), (40, 8.5)], [True, False, True, True]),
+    ],
+)
+def test_best_is_by_the_metric_and_perplexity_decides_a_tie(
+    metric: str, validations: list[tuple[float, float]], is_best: list[bool]
+) -> None:
+    state, config = TrainState(), settings(validation={"metric": metric})
+    results = [validation(perplexity, score, metric, num_cut=n) for n, (score, perplexity) in enumerate(validations)]
+    assert [state.record_validation(result, config) for result in results] == is_best
+    assert state.best_num_cut == max(n for n, is_new in enumerate(is_best) if is_new)
+
+
+def test_plateau_lowers_the_rate_after_its_patience() -> None:
+    config = settings(schedule={"name": "plateau", "factor": 0.5, "patience": 1})
+    state, factors = TrainState(), []
+    for bleu in (1, 0, 0, 0, 0, 2, 0):
+        state.record_validation(validation(3.0, bleu), config)
+        factors.append(state.plateau_factor)
+    assert factors == [1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("limits", "state", "reason"),
+    [
+        ({"max_updates": 5}, TrainState(update=5), "train.max_updates=5 reached"),
+        ({"max_epochs": 2}, TrainState(epoch=2), "train.max_epochs=2 reached"),
+        ({"max_minutes": 0.5}, TrainState(elapsed_s=30.0), "train.max_minutes=0.5 reached"),
+        ({"validation": {"patience": 3}}, TrainState(num_without_better=3), "train.validation.patience=3 reached"),
+        ({"max_updates": 6, "max_minutes": 1.0}, TrainState(update=5, epoch=1, elapsed_s=59.0), None),
+    ],
+)
+def test_training_stops_at_the_first_limit(limits: dict[str, object], state: TrainState, reason: str | None) -> None:
+    assert (state.stop_reason(settings(**limits)) or "None").startswith(str(reason))

@@ -48,23 +48,16 @@ def run(batch: Batch, num_tokens: torch.Tensor, ratio: float) -> torch.Tensor:
     return torch.stack([digits.sum() / num_tokens, ratio * num_tokens.double()])
 
 
-def test_replays_see_each_batch_and_its_number_of_tokens() -> None:
+def test_replays_see_each_batch_with_its_shape_ratio_and_number_of_tokens() -> None:
     graphed = Replaying(run, CPU)
-    for first, num_tokens in ((5, 3), (6, 4), (7, 5), (8, 6)):
-        batch = make_batch(first)
-        expected = run(batch, torch.tensor(float(num_tokens)), 1.0)
-        assert torch.equal(graphed(batch, num_tokens, 1.0), expected)
-    assert graphed.num_replays == 3  # the first sight of a shape is no recording
-
-
-def test_shapes_and_ratios_are_recorded_apart() -> None:
-    graphed = Replaying(run, CPU)
-    cases = [(make_batch(5, length), ratio) for length in (2, 3) for ratio in (1.0, 0.5)]
-    for _ in range(3):
-        for batch, ratio in cases:
-            assert torch.equal(graphed(batch, 2, ratio), run(batch, torch.tensor(2.0), ratio))
-    assert graphed.num_replays == 8
-    assert graphed.num_graphs == 4
+    cases = ((2, 1.0), (2, 0.5), (3, 1.0), (3, 0.5))
+    for first in (5, 6, 7):
+        for length, ratio in cases:
+            batch = make_batch(first, length)
+            expected = run(batch, torch.tensor(float(first)), ratio)
+            assert torch.equal(graphed(batch, first, ratio), expected)
+    assert graphed.num_replays == 2 * len(cases)  # the first sight of a shape is no recording
+    assert len(graphed.recorded) == len(cases)
 
 
 def test_an_updater_that_replays_makes_the_same_updates() -> None:

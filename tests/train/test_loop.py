@@ -1,3 +1,5 @@
+"""Training runs: what they leave, log and save; kills, signals and resumes; updates that are not finite."""
+
 from __future__ import annotations
 
 import json
@@ -8,6 +10,7 @@ import shutil
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,11 @@ import pytest
 import torch
 
 from seq2seq_attn.config import Config
+from seq2seq_attn.data import sources
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.weights import write_tensors
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint, loop, update, validate
 from seq2seq_attn.train.batches import UpdateBatches
@@ -30,8 +35,6 @@ from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker
 
 TIMES = {"elapsed_s", "seconds", "tokens_per_s"}
-NO_TEXT = ("data.train=null", "data.valid=null", "data.test={}")
-"""of the toy corpus, for runs on captions"""
 
 
 def events(run: RunDir, kind: str | None = None) -> list[dict[str, Any]]:
@@ -40,24 +43,27 @@ def events(run: RunDir, kind: str | None = None) -> list[dict[str, Any]]:
     return [{k: v for k, v in line.items() if k not in TIMES} for line in lines if kind in (None, line["event"])]
 
 
-def assert_same_end(run: RunDir, expected: RunDir) -> None:
-    """Bit for bit: weights, moments, averages, random generators, the best model, counters, history."""
-    (tensors, values, _), (expected_tensors, expected_values, _) = (
-        checkpoint.load_state(r.last_dir) for r in (run, expected)
-    )
+def logged(run: RunDir) -> str:
+    return (run.path / "train.log").read_text(encoding="utf-8")
+
+
+def assert_same_tensors(run: RunDir, expected: RunDir) -> None:
+    """Bit for bit: weights, moments, averages, random generators."""
+    tensors, expected_tensors = (checkpoint.load_state(r.last_dir).tensors for r in (run, expected))
     assert tensors.keys() == expected_tensors.keys()
     assert [name for name in tensors if not torch.equal(tensors[name], expected_tensors[name])] == []
-    best, expected_best = run.load_best().tensors, expected.load_best().tensors
-    assert [name for name in expected_best if not torch.equal(best[name], expected_best[name])] == []
-    assert run.load_best().values == expected.load_best().values
+
+
+def assert_same_end(run: RunDir, expected: RunDir) -> None:
+    """Bit for bit: tensors, the best model, counters, history."""
+    assert_same_tensors(run, expected)
     assert run.model_path.read_bytes() == expected.model_path.read_bytes()
-    assert _counters(values["state"]) == _counters(expected_values["state"])
+    states = [checkpoint.load_state(r.last_dir).values["state"] for r in (run, expected)]
+    for state in states:  # what a clock says
+        state.update(elapsed_s=0.0, metrics_position=0)
+        state["window"]["seconds"] = 0.0
+    assert states[0] == states[1]
     assert events(run) == events(expected)
-
-
-def _counters(state: dict[str, Any]) -> dict[str, Any]:
-    """Without what a clock says."""
-    return {**state, "elapsed_s": 0.0, "metrics_position": 0, "window": {**state["window"], "seconds": 0.0}}
 
 
 class Killed(BaseException):
@@ -80,75 +86,69 @@ def train_and_die(at_update: int, config: Config, **options: Any) -> None:
             train(config, **options)
 
 
-def test_a_training_leaves_a_run_that_translates(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    run = train(toy_config(), run_dir=tmp_path / "run")
-    assert run.is_finished()
-    assert {"config.yaml", "environment.json", "train.log", "metrics.jsonl", "model.safetensors", "last"} <= {
-        path.name for path in run.path.iterdir()
-    }
-    assert len(list(run.path.glob("events.out.tfevents.*"))) == 1
-    assert run.config() == toy_config("search.max_length_ratio=2")
-    assert isinstance(load(run.path).translate(["Hund Katze"])[0].text, str)
-    text = (run.path / "train.log").read_text(encoding="utf-8")
-    assert "160 training pairs, 24 validation pairs, 10 updates per epoch" in text
-    assert "hypothesis" in text
+@pytest.fixture(scope="session")
+def whole(toy_config: ConfigMaker, tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+    """A run of two epochs, which tests do not change."""
+    return train(toy_config(), run_dir=tmp_path_factory.mktemp("whole") / "run")
 
 
-def test_a_run_says_how_long_translations_may_be(
-    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The ratio comes from the training pairs unless it was chosen; a resume keeps it, with nothing to complain of."""
-    long = tmp_path / "long"
-    long.mkdir()
-    (long / "train.de").write_text("ab\n" * 16)
-    (long / "train.en").write_text("cdefghijklmnopq\n" * 16)
-    settings = [f"data.train={long / 'train'}", f"data.data_dir={tmp_path}", "search.max_length_extra=0"]
-    config = toy_config(*settings)
-    run = train(config, run_dir=tmp_path / "run")
-    assert run.config().search.max_length_ratio == 10.0  # 15 tokens and EOS of 2, and a quarter
-    assert train(toy_config(*settings, "search.max_length_ratio=3"), run_dir=tmp_path / "3").config().search == (
-        config.search.model_copy(update={"max_length_ratio": 3.0})
-    )
-    fixed = toy_config(*settings, "train.max_epochs=9")
-    with pytest.raises(
-        UsageError, match=r"search\.max_length_ratio=10: the run was started with 3, which a resume can"
-    ):
-        train(fixed, run_dir=tmp_path / "3", resume=True)
-    for again in (config, run.config()):
-        more = again.model_copy(update={"train": again.train.model_copy(update={"max_epochs": 3})})
-        train(more, run_dir=run.path, resume=True)
-    assert any("train.max_epochs: 3 in this session" in message for message in caplog.messages)
-    assert not any("search" in message and "session" in message for message in caplog.messages)
+def test_a_training_leaves_a_run_that_translates(toy_config: ConfigMaker, whole: RunDir) -> None:
+    assert whole.is_finished()
+    files = {"config.yaml", "environment.json", "train.log", "metrics.jsonl", "model.safetensors", "last"}
+    assert files <= {path.name for path in whole.path.iterdir()}
+    assert len(list(whole.path.glob("events.out.tfevents.*"))) == 1
+    assert whole.config() == toy_config("search.max_length_ratio=2")
+    assert isinstance(load(whole.path).translate(["Hund Katze"])[0].text, str)
+    assert "160 training pairs, 24 validation pairs, 10 updates per epoch" in logged(whole)
+    assert "vocabularies: 18 source and 18 target types, and 4 special tokens" in logged(whole)
+    assert "hypothesis" in logged(whole)
 
 
-def test_metrics_have_a_line_per_event(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    run = train(toy_config(), run_dir=tmp_path / "run")
-    assert [(line["event"], line["update"]) for line in events(run)] == [
+def test_metrics_have_a_line_per_event(whole: RunDir) -> None:
+    assert [(line["event"], line["update"]) for line in events(whole)] == [
         *[("train", 3), ("train", 6), ("train", 9), ("validation", 10)],
         *[("train", 12), ("train", 15), ("train", 18), ("validation", 20), ("end", 20)],
     ]
-    first = json.loads(run.metrics_path.read_text().splitlines()[0])
+    first = json.loads(whole.metrics_path.read_text().splitlines()[0])
     assert first["loss"] == pytest.approx(math.log(23), rel=0.1)  # before learning: all characters alike
-    assert first["learning_rate"] == 1e-3
-    assert first["teacher_forcing_ratio"] == 1.0
+    assert (first["learning_rate"], first["teacher_forcing_ratio"]) == (1e-3, 1.0)
     assert first["tokens_per_s"] > 0
-    validation = events(run, "validation")[-1]
+    validation = events(whole, "validation")[-1]
     assert validation["perplexity"] > 1
     assert 0 <= validation["bleu"] <= 100
     assert validation["signature"].startswith("nrefs:1|case:mixed")
     assert validation["num_pairs"] == 24
     assert [set(sample) for sample in validation["samples"]] == [{"source", "reference", "hypothesis"}] * 3
     assert len({sample["source"] for sample in validation["samples"]}) > 1
-    end = events(run, "end")[0]
+    end = events(whole, "end")[0]
     assert end["reason"] == "train.max_epochs=2 reached"
     assert end["best_update"] in (10, 20)
 
 
-def test_the_same_seed_gives_the_same_run_and_another_one_does_not(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    first, second = (train(toy_config(), run_dir=tmp_path / name) for name in ("a", "b"))
-    assert_same_end(second, first)
+def test_the_same_seed_gives_the_same_run_and_another_one_does_not(
+    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir
+) -> None:
+    assert_same_end(train(toy_config(), run_dir=tmp_path / "b"), whole)
     other = train(toy_config("seed=2"), run_dir=tmp_path / "c")
-    assert events(other, "train") != events(first, "train")
+    assert events(other, "train") != events(whole, "train")
+
+
+def test_a_run_says_how_long_translations_may_be(
+    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The ratio comes from the training pairs unless it was chosen; a resume keeps it without a warning."""
+    (tmp_path / "train.de").write_text("ab\n" * 16)
+    (tmp_path / "train.en").write_text("cdefghijklmnopq\n" * 16)
+    settings = [f"data.train={tmp_path / 'train'}", f"data.data_dir={tmp_path}", "search.max_length_extra=0"]
+    run = train(toy_config(*settings), run_dir=tmp_path / "run")
+    assert run.config().search.max_length_ratio == 10.0  # 15 tokens and EOS of 2, and a quarter
+    fixed = train(toy_config(*settings, "search.max_length_ratio=3"), run_dir=tmp_path / "3")
+    assert fixed.config().search.max_length_ratio == 3.0
+    with pytest.raises(UsageError, match=r"search\.max_length_ratio=10: .*3"):
+        train(toy_config(*settings, "train.max_epochs=9"), run_dir=fixed.path, resume=True)
+    train(toy_config(*settings, "train.max_epochs=3"), run_dir=run.path, resume=True)
+    assert any("train.max_epochs: 3 in this session" in message for message in caplog.messages)
+    assert not any("search" in message and "session" in message for message in caplog.messages)
 
 
 ALL = (
@@ -156,10 +156,8 @@ ALL = (
     "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 15}",
     "train.schedule={name: cosine, warmup_updates: 3}",
     "train.label_smoothing=0.1",
-    "train.batch.accumulate=2",
-    "train.batch.size=8",
-    "train.validation.every_updates=7",
-    "train.checkpoint_every_updates=3",
+    *("train.batch.accumulate=2", "train.batch.size=8"),
+    *("train.validation.every_updates=7", "train.checkpoint_every_updates=3"),
 )
 
 
@@ -180,8 +178,7 @@ def test_ten_updates_are_five_and_five(toy_config: ConfigMaker, tmp_path: Path) 
     expected = train(config, run_dir=tmp_path / "whole")
     train(half, run_dir=tmp_path / "halves")
     resumed = train(config, run_dir=tmp_path / "halves", resume=True)
-    tensors, expected_tensors = (checkpoint.load_state(run.last_dir).tensors for run in (resumed, expected))
-    assert [name for name in tensors if not torch.equal(tensors[name], expected_tensors[name])] == []
+    assert_same_tensors(resumed, expected)
     assert events(resumed, "train") == events(expected, "train")
 
 
@@ -192,14 +189,12 @@ def test_ten_updates_are_five_and_five(toy_config: ConfigMaker, tmp_path: Path) 
 def test_a_signal_saves_and_leaves(
     toy_config: ConfigMaker,
     tmp_path: Path,
+    whole: RunDir,
     moment: str,
     number: int,
     error: type[BaseException],
     message: str,
 ) -> None:
-    config = toy_config("train.checkpoint_every_updates=1000")
-    expected = train(config, run_dir=tmp_path / "whole")
-
     train_step, validate = Updater.train_step, Validator.validate
 
     def signalled_step(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
@@ -212,15 +207,16 @@ def test_a_signal_saves_and_leaves(
             os.kill(os.getpid(), number)
         return validate(self, model)
 
+    config, run = toy_config("train.checkpoint_every_updates=1000"), RunDir(tmp_path / "stopped")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Updater, "train_step", signalled_step)
         patch.setattr(Validator, "validate", signalled_validation)
         with pytest.raises(error, match=message):
-            train(config, run_dir=tmp_path / "stopped")
-    saved = checkpoint.load_state(tmp_path / "stopped" / "last").values["state"]
+            train(config, run_dir=run.path)
+    saved = checkpoint.load_state(run.last_dir).values["state"]
     assert (saved["update"], saved["validated_at"]) == ((13, 10) if moment == "update" else (10, 0))
-    assert not RunDir(tmp_path / "stopped").is_finished()
-    assert_same_end(train(config, run_dir=tmp_path / "stopped", resume=True), expected)
+    assert not run.is_finished()
+    assert_same_end(train(config, run_dir=run.path, resume=True), whole)
 
 
 def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
@@ -232,21 +228,45 @@ def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
     monkeypatch.setattr(loop, "join_group", lambda: nullcontext(Group(launcher=parent)))
     with pytest.raises(SystemExit, match=r"^143$"):
         train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run")
-    assert f"torchrun (process {parent}) is gone: saving, then exiting" in caplog.text
+    assert f"torchrun (process {parent}) is gone" in caplog.text
     assert checkpoint.load_state(tmp_path / "run" / "last").values["state"]["update"] == 4
 
 
-def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(
-    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights, draws = [], []
+
+    def begin(model: torch.nn.Module, *args: Any, **options: Any) -> Updater:
+        weights.append(torch.cat([parameter.flatten() for parameter in model.parameters()]))
+        draws.append(torch.rand(3).tolist())
+        raise Killed
+
+    class Rank(Group):
+        """One of four, which need not wait for each other here."""
+
+        def broadcast(self, call: Any) -> Any:
+            return call()
+
+    monkeypatch.setattr(loop, "Updater", begin)
+    for rank in range(3):
+        monkeypatch.setattr(loop, "join_group", partial(nullcontext, Rank(rank, 4)))
+        with pytest.raises(Killed):
+            train(toy_config(), run_dir=tmp_path / "run")
+    assert all(torch.equal(one, weights[0]) for one in weights)
+    assert len({tuple(drawn) for drawn in draws}) == 3
+
+
+def test_a_finished_run_goes_on_when_its_limit_is_raised(
+    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    run = train(toy_config(), run_dir=tmp_path / "run")
-    before = events(run)
+    run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
     train(toy_config(), run_dir=run.path, resume=True)
-    assert "finished (train.max_epochs=2 reached); to continue, raise that limit" in caplog.text
-    assert events(run) == before
+    assert "finished (train.max_epochs=2 reached)" in caplog.text
+    assert events(run) == events(whole)
     train(toy_config("train.max_epochs=3"), run_dir=run.path, resume=True)
-    assert events(run)[: len(before)] == before
+    assert events(run)[: len(events(whole))] == events(whole)
     assert events(run, "end")[-1]["update"] == 30
     assert run.config().train.max_epochs == 3
 
@@ -275,8 +295,9 @@ def test_a_bad_update_is_skipped_and_recorded(
     assert all(torch.isfinite(tensor).all() for tensor in run.load_best().tensors.values())
 
 
-def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    expected = train(toy_config(), run_dir=tmp_path / "whole")
+def test_bad_updates_in_a_row_end_training_with_the_last_good_state(
+    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir
+) -> None:
     run = RunDir(tmp_path / "run")
     message = r"3 updates in a row.* training pairs \d+, .* and 8 more\. .*\(update 4\).*learning_rate=0\.0005"
     with pytest.MonkeyPatch.context() as patch:
@@ -285,22 +306,16 @@ def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config: 
             train(toy_config("train.max_bad_updates=3"), run_dir=run.path)
     state = checkpoint.load_state(run.last_dir).values["state"]
     assert (state["update"], state["num_bad"]) == (4, 0)
-    assert "3 updates in a row" in (run.path / "train.log").read_text(encoding="utf-8")
-    assert_same_end(train(toy_config(), run_dir=run.path, resume=True), expected)
+    assert "3 updates in a row" in logged(run)
+    assert_same_end(train(toy_config(), run_dir=run.path, resume=True), whole)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        ("train.optimizer.eps=1e-300",),  # 0 / 0 where there has been no gradient
-        ("train.optimizer.eps=1e-300", "train.optimizer.average_decay=0.9"),
-    ],
-)
+@pytest.mark.parametrize("average", ["0", "0.9"])
 def test_weights_that_are_not_finite_end_training_with_the_last_good_state(
-    toy_config: ConfigMaker, tmp_path: Path, settings: tuple[str, ...]
+    toy_config: ConfigMaker, tmp_path: Path, average: str
 ) -> None:
-    run = RunDir(tmp_path / "run")
-    often = ("train.checkpoint_every_updates=1", "train.validation.every_updates=1")
+    run, often = RunDir(tmp_path / "run"), ("train.checkpoint_every_updates=1", "train.validation.every_updates=1")
+    settings = ("train.optimizer.eps=1e-300", f"train.optimizer.average_decay={average}")  # 0 / 0 without a gradient
     with pytest.raises(UserError, match=r"run/last .*learning_rate="):
         train(toy_config(*settings, *often), run_dir=run.path)
     saved = checkpoint.load_state(run.last_dir)
@@ -311,31 +326,15 @@ def test_weights_that_are_not_finite_end_training_with_the_last_good_state(
     assert all(tensor.isfinite().all() for tensor in run.load_best().tensors.values())
 
 
-def test_patience_ends_training(toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = toy_config(
-        *("train.max_epochs=null", "train.validation={every_updates: 2, patience: 3, metric: perplexity}"),
-        "train.optimizer.learning_rate=3.0",  # gets worse and worse
-    )
+def test_patience_ends_training(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    settings = "train.validation={every_updates: 2, patience: 3, metric: perplexity}", "train.max_epochs=null"
+    config = toy_config(*settings, "train.optimizer.learning_rate=3.0")  # gets worse and worse
     run = train(config, run_dir=tmp_path / "run")
-    end = events(run, "end")[0]
-    assert end["reason"] == "train.validation.patience=3 reached: perplexity has not improved in 3 validations"
-    validations = events(run, "validation")
+    end, validations = events(run, "end")[0], events(run, "validation")
+    assert end["reason"].startswith("train.validation.patience=3 reached")
     assert end["update"] == end["best_update"] + 3 * 2 == validations[-1]["update"]
     assert [line["is_best"] for line in validations[-4:]] == [True, False, False, False]
     assert run.load_best().values["update"] == end["best_update"]
-
-
-def test_an_error_rate_chooses_the_best_model(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    config = toy_config("train.validation={every_updates: 4, metric: cer}", "train.optimizer.learning_rate=0.05")
-    run = train(config, run_dir=tmp_path / "run")
-    validations, end = events(run, "validation"), events(run, "end")[0]
-    rates = [line["cer"] for line in validations]
-    assert len({*rates}) > 1
-    assert end["best_score"] == min(rates)
-    best = next(line for line in validations if line["update"] == end["best_update"])
-    assert best["cer"] == min(rates)
-    assert run.load_best().values["cer"] == min(rates)
-    assert ", CER " in (run.path / "train.log").read_text(encoding="utf-8")
 
 
 def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) -> None:
@@ -344,148 +343,133 @@ def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) ->
     assert events(run, "end")[0]["update"] == 1
     tensors, values, _ = checkpoint.load_state(run.last_dir)
     values["state"]["elapsed_s"] = 3600.0
-    checkpoint.save_state(run.last_dir, tensors, values)
+    write_tensors(run.last_dir / checkpoint.STATE, tensors, values)
     train(toy_config("train.max_minutes=61"), run_dir=run.path, resume=True)
     last = json.loads(run.metrics_path.read_text().splitlines()[-1])
     assert last["update"] == 20
     assert 3600 < last["elapsed_s"] < 3660
 
 
-@pytest.mark.parametrize(
-    ("schedule", "limit", "is_told"),
-    [
-        ("trapezoid", "train.max_minutes=0.000001", True),
-        ("cosine", "train.max_updates=3", False),
-    ],
-)
-def test_training_that_ends_before_its_rate_falls_says_so(
-    toy_config: ConfigMaker, tmp_path: Path, schedule: str, limit: str, is_told: bool
-) -> None:
-    run = train(toy_config(f"train.schedule.name={schedule}", limit), run_dir=tmp_path / "run")
-    message = f"before the learning rate had fallen: train.schedule.name={schedule} was planned for 20 updates"
-    assert (message in (run.path / "train.log").read_text(encoding="utf-8")) == is_told
-
-
-def test_lower_cased_models_are_scored_lower_cased(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    run = train(toy_config("data.tokenizer.lowercase=true", "train.max_updates=1"), run_dir=tmp_path / "run")
-    assert "case:lc" in events(run, "validation")[0]["signature"]
-
-
-def test_plateau_lowers_the_learning_rate(toy_config: ConfigMaker, tmp_path: Path) -> None:
+def test_rates_and_ratios_follow_their_schedules(toy_config: ConfigMaker, tmp_path: Path) -> None:
     config = toy_config(
         *("train.schedule={name: plateau, factor: 0.1, patience: 0}", "train.optimizer.learning_rate=3.0"),
         *("train.validation={every_updates: 2, metric: perplexity}", "train.log_every_updates=1"),
+        "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 4}",
     )
     run = train(config, run_dir=tmp_path / "run")
     worse = sum(not line["is_best"] for line in events(run, "validation")[:-1])
     assert worse > 0
     assert events(run, "train")[-1]["learning_rate"] == pytest.approx(3.0 * 0.1**worse)
+    ratios = [line["teacher_forcing_ratio"] for line in events(run, "train")]
+    assert ratios[:6] == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2])
 
 
 def test_a_resume_on_other_text_is_refused(toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path) -> None:
-    mine = tmp_path / "corpus"
-    shutil.copytree(toy_corpus, mine)
+    mine = shutil.copytree(toy_corpus, tmp_path / "corpus")
     own = [f"data.{split}={mine / split}" for split in ("train", "valid")]
     run = train(toy_config(*own, "train.max_updates=2"), run_dir=tmp_path / "run")
-    with (mine / "train.de").open("a") as source, (mine / "train.en").open("a") as target:
-        source.write("Hund\n")
-        target.write("dog\n")
-    with pytest.raises(UserError, match=r"not the corpus that .* was started with"):
+    for language, word in (("de", "Hund"), ("en", "dog")):
+        with (mine / f"train.{language}").open("a") as text:
+            text.write(f"{word}\n")
+    with pytest.raises(UserError, match=f"{run.path}.*content hash"):
         train(toy_config(*own, "train.max_updates=4"), run_dir=run.path, resume=True)
 
 
 def test_a_resume_on_the_same_text_from_other_files(
     toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sizes = "data.limit={train: 40, valid: 5, test: 5}"
-    captions = (*NO_TEXT, "data.corpus=captions", sizes, f"data.data_dir={tmp_path / 'data'}")
+    captions = ("data.train=null", "data.valid=null", "data.test={}", "data.corpus=captions")
+    captions = (*captions, "data.limit={train: 40, valid: 5, test: 5}", f"data.data_dir={tmp_path / 'data'}")
     run = train(toy_config(*captions, "train.max_updates=1"), run_dir=tmp_path / "run")
-    monkeypatch.setattr("seq2seq_attn.data.sources.sha256_of", lambda path: "compressed by another program")
+    monkeypatch.setattr(sources, "sha256_of", lambda path: "compressed by another program")
     train(toy_config(*captions, "train.max_updates=2"), run_dir=run.path, resume=True)
     assert len({path.name for path in (tmp_path / "data" / "prepared").glob("captions-*")}) == 2
     assert events(run, "end")[-1]["update"] == 2
 
 
-@pytest.mark.parametrize("is_finished", [False, True])
+@pytest.mark.parametrize("max_epochs", [2, 4])
 def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_finished: bool
+    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir, monkeypatch: pytest.MonkeyPatch, max_epochs: int
 ) -> None:
-    run = train(toy_config("train.max_updates=2"), run_dir=tmp_path / "run")
+    run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
     run.model_path.unlink()
-    monkeypatch.setattr("seq2seq_attn.train.loop.prepare_corpus", lambda *_, **__: pytest.fail("prepared"))
+    monkeypatch.setattr(loop, "prepare_corpus", lambda *_, **__: pytest.fail("prepared"))
     with pytest.raises(UserError, match=r"run/model\.safetensors"):
-        train(toy_config(f"train.max_updates={2 if is_finished else 4}"), run_dir=run.path, resume=True)
+        train(toy_config(f"train.max_epochs={max_epochs}"), run_dir=run.path, resume=True)
 
 
-def test_overwrite_starts_anew(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    config = toy_config("train.max_updates=2")
-    run = train(config, run_dir=tmp_path / "run")
-    with pytest.raises(UsageError, match="already holds a run"):
-        train(config, run_dir=run.path)
-    again = train(toy_config("train.max_updates=2", "seed=5"), run_dir=run.path, overwrite=True)
+def test_a_resume_with_another_precision_threads_or_processes_says_so(
+    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
+    tensors, values, _ = checkpoint.load_state(run.last_dir)
+    for changes, warnings in [
+        ({}, []),
+        ({"precision": "bf16"}, ["precision: fp32 in this session, bf16 before"]),
+        ({"num_threads": 7}, ["num_threads: 1 in this session, 7 before"]),
+        ({"num_processes": 4}, ["num_processes: 1 in this session, 4 before"]),
+    ]:
+        caplog.clear()
+        write_tensors(run.last_dir / checkpoint.STATE, tensors, {**values, **changes})
+        train(toy_config(), run_dir=run.path, resume=True)
+        assert [message.rpartition(":")[0] for message in caplog.messages if "before:" in message] == warnings
+
+
+def test_overwrite_starts_anew(toy_config: ConfigMaker, tmp_path: Path, whole: RunDir) -> None:
+    path = shutil.copytree(whole.path, tmp_path / "run")
+    with pytest.raises(UsageError, match="--overwrite"):
+        train(toy_config(), run_dir=path)
+    again = train(toy_config("train.max_updates=2", "seed=5"), run_dir=path, overwrite=True)
     assert again.config().seed == 5
     assert len(events(again, "end")) == 1
 
 
-def test_a_training_that_diverges_says_so(
-    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, tmp_path: Path) -> None:
+    config = toy_config("train.optimizer.average_decay=0.9", "train.max_updates=4")
+    run = train(config, run_dir=tmp_path / "run")
+    tensors = checkpoint.load_state(run.last_dir).tensors
+    best, name = run.load_best().tensors, "output.projection.bias"
+    assert torch.equal(best[name], tensors[f"average/{name}"])
+    assert not torch.equal(best[name], tensors[f"model/{name}"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "texts", "absent"),
+    [
+        ([], ["best so far"], ["guessing", "step by step", "data.max_length", "before the learning rate"]),
+        (["data.tokenizer.lowercase=true"], [], []),
+        (["train.optimizer.learning_rate=100"], ["guessing among 22", "learning_rate=100"], ["best so far"]),
+        (["train.teacher_forcing.start=0.5"], ["training: step by step"], ["translation: step by step"]),
+        (["model.decoder.cell=lstm"], ["translation: step by step"], []),
+        (["train.validation.metric=cer"], ["best validation cer: ", ", CER "], []),
+        (["train.schedule.name=trapezoid", "train.max_minutes=1e-6"], ["train.schedule.name=trapezoid"], []),
+        (["train.schedule.name=cosine", "train.max_updates=3"], [], ["train.schedule.name=cosine"]),
+        (["search.max_length_ratio=0.1", "search.max_length_extra=1"], ["--max-length-ratio"], []),
+    ],
+    ids=str,
+)
+def test_what_the_log_says(
+    toy_config: ConfigMaker, tmp_path: Path, settings: list[str], texts: list[str], absent: list[str]
 ) -> None:
-    caplog.set_level(logging.INFO)
-    train(toy_config("train.optimizer.learning_rate=100", "train.max_epochs=1"), run_dir=tmp_path / "run")
-    assert "is worse than guessing among 22 target types: training diverges; lower" in caplog.text
-    assert "train.optimizer.learning_rate=100" in caplog.text
-    assert "best so far" not in caplog.text
-    assert "the best model is worse than guessing" in caplog.messages[-1]
-    caplog.clear()
-    train(toy_config("train.max_epochs=1"), run_dir=tmp_path / "healthy")
-    assert "best so far" in caplog.text
-    assert "guessing" not in caplog.text
+    run = train(toy_config("train.max_epochs=1", *settings), run_dir=tmp_path / "run")
+    assert [text for text in texts if text not in logged(run)] == []
+    assert [text for text in absent if text in logged(run)] == []
+    (validation,), (end,) = events(run, "validation"), events(run, "end")
+    assert ("case:lc" in validation["signature"]) == ("data.tokenizer.lowercase=true" in settings)
+    assert validation["num_cut"] > 20 or "--max-length-ratio" not in texts
+    assert end["best_num_cut"] == validation["num_cut"]
 
 
-def test_hypotheses_that_the_length_limit_cut_are_counted(
-    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    tight = ("search.max_length_ratio=0.1", "search.max_length_extra=1", "train.max_updates=2")
-    run = train(toy_config(*tight), run_dir=tmp_path / "run")
-    (num_cut,) = [line["num_cut"] for line in events(run, "validation")]
-    assert 20 < num_cut <= 24
-    assert events(run, "end")[0]["best_num_cut"] == num_cut
-    assert f"{num_cut} of 24 hypotheses cut at the length limit" in caplog.text
-    assert caplog.messages[-1].startswith(f"the length limit cut {num_cut} hypotheses of that validation;")
-
-
-def test_pairs_that_are_dropped_or_in_training_too_are_told(
+def test_pairs_that_are_dropped_or_in_training_too_are_warned_about(
     toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
-    train(toy_config("train.max_updates=1"), run_dir=tmp_path / "all")
-    assert "data.max_length" not in caplog.text
-    caplog.clear()
     texts = [f"data.valid={toy_corpus / 'train'}", f"data.test={{same: {toy_corpus / 'train'}}}"]
     config = toy_config(*texts, "data.max_length=10", "train.validation.num_pairs=2", "train.max_updates=1")
-    dropped = prepare_corpus(config).audit["train"]["dropped"]["over_long"]
+    num_dropped = prepare_corpus(config).audit["train"]["dropped"]["over_long"]
     train(config, run_dir=tmp_path / "some")
-    warnings = [record.message for record in caplog.records if record.levelno == logging.WARNING]
-    told = [message for message in warnings if "pairs" in message]
-    same = "160 of 160 pairs are in the training text too: their scores say little about new text"
-    assert any(f"{dropped} " in message and "data.max_length" in message for message in told)
-    assert {f"valid: {same}", f"same: {same}"} <= set(told)
-
-
-def test_what_has_no_fast_path_is_logged(
-    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    train(toy_config("train.max_updates=1"), run_dir=tmp_path / "plain")
-    assert "step by step" not in caplog.text
-    assert "vocabularies: 18 source and 18 target types, and 4 special tokens" in caplog.text
-    sampled = ("train.teacher_forcing.start=0.5", "train.max_updates=1")
-    train(toy_config(*sampled), run_dir=tmp_path / "sampled")
-    assert "training: step by step, as there is no fast path for this combination" in caplog.text
-    assert "translation: step by step" not in caplog.text
-    train(toy_config("model.decoder.cell=lstm", "train.max_updates=1"), run_dir=tmp_path / "lstm")
-    assert "translation: step by step, as there is no fast path for this combination" in caplog.text
+    assert any(f"{num_dropped} " in message and "data.max_length" in message for message in caplog.messages)
+    for split in ("valid", "same"):
+        assert any(message.startswith(f"{split}: 160 of 160 pairs") for message in caplog.messages)
 
 
 @pytest.mark.parametrize("name", ["batch_loss", "Translator"])
@@ -496,15 +480,5 @@ def test_out_of_memory_in_a_validation_says_what_to_lower(
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
     monkeypatch.setattr(validate, name, fail)
-    message = r"out of memory with search\.batch_size=8 \(in a validation\); try --set search\.batch_size=4"
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=r"search\.batch_size=8 .*search\.batch_size=4"):
         train(toy_config("search.batch_size=8", "train.max_updates=1"), run_dir=tmp_path / "run")
-
-
-def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    config = toy_config("train.optimizer.average_decay=0.9", "train.max_updates=4")
-    run = train(config, run_dir=tmp_path / "run")
-    tensors = checkpoint.load_state(run.last_dir).tensors
-    best, name = run.load_best().tensors, "output.projection.bias"
-    assert torch.equal(best[name], tensors[f"average/{name}"])
-    assert not torch.equal(best[name], tensors[f"model/{name}"])

@@ -1,19 +1,31 @@
-"""Training that starts from the weights of another run: its first updates, its resume, and runs that do not fit."""
+"""Start values that are not random: the weights of another run, word vectors, a translation table. A resumed and moved
+run needs none of their files."""
 
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 
+from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
+from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker, write_toy_corpus
+
+HARDLY = ["train.optimizer.learning_rate=1e-6", "train.max_updates=1"]
+AVERAGE = "train.optimizer.average_decay=0.9"
+SIZE = 17
+LETTERS = "abdefgHKlMnrstu"
 
 
 @pytest.fixture
@@ -22,32 +34,59 @@ def before(toy_config: ConfigMaker, tmp_path: Path) -> RunDir:
     return train(toy_config("train.max_updates=6", "seed=5"), run_dir=tmp_path / "before")
 
 
+@pytest.fixture
+def vectors(tmp_path: Path) -> Path:
+    """A vector for each of some letters: the corpus is tokenized into characters."""
+    path = tmp_path / "letters.vec"
+    numbers = " ".join(["0.25"] * (SIZE - 1))
+    lines = [f"{letter} {number} {numbers}" for number, letter in enumerate(LETTERS)]
+    path.write_text(f"{len(LETTERS)} {SIZE}\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def largest_difference(run: RunDir, expected: RunDir) -> float:
+    tensors = expected.load_best().tensors
+    return max((tensor - tensors[name]).abs().max().item() for name, tensor in run.load_best().tensors.items())
+
+
+def embedded(run: RunDir, name: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """The rows of the letters in an embedding, and their vectors."""
+    vocab = run.vocab("source") if name.startswith("encoder") else run.vocab("target")
+    known = [letter for letter in LETTERS if letter in vocab]
+    first = torch.tensor([[float(LETTERS.index(letter))] for letter in known])
+    expected = torch.cat([first, torch.full((len(known), SIZE - 1), 0.25)], dim=1)
+    return run.load_best().tensors[name][vocab.ids_of(known)], expected
+
+
 @pytest.mark.parametrize("average_decay", [0.0, 0.9])
 def test_training_starts_from_the_best_weights(
     toy_config: ConfigMaker, tmp_path: Path, before: RunDir, average_decay: float, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     settings = [f"train.start_from={before.path}", f"train.optimizer.average_decay={average_decay}"]
-    hardly = ["train.optimizer.learning_rate=1e-6", "train.max_updates=2", "model.dropout.embedding=0.6"]
-    with caplog.at_level(logging.INFO):
-        run = train(toy_config(*settings, *hardly), run_dir=tmp_path / "run")
-    tensors = before.load_best().tensors
-    for name, tensor in run.load_best().tensors.items():
-        torch.testing.assert_close(tensor, tensors[name], atol=1e-4, rtol=0)
+    run = train(toy_config(*settings, *HARDLY, "model.dropout.embedding=0.6"), run_dir=tmp_path / "run")
+    assert largest_difference(run, before) < 1e-4
     assert f"{before.path}: training starts from its weights (update 6)" in caplog.text
 
 
-HARDLY = ["train.optimizer.learning_rate=1e-6", "train.max_updates=1"]
+@pytest.mark.parametrize("freeze", ["true", "false"])
+def test_training_starts_from_word_vectors(
+    toy_config: ConfigMaker, tmp_path: Path, vectors: Path, freeze: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    settings = [f"model.embedding.source_vectors={vectors}", f"model.embedding.freeze={freeze}", AVERAGE, *HARDLY]
+    run = train(toy_config(*settings), run_dir=tmp_path / "run")
+    rows, expected = embedded(run, "encoder.embedding.weight")
+    torch.testing.assert_close(rows, expected, atol=1e-4, rtol=0)
+    assert torch.equal(rows, expected) is (freeze == "true")
+    types = run.vocab("source").tokens[4:]
+    number = sum(letter.lower() in LETTERS.lower() for letter in types)
+    assert f"vectors for {number} of {len(types)} source types" in caplog.text
+    assert f"{number - len(rows)} of them found only in a different case" in (run.path / "train.log").read_text()
 
 
-def largest_difference(one: RunDir, other: RunDir) -> float:
-    tensors = other.load_best().tensors
-    return max((tensor - tensors[name]).abs().max().item() for name, tensor in one.load_best().tensors.items())
-
-
-def test_trained_word_vectors_and_lexicons_are_kept(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    path = tmp_path / "letters.vec"
-    path.write_text("".join(f"{letter} {' '.join(['0.25'] * 17)}\n" for letter in "adnu"), encoding="utf-8")
-    settings = [f"model.embedding.source_vectors={path}", "model.output={name: lexicon, options: {num_entries: 3}}"]
+def test_trained_word_vectors_and_lexicons_are_kept(toy_config: ConfigMaker, tmp_path: Path, vectors: Path) -> None:
+    settings = [f"model.embedding.source_vectors={vectors}", "model.output={name: lexicon, options: {num_entries: 3}}"]
     before = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "before")
     settings += [f"train.start_from={before.path}", *HARDLY]
     corpus = tmp_path / "corpus"  # the same letters, and other words beside one another
@@ -61,46 +100,88 @@ def test_trained_word_vectors_and_lexicons_are_kept(toy_config: ConfigMaker, tmp
 def test_both_models_of_an_agreement_start_from_the_other_run(
     toy_config: ConfigMaker, tmp_path: Path, before: RunDir, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
     agreement = "train.objectives={agreement: {}}"
     both = train(toy_config(agreement, "train.max_updates=4"), run_dir=tmp_path / "both")
     run = train(toy_config(agreement, *HARDLY, f"train.start_from={both.path}"), run_dir=tmp_path / "run")
     assert largest_difference(run.reverse, both.reverse) < 1e-4
-    with caplog.at_level(logging.INFO):
-        train(toy_config(agreement, *HARDLY, f"train.start_from={before.path}"), run_dir=tmp_path / "forward")
-    assert f"{before.path}: has no target-to-source model; that of this run starts from random weights" in caplog.text
+    train(toy_config(agreement, *HARDLY, f"train.start_from={before.path}"), run_dir=tmp_path / "forward")
+    assert f"{before.path}: has no target-to-source model" in caplog.text
 
 
-def test_a_resumed_and_moved_run_needs_the_other_no_more(
-    toy_config: ConfigMaker, tmp_path: Path, before: RunDir
+@pytest.mark.parametrize("start", ["run", "vectors", "table"])
+def test_a_resumed_and_moved_run_needs_the_files_no_more(
+    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, vectors: Path, start: str
 ) -> None:
-    settings = [f"train.start_from={before.path}"]
+    files = [f"model.embedding.{side}_vectors={vectors}" for side in ("source", "target")]
+    settings = {
+        "run": [f"train.start_from={before.path}"],
+        "vectors": [*files, "model.embedding.freeze=true"],
+        "table": ["model.output={name: lexicon, options: {num_entries: 3}}", AVERAGE],
+    }[start]
     whole = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "whole")
     train(toy_config(*settings, "train.max_updates=2"), run_dir=tmp_path / "half")
     shutil.rmtree(before.path)
+    vectors.unlink()
     shutil.move(tmp_path / "half", tmp_path / "moved")
     resumed = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True)
     states = [checkpoint.load_state(run.last_dir).tensors for run in (whole, resumed)]
+    assert states[0].keys() == states[1].keys()
     assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
+    translator = load(resumed.path)
+    assert len(translator.translate(["Hund"])) == 1
+    if start == "vectors":
+        assert torch.equal(*embedded(resumed, "embedding.weight"))
+    if start == "table":
+        probs_UK = resumed.load_best().tensors["output.probs_UK"]
+        pairs, sizes = prepare_corpus(toy_config(*settings)).pairs("train"), translator.model.embedding.weight.shape
+        output = build_model(resumed.config().model, num_source_ids=len(probs_UK), num_target_ids=sizes[0]).output
+        output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))  # type: ignore[operator]
+        assert torch.equal(output.probs_UK, probs_UK)  # type: ignore[arg-type]
+        assert torch.equal(translator.model.output.probs_UK, probs_UK)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("model.hidden_size=29", "its model settings differ from this run's; copy them from .*config.yaml"),
-        ("model.decoder.name=luong", "its model settings differ from this run's; copy them from .*config.yaml"),
-        ("data.tokenizer.lowercase=true", r"its data\.tokenizer settings differ"),
-        ("data.vocab.min_frequency=2", r"its data\.vocab settings differ"),
+        ("model.hidden_size=29", "model settings"),
+        ("model.decoder.name=luong", "model settings"),
+        ("data.tokenizer.lowercase=true", r"data\.tokenizer"),
+        ("data.vocab.min_frequency=2", r"data\.vocab"),
+        ("train.start_from=nowhere", "nowhere: not a run directory"),
+        ("train.start_from=null", r"missing\.vec"),
+        ("model.embedding.target_vectors=short.vec", r"model\.embedding_size=3"),
+        ("model.embedding.target_vectors=wrong.vec", r"wrong\.vec"),
     ],
 )
-def test_another_model_or_tokenizer_is_refused_before_data_is_prepared(
-    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, setting: str, message: str
+def test_what_does_not_fit_is_refused_before_data_is_prepared(
+    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, setting: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    empty = tmp_path / "empty"
-    settings = [setting, f"train.start_from={before.path}", f"data.data_dir={empty}"]
-    with pytest.raises(UsageError, match=message):
-        train(toy_config(*settings), run_dir=tmp_path / "run")
-    assert not empty.exists()
-    assert not (tmp_path / "run").exists()
+    monkeypatch.chdir(tmp_path)
+    Path("short.vec").write_text("a 1 2 3\n")
+    Path("wrong.vec").write_text("a b\n")
+    start = [] if "_vectors" in setting else [f"train.start_from={before.path}"]
+    vectors = ["model.embedding.source_vectors=missing.vec"] if setting.endswith("null") else []
+    with pytest.raises((UsageError, UserError), match=message):
+        train(toy_config(*start, *vectors, setting, "data.data_dir=empty"), run_dir=Path("run"))
+    assert not Path("empty").exists()
+    assert not Path("run").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["ж" + " 1" * SIZE], r"letters\.vec: has none of the \d+ source types"),
+        (["a" + " 1" * SIZE, "b" + " 1" * 3], r"letters\.vec.*line 2"),
+    ],
+)
+def test_a_file_that_is_no_use_leaves_no_run(
+    toy_config: ConfigMaker, tmp_path: Path, vectors: Path, lines: list[str], message: str
+) -> None:
+    vectors.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        train(toy_config(f"model.embedding.source_vectors={vectors}"), run_dir=tmp_path / "run")
+    assert not (tmp_path / "run" / "config.yaml").exists()
 
 
 def test_another_vocabulary_is_refused(toy_config: ConfigMaker, tmp_path: Path, before: RunDir) -> None:
@@ -109,11 +190,27 @@ def test_another_vocabulary_is_refused(toy_config: ConfigMaker, tmp_path: Path, 
         path = tmp_path / "corpus" / f"train.{language}"
         path.write_text(path.read_text(encoding="utf-8").replace("a", "z"), encoding="utf-8")
     settings = [f"data.train={tmp_path / 'corpus' / 'train'}", f"train.start_from={before.path}"]
-    with pytest.raises(UsageError, match=r"its source vocabulary has \d+ types and is not this corpus's"):
+    with pytest.raises(UsageError, match=rf"{re.escape(str(before.path))}: its source vocabulary"):
         train(toy_config(*settings), run_dir=tmp_path / "run")
     assert RunDir(tmp_path / "run").is_empty()
 
 
-def test_a_run_that_is_missing_is_refused(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^train\.start_from: .*not a run directory .*; if .* a packaged one"):
-        train(toy_config(f"train.start_from={tmp_path / 'nowhere'}"), run_dir=tmp_path / "run")
+@pytest.mark.parametrize(
+    ("tie", "embedding", "frozen"),
+    [
+        ("target", {"freeze": True, "source_vectors": "x"}, ["encoder.embedding.weight"]),
+        ("target", {"freeze": True, "target_vectors": "x"}, None),
+        ("all", {"freeze": True, "source_vectors": "x"}, None),
+        ("all", {"source_vectors": "x", "target_vectors": "y"}, None),
+    ],
+)
+def test_frozen_embeddings_are_not_tied_to_what_is_trained(
+    tie: str, embedding: dict[str, object], frozen: list[str] | None
+) -> None:
+    config = ModelConfig(embedding_size=8, readout_size=8, tie_embeddings=tie, embedding=embedding)
+    if frozen is None:
+        with pytest.raises(UsageError, match=f"tie_embeddings={tie}"):
+            build_model(config, num_source_ids=9, num_target_ids=9)
+    else:
+        model = build_model(config, num_source_ids=9, num_target_ids=9)
+        assert [name for name, one in model.named_parameters() if not one.requires_grad] == frozen

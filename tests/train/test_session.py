@@ -1,41 +1,250 @@
-"""A session of a training run: signals, and the lock on the run directory."""
+"""A session of a training run: its settings and directory, the lock, and signals."""
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train import loop
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.session import catch_signals, locked
+from seq2seq_attn.train.session import (
+    catch_signals,
+    check_same_run,
+    check_start,
+    choose_run_dir,
+    create_run_dir,
+    load_settings,
+    locked,
+    newest_unfinished,
+)
 from tests.train.conftest import ConfigMaker
 
 HOLD = (
     "import sys, pathlib; from seq2seq_attn.train.session import locked\nwith locked(pathlib.Path(sys.argv[1])):\n    "
 )
+SIGNALS = [
+    (signal.SIGINT, KeyboardInterrupt, "^$"),
+    (signal.SIGTERM, SystemExit, "^143$"),
+    (signal.SIGHUP, SystemExit, "^129$"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def choose(run_dir: Path | None = None, *, resume: bool = False, overwrite: bool = False) -> Path | None:
+    return choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
+
+
+def begin(name: str, *, written_at: int = 0) -> Path:
+    run = RunDir.create(Path("runs") / name)
+    run.save_config(Config(name=name))
+    run.last_dir.mkdir()
+    os.utime(run.last_dir, (written_at, written_at))
+    return run.path
+
+
+def test_a_new_run_gets_a_name_of_its_own(toy_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose() is None
+    assert not Path("runs").exists()
+    config, today = load_config(["quickstart", "attention/bilinear"], ["seed=3"]), date.today().isoformat()
+    names = [create_run_dir(config).name for _ in range(3)]
+    assert names == [f"{today}-quickstart+bilinear-s3{number}" for number in ("", "-2", "-3")]
+
+    def prepare_while_another_starts(*args: Any, **options: Any) -> PreparedCorpus:
+        Path("runs", f"{today}-toy-s1").mkdir()
+        return prepare_corpus(*args, **options)
+
+    monkeypatch.setattr(loop, "prepare_corpus", prepare_while_another_starts)
+    assert train(toy_config("train.max_updates=1")).path.name == f"{today}-toy-s1-2"
+
+
+def test_a_taken_directory_needs_a_word() -> None:
+    path = begin("a")
+    with pytest.raises(UsageError, match=r"runs/a: .*--resume .*--overwrite"):
+        choose(path)
+    assert choose(path, resume=True) == choose(path, overwrite=True) == path
+    with pytest.raises(UsageError, match="--resume and --overwrite"):
+        choose(path, resume=True, overwrite=True)
+    with pytest.raises(UsageError, match=r"--overwrite.*--run-dir"):
+        choose(None, overwrite=True)
+    with pytest.raises(UsageError, match=r"^--run-dir 'x.udcff'"):
+        choose(Path(os.fsdecode(b"x\xff")))
+
+
+def test_what_is_no_run_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("do not lose")
+    for how in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(UsageError, match=rf"{re.escape(str(tmp_path))}: .*config\.yaml"):
+            choose(tmp_path, **how)
+    with pytest.raises(UsageError, match=r"thesis\.txt"):
+        choose(tmp_path / "thesis.txt")
+
+
+def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume() -> None:
+    path = begin("a")
+    (path / "model.safetensors").touch()
+    for named in (path, None):
+        with pytest.raises(UsageError, match=r"runs/a: .*no last/"):
+            choose(named, resume=True)
+    assert choose(path, overwrite=True) == path
+
+
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_a_run_killed_while_its_first_file_was_written_starts_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    run, replace, calls = RunDir.create(tmp_path / "run"), Path.replace, iter(range(1, 9))
+
+    def die(path: Path, target: Path) -> Path:
+        if next(calls) == call:
+            for left in [*run.path.glob(".*.tmp")]:  # a killed process removes nothing
+                shutil.copy(left, f"{left}.tmp")
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", die)
+        with pytest.raises(KeyboardInterrupt):
+            run.save_config(load_config())
+    assert choose(run.path, resume=True) == run.path
+    assert run.is_empty() == (call < 3)
+    assert call < 3 or run.config() == load_config()
+
+
+def test_resume_takes_the_unfinished_run_that_was_written_to_last() -> None:
+    with pytest.raises(UsageError, match="runs/"):
+        newest_unfinished()
+    for name, written_at in (("old", 100), ("newest", 300), ("new", 200)):
+        begin(name, written_at=written_at)
+    done = RunDir(begin("done", written_at=400))
+    done.model_path.touch()
+    done.mark_finished()
+    assert choose(resume=True) == Path("runs/newest")
+
+
+def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top() -> None:
+    run = RunDir(begin("a"))
+    coverage = load_config(["multi30k", "objective/coverage"], ["name=mine", "seed=7"])
+    run.save_config(coverage)
+    config, run_dir = load_settings([], ["train.max_epochs=99"], run_dir=None, resume=True)
+    assert (config.name, config.seed, config.train.max_epochs, run_dir) == ("mine", 7, 99, run.path)
+    resumed, _ = load_settings([], ["train.objectives={}"], run_dir=run.path, resume=True)
+    assert resumed.train.objectives == {}
+    kept, _ = load_settings([], ["train.objectives.coverage.weight=0.5"], run_dir=run.path, resume=True)
+    assert kept.train.objectives["coverage"].weight == 0.5
+
+
+def test_a_resume_of_nothing_begins_only_if_told_what(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    where = Path("not/there")
+    config, run_dir = load_settings(["tutorial"], [], run_dir=where, resume=True)
+    assert (config.name, run_dir) == ("tutorial", where)
+    assert "not/there: no run to resume" in caplog.text
+    with pytest.raises(UsageError, match="not/there: nothing to resume"):
+        load_settings([], ["seed=3"], run_dir=where, resume=True)
+
+
+def test_a_resume_of_a_run_without_state_keeps_its_settings_too() -> None:
+    path = begin("a")
+    same = load_config(["quickstart"], ["train.device=cpu"])
+    RunDir(path).save_config(same)
+    assert check_start(same, path, resume=True, overwrite=False) == path
+    other = load_config(["quickstart"], ["train.device=cpu", "model.hidden_size=32"])
+    with pytest.raises(UsageError, match=r"model\.hidden_size=32"):
+        check_start(other, path, resume=True, overwrite=False)
+    assert check_start(other, path, resume=False, overwrite=True) == path
 
 
 @pytest.mark.parametrize(
-    ("number", "error", "message"),
+    "change",
     [
-        (signal.SIGINT, KeyboardInterrupt, "^$"),
-        (signal.SIGTERM, SystemExit, "^143$"),
-        (signal.SIGHUP, SystemExit, "^129$"),
+        *("seed=9", "model.hidden_size=8", "train.batch.size=2", "data.tokenizer.lowercase=true"),
+        *(f"train.validation.{change}" for change in ("metric=perplexity", "num_pairs=10", "beam_size=2")),
+        *("search.coverage_penalty=0.1", "search.no_repeat_ngram=3", "search.max_length_extra=7"),
+        *("train.optimizer.name=adamw", "train.optimizer.average_decay=0.5", "search.length_penalty=2.5"),
+        *("search.max_length_ratio=3.0", "train.start_from=runs/x"),
     ],
 )
+def test_a_resume_cannot_change_what_the_state_depends_on(change: str) -> None:
+    with pytest.raises(UsageError, match=rf"{re.escape(change.partition('=')[0])}=.*resume"):
+        check_same_run(load_config(), load_config((), [change]))
+
+
+def test_a_resume_may_change_the_rest_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    changes = ["train.max_epochs=99", "data.data_dir=/elsewhere", "data.num_processes=3"]
+    check_same_run(load_config(), load_config((), changes))
+    assert "train.max_epochs: 99 in this session, 10 before" in caplog.text
+
+
+def test_one_training_at_a_time_writes_to_a_run(
+    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one fails before it prepares data."""
+    in_use = rf"in use .*\(process {os.getpid()}\)"
+    new = tmp_path / "new"
+    with locked(new), pytest.raises(UserError, match=in_use):
+        train(toy_config(), run_dir=new)
+    assert [path.name for path in new.iterdir()] == [".train.lock"]
+    run, more = train(toy_config("train.max_updates=2"), run_dir=new), toy_config("train.max_updates=4")
+    before = {path.name: path.stat().st_mtime_ns for path in run.path.iterdir()}
+    with locked(run.path), monkeypatch.context() as patched:
+        patched.setattr(loop, "prepare_corpus", lambda *_, **__: pytest.fail("data is prepared"))
+        for how in ({"resume": True}, {"overwrite": True}):
+            with pytest.raises(UserError, match=in_use):
+                train(more, run_dir=run.path, **how)
+    after = {path.name: path.stat().st_mtime_ns for path in run.path.iterdir()}
+    assert {**after, ".train.lock": 0} == {**before, ".train.lock": 0}
+    assert train(more, run_dir=run.path, resume=True).is_finished()
+
+
+@pytest.mark.parametrize("end", ["print('held', flush=True)", "import os; os.kill(os.getpid(), 9)"])
+def test_the_lock_goes_with_its_process(tmp_path: Path, end: str) -> None:
+    subprocess.run([sys.executable, "-c", HOLD + end, str(tmp_path)], stdout=subprocess.DEVNULL, check=False)
+    with locked(tmp_path):
+        assert (tmp_path / ".train.lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_a_file_system_without_locks_is_warned_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*args: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(tmp_path):
+        assert "No locks available" in caplog.text
+
+
+@pytest.mark.usefixtures("heard_signals")
+@pytest.mark.parametrize(("number", "error", "message"), SIGNALS)
 def test_the_first_signal_is_noted_and_the_second_leaves(
     number: int, error: type[BaseException], message: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = signal.getsignal(number)
     with catch_signals() as stop:
+        assert not stop.is_set
+        stop.leave()
+        stop.signal_number = number  # as the training loop sets it if another rank had a signal
         os.kill(os.getpid(), number)
         assert stop.is_set
         with pytest.raises(error, match=message):
@@ -44,13 +253,6 @@ def test_the_first_signal_is_noted_and_the_second_leaves(
             stop.leave()
     assert signal.getsignal(number) is before
     assert f"{signal.Signals(number).name}: finishing this update" in capfd.readouterr().err
-
-
-def test_the_first_signal_does_not_leave_though_another_rank_had_one() -> None:
-    with catch_signals() as stop:
-        stop.signal_number = signal.SIGTERM  # as `Session.sync_ranks` sets it
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert stop.is_set
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
@@ -63,10 +265,10 @@ def test_a_signal_that_was_ignored_stays_ignored(number: int, caplog: pytest.Log
             assert not stop.is_set
     finally:
         signal.signal(number, former)
-    told = f"to stop, run: kill -TERM {os.getpid()}" in caplog.text
-    assert told is (number == signal.SIGINT)
+    assert (f"kill -TERM {os.getpid()}" in caplog.text) is (number == signal.SIGINT)
 
 
+@pytest.mark.usefixtures("heard_signals")
 def test_a_terminal_that_is_gone_does_not_stop_the_save(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object) -> None:
         raise OSError(5, "Input/output error")
@@ -77,69 +279,16 @@ def test_a_terminal_that_is_gone_does_not_stop_the_save(monkeypatch: pytest.Monk
         assert stop.is_set
 
 
-def test_without_a_signal_nothing_happens() -> None:
-    with catch_signals() as stop:
-        assert not stop.is_set
-        stop.leave()
-
-
 def test_another_thread_catches_nothing() -> None:
-    found: list[object] = []
+    requests: list[bool] = []
 
     def use() -> None:
         with catch_signals() as stop:
-            found.append(stop.is_set)
+            requests.append(stop.is_set)
 
     before = signal.getsignal(signal.SIGINT)
     thread = threading.Thread(target=use)
     thread.start()
     thread.join()
-    assert found == [False]
+    assert requests == [False]
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def written_at(run: RunDir) -> dict[str, int]:
-    """When each file was written, without the lock."""
-    return {path.name: path.stat().st_mtime_ns for path in run.path.iterdir() if path.name != ".train.lock"}
-
-
-def test_one_training_at_a_time_writes_to_a_run(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other one hears it before it prepares data."""
-    config = toy_config("train.max_updates=2")
-    run = train(config, run_dir=tmp_path / "run")
-    more = toy_config("train.max_updates=4")
-    before = written_at(run)
-    with locked(run.path), monkeypatch.context() as patched:
-        patched.setattr("seq2seq_attn.train.loop.prepare_corpus", lambda *_, **__: pytest.fail("data is prepared"))
-        for how in ({"resume": True}, {"overwrite": True}):
-            with pytest.raises(UserError, match=rf"in use by another training run \(process {os.getpid()}\); stop it"):
-                train(more, run_dir=run.path, **how)
-    assert written_at(run) == before
-    assert train(more, run_dir=run.path, resume=True).is_finished()
-
-
-def test_two_that_begin_one_run_at_once(toy_config: ConfigMaker, tmp_path: Path) -> None:
-    with locked(tmp_path / "run"), pytest.raises(UserError, match="in use by another training run"):
-        train(toy_config(), run_dir=tmp_path / "run")
-    assert [path.name for path in (tmp_path / "run").iterdir()] == [".train.lock"]
-    assert RunDir.create(tmp_path / "run").is_empty()
-
-
-@pytest.mark.parametrize("end", ["print('held', flush=True)", "import os; os.kill(os.getpid(), 9)"])
-def test_the_lock_goes_with_its_process(tmp_path: Path, end: str) -> None:
-    subprocess.run([sys.executable, "-c", HOLD + end, str(tmp_path)], stdout=subprocess.DEVNULL, check=False)
-    with locked(tmp_path):
-        assert (tmp_path / ".train.lock").read_text() == f"{os.getpid()}\n"
-
-
-def test_a_file_system_without_locks_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(*args: object) -> None:
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr("fcntl.flock", refuse)
-    with locked(tmp_path):
-        assert "cannot be locked (No locks available); do not start another training run there" in caplog.text

@@ -40,7 +40,7 @@ function attentionOnGold() {
   const rows = analyzed.map(({ label, members }) => {
     const best = Math.min(...members[0].gold.map((_, i) => meanOf(members.map((one) => one.gold[i].error_rate))));
     return members[0].gold.map(({ shift }, i) =>
-      el('tr', { 'data-shift': shift },
+      el('tr', {},
         i ? '' : el('th', { scope: 'rowgroup', rowspan: members[0].gold.length }, label),
         el('td', { class: 'number' }, shift ? signed(shift, 0) : 'none'),
         GOLD_COLUMNS.map(([key]) => {

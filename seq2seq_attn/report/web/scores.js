@@ -45,7 +45,7 @@ function scoreTable(view) {
 
 function seedsTable(view) {
   const rows = shownSet().measures.map((measure) => view.scores(measure).map((one, arm) =>
-    el('tr', { 'data-measure': measure.name, 'data-arm': one.arm },
+    el('tr', { 'data-measure': measure.name },
       arm ? '' : el('th', { scope: 'rowgroup', rowspan: view.names.length }, data.titles[measure.name]),
       whoCell(styleLabel(arm, one.arm)),
       numberCell(String(one.num_seeds)),

@@ -86,7 +86,7 @@ function mapButton(row, run) {
   const label = `Attention map of sentence ${places[row].number}, ${name}`;
   return el(
     'button',
-    { type: 'button', class: 'map-button', 'aria-label': label, title: label, 'data-run': run, onclick: () => openMap(row, run, () => list.rows) },
+    { type: 'button', class: 'map-button', 'aria-label': label, title: label, onclick: () => openMap(row, run, () => list.rows) },
     svg('svg', { width: 14, height: 14, 'aria-hidden': 'true' },
       [[0, 0, 1], [5, 0, 0.3], [0, 5, 0.3], [5, 5, 1], [10, 5, 0.3], [5, 10, 0.3], [10, 10, 1]].map(([x, y, opacity]) =>
         svg('rect', { x, y, width: 4, height: 4, opacity }))),

@@ -8,7 +8,7 @@ source position s in the second (alpha in the paper). Both have EOS as a positio
 L_yx, where w is the weight (gamma in the paper). Unlike the paper, each loss is a mean: L_xy and L over target tokens,
 L_yx over source tokens. L is between -1 and 0.
 
-The second model has the same settings and its own weights; `train/reverse.py` says where it is saved. It is always
+The second model has the same settings and its own weights; `train/loss.py` says where it is saved. It is always
 trained with the reference tokens. Its dropout does not disturb that of the first: with a weight of 0 both are
 trained as they would be alone. An update takes twice the time.
 
@@ -32,8 +32,7 @@ class Agreement(Objective):
     needs_reverse = True
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        if outputs.reverse_weights_SBT is None:
-            raise ValueError("agreement: outputs without reverse_weights_SBT")
+        assert outputs.reverse_weights_SBT is not None
         return -(target_weights(outputs, batch) * outputs.reverse_weights_SBT.permute(1, 2, 0)).sum()
 
 

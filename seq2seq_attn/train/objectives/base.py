@@ -30,7 +30,7 @@ class Objective(ABC):
     `Batch.links_L3`. A model or data that lacks it is refused before data is prepared.
 
     `needs_reverse` says whether it reads `Outputs.reverse_weights_SBT`. A model of the other direction is then trained
-    beside the first (`train/reverse.py`). An update minimizes its loss too, as a mean over source tokens.
+    beside the first (`train/loss.py`). An update minimizes its loss too, as a mean over source tokens.
     """
 
     needs_reverse: bool = False

@@ -35,8 +35,10 @@ class Guided(Objective):
         return len(torch.unique(_target_positions(batch)))
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        row_L, source_L, target_L = _links(batch).unbind(1)
-        num_links_L = _num_links_of_target(batch)
+        assert batch.links_L3 is not None
+        row_L, source_L, target_L = batch.links_L3.unbind(1)
+        positions_L = _target_positions(batch)
+        num_links_L = torch.bincount(positions_L, minlength=batch.tgt_out_BT.numel())[positions_L]
         weights_L = outputs.weights_TBS[target_L, row_L, source_L]
         return -(weights_L.clamp_min(SMALLEST).log() / num_links_L).sum()
 
@@ -46,19 +48,8 @@ def build(*, source_attention: Attention, links: str) -> Guided:
     return Guided()
 
 
-def _links(batch: Batch) -> Tensor:
-    if batch.links_L3 is None:
-        raise ValueError("guided: a batch without links")
-    return batch.links_L3
-
-
 def _target_positions(batch: Batch) -> Tensor:
-    """`positions_L` in a flattened [B, T]."""
-    row_L, _, target_L = _links(batch).unbind(1)
+    """For each link, its target position in a flattened [B, T]."""
+    assert batch.links_L3 is not None  # a configuration without links is refused
+    row_L, _, target_L = batch.links_L3.unbind(1)
     return row_L * batch.tgt_out_BT.shape[1] + target_L
-
-
-def _num_links_of_target(batch: Batch) -> Tensor:
-    """For each link, the number of links of its target position."""
-    positions_L = _target_positions(batch)
-    return torch.bincount(positions_L, minlength=batch.tgt_out_BT.numel())[positions_L]

@@ -34,11 +34,13 @@ class Reinforce(Objective):
         self._entropy = Entropy()
 
     def term(self, outputs: Outputs, batch: Batch) -> Tensor:
-        if not isinstance(outputs.extra, Draw):
-            raise ValueError("reinforce: outputs without draws")
+        assert isinstance(outputs.extra, Draw)
         draw_log_probs_TB, baselines_TB = outputs.extra
         is_target_TB = is_target_BT(batch).t()
-        log_probs_TB = _by_step(outputs.target_log_probs(), outputs, batch)
+        log_probs_N, real_N = outputs.target_log_probs(), outputs.targets_N != PAD
+        flat = log_probs_N.new_zeros(batch.tgt_out_BT.numel())
+        flat[outputs.positions_N[real_N]] = log_probs_N[real_N]
+        log_probs_TB = flat.view(is_target_TB.shape)
         rewards_TB, num_left_TB = _from_here_on(log_probs_TB), _from_here_on(is_target_TB.to(log_probs_TB.dtype))
         errors_TB = rewards_TB / num_left_TB.clamp_min(1.0) - baselines_TB
         advantages_TB = (errors_TB * num_left_TB).detach()
@@ -50,14 +52,6 @@ class Reinforce(Objective):
 def build(*, drawing_attention: Attention, entropy: NonNegativeFloat = 0.01) -> Reinforce:
     """`entropy`: lambda_e, which keeps the weights from settling too early."""
     return Reinforce(entropy)
-
-
-def _by_step(log_probs_N: Tensor, outputs: Outputs, batch: Batch) -> Tensor:
-    """[T, B], 0 where there is no target token."""
-    flat = log_probs_N.new_zeros(batch.tgt_out_BT.numel())
-    real = outputs.targets_N != PAD
-    flat[outputs.positions_N[real]] = log_probs_N[real]
-    return flat.view(batch.tgt_out_BT.t().shape)
 
 
 def _from_here_on(values_TB: Tensor) -> Tensor:

@@ -2,126 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
 
 from seq2seq_attn.config import Config, load_config
-from seq2seq_attn.data.batch import Batch, collate, swapped
+from seq2seq_attn.data.batch import swapped
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.loss import batch_loss, build_objectives
-from seq2seq_attn.train.reverse import reverse_config
-from seq2seq_attn.train.update import Updater, UpdateResult
+from seq2seq_attn.train.loss import batch_loss, reverse_config
+from seq2seq_attn.train.update import Updater
 from seq2seq_attn.translate.translator import load
+from tests.train import test_update
 from tests.train.conftest import ConfigMaker
 from tests.train.test_loop import assert_same_end, events, train_and_die
-from tests.train.test_update import NUM_IDS, SOURCES, TARGETS, config
+from tests.train.test_update import NUM_IDS, SOURCES, TARGETS, assert_close, batch, config, gradients, make
 
-NUM_TARGET_IDS = NUM_IDS + 4
 AGREEMENT = "train.objectives={agreement: {weight: 2}}"
-
-
-def make_batch(indices: Sequence[int]) -> Batch:
-    return collate([SOURCES[i] for i in indices], [TARGETS[i] for i in indices], indices)
+UNCLIPPED = "train.optimizer.clip_norm=null"
 
 
 def updater(*overrides: str) -> Updater:
-    settings = config(*overrides)
-    torch.manual_seed(1)
-    model, reverse = (
-        build_model(settings.model, num_source_ids=source, num_target_ids=target)
-        for source, target in ((NUM_IDS, NUM_TARGET_IDS), (NUM_TARGET_IDS, NUM_IDS))
-    )
-    parts = {"objectives": build_objectives(settings, model), "reverse": reverse}
-    return Updater(model, settings.train, device=torch.device("cpu"), precision="fp32", **parts)
-
-
-def make(updater: Updater, *rows: Sequence[int]) -> UpdateResult:
-    batches = [make_batch(indices) for indices in rows]
-    whole = UpdateBatches(batches, [list(indices) for indices in rows], sum(one.num_tokens for one in batches))
-    return updater.train_step(whole, update=0, learning_rate=0.1, teacher_forcing_ratio=1.0)
-
-
-def gradients(updater: Updater) -> dict[str, torch.Tensor]:
-    models = {"": updater.model, "reverse.": updater.reverse}
-    return {
-        prefix + name: parameter.grad.clone()
-        for prefix, model in models.items()
-        if model is not None
-        for name, parameter in model.named_parameters()
-        if parameter.grad is not None
-    }
+    torch.manual_seed(2)
+    reverse = build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
+    return test_update.updater(AGREEMENT, *overrides, reverse=reverse)
 
 
 def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus() -> None:
-    learner, oracle = updater(AGREEMENT, "train.optimizer.clip_norm=null"), updater(AGREEMENT)
-    result = make(learner, range(6))
-    batch = make_batch(range(6))
-    other = swapped(batch)
+    learner, oracle, pairs = updater(UNCLIPPED), updater(), batch(range(6))
+    result = make(learner)
+    other = swapped(pairs)
     assert oracle.reverse is not None
-    outputs, reverse_outputs = oracle.model(batch), oracle.reverse(other)
-    loss = oracle.model.output.loss(outputs, batch, label_smoothing=0.0).loss_sum
+    outputs, reverse_outputs = oracle.model(pairs), oracle.reverse(other)
+    loss = oracle.model.output.loss(outputs, pairs, label_smoothing=0.0).loss_sum
     reverse_loss = oracle.reverse.output.loss(reverse_outputs, other, label_smoothing=0.0).loss_sum
     trace = torch.zeros(())
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         weights_TS = outputs.weights_TBS[: len(target) + 1, row, : len(source) + 1]
         reverse_ST = reverse_outputs.weights_TBS[: len(source) + 1, row, : len(target) + 1]
         trace = trace + torch.trace(weights_TS @ reverse_ST)
-    num_target, num_source = batch.num_tokens, other.num_tokens
+    num_target, num_source = pairs.num_tokens, other.num_tokens
     (loss / num_target - 2 * trace / num_target + reverse_loss / num_source).backward()
-    expected = gradients(oracle)
-    for name, gradient in gradients(learner).items():
-        torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
+    assert_close(gradients(learner), gradients(oracle))
     assert result.terms["agreement"] == (pytest.approx(-trace.item(), rel=1e-5), num_target)
     assert result.terms["reverse"] == (pytest.approx(reverse_loss.item(), rel=1e-5), num_source)
 
 
 def test_label_smoothing_acts_on_both_models() -> None:
-    learner, batch = updater(AGREEMENT), make_batch(range(6))
+    learner, pairs = updater(), batch(range(6))
     assert learner.reverse is not None
     for label_smoothing in (0.0, 0.2):
-        *_, of_reverse = batch_loss(
-            learner.model, batch, label_smoothing=label_smoothing, reverse=learner.reverse
-        ).terms
-        alone = batch_loss(learner.reverse, swapped(batch), label_smoothing=label_smoothing)
-        assert of_reverse.item() == pytest.approx(alone.loss_sum.item(), rel=1e-5)
+        terms = batch_loss(learner.model, pairs, label_smoothing=label_smoothing, reverse=learner.reverse).terms
+        alone = batch_loss(learner.reverse, swapped(pairs), label_smoothing=label_smoothing)
+        assert terms[-1].item() == pytest.approx(alone.loss_sum.item(), rel=1e-5)
     assert alone.loss_sum.item() != pytest.approx(alone.nll_sum.item(), rel=1e-4)
 
 
-def test_accumulated_micro_batches_are_one_big_batch() -> None:
-    together, apart = (updater(AGREEMENT, "train.optimizer.clip_norm=null") for _ in range(2))
-    one, several = make(together, range(6)), make(apart, [0, 5], [2, 3], [1, 4])
-    for name, (total, count) in one.terms.items():
-        assert several.terms[name] == (pytest.approx(total, rel=1e-5), count)
-    expected = gradients(together)
-    for name, gradient in gradients(apart).items():
-        torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
-
-
 def test_each_model_is_clipped_by_its_own_norm() -> None:
-    learner = updater(AGREEMENT, "train.optimizer.clip_norm=0.01")
-    result = make(learner, range(6))
-    squares = {True: 0.0, False: 0.0}
-    for name, gradient in gradients(learner).items():
-        squares[name.startswith("reverse.")] += gradient.square().sum().item()
-    assert squares == {True: pytest.approx(1e-4, rel=1e-3), False: pytest.approx(1e-4, rel=1e-3)}
-    assert result.gradient_norm > 0.01
+    learner = updater("train.optimizer.clip_norm=0.01")
+    assert make(learner).gradient_norm > 0.01
+    for model in ("model.", "reverse."):
+        own = [gradient for name, gradient in gradients(learner).items() if name.startswith(model)]
+        assert sum(gradient.square().sum().item() for gradient in own) == pytest.approx(1e-4, rel=1e-3)
 
 
 def test_the_first_model_draws_the_same_dropout_with_and_without_the_other() -> None:
-    learner = updater("model.dropout.embedding=0.3")
+    learner, sums = updater("model.dropout.embedding=0.3"), []
     assert learner.reverse is not None
-    batch, sums = make_batch(range(6)), []
     for reverse in (None, learner.reverse):
         torch.manual_seed(4)
-        losses = [batch_loss(learner.model.train(), batch, reverse=reverse).loss_sum for _ in range(3)]
+        losses = [batch_loss(learner.model.train(), batch(range(6)), reverse=reverse).loss_sum for _ in range(3)]
         sums.append([loss.item() for loss in losses])
     assert sums[0] == sums[1]
     assert len({*sums[0]}) == 3
@@ -189,16 +143,16 @@ def test_killed_and_resumed_equals_never_killed(toy: ConfigMaker, tmp_path: Path
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["model.output.name=copy"], r"model\.output\.name=copy, which copies source tokens: choose another"),
-        (["model.output.name=lexicon"], r"model\.output\.name=lexicon, which reads a translation table"),
-        (["data.source_languages=[de, fr]"], "several sources"),
-        (["data.source_language=vectors"], "a source of vectors"),
-        (["data.tokenizer.target=characters"], r"data\.tokenizer\.target: set it to null"),
+        (["model.output.name=copy"], r"model\.output\.name=copy"),
+        (["model.output.name=lexicon"], r"model\.output\.name=lexicon"),
+        (["data.source_languages=[de, fr]"], r"data\.source_languages"),
+        (["data.source_language=vectors"], r"data\.source_language"),
+        (["data.tokenizer.target=characters"], r"data\.tokenizer\.target"),
         (["data.tokenizer.sentences=true"], r"data\.tokenizer\.sentences=true"),
-        (["model.embedding.source_vectors=x.vec"], r"word vectors: set model\.embedding\.source_vectors=null"),
-        (["data.corpus=files", "data.train=x.tsv.gz"], r"a \.tsv file"),
-        (["model.attention={name: initial}"], "reads attention weights over source positions"),
-        (["model.attention={name: hard, options: {estimator: reinforce}}"], "attention that draws source positions"),
+        (["model.embedding.source_vectors=x.vec"], r"model\.embedding\.source_vectors"),
+        (["data.corpus=files", "data.train=x.tsv.gz"], r"\.tsv"),
+        (["model.attention={name: initial}"], r"model\.attention\.name='initial'"),
+        (["model.attention={name: hard, options: {estimator: reinforce}}"], "draws source positions"),
     ],
 )
 def test_what_has_one_direction_is_refused_before_data_is_prepared(overrides: list[str], message: str) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.output.base import Outputs
 from seq2seq_attn.text.vocab import PAD
-from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import agreement, coverage, entropy, fertility, guided
 from seq2seq_attn.train.objectives.base import Objective
 from tests.contract.test_objectives import (
@@ -26,87 +25,49 @@ from tests.contract.test_objectives import (
     random_scores,
 )
 
-# one pair of two source and one target token, each with EOS: rows are target positions
-HALF = [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]]
-
-
-def value(objective: Objective, weights_TS: list[list[float]], batch: Batch) -> float:
-    return objective.term(model_outputs(batch, torch.tensor(weights_TS).unsqueeze(1)), batch).item()
-
 
 @pytest.fixture
 def pair() -> Batch:
-    links = torch.tensor([[0, 0], [1, 0]]).numpy()
-    return collate([[5, 6]], [[7]], [0], [links])
+    """Two source tokens and one target token, each with EOS; both source tokens are linked to the target token."""
+    return collate([[5, 6]], [[7]], [0], [np.array([[0, 0], [1, 0]])])
 
 
-def test_guided_by_hand(pair: Batch) -> None:
-    # both links of the one linked target position have weight 1/2: - 2 * 1/2 ln 0.5
-    assert value(guided.Guided(), HALF, pair) == pytest.approx(math.log(2))
-    assert value(guided.Guided(), [[0.25, 0.75, 0.0], [0.0, 0.0, 1.0]], pair) == pytest.approx(
-        -(math.log(0.25) + math.log(0.75)) / 2
-    )
-    assert guided.Guided().count(pair) == 1
+def term(objective: Objective, weights_TS: torch.Tensor, batch: Batch) -> torch.Tensor:
+    return objective.term(model_outputs(batch, weights_TS.unsqueeze(1)), batch)
 
 
-def test_coverage_by_hand(pair: Batch) -> None:
-    # the second step finds [0.5, 0.5, 0] covered: min gives 0.25 + 0.25 + 0
-    assert value(coverage.Coverage(), HALF, pair) == pytest.approx(0.5)
-    assert value(coverage.Coverage(), [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], pair) == 0.0
-    assert coverage.Coverage().count(pair) == 2
-
-
-def test_fertility_by_hand(pair: Batch) -> None:
-    # columns sum to 0.75, 0.75, 0.5
-    assert value(fertility.Fertility(1.0), HALF, pair) == pytest.approx(2 * 0.25**2 + 0.5**2)
-    assert value(fertility.Fertility(0.5), HALF, pair) == pytest.approx(2 * 0.25**2)
-    assert fertility.Fertility(1.0).count(pair) == 3
-
-
-def test_entropy_by_hand(pair: Batch) -> None:
-    assert value(entropy.Entropy(), HALF, pair) == pytest.approx(math.log(2) + 1.5 * math.log(2))
-    assert value(entropy.Entropy(), [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], pair) == 0.0
-    assert entropy.Entropy().count(pair) == 2
+def test_by_hand(pair: Batch) -> None:
+    # the columns sum to 0.75, 0.75, 0.5; the second step finds [0.5, 0.5, 0] covered
+    half_TS = torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
+    expected = {
+        guided.Guided(): (math.log(2), 1),
+        coverage.Coverage(): (0.5, 2),
+        fertility.Fertility(1.0): (2 * 0.25**2 + 0.5**2, 3),
+        fertility.Fertility(0.5): (2 * 0.25**2, 3),
+        entropy.Entropy(): (2.5 * math.log(2), 2),
+    }
+    for objective, (value, count) in expected.items():
+        assert term(objective, half_TS, pair).item() == pytest.approx(value), type(objective)
+        assert objective.count(pair) == count, type(objective)
 
 
 def test_the_entropy_of_a_small_weight_has_the_gradient_of_the_formula(pair: Batch) -> None:
     small = 1e-8
     weights_TS = torch.tensor([[1.0 - small, small, 0.0], [0.0, 0.0, 1.0]], requires_grad=True)
-    entropy.Entropy().term(model_outputs(pair, weights_TS.unsqueeze(1)), pair).backward()
+    term(entropy.Entropy(), weights_TS, pair).backward()
     assert weights_TS.grad is not None
     assert weights_TS.grad[0, 1].item() == pytest.approx(-math.log(small) - 1.0, rel=1e-5)
-    assert torch.isfinite(weights_TS.grad).all()
+    assert weights_TS.grad[0, 2] == weights_TS.grad[1, 0] == 0.0  # where a weight is 0
 
 
-def test_the_entropy_has_no_gradient_where_a_weight_is_0(pair: Batch) -> None:
-    weights_TS = torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], requires_grad=True)
-    entropy.Entropy().term(model_outputs(pair, weights_TS.unsqueeze(1)), pair).backward()
-    assert torch.equal(weights_TS.grad, -weights_TS.detach())
-
-
-def test_agreement_by_hand(pair: Batch) -> None:
-    # the trace bonus of 2 target and 3 source positions, EOS included
-    reverse_ST = [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]]
-    outputs = model_outputs(pair, torch.tensor(HALF).unsqueeze(1))
-    outputs = outputs._replace(reverse_weights_SBT=torch.tensor(reverse_ST).unsqueeze(1))
-    first, second = 0.5 * 0.5 + 0.5 * 1.0 + 0.0 * 0.25, 0.25 * 0.5 + 0.25 * 0.0 + 0.5 * 0.75
-    assert agreement.Agreement().term(outputs, pair).item() == pytest.approx(-(first + second))
-    trace = torch.trace(torch.tensor(HALF) @ torch.tensor(reverse_ST)).item()
-    assert agreement.Agreement().term(outputs, pair).item() == pytest.approx(-trace)
-    assert agreement.Agreement().count(pair) == 2
-
-
-def test_guided_without_a_link_is_nothing() -> None:
-    batch = make_batch([2])
-    term = guided.Guided().term(outputs_of(batch, random_scores(batch)), batch)
-    assert (term.item(), guided.Guided().count(batch)) == (0.0, 0)
-
-
-def test_a_weight_of_zero_costs_much_but_not_everything(pair: Batch) -> None:
+def test_guided_without_a_link_is_nothing_and_a_weight_of_zero_costs_much_but_not_everything(pair: Batch) -> None:
+    unlinked, objective = make_batch([2]), guided.Guided()
+    value = objective.term(outputs_of(unlinked, random_scores(unlinked)), unlinked).item()
+    assert (value, objective.count(unlinked)) == (0.0, 0)
     weights_TS = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]], requires_grad=True)
-    term = guided.Guided().term(model_outputs(pair, weights_TS.unsqueeze(1)), pair)
-    term.backward()
-    assert 60 < term.item() < 80
+    cost = term(objective, weights_TS, pair)
+    cost.backward()
+    assert 60 < cost.item() < 80
     assert torch.isfinite(weights_TS.grad).all()
 
 
@@ -150,27 +111,16 @@ def test_a_batch_is_the_sum_of_loops_over_its_pairs(name: str, objective: Object
     assert objective.term(outputs, batch).item() == pytest.approx(expected, rel=1e-12)
 
 
-class ConfidencePenalty(Objective):
-    """The negative entropy of the predictions (Pereyra et al. 2017), as a user might write it."""
-
-    def term(self, outputs: Outputs, batch: Batch) -> torch.Tensor:
-        log_probs_IV = outputs.log_probs_of((outputs.targets_N != PAD).nonzero().squeeze(1))
-        return (log_probs_IV.exp() * log_probs_IV).sum()
-
-
 def test_an_objective_may_read_the_log_probabilities_of_all_tokens() -> None:
     torch.manual_seed(1)
     rates = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
     model = build_model(load_config([], rates).model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
-    batch = make_batch()
-    [term] = batch_loss(model, batch, objectives=[ConfidencePenalty()]).terms
-    expected = 0.0
-    for source, target in zip(SOURCES, TARGETS, strict=True):
-        alone = collate([source], [target], [0])
-        outputs = model(alone)
-        for n in range(alone.num_tokens):
-            log_probs_V = model.output.log_probs(*outputs.rows(torch.tensor([n])))[0]
-            expected += (log_probs_V.exp() * log_probs_V).sum().item()
-    assert term.item() == pytest.approx(expected, rel=1e-5)
-    term.backward()
-    assert model.output.projection.weight.grad.abs().sum() > 0
+    outputs = model(make_batch())
+    real_I = (outputs.targets_N != PAD).nonzero().squeeze(1)
+    log_probs_IV, positions = outputs.log_probs_of(real_I), outputs.positions_N[real_I].tolist()
+    assert len(positions) == len(log_probs_IV) == sum(len(target) + 1 for target in TARGETS)
+    for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        alone = model(collate([source], [target], [0]))
+        for t in range(len(target) + 1):
+            expected_V = model.output.log_probs(*alone.rows(torch.tensor([t])))[0]
+            torch.testing.assert_close(log_probs_IV[positions.index(t * len(SOURCES) + row)], expected_V)

@@ -1,3 +1,5 @@
+"""The files that a run's log writes: `metrics.jsonl`, `train.log`, TensorBoard events with pictures."""
+
 from __future__ import annotations
 
 import io
@@ -11,7 +13,7 @@ import pytest
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from seq2seq_attn.train.runlog import RunLog
+from seq2seq_attn.train.log import RunLog
 from seq2seq_attn.train.validate import Sample
 from seq2seq_attn.translate.attention_map import AttentionMap
 
@@ -31,7 +33,7 @@ def test_events_are_strict_json_lines(tmp_path: Path) -> None:
     assert "NaN" not in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8")
 
 
-def test_a_resume_drops_what_came_after_its_state(tmp_path: Path) -> None:
+def test_a_resume_drops_what_came_after_its_state_and_a_new_run_all(tmp_path: Path) -> None:
     with RunLog(tmp_path) as run_log:
         run_log.event("train", update=1, epoch=0)
         position = run_log.position()
@@ -45,6 +47,10 @@ def test_a_resume_drops_what_came_after_its_state(tmp_path: Path) -> None:
     text = (tmp_path / "train.log").read_text(encoding="utf-8")
     assert "first session" in text
     assert "second session" in text
+    with RunLog(tmp_path) as run_log:
+        run_log.event("new", update=1, epoch=0)
+    assert [line["event"] for line in lines(tmp_path)] == ["new"]
+    assert (tmp_path / "train.log").read_text(encoding="utf-8") == ""
 
 
 @pytest.mark.parametrize("kept", ["", '{"event": "train"}\n'])
@@ -54,15 +60,6 @@ def test_a_resume_without_its_former_lines_has_the_new_ones_alone(tmp_path: Path
         run_log.event("train", update=2, epoch=0)
         assert run_log.position() == (tmp_path / "metrics.jsonl").stat().st_size
     assert [line.get("update") for line in lines(tmp_path)] == [*([None] if kept else []), 2]
-
-
-def test_a_new_run_forgets_the_old_one(tmp_path: Path) -> None:
-    for name in ("old", "new"):
-        with RunLog(tmp_path) as run_log:
-            run_log.event(name, update=1, epoch=0)
-            log.info("%s", name)
-    assert [line["event"] for line in lines(tmp_path)] == ["new"]
-    assert "old" not in (tmp_path / "train.log").read_text(encoding="utf-8")
 
 
 def tensorboard(directory: Path) -> EventAccumulator:
@@ -123,18 +120,13 @@ def test_updates_that_are_made_again_stand_once_in_tensorboard(tmp_path: Path) -
     assert [point.step for point in tensorboard(tmp_path).Scalars("train/loss")] == [1, 2]
 
 
-def test_the_error_that_ends_training_is_in_its_log_and_only_there(
+def test_the_error_that_ends_training_is_in_its_log_alone_and_the_level_is_put_back(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pytest.raises(ValueError, match="the reason"), RunLog(tmp_path):
-        raise ValueError("the reason")
-    assert "ERROR the reason" in (tmp_path / "train.log").read_text(encoding="utf-8")
-    assert "the reason" not in caplog.text
-
-
-def test_the_log_level_is_put_back(tmp_path: Path) -> None:
     package = logging.getLogger("seq2seq_attn")
     before = (package.level, list(package.handlers))
-    with RunLog(tmp_path):
-        assert package.isEnabledFor(logging.INFO)
+    with pytest.raises(ValueError, match="the reason"), RunLog(tmp_path):
+        raise ValueError("the reason" if package.isEnabledFor(logging.INFO) else "the level")
+    assert "ERROR the reason" in (tmp_path / "train.log").read_text(encoding="utf-8")
+    assert "the reason" not in caplog.text
     assert (package.level, list(package.handlers)) == before
