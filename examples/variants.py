@@ -28,7 +28,7 @@ from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
 from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams
-from seq2seq_attn.search.steps import Ranked
+from seq2seq_attn.search.loop import Ranked
 from seq2seq_attn.text.vocab import EOS, PAD
 from seq2seq_attn.train.objectives.base import Objective
 
@@ -163,7 +163,7 @@ def last_minute(model: StepModel[Any], source: SearchSource, options: LastMinute
         scores_RJ, ids_RJ = scores_RV.topk(num_slots, dim=1)
         return Candidates(ids_RJ, scores_RJ, rank_candidates(beam, scores_RJ)[:, :num_slots])
 
-    return search_beams(model, source, options, choose)
+    return search_beams(model, source, options, choose, num_slots=options.beam_size)
 
 
 class Long(Scorer):

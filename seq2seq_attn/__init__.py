@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from seq2seq_attn.cli.train import train_model
     from seq2seq_attn.model.variants import import_variants
     from seq2seq_attn.translate.attention_map import AttentionMap
+    from seq2seq_attn.translate.load import load
     from seq2seq_attn.translate.translation import Translation
-    from seq2seq_attn.translate.translator import Translator, load
+    from seq2seq_attn.translate.translator import Translator
 
 __all__ = [
     "AttentionMap",
@@ -41,7 +42,7 @@ _HOMES = {
     "Translator": "translate.translator",
     "evaluate": "cli.evaluation",
     "import_variants": "model.variants",
-    "load": "translate.translator",
+    "load": "translate.load",
     "train_model": "cli.train",
 }
 

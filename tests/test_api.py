@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ import seq2seq_attn
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translate.attention_map import html_map
+from seq2seq_attn.train import loop
+from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -34,17 +36,17 @@ def translation(root: Path) -> seq2seq_attn.Translation:
     return seq2seq_attn.load(root / "runs" / "additive").translate([SOURCE[0]])[0]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_front_door_has_documented_names(name: str) -> None:
-    assert name in dir(seq2seq_attn)
-    assert name in seq2seq_attn.__all__
-    assert getattr(seq2seq_attn, name).__doc__
+def test_the_front_door_has_documented_names() -> None:
+    for name in NAMES:
+        assert name in dir(seq2seq_attn)
+        assert name in seq2seq_attn.__all__
+        assert getattr(seq2seq_attn, name).__doc__
 
 
 def test_names_are_listed_without_importing_torch() -> None:
     code = "import sys, seq2seq_attn; assert 'load' in dir(seq2seq_attn); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
-    with pytest.raises(AttributeError, match="has no attribute 'laod'"):
+    with pytest.raises(AttributeError, match="laod"):
         _ = seq2seq_attn.laod
 
 
@@ -52,22 +54,18 @@ def test_load_without_a_name_takes_the_newest_finished_run(root: Path, monkeypat
     monkeypatch.chdir(root)
     assert seq2seq_attn.load().has_attention
     monkeypatch.chdir(root / "runs" / "fixed")
-    with pytest.raises(UserError, match="no finished run; train one"):
+    with pytest.raises(UserError, match="no finished run"):
         seq2seq_attn.load()
 
 
-def test_a_translation_is_one_short_line(root: Path) -> None:
-    [long] = seq2seq_attn.load(root / "runs" / "fixed").score(["Ein Hund"], ["a dog\n" * 200])
-    assert repr(long).startswith("Translation('a dog a dog ")
-    assert len(repr(long)) < 130
-    assert "\n" not in repr(long)
-
-
-def test_a_translator_says_what_it_is(root: Path) -> None:
-    shown = repr(seq2seq_attn.load(root / "runs" / "fixed", "cpu"))
-    assert shown.startswith("Translator(")
-    assert "cpu" in shown
-    assert "0x" not in shown
+def test_a_translator_and_a_translation_are_one_short_line(root: Path) -> None:
+    translator = seq2seq_attn.load(root / "runs" / "fixed", "cpu")
+    [long] = translator.score(["Ein Hund"], ["a dog\n" * 200])
+    for value in (translator, long):
+        assert repr(value).startswith(f"{type(value).__name__}(")
+        assert len(repr(value)) < 130
+        assert "\n" not in repr(value)
+        assert "0x" not in repr(value)
 
 
 def test_an_evaluation_takes_every_option_of_the_search(root: Path, tmp_path: Path) -> None:
@@ -79,37 +77,20 @@ def test_an_evaluation_takes_every_option_of_the_search(root: Path, tmp_path: Pa
         seq2seq_attn.evaluate(root / "runs" / "fixed", **named, temprature=2.0)
 
 
-class Tables(HTMLParser):
-    """The texts of a snippet, and whatever could reach beyond it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-        self.tags: list[str] = []
-        self.attributes: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes |= {name for name, _ in attrs}
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
-
-
-def parsed(snippet: str) -> Tables:
-    found = Tables()
-    found.feed(snippet)
-    found.close()
-    return found
+def parsed(snippet: str) -> tuple[list[str], list[str], set[str]]:
+    """The texts, the tags and the names of attributes of a snippet of HTML."""
+    texts = [html.unescape(text) for text in re.findall(r">([^<]+)<", snippet)]
+    attributes = re.findall(r"\s([\w-]+)=", " ".join(re.findall("<[^>]*>", snippet)))
+    return texts, re.findall(r"<(\w+)", snippet), {*attributes}
 
 
 def test_a_notebook_shows_text_and_attention(translation: seq2seq_attn.Translation, root: Path) -> None:
-    found = parsed(translation._repr_html_())
-    assert found.texts == [translation.text, *translation.source_tokens, *translation.attention_map().target_tokens]
-    assert found.tags.count("td") == 1 + translation.attention.size
-    assert set(found.tags) == {"p", "table", "tr", "th", "td"}
+    texts, tags, _ = parsed(translation._repr_html_())
+    assert texts == [translation.text, *translation.source_tokens, *translation.attention_map().target_tokens]
+    assert tags.count("td") == 1 + translation.attention.size
+    assert set(tags) == {"p", "table", "tr", "th", "td"}
     without = seq2seq_attn.load(root / "runs" / "fixed").translate([SOURCE[0]])[0]
-    assert parsed(without._repr_html_()).tags == ["p"]
+    assert parsed(without._repr_html_())[1] == ["p"]
     assert without.attention_map() is None
 
 
@@ -126,18 +107,18 @@ def test_a_translation_is_plotted(translation: seq2seq_attn.Translation, root: P
 
 def test_what_a_notebook_shows_is_text_whatever_it_holds() -> None:
     hostile = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;", "'", "</table>"]
-    snippet = html_map(np.full((5, 5), 0.2), hostile, hostile, unknown=(1,))
-    found = parsed(snippet)
-    assert found.texts == hostile * 2
-    assert set(found.tags) == {"table", "tr", "th", "td"}
-    assert found.attributes == {"style", "title"}
-    odd = html_map(np.array([[np.nan, 2.0, -1.0]]), ["a", "b", "c"], ["d"])
+    snippet = AttentionMap(hostile, hostile, np.full((5, 5), 0.2), (1,))._repr_html_()
+    texts, tags, attributes = parsed(snippet)
+    assert texts == hostile * 2
+    assert set(tags) == {"table", "tr", "th", "td"}
+    assert attributes == {"style", "title"}
+    odd = AttentionMap(["a", "b", "c"], ["d"], np.array([[np.nan, 2.0, -1.0]]))._repr_html_()
     assert [title in odd for title in ('title="0.00"', 'title="1.00"')] == [True, True]
 
 
 def test_several_translations_are_asked_of_the_other_method(root: Path) -> None:
     translator = seq2seq_attn.load(root / "runs" / "additive")
-    with pytest.raises(TypeError, match=r"use translate_n_best\(texts, n_best=2\)"):
+    with pytest.raises(TypeError, match="translate_n_best"):
         translator.translate(SOURCE, n_best=2)
     assert len(translator.translate_n_best(SOURCE[:1], n_best=2)[0]) == 2
 
@@ -167,7 +148,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
         configs.append(config)
         return RunDir("runs/fixed")
 
-    monkeypatch.setattr("seq2seq_attn.train.loop.train", train)
+    monkeypatch.setattr(loop, "train", train)
     return configs
 
 
@@ -193,10 +174,10 @@ def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(train
 
 def test_a_configuration_may_be_a_path(trained: list[Config], tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
-    mine.write_text("name: mine\nseed: 5\n")
+    mine.write_text("name: mine\n")
     for config in (mine, [mine], str(mine)):
         seq2seq_attn.train_model(config)
-    assert [(config.name, config.seed) for config in trained] == [("mine", 5)] * 3
+    assert [config.name for config in trained] == ["mine"] * 3
 
 
 def test_a_resume_keeps_the_settings_of_the_run(trained: list[Config], tmp_path: Path) -> None:
@@ -212,6 +193,6 @@ def test_a_resume_keeps_the_settings_of_the_run(trained: list[Config], tmp_path:
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, {(1, 2): 3}, [1j]])
 def test_a_setting_that_is_no_plain_value_is_a_usage_error(trained: list[Config], value: object) -> None:
-    with pytest.raises(UsageError, match=r"^data\.test=.*: expected None, numbers, text, paths, or lists and mappings"):
+    with pytest.raises(UsageError, match=r"^data\.test="):
         seq2seq_attn.train_model("quickstart", {"data.test": value})
     assert trained == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,32 +14,35 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.manifest import MANIFEST, check_files, list_files, read_listed, remove_listed, write_listed
 
 
-def test_a_file_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "file"
+def test_files_come_back_and_are_listed_beside_those_before(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "a"
     for content in (b"one", b"two", b""):
         write_listed(path, content)
         assert read_listed(path)[0] == content
-    assert check_files(path.parent) == {"file": read_listed(path)[1]}
-    assert {one.name for one in path.parent.iterdir()} == {"file", MANIFEST}
+    assert check_files(path.parent) == {"a": read_listed(path)[1]}
+    assert {one.name for one in path.parent.iterdir()} == {"a", MANIFEST}
+    path.with_name("b").write_bytes(b"2")
+    list_files(path.parent, [path.with_name("b")])
+    assert check_files(path.parent).keys() == {"a", "b"}
+    assert check_files(path.parent, prefix="b").keys() == {"b"}
+    remove_listed(path)
+    assert check_files(path.parent).keys() == {"b"}
 
 
-def test_files_are_listed_beside_those_before(tmp_path: Path) -> None:
-    write_listed(tmp_path / "a", b"1")
-    (tmp_path / "b").write_bytes(b"2")
-    list_files(tmp_path, [tmp_path / "b"])
-    assert check_files(tmp_path).keys() == {"a", "b"}
-    assert check_files(tmp_path, prefix="b").keys() == {"b"}
-    remove_listed(tmp_path / "a")
-    assert check_files(tmp_path).keys() == {"b"}
+def flip_each_bit(path: Path) -> Iterator[None]:
+    """The file with each of its bits flipped, one after the other."""
+    whole = path.read_bytes()
+    for number in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[number // 8] ^= 1 << number % 8
+        path.write_bytes(damaged)
+        yield
 
 
 def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_listed(path, b"content")
-    for number in range(8 * len(b"content")):
-        damaged = bytearray(b"content")
-        damaged[number // 8] ^= 1 << number % 8
-        path.write_bytes(damaged)
+    for _ in flip_each_bit(path):
         for read in (read_listed, lambda path: check_files(path.parent)):
             with pytest.raises(UserError, match=rf"{path}: damaged") as caught:
                 read(path)
@@ -46,15 +50,10 @@ def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_of_the_manifest_loses_or_changes_no_file(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    write_listed(path, b"content")
-    whole = (tmp_path / MANIFEST).read_bytes()
-    for number in range(8 * len(whole)):
-        damaged = bytearray(whole)
-        damaged[number // 8] ^= 1 << number % 8
-        (tmp_path / MANIFEST).write_bytes(damaged)
+    write_listed(tmp_path / "file", b"content")
+    for _ in flip_each_bit(tmp_path / MANIFEST):
         with suppress(UserError):
-            assert read_listed(path)[0] == b"content"
+            assert read_listed(tmp_path / "file")[0] == b"content"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"file": 5}', '{"file": null}', "[" * 100_000])

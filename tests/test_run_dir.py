@@ -1,3 +1,5 @@
+"""A run directory: what it keeps comes back, damage is refused with one line, and a resume writes inside it only."""
+
 from __future__ import annotations
 
 import json
@@ -9,9 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from seq2seq_attn import load
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.manifest import write_listed
 from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.train.session import choose_run_dir
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config, toy_corpus
 
 
@@ -27,7 +31,7 @@ def test_configuration_comes_back(run: RunDir) -> None:
 
 
 def test_a_folder_without_configuration_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"nowhere: not a run directory \(no config.yaml\)"):
+    with pytest.raises(UserError, match="nowhere"):
         RunDir(tmp_path / "nowhere").config()
 
 
@@ -67,27 +71,21 @@ def test_a_pickle_is_never_loaded(run: RunDir) -> None:
         run.load_best()
 
 
-def test_create_refuses_what_is_there_and_names_the_flags(tmp_path: Path) -> None:
-    run = make_toy_run(tmp_path / "run")
-    with pytest.raises(UserError, match="already holds a run"):
-        RunDir.create(run.path)
+def test_create_refuses_what_is_there_and_overwrites_runs_only(tmp_path: Path) -> None:
+    make_toy_run(tmp_path / "run")
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="a file"):
-        RunDir.create(tmp_path / "file")
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "report.md").touch()
+    for name, overwrite in (("run", False), ("file", False), ("thesis", True)):
+        with pytest.raises(UserError, match=name):
+            RunDir.create(tmp_path / name, overwrite=overwrite)
+    assert (tmp_path / "thesis" / "report.md").exists()
 
 
 def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) -> None:
     run = make_toy_run(tmp_path / "run")
-    for name in (
-        "last/state.json",
-        "hyps/test.txt",
-        "events.out.tfevents.1",
-        "report.md",
-        "train.log",
-        "metrics.jsonl",
-        "bleu-by-length.test.png",
-        "retention-by-length.svg",
-    ):
+    names = ["last/state.json", "hyps/test.txt", "events.out.tfevents.1", "report.md", "train.log", "metrics.jsonl"]
+    for name in (*names, "bleu-by-length.test.png", "retention-by-length.svg"):
         (run.path / name).parent.mkdir(exist_ok=True)
         (run.path / name).touch()
     assert (run.path / "manifest.json").exists()
@@ -101,13 +99,12 @@ def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) ->
 def test_an_interrupted_overwrite_leaves_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = RunDir.create(tmp_path / "run")
     for name in ("config.yaml", "source.vocab", "train.log", "model.safetensors"):
-        (run.path / name).write_text("", encoding="utf-8")
-    unlink, removed = Path.unlink, []
+        (run.path / name).touch()
+    unlink, calls = Path.unlink, iter(range(9))
 
     def stop_at_the_last(path: Path, missing_ok: bool = False) -> None:
-        if len(removed) == 3:
+        if next(calls) == 3:
             raise KeyboardInterrupt
-        removed.append(path.name)
         unlink(path, missing_ok=missing_ok)
 
     monkeypatch.setattr(Path, "unlink", stop_at_the_last)
@@ -116,13 +113,6 @@ def test_an_interrupted_overwrite_leaves_a_run(tmp_path: Path, monkeypatch: pyte
     monkeypatch.undo()
     assert [path.name for path in run.path.iterdir()] == ["config.yaml"]
     assert RunDir.create(run.path, overwrite=True).is_empty()
-
-
-def test_overwrite_spares_a_folder_that_is_no_run(tmp_path: Path) -> None:
-    (tmp_path / "report.md").write_text("a thesis")
-    with pytest.raises(UserError, match="not a run directory"):
-        RunDir.create(tmp_path, overwrite=True)
-    assert (tmp_path / "report.md").exists()
 
 
 def test_the_newest_run_is_the_one_that_finished_last(tmp_path: Path) -> None:
@@ -138,11 +128,11 @@ def test_the_newest_run_is_the_one_that_finished_last(tmp_path: Path) -> None:
     assert newest_run(tmp_path).path == tmp_path / "c"
 
 
-def test_no_finished_run_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="seq2seq train -c quickstart"):
+def test_no_finished_run_names_one_that_has_begun(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="quickstart"):
         newest_run(tmp_path / "runs")
     RunDir.create(tmp_path / "runs/begun").save_best({"a": torch.zeros(1)}, {})
-    with pytest.raises(UserError, match=re.escape("begun has a model but has not finished: name it to use it")):
+    with pytest.raises(UserError, match="begun"):
         newest_run(tmp_path / "runs")
 
 
@@ -154,3 +144,98 @@ def test_the_environment_is_on_record(run: RunDir) -> None:
     assert found["device"] == "cpu"
     assert found["num_threads"] == torch.get_num_threads()
     assert found["git"] is None or re.fullmatch(r"[0-9a-f]{40}", found["git"]["commit"])
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_toy_run(tmp_path_factory.mktemp("whole") / "run").path
+
+
+@pytest.fixture
+def trained(whole: Path, tmp_path: Path) -> RunDir:
+    return RunDir(shutil.copytree(whole, tmp_path / "run"))
+
+
+def test_sizes_that_the_weights_do_not_have_are_refused_before_memory_is_taken(trained: RunDir) -> None:
+    config = trained.config()
+    config.model.hidden_size = config.model.encoder.hidden_size = config.model.embedding_size = 60_000
+    trained.save_config(config)
+    with pytest.raises(UserError, match=r"not the model of this run's config.yaml and vocabularies"):
+        load(trained.path)
+
+
+def test_a_configuration_changed_by_hand_is_refused_until_the_change_is_accepted(trained: RunDir) -> None:
+    path = trained.path / "config.yaml"
+    path.write_text(path.read_text().replace("max_length_ratio: 1.5", "max_length_ratio: 0.1"))
+    with pytest.raises(UserError, match=r"config.yaml: damaged"):
+        trained.config()
+    manifest = trained.path / "manifest.json"
+    listed = json.loads(manifest.read_text())
+    del listed[path.name]
+    manifest.write_text(json.dumps(listed))
+    assert trained.config().search.max_length_ratio == 0.1
+
+
+def test_a_configuration_of_a_run_reads_no_other_file(trained: RunDir, tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text("secret: 5")
+    write_listed(trained.path / "config.yaml", f"extends: {tmp_path / 'other.yaml'}\n".encode())
+    with pytest.raises(UserError, match="unknown configuration key 'extends'"):
+        trained.config()
+
+
+def test_damage_to_the_notes_of_a_run_is_noticed(trained: RunDir, caplog: pytest.LogCaptureFixture) -> None:
+    trained.write_environment(["seq2seq", "train"], "cpu")
+    environment = trained.environment()
+    assert environment is not None
+    assert environment["command"] == ["seq2seq", "train"]
+    for name in ("finished.json", "environment.json"):
+        path = trained.path / name
+        path.write_text(re.sub(r"\d", "7", path.read_text(), count=3))
+    assert not trained.is_finished()
+    assert "finished.json: damaged" in caplog.text
+    with pytest.raises(UserError, match=r"environment\.json: damaged"):
+        trained.environment()
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "model.safetensors", "source.vocab"])
+def test_pipes_and_devices_in_place_of_files_are_refused_at_once(trained: RunDir, name: str) -> None:
+    path = trained.path / name
+    for replace in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        path.unlink()
+        replace(path)
+        with pytest.raises(UserError, match=r"not a regular file|not a run directory"):
+            load(trained.path)
+
+
+@pytest.mark.parametrize("name", ["last", "metrics.jsonl", "train.log", ".train.lock", "reverse"])
+def test_a_resume_writes_through_no_link(trained: RunDir, tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (trained.path / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match=rf"{name}: a link to .*elsewhere"):
+        choose_run_dir(trained.path, resume=True, overwrite=False)
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_an_overwrite_empties_no_file_that_a_link_leads_to(trained: RunDir, tmp_path: Path, is_empty: bool) -> None:
+    (tmp_path / "elsewhere").write_text("mine")
+    path = tmp_path / "empty" if is_empty else trained.path
+    path.mkdir(exist_ok=True)
+    (path / ".train.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match=r"\.train\.lock: a link to .*elsewhere"):
+        choose_run_dir(path, resume=False, overwrite=True)
+    assert (tmp_path / "elsewhere").read_text() == "mine"
+
+
+def test_a_run_that_is_resumed_is_checked_and_rid_of_leftovers(trained: RunDir) -> None:
+    leftovers = [trained.path / f".{name}.x1y2.tmp" for name in ("model.safetensors", "config.yaml", "source.vocab")]
+    for path in (*leftovers, trained.path / ".report.json.x.tmp"):
+        path.touch()
+    (trained.path / "finished.json").unlink()
+    trained.check_files()
+    trained.reopen(trained.config())
+    assert not any(path.exists() for path in leftovers)
+    assert (trained.path / ".report.json.x.tmp").exists()  # perhaps somebody is evaluating
+    assert not trained.is_finished()
+    (trained.path / "source.vocab").write_text("")
+    with pytest.raises(UserError, match=r"source.vocab: damaged"):
+        trained.check_files()

@@ -19,7 +19,6 @@ BENCHMARKS = Path(__file__).parent / "benchmarks"
 
 
 def main(arguments: Sequence[str]) -> int | None:
-    """Run the named tool."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     match arguments:
         case ["list"]:
@@ -29,20 +28,17 @@ def main(arguments: Sequence[str]) -> int | None:
             run(rest)
             return 0
         case ["bench", name, *rest] if name in benchmarks():
-            return call(f"benchmarks.{name.replace('-', '_')}", rest)
+            module = f"benchmarks.{name.replace('-', '_')}"
         case ["bench", *_]:
             print("\n".join(f"{name}: {purpose}" for name, purpose in benchmarks().items()))
             return 0
-        case [name, *rest] if name in TOOLS:
-            return call(name, rest)
-    usage = re.findall("(?m)^# (.*)", (ROOT / "scripts" / "lab").read_text(encoding="utf-8"))
-    raise UsageError("\n".join([f"{' '.join(arguments) or 'no command'}: no such tool", *usage]))
-
-
-def call(module: str, arguments: Sequence[str]) -> int | None:
-    """Call `main` of a module of the laboratory."""
+        case [module, *rest] if module in TOOLS:
+            pass
+        case _:
+            usage = re.findall("(?m)^# (.*)", (ROOT / "scripts" / "lab").read_text(encoding="utf-8"))
+            raise UsageError("\n".join([f"{' '.join(arguments) or 'no command'}: no such tool", *usage]))
     tool: Callable[[Sequence[str]], int | None] = import_module(f"scripts.laboratory.{module}").main
-    return tool(arguments)
+    return tool(rest)
 
 
 def benchmarks() -> dict[str, str]:
@@ -53,7 +49,6 @@ def benchmarks() -> dict[str, str]:
 
 
 def list_experiments() -> None:
-    """Print each experiment with its question and arms."""
     from scripts.laboratory.experiment import load_experiment, names
 
     for name in names():
@@ -62,7 +57,6 @@ def list_experiments() -> None:
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Run an experiment and print the paths of its records."""
     from scripts.laboratory.experiment import load_experiment, parse_seeds
     from scripts.laboratory.runner import run_experiment
 

@@ -20,7 +20,6 @@ from seq2seq_attn.text.corpus import read_lines
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the pairs, and print how many there are."""
     if len(arguments) != 4:
         raise UsageError("scripts/lab closest: expected TRANSLATIONS SOURCES REFERENCES PREFIX")
     translations, *texts = (read_lines(Path(name)) for name in arguments[:3])

@@ -10,8 +10,7 @@ import textwrap
 import threading
 import time
 import webbrowser
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.laboratory.harness.records import add_set_option, exit_code, read_events
@@ -26,7 +25,7 @@ from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
 ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")
-CONFIGS = {ATTENTION: "quickstart", FIXED: "quickstart-fixed"}
+CONFIGS = {ATTENTION: "demo", FIXED: "demo-fixed"}
 REPORT, PAGE = Path("runs/demo-report.json"), Path("runs/demo.html")
 
 SENTENCE = "Im Park hat die junge Frau dem Kind, das weint, den roten Ball gezeigt."
@@ -39,20 +38,24 @@ WIDTH = 80
 """columns of running text"""
 SHADES = {0.0: " ", 0.05: "░", 0.2: "▒", 0.4: "▓", 0.7: "█"}
 """of the map, by the smallest weight that each stands for"""
-LOGGED = "scripts.laboratory.harness.runs"
 SUGGESTIONS = f"""\
   .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
   .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html   # all test sentences with their attention
   .venv/bin/seq2seq train   # a translator of real captions: downloads Multi30k (1.4 MB), about an hour on two cores"""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
+    """Train, then show; finished runs are reused."""
     parser = argparse.ArgumentParser(prog="scripts/demo", description="Attention against one fixed vector.")
     add_set_option(parser)
-    train(parser.parse_args(arguments).set)
+    train(parser.parse_args().set)
     show_sentence()
     show_scores()
-    write_page()
+    step("A page in which both models translate as you type")
+    export_page([RunDir(path) for path in CONFIGS], PAGE)
+    print(PAGE, flush=True)
+    if "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ or sys.platform == "darwin":
+        webbrowser.open(PAGE.resolve().as_uri())
     step("What to run next")
     print(SUGGESTIONS)
 
@@ -62,31 +65,25 @@ def step(title: str) -> None:
 
 
 def train(settings: Sequence[str]) -> None:
-    """Train what is not finished: one process per core, each on one thread."""
+    """Train what is not finished: one process per core, each on one thread. Meanwhile, a thread translates the sentence
+    with the attention model after some of its validations."""
     runs = [Run(path, (config,), tuple(settings)) for path, config in CONFIGS.items()]
     jobs = min(len(runs), num_available_cpus())
     how = "side by side" if jobs > 1 else "one after the other"
     step(f"Train a model with attention and one with a fixed vector, {how}: same data, epochs and size")
-    with early_translations():
-        train_all(runs, jobs)
-
-
-@contextmanager
-def early_translations() -> Iterator[None]:
-    """Meanwhile, translate the sentence with the attention model after some of its validations."""
     if not best_epoch():  # not in the thread, where a message may come before the end of the line
         print(f"source: {SENTENCE}", flush=True)
     ended = threading.Event()
-    watcher = threading.Thread(target=watch, args=(ended,), daemon=True)
+    watcher = threading.Thread(target=show_progress, args=(ended,), daemon=True)
     watcher.start()
     try:
-        yield
+        train_all(runs, jobs)
     finally:
         ended.set()
         watcher.join()
 
 
-def watch(ended: threading.Event) -> None:
+def show_progress(ended: threading.Event) -> None:
     began_at, shown = time.monotonic(), best_epoch()
     while not ended.wait(0.5):
         epoch = best_epoch()
@@ -143,21 +140,7 @@ def show_scores() -> None:
     print(textwrap.fill(report.conclusion, WIDTH, break_on_hyphens=False))
 
 
-def write_page() -> None:
-    """Write the page in which both models translate, and open it where there is a desktop."""
-    step("A page in which both models translate as you type")
-    export_page([RunDir(path) for path in CONFIGS], PAGE)
-    print(PAGE, flush=True)
-    if "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ or sys.platform == "darwin":
-        webbrowser.open(PAGE.resolve().as_uri())
-
-
-def run() -> int:
-    """The demonstration as a command: an error is one line."""
-    logging.basicConfig(format="%(message)s")
-    logging.getLogger(LOGGED).setLevel(logging.INFO)
-    return exit_code(main)
-
-
 if __name__ == "__main__":
-    sys.exit(run())
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("scripts.laboratory.harness.runs").setLevel(logging.INFO)
+    sys.exit(exit_code(main))

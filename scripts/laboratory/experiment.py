@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from string import Template
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+import seq2seq_attn
 from scripts.laboratory.harness.records import ROOT
 from scripts.laboratory.harness.runs import Run
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
+
+if TYPE_CHECKING:
+    from seq2seq_attn.report.pages import Report
 
 FOLDER = Path(__file__).parent / "experiments"
 RUNS = Path("runs/lab")
@@ -44,20 +50,10 @@ class Arm(BaseModel):
     """a file of `docs/`, if each arm has a record; default: `NAME.json` in the folder `record` of the experiment"""
     without: str = ""
     """the technique of the recipe that it lacks: it is a row of the ablation"""
-    source: list[str] = []
-    """`test.source` of this arm, where arms read different languages"""
+    test_source: list[str] = []
+    """that of this arm, where arms read different languages"""
     translate: list[dict[str, Any]] = [{}]
     """options of translation, each a row of the record"""
-
-
-class TestFiles(BaseModel):
-    """A test set in files, scored outside `evaluate`."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    source: list[str] = []
-    """files of lines, plain or .gz; several are columns of several sources"""
-    reference: str
 
 
 class Experiment(BaseModel):
@@ -84,7 +80,9 @@ class Experiment(BaseModel):
     seeds: str = "1"
     evaluate: dict[str, Any] = {}
     """arguments of `seq2seq_attn.evaluate`"""
-    test: TestFiles | None = None
+    test_source: list[str] = []
+    """a test set in files, scored outside `evaluate`: lines, plain or .gz; several are columns of several sources"""
+    test_reference: str = ""
     chosen_on: ChosenOn = ""
     """the data that the settings of the arms were chosen on"""
     writes: Schema = Field(alias="schema")
@@ -99,11 +97,15 @@ class Experiment(BaseModel):
 
     @property
     def directory(self) -> Path:
-        """Where its text and runs are."""
         return RUNS / self.name
 
+    @model_validator(mode="after")
+    def _check(self) -> Experiment:
+        if any(arm.is_published for arm in self.arms.values()) and not self.chosen_on:
+            raise ValueError("is_published: test sets are for settings that were chosen before; say chosen_on")
+        return self
+
     def run(self, arm: str, seed: int) -> Run:
-        """A run of an arm."""
         own, settings = self.arms[arm], {**self.set, **self.arms[arm].set, **self.trial}
         words = {key: value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
         texts = [Template(f"{key}={word}").safe_substitute(seed=seed) for key, word in words.items()]
@@ -114,21 +116,48 @@ class Experiment(BaseModel):
         own = "" if self.trial else self.arms[arm].record
         return ROOT / (own or f"{self.record}/{stem(arm)}.json")
 
-    @model_validator(mode="after")
-    def _check(self) -> Experiment:
-        if any(arm.is_published for arm in self.arms.values()) and not self.chosen_on:
-            raise ValueError("is_published: test sets are for settings that were chosen before; say chosen_on")
-        return self
+    def results(self) -> Results:
+        """The finished runs of the scored arms, the baseline's first, whatever seeds were asked for.
 
-    def finished(self) -> Iterator[tuple[str, Run]]:
-        """The finished runs of the scored arms, the baseline's first, whatever seeds were asked for."""
-        for arm in sorted(self.arms, key=lambda arm: arm != self.baseline):
-            names = (path.name for path in self.directory.glob(f"{stem(arm)}-s*/"))
-            matches = (re.fullmatch(rf"{re.escape(stem(arm))}-s(\d+)", name) for name in names)
-            for seed in sorted(int(match[1]) for match in matches if match):
-                run = self.run(arm, seed)
-                if self.arms[arm].is_scored and run.is_finished():
-                    yield arm, run
+        Raises:
+            UserError: the baseline has none.
+        """
+        runs: dict[str, list[Run]] = {}
+        scored = [arm for arm in self.arms if self.arms[arm].is_scored]
+        for arm in sorted(scored, key=lambda arm: arm != self.baseline):
+            names = (path.name.rpartition("-s") for path in self.directory.glob(f"{stem(arm)}-s*/"))
+            seeds = sorted(int(seed) for name, _, seed in names if name == stem(arm) and seed.isdigit())
+            if finished := [run for run in (self.run(arm, seed) for seed in seeds) if run.is_finished()]:
+                runs[arm] = finished
+        if self.baseline not in runs:
+            raise UserError(f"{self.name}: no finished run of `{self.baseline}` in {self.directory}")
+        return Results(self, runs)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The finished runs of an experiment by arm, the baseline's first and each arm's by seed, and their scores."""
+
+    experiment: Experiment
+    runs_by_arm: dict[str, list[Run]]
+
+    @property
+    def runs(self) -> list[tuple[str, Run]]:
+        return [(arm, run) for arm, runs in self.runs_by_arm.items() for run in runs]
+
+    @property
+    def path(self) -> Path:
+        return ROOT / self.experiment.record
+
+    @cached_property
+    def report(self) -> Report:
+        return self.evaluate([run for _, run in self.runs], "report")
+
+    def evaluate(self, runs: Sequence[Run], name: str, **options: Any) -> Report:
+        """The evaluation of some runs, with the options of the experiment, as `NAME.json` in its folder."""
+        path = self.experiment.directory / f"{name}.json"
+        options = {"reuse_hypotheses": True, **self.experiment.evaluate, **options}
+        return seq2seq_attn.evaluate([run.path for run in runs], json=path, **options)
 
 
 def stem(arm: str) -> str:
@@ -137,7 +166,6 @@ def stem(arm: str) -> str:
 
 
 def names() -> list[str]:
-    """All experiments."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 

@@ -13,22 +13,24 @@ from collections.abc import Sequence
 import torch
 
 from scripts.laboratory.harness.records import ROOT
-from scripts.laboratory.harness.samples import FIRST_ID, reverse_batch
 from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.text.vocab import ExtendedIds
 from seq2seq_attn.train.loss import batch_loss
 
 CURVES = ROOT / "tests" / "golden" / "curves.json"
-NUM_TYPES = 11
+FIRST_ID, NUM_TYPES = 4, 11
 SIZES = {"embedding_size": 16, "hidden_size": 32, "readout_size": 16, "encoder": {"hidden_size": 16}}
 DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
+DRAWING = ("hard", "monotonic")
+"""attention variants that draw random numbers in training"""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compute the curves, compare them with the stored ones, and store them."""
     variants = packaged_variants("attention")
     if unknown := set(arguments) - set(variants):
         raise UsageError(f"no such attention: {', '.join(sorted(unknown))}; there are {', '.join(variants)}")
@@ -68,3 +70,29 @@ def loss_curve(variant: str, num_updates: int = 50, device: str = "cpu") -> list
         return curve
     finally:
         torch.set_num_threads(threads)
+
+
+def repeatable_attentions() -> list[str]:
+    """The attention variants that draw no random numbers: another device, or a CUDA graph, would draw others."""
+    return [name for name in packaged_variants("attention") if name not in DRAWING]
+
+
+def reverse_pairs(
+    num_pairs: int, *, num_types: int, max_length: int, seed: int
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Sources of 1 to `max_length` random ids; the target is the source reversed.
+
+    The task is small enough to learn in a test and impossible to guess.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    sources = []
+    for _ in range(num_pairs):
+        length = int(torch.randint(1, max_length + 1, (1,), generator=generator))
+        sources.append(torch.randint(FIRST_ID, FIRST_ID + num_types, (length,), generator=generator).tolist())
+    return sources, [source[::-1] for source in sources]
+
+
+def reverse_batch(num_pairs: int, *, num_types: int, max_length: int, seed: int) -> Batch:
+    sources, targets = reverse_pairs(num_pairs, num_types=num_types, max_length=max_length, seed=seed)
+    extended = [ExtendedIds(*pair) for pair in zip(sources, targets, strict=True)]
+    return collate(sources, targets, range(num_pairs), extended=extended)

@@ -14,11 +14,11 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from scripts.laboratory.demo import ATTENTION, SENTENCE
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record
+from seq2seq_attn import load
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.translate.attention_map import MAP_COLORS, AttentionMap
 from seq2seq_attn.translate.figure import new_figure, save_figure
-from seq2seq_attn.translate.translator import load
 
 PICTURE = ROOT / "docs" / "plots" / "readme.png"
 ARMS = (("with attention", "#0a3c7a", "o", (0, -16)), ("with one fixed vector", "#d55e00", "s", (0, 10)))

@@ -12,7 +12,6 @@ from string import Template
 
 from scripts.laboratory.experiment import Experiment, stem
 from scripts.laboratory.harness.runs import train_all
-from scripts.laboratory.results import Results
 from scripts.laboratory.schemas import SCHEMAS
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
@@ -29,8 +28,12 @@ def run_experiment(experiment: Experiment, *, only: Sequence[str], seeds: Sequen
         UserError: a command failed, or the baseline has no finished run.
     """
     write_texts(experiment.texts, experiment.directory)
-    train_arms(experiment, only, seeds, jobs)
-    results = find_results(experiment)
+    for arms in stages(experiment, only):
+        for arm in arms:
+            write_texts(experiment.arms[arm].texts, experiment.directory)
+        # seed after seed, so that an interrupted experiment has whole seeds
+        train_all([experiment.run(arm, seed) for seed in seeds for arm in arms], jobs)
+    results = experiment.results()
     written = []
     for path, record in SCHEMAS[experiment.writes](results):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,14 +43,6 @@ def run_experiment(experiment: Experiment, *, only: Sequence[str], seeds: Sequen
         for command in experiment.then:
             shell(Template(command).safe_substitute(run=runs[0].path, arm=stem(arm)))
     return written
-
-
-def train_arms(experiment: Experiment, only: Sequence[str], seeds: Sequence[int], jobs: int) -> None:
-    """Train seed after seed, so that an interrupted experiment has whole seeds."""
-    for arms in stages(experiment, only):
-        for arm in arms:
-            write_texts(experiment.arms[arm].texts, experiment.directory)
-        train_all([experiment.run(arm, seed) for seed in seeds for arm in arms], jobs)
 
 
 def stages(experiment: Experiment, arms: Sequence[str]) -> list[list[str]]:
@@ -60,14 +55,6 @@ def stages(experiment: Experiment, arms: Sequence[str]) -> list[list[str]]:
         else:
             grouped[-1].append(arm)
     return [stage for stage in grouped if stage]
-
-
-def find_results(experiment: Experiment) -> Results:
-    """All finished runs. Raises UserError if the baseline has none."""
-    runs = list(experiment.finished())
-    if not runs or runs[0][0] != experiment.baseline:
-        raise UserError(f"{experiment.name}: no finished run of `{experiment.baseline}` in {experiment.directory}")
-    return Results(experiment, runs)
 
 
 def write_texts(commands: Sequence[str], directory: Path) -> None:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from scripts.laboratory.captions.corpora import surnames_of
-from scripts.laboratory.experiment import Experiment, stem
+from scripts.laboratory.experiment import Experiment, Results, stem
 from scripts.laboratory.harness.records import Record, describe, read_training
-from scripts.laboratory.harness.runs import Run, bootstrap_by_name, describe_run, score_lines, score_row
-from scripts.laboratory.harness.settings import changed_settings, difference, settings_of
-from scripts.laboratory.results import Results
+from scripts.laboratory.harness.runs import Run, changed_settings, describe_run, difference, settings_of
+from seq2seq_attn import load
 from seq2seq_attn.files import read_json
-from seq2seq_attn.metrics.bleu import CorpusStatistics
-from seq2seq_attn.metrics.significance import BootstrapSamples, pool
+from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
+from seq2seq_attn.metrics.significance import bootstrap, mean_difference, mean_interval, percentile_interval, pool
 from seq2seq_attn.metrics.table import DEFAULT_METRICS
 from seq2seq_attn.text.corpus import read_lines
 
@@ -33,87 +34,78 @@ def evaluation(results: Results) -> Records:
 
 
 def _evaluation(name: str, experiment: Experiment, report: Record) -> Record:
-    return {
-        "name": name,
-        "chosen_on": experiment.chosen_on,
-        "runs": [_evaluated_run(run) for run in report["runs"]],
-        "languages": [report["languages"]["source"], report["languages"]["target"]],
-        "length": report["length"],
-        "sets": report["sets"],
-    }
-
-
-def _evaluated_run(run: Record) -> Record:
-    path = Path(run["path"])
-    about = describe_run(path)
-    return {
-        **{key: run[key] for key in ("name", "config", "attention", "seed", "lowercases", "search")},
-        "training": {**read_training(path), "minutes": about["minutes"]},
-        "num_threads": run["training_environment"].get("num_threads"),
-        **{key: about[key] for key in ("hardware", "commit", "is_dirty", "torch")},
-        "date": about["trained_at"],
-    }
+    runs = []
+    for run in report["runs"]:
+        path = Path(run["path"])
+        about = describe_run(path)
+        runs.append(
+            {
+                **{key: run[key] for key in ("name", "config", "attention", "seed", "lowercases", "search")},
+                "training": {**read_training(path), "minutes": about["minutes"]},
+                "num_threads": run["training_environment"].get("num_threads"),
+                **{key: about[key] for key in ("hardware", "commit", "is_dirty", "torch")},
+                "date": about["trained_at"],
+            }
+        )
+    languages = [report["languages"]["source"], report["languages"]["target"]]
+    about_all = {"name": name, "chosen_on": experiment.chosen_on, "runs": runs, "languages": languages}
+    return {**about_all, "length": report["length"], "sets": report["sets"]}
 
 
 def points(results: Results) -> Records:
     """The scores of each arm by source length, or by the number of concatenated pairs, with what attention did."""
-    report, experiment = results.report, results.experiment
-    sets, lengths = report.data["sets"], report.scored.lengths
-    if experiment.evaluate.get("concatenate"):
-        measured = [
-            _point(results, scores, scores["num_concatenated"], float(lengths_N.mean()), scores["attention"]["runs"])
-            for scores, lengths_N in zip(sets, lengths, strict=True)
-        ]
+    report, all_lengths = results.report.data, results.report.scored.lengths
+    sets = report["sets"]
+    if results.experiment.evaluate.get("concatenate"):
+        rows, attention = sets, [scores["attention"] for scores in sets]
+        labels, lengths = [scores["num_concatenated"] for scores in sets], all_lengths
     else:
-        rows, attention = report.sets[-1].buckets, sets[-1]["attention"]["buckets"]
-        means = [float(lengths[-1][row.bucket.indices].mean()) for row in rows]
-        buckets = zip(sets[-1]["buckets"], means, attention, strict=True)
-        measured = [_point(results, scores, scores["label"], mean, part["runs"]) for scores, mean, part in buckets]
+        rows, attention = sets[-1]["buckets"], sets[-1]["attention"]["buckets"]
+        labels = [scores["label"] for scores in rows]
+        lengths = [all_lengths[-1][row.bucket.indices] for row in results.report.sets[-1].buckets]
+    measured = []
+    for label, scores, lengths_N, looks in zip(labels, rows, lengths, attention, strict=True):
+        by_measure = {measure["name"]: _arm_scores(results, measure) for measure in scores["measures"]}
+        arms = results.runs_by_arm
+        measured.append(
+            {
+                "label": str(label),
+                "num_pairs": scores["num_pairs"],
+                "mean_length": float(lengths_N.mean()),
+                "scores": {arm: {name: by_arm[arm] for name, by_arm in by_measure.items()} for arm in arms},
+                "attention": {arm: _mean(values) for arm, values in _split(results, looks["runs"]).items()},
+            }
+        )
     yield (
         results.path,
         {
             "arms": [_arm(results, arm, runs) for arm, runs in results.runs_by_arm.items()],
             "signatures": {measure["name"]: measure["signature"] for measure in sets[0]["measures"]},
-            "length": report.data["length"]["tokenizer"],
+            "length": report["length"]["tokenizer"],
             "points": measured,
-            "environment": report.data["environment"],
+            "environment": report["environment"],
         },
     )
 
 
-def _point(results: Results, scores: Record, label: Any, mean_length: float, attention: Sequence[Record]) -> Record:
-    arms = list(results.runs_by_arm)
-    by_arm: Record = {arm: {} for arm in arms}
-    for measure in scores["measures"]:
-        for arm, score in zip(arms, _arm_scores(results, measure), strict=True):
-            by_arm[arm][measure["name"]] = score
-    return {
-        "label": str(label),
-        "num_pairs": scores["num_pairs"],
-        "mean_length": mean_length,
-        "scores": by_arm,
-        "attention": {arm: _mean([attention[i] for i in _indices(results, arm)]) for arm in arms},
-    }
+def _split(results: Results, values: Sequence[Record]) -> dict[str, list[Record]]:
+    """By arm, what a report has for each run."""
+    rest = iter(values)
+    return {arm: [next(rest) for _ in runs] for arm, runs in results.runs_by_arm.items()}
 
 
-def _indices(results: Results, arm: str) -> list[int]:
-    return [index for index, (name, _) in enumerate(results.runs) if name == arm]
-
-
-def _arm_scores(results: Results, measure: Record) -> Iterator[Record]:
+def _arm_scores(results: Results, measure: Record) -> dict[str, Record]:
     """The mean of each arm with interval, retention and p against the baseline, and the values of its seeds."""
-    for index, arm in enumerate(results.runs_by_arm):
-        seeds = [measure["runs"][i]["score"] for i in _indices(results, arm)]
-        score = measure["groups"][index] if "groups" in measure else measure["runs"][index]
-        kept, test = score.get("retention"), score.get("paired_bootstrap")
-        yield {
-            "mean": fmean(seeds),
-            "by_seed": seeds,
-            "low": score["low"],
-            "high": score["high"],
-            **({"retention": kept} if kept else {}),
-            **({"p": test["p_value"]} if test else {}),
-        }
+    arms: dict[str, Record] = {}
+    pooled = measure["groups" if "groups" in measure else "runs"]
+    for (arm, runs), score in zip(_split(results, measure["runs"]).items(), pooled, strict=True):
+        seeds = [run["score"] for run in runs]
+        arms[arm] = {"mean": fmean(seeds), "by_seed": seeds, "low": score["low"], "high": score["high"]}
+        if kept := score.get("retention"):
+            arms[arm]["retention"] = kept
+        if test := score.get("paired_bootstrap"):
+            arms[arm]["p"] = test["p_value"]
+    return arms
 
 
 def _mean(values: Sequence[Record]) -> Record:
@@ -145,6 +137,7 @@ def levers(results: Results) -> Records:
     """Validation BLEU of each arm by seed, and its gain over the baseline, which has a record only if it is published.
     The runs of published arms are scored on the test sets; the first of them also has a record as an evaluation."""
     experiment, [validation] = results.experiment, results.report.data["sets"]
+    validated = _split(results, _bleu(validation))
     for name, runs in results.runs_by_arm.items():
         arm, config = experiment.arms[name], runs[0].config
         is_baseline = name == experiment.baseline
@@ -155,12 +148,12 @@ def levers(results: Results) -> Records:
         if "settings" not in former or changed_settings(former["settings"], config):
             former = {"runs": []}
         entries = {run["seed"]: run for run in former["runs"]}
-        for run, index in zip(runs, _indices(results, name), strict=True):
-            entry = {"seed": run.seed, "validation": _bleu(validation, index), **describe_run(run.path)}
+        for run, bleu in zip(runs, validated[name], strict=True):
+            entry = {"seed": run.seed, "validation": bleu, **describe_run(run.path)}
             if arm.is_published:
                 report = results.evaluate([run], f"test-{run.path.name}", split=(), metric=DEFAULT_METRICS).data
-                sets = (one for one in report["sets"] if one["name"].startswith("test_2"))
-                entry["test"] = {one["name"]: _bleu(one, 0) for one in sets}
+                tests = [one for one in report["sets"] if one["name"].startswith("test_2")]
+                entry["test"] = {one["name"]: _bleu(one)[0] for one in tests}
                 if run == runs[0]:
                     yield results.path.with_name(f"{stem(name)}.json"), _evaluation(stem(name), experiment, report)
             entries[run.seed] = entry
@@ -177,13 +170,12 @@ def levers(results: Results) -> Records:
 
 def _against(results: Results, name: str, settings: Record) -> Record:
     """The gain of an arm over the baseline on the validation set, by the paired bootstrap."""
-    arms = results.runs_by_arm
-    scores = dict(zip(arms, _arm_scores(results, results.report.data["sets"][0]["measures"][0]), strict=True))
-    runs, base = arms[results.experiment.baseline], scores[results.experiment.baseline]
+    scores = _arm_scores(results, results.report.data["sets"][0]["measures"][0])
+    runs, base = results.runs_by_arm[results.experiment.baseline], scores[results.experiment.baseline]
     return {
         "config": runs[0].config.name,
         "settings": difference(settings, settings_of(runs[0].config)),
-        "seeds": [run.seed for run in arms[name]],
+        "seeds": [run.seed for run in results.runs_by_arm[name]],
         "num_runs": len(runs),
         "bleu": round(base["mean"], 2),
         "gain": round(scores[name]["mean"] - base["mean"], 2),
@@ -191,29 +183,27 @@ def _against(results: Results, name: str, settings: Record) -> Record:
     }
 
 
-def _bleu(scores: Record, index: int) -> Record:
-    """The BLEU of a run on a set."""
+def _bleu(scores: Record) -> list[Record]:
+    """The BLEU of each run on a set."""
     measure = scores["measures"][0]
-    bleu = round(measure["runs"][index]["score"], 2)
-    return {"bleu": bleu, "num_pairs": scores["num_pairs"], "signature": measure["signature"]}
+    about = {"num_pairs": scores["num_pairs"], "signature": measure["signature"]}
+    return [{"bleu": round(run["score"], 2), **about} for run in measure["runs"]]
 
 
 def mechanisms(results: Results) -> Records:
     """A record per arm that grows: scores of each seed by length, what attention did, how it was trained."""
     for name, runs in results.runs_by_arm.items():
-        arm = results.experiment.arms[name]
+        arm, path = results.experiment.arms[name], results.experiment.arm_path(name)
         settings = "".join(f" --set {key}={value}".replace("True", "true") for key, value in arm.set.items())
-        begun: Record = {"row": name, "command": f"seq2seq train -c quickstart -c {arm.configs[0]}{settings}"}
-        begun |= {"captions": [], "multi30k": []}
-        path = results.experiment.arm_path(name)
-        record = read_json(path) if path.exists() else begun
-        if record["command"] != begun["command"]:
-            record = begun
+        command = f"seq2seq train -c quickstart -c {arm.configs[0]}{settings}"
+        record = read_json(path) if path.exists() else {}
+        if record.get("command") != command:
+            record = {"row": name, "command": command, "captions": [], "multi30k": []}
         corpus = runs[0].config.data.corpus
         known = {entry["seed"]: entry for entry in record[corpus]}
         for run in runs:
-            entry, about = known.get(run.seed, {}), describe_run(run.path)
-            if entry.get("trained_at") != about["trained_at"]:
+            about = describe_run(run.path)
+            if known.get(run.seed, {}).get("trained_at") != about["trained_at"]:
                 scores = _seed_scores(results, run) if corpus == "captions" else {}
                 known[run.seed] = {"seed": run.seed, **scores, **about}
         yield path, {**record, corpus: [known[seed] for seed in sorted(known)]}
@@ -222,21 +212,12 @@ def mechanisms(results: Results) -> Records:
 def _seed_scores(results: Results, run: Run) -> Record:
     report = results.evaluate([run], f"report-{run.path.name}").data
     [test] = report["sets"]
-    [measure] = test["measures"]
-    [attention] = test["attention"]["runs"]
-    [score] = measure["runs"]
+    [attention], [score] = test["attention"]["runs"], test["measures"][0]["runs"]
+    by_length = [{"label": bucket["label"], **_bleu(bucket)[0]} for bucket in test["buckets"]]
     return {
-        **{key: round(score[name], 2) for key, name in (("bleu", "score"), ("low", "low"), ("high", "high"))},
-        "num_pairs": test["num_pairs"],
-        "signature": measure["signature"],
-        "by_length": [
-            {
-                "label": bucket["label"],
-                "num_pairs": bucket["num_pairs"],
-                "bleu": round(bucket["measures"][0]["runs"][0]["score"], 2),
-            }
-            for bucket in test["buckets"]
-        ],
+        **_bleu(test)[0],
+        **{key: round(score[key], 2) for key in ("low", "high")},
+        "by_length": [{key: bucket[key] for key in ("label", "num_pairs", "bleu")} for bucket in by_length],
         "error_rates": {str(gold["shift"]): _rounded(gold["error_rate"]) for gold in attention.get("gold", [])},
         **{key: _rounded(attention[key]) for key in ("entropy", "dropped", "repeated")},
         "search": report["runs"][0]["search"],
@@ -249,34 +230,56 @@ def _rounded(value: float | None) -> float | None:
 
 
 def systems(results: Results) -> Records:
-    """BLEU of each arm on a test set in files, and its gain over the baseline."""
-    experiment = results.experiment
-    assert experiment.test is not None
-    references = read_lines(Path(experiment.test.reference))
-    scored: dict[tuple[str, int], CorpusStatistics] = {}
+    """BLEU of each arm on a test set in files, and its gain over the baseline by paired resampling."""
+    experiment, reference = results.experiment, Path(results.experiment.test_reference)
+    references = read_lines(reference)
+    scored = []
     for arm, run in results.runs:
-        columns = [read_lines(Path(name)) for name in experiment.arms[arm].source or experiment.test.source]
+        columns = [read_lines(Path(name)) for name in experiment.arms[arm].test_source or experiment.test_source]
         sources = ["\t".join(line) for line in zip(*columns, strict=True)]
-        scored[arm, run.seed] = score_lines(run.path, sources, references)[1]
-    samples = bootstrap_by_name(scored)
-    pooled: dict[str, BootstrapSamples] = {
-        name: pool([samples[name, run.seed] for run in runs]) for name, runs in results.runs_by_arm.items()
-    }
-    rows = []
+        scored.append(score_lines(run.path, sources, references)[1])
+    samples = iter(bootstrap(scored))
+    pooled = {name: pool([next(samples) for _ in runs]) for name, runs in results.runs_by_arm.items()}
+    baseline, rows = pooled[experiment.baseline], []
     for name, arm_samples in pooled.items():
         config = results.runs_by_arm[name][0].config
-        row = {"arm": name, "output": config.model.output.name, "sources": list(config.data.sources)}
-        score = score_row(arm_samples, None if name == experiment.baseline else pooled[experiment.baseline])
-        rows.append({**row, **score, "seeds": list(arm_samples.values)})
-    first = next(iter(scored.values()))
+        row: Record = {"arm": name, "output": config.model.output.name, "sources": list(config.data.sources)}
+        row["bleu"] = asdict(mean_interval(arm_samples))
+        if name != experiment.baseline:
+            gain = percentile_interval(arm_samples.mean - baseline.mean, arm_samples.means_R - baseline.means_R)
+            row |= {"gain": asdict(gain), "paired_bootstrap": asdict(mean_difference(baseline, arm_samples))}
+        rows.append({**row, "seeds": list(arm_samples.values)})
     about = {
         "num_train": results.runs[0][1].config.data.limit.train,
-        "test": Path(experiment.test.reference).name.split(".")[0],
+        "test": reference.name.split(".")[0],
         "num_test": len(references),
         "best_single": experiment.baseline,
-        "signature": first.signature,
+        "signature": scored[0].signature,
     }
-    yield results.path, {"systems": rows, **about, **results.header()}
+    yield results.path, {"systems": rows, **about, **_header(results)}
+
+
+def score_lines(
+    path: Path, sources: Sequence[str], references: Sequence[str], **options: Any
+) -> tuple[list[str], CorpusStatistics]:
+    """A run's translations of some lines on the CPU, and their BLEU statistics. `options` are those of `translate`."""
+    translations = load(path, "cpu").translate(sources, keep_attention=False, **options)
+    texts = [translation.text for translation in translations]
+    return texts, Measure("bleu", list(references)).statistics(texts)
+
+
+def _header(results: Results) -> Record:
+    """The question's data, settings and seeds, for records of systems."""
+    first = results.runs[0][1]
+    return {
+        "what": results.experiment.about,
+        "chosen_on": results.experiment.chosen_on,
+        "config": results.experiment.configs[0],
+        "set": [setting for setting in first.settings if not setting.startswith("data.")],
+        "num_seeds": max(len(runs) for runs in results.runs_by_arm.values()),
+        "seed": first.seed,
+        "environment": describe("scripts/lab"),
+    }
 
 
 def names(results: Results) -> Records:
@@ -284,29 +287,28 @@ def names(results: Results) -> Records:
 
     A name is right where the translation has it as often as the reference.
     """
-    experiment = results.experiment
-    assert experiment.test is not None
-    references = read_lines(Path(experiment.test.reference))
-    trained = read_lines(Path(experiment.test.reference).with_name("train.en"))
-    seen = {name for line in trained for name in surnames_of(line)}
-    [file] = experiment.test.source
-    pairs = zip(read_lines(Path(file)), references, strict=True)
-    test = [
-        (pair, held_out) for pair in pairs if (held_out := [name for name in surnames_of(pair[1]) if name not in seen])
-    ]
-    sources, references = [pair[0] for pair, _ in test], [pair[1] for pair, _ in test]
+    experiment, reference = results.experiment, Path(results.experiment.test_reference)
+    seen = {name for line in read_lines(reference.with_name("train.en")) for name in surnames_of(line)}
+    sources, references, unseen = [], [], []
+    for source, target in zip(read_lines(Path(experiment.test_source[0])), read_lines(reference), strict=True):
+        if new := [name for name in surnames_of(target) if name not in seen]:
+            sources.append(source)
+            references.append(target)
+            unseen.append(new)
     rows = []
     for arm, run in results.runs:
         for options in experiment.arms[arm].translate:
             hypotheses, bleu = score_lines(run.path, sources, references, **options)
-            num_right = 0
-            for hypothesis, (_, wanted) in zip(hypotheses, test, strict=True):
-                num_right += sum(len(re.findall(name, hypothesis)) == wanted.count(name) for name in wanted)
+            num_right = sum(
+                len(re.findall(name, hypothesis)) == wanted.count(name)
+                for hypothesis, wanted in zip(hypotheses, unseen, strict=True)
+                for name in wanted
+            )
             row = {"output": arm, "unk": options.get("unk", "keep"), "seed": run.seed, "right": num_right}
-            row |= {"names": sum(len(wanted) for _, wanted in test), "bleu": round(bleu.score().score, 1)}
+            row |= {"names": sum(map(len, unseen)), "bleu": round(bleu.score().score, 1)}
             rows.append({**row, "signature": bleu.signature})
-    counts = {"held_out_surnames": len({name for _, wanted in test for name in wanted}), "test_pairs": len(test)}
-    yield results.path, {"systems": rows, **counts, **results.header()}
+    counts = {"held_out_surnames": len(set(chain(*unseen))), "test_pairs": len(unseen)}
+    yield results.path, {"systems": rows, **counts, **_header(results)}
 
 
 SCHEMAS: dict[str, Callable[[Results], Records]] = {

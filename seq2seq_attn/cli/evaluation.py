@@ -31,10 +31,10 @@ from seq2seq_attn.report.pages import Report
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
+from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.tokenizers.base import VECTORS
-from seq2seq_attn.translate.batching import suggest_smaller_batch
-from seq2seq_attn.translate.ensemble import check_alike
 from seq2seq_attn.translate.figure import PlotFormat
+from seq2seq_attn.translate.load import check_alike
 
 log = logging.getLogger(__name__)
 

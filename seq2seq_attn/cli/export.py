@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Required, TypedDict, Unpack
+from typing import Annotated, Literal, Required, TypedDict, Unpack
 
 import typer
 
@@ -19,6 +19,10 @@ class ExportOptions(TypedDict, total=False):
         typer.Argument(metavar="RUN [RUN]", help="Run directories.", show_default="the run that finished last"),
     ]
     output: Required[Annotated[Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")]]
+    weights: Annotated[
+        Literal["fp16", "fp32", "int8"],
+        shared.option("FORMAT", "How a page stores the parameters: int8 halves its size.", default="fp16"),
+    ]
 
 
 @shared.command()
@@ -35,7 +39,7 @@ def export(**options: Unpack[ExportOptions]) -> None:
     if output.suffix == ".html" and len(runs) <= 2:
         from seq2seq_attn.export.page import export_page
 
-        export_page(runs, output)
+        export_page(runs, output, options.get("weights", "fp16"))
     elif output.suffix == ".onnx" and len(runs) == 1:
         from seq2seq_attn.export.onnx import export_onnx
 

@@ -23,18 +23,18 @@ from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import WordWeights
 from seq2seq_attn.metrics.alignment import GoldAttention, Weights
-from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 from seq2seq_attn.text.vocab import UNK, extended_ids
-from seq2seq_attn.translate.batching import suggest_smaller_batch
+from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
-from seq2seq_attn.translate.translator import Translator, load
+from seq2seq_attn.translate.translator import Translator
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ def score_pairs(
 def score_pair(translator: Translator, pair: Translation) -> PairScore:
     """The score of a pair from forced decoding."""
     ids = translator.target_vocab.ids_of(pair.tokens)
-    if isinstance(translator.model, Seq2Seq) and translator.model.output.copies_source:
+    if translator.copies_source:
         source = translator.target_tokenizer.spell_source(pair.source_tokens[:-1])
         ids = list(extended_ids(source, pair.tokens, translator.target_vocab).target)
     unknown = [position for position, number in enumerate(ids) if number == UNK]

@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import STDOUT, check_distinct, check_writable, file_identity, link_target, named_path, naming
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
-from seq2seq_attn.translate.batching import chunks
+from seq2seq_attn.translate.segments import chunks
 
 STREAM = "-"
 """standard input or output"""

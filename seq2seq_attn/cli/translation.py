@@ -22,12 +22,13 @@ from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunk
 from seq2seq_attn.cli.writers import attention_outputs, check_attention, line_form, line_writer, open_attention_writers
 from seq2seq_attn.config import SearchConfig, shorten
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
+from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives, suggest_smaller_batch
 from seq2seq_attn.text.corpus import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
 from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_about_tabs
-from seq2seq_attn.translate.batching import suggest_smaller_batch, unknown_positions
-from seq2seq_attn.translate.translator import Translation, Translator, load
+from seq2seq_attn.translate.load import load
+from seq2seq_attn.translate.translation import Translation
+from seq2seq_attn.translate.translator import Translator
 
 TERMINAL_EVERY_S, LOG_EVERY_S = 1.0, 30.0
 """how often a bar is drawn"""
@@ -164,7 +165,7 @@ class Warnings:
         self._tokenizer, self._search = translator.source_tokenizer, search
         tokenizer, vocab = translator.target_tokenizer, translator.target_vocab
         tokens = tokenizer.tokenize(search.prefix)
-        unknown = [tokens[position] for position in unknown_positions(tokens, vocab, tokenizer)]
+        unknown = [token for token in tokens if token not in vocab]
         _warn_about_unknown("--prefix", unknown, len(tokens), tokenizer)
         self._counts = Counter[str]()
         self._examples: dict[str, None] = {}

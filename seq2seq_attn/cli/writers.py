@@ -28,7 +28,8 @@ from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
 from seq2seq_attn.translate.packed_map import pack_map
-from seq2seq_attn.translate.translator import Translation, Translator
+from seq2seq_attn.translate.translation import Translation
+from seq2seq_attn.translate.translator import Translator
 
 MAX_HEAT_MAPS = 20
 """lines in one picture"""

@@ -18,7 +18,8 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import Precision, translation_precision
 from seq2seq_attn.search.base import find_search
-from seq2seq_attn.translate.translator import Translator, load
+from seq2seq_attn.translate.load import load
+from seq2seq_attn.translate.translator import Translator
 
 ENSEMBLE_HYPS = "ensemble"
 """The folder of an ensemble's hypotheses, in its first member's `hyps/` or beside those of the members."""

@@ -17,11 +17,11 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.systems import System, Validation, decisive_options
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.manifest import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
+from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
-from seq2seq_attn.translate.batching import suggest_smaller_batch
-from seq2seq_attn.translate.packed_map import PackedMap, pack_translation
+from seq2seq_attn.translate.packed_map import PackedMap, pack_map
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +123,8 @@ def _translate(system: System, test_set: EvaluationSet, max_source_length: int, 
         lines.append(best.text)
         num_cut += best.is_cut
         num_unknown += len(best.unknown)
-        maps.append(pack_translation(best))  # at once: a test set's attention is far larger
+        attention = best.attention_map()
+        maps.append(None if attention is None else pack_map(attention))  # at once: a test set's attention is far larger
         unknown.append(UnknownTokens(tuple(best.source_tokens), best.unknown) if best.unknown else None)
     no_map = "its attention does not look at source positions"
     if translator.has_attention:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.export.graphs import export_graphs
-from seq2seq_attn.export.program import write_program
+from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import write_text
 from seq2seq_attn.report.html import fill_page
@@ -22,24 +23,25 @@ _WEB = Path(__file__).parent / "web"
 _SCRIPTS = ("interpreter.js", "detokenize.js", "tokens.js", "search.js", "page.js")
 
 
-def export_page(runs: Sequence[RunDir], path: Path) -> None:
+def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat = "fp16") -> None:
     """Write a page with the best models of some runs.
 
     Raises:
         UserError: a file of a run is missing or damaged.
         UsageError: a model cannot be exported, or a page has no such tokenizer.
     """
-    described = [_describe(run) for run in runs]
+    described = [_describe(run, weight_format) for run in runs]
     title = ", ".join(run.path.name for run in runs)
     style, script = _read("page.css"), "'use strict';\n(() => {\n" + "\n".join(map(_read, _SCRIPTS)) + "})();\n"
-    payload = {"title": title, "runs": described, "sentences": _sentences(runs[0])}
+    kernel = base64.b64encode((_WEB / "kernel.wasm").read_bytes()).decode("ascii")
+    payload = {"title": title, "kernel": kernel, "runs": described, "sentences": _sentences(runs[0])}
     write_text(path, fill_page(_read("page.html"), title=title, style=style, script=script, payload=payload))
 
 
-def _describe(run: RunDir) -> dict[str, Any]:
+def _describe(run: RunDir, weight_format: WeightFormat) -> dict[str, Any]:
     config = run.config()
     model, _ = run.load_model(config.model)
-    program = write_program(export_graphs(model))
+    program = write_program(export_graphs(model), weight_format)
     kind = f"attention {config.model.attention.name}" if model.has_attention else "one vector"
     return {
         "title": f"{run.path.name}: {kind}",

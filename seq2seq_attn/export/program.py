@@ -24,7 +24,8 @@ from seq2seq_attn.export.graphs import Graphs
 
 _CHECKS = ("_assert_tensor_metadata", "_assert_scalar")
 _PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "cudnn_enable")
-Precision = Literal["fp16", "fp32"]
+WeightFormat = Literal["fp16", "fp32", "int8"]
+"""how parameters are stored; `int8`: matrices as integers with a scale for each row, the other parameters as `fp16`"""
 
 
 class Program(NamedTuple):
@@ -41,15 +42,15 @@ class Program(NamedTuple):
         return base64.b64encode(self.weights).decode("ascii")
 
 
-def write_program(graphs: Graphs, precision: Precision = "fp16") -> Program:
-    """Write graphs with their weights. Parameters are stored in `precision`, each once even if it serves as two.
+def write_program(graphs: Graphs, weight_format: WeightFormat = "fp16") -> Program:
+    """Write graphs with their weights. Each parameter is stored once, even if it serves as two.
 
     Buffers and constants keep float32, as they may hold ids or numbers that float16 lacks.
 
     Raises:
         UsageError: a graph has an argument that JSON cannot hold.
     """
-    weights = _Weights(precision)
+    weights = _Weights(weight_format)
     description = {
         "prepare": _write_program(graphs.prepare, weights),
         "step": _write_program(graphs.step, weights),
@@ -63,24 +64,31 @@ def write_program(graphs: Graphs, precision: Precision = "fp16") -> Program:
 class _Weights:
     """Weights by where they lie in memory, so that a tied matrix is stored once."""
 
-    def __init__(self, precision: Precision) -> None:
+    def __init__(self, weight_format: WeightFormat) -> None:
         self.entries: list[dict[str, Any]] = []
         self.parts: list[bytes] = []
-        self._precision = precision
+        self._format = weight_format
         self._names: dict[Any, str] = {}
 
     def add(self, target: str, tensor: Tensor, is_parameter: bool) -> str:
         """The name of a weight, which is stored if it is new."""
         place = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
         if place not in self._names:
-            if tensor.is_floating_point():
-                stored = tensor.half() if is_parameter and self._precision == "fp16" else tensor.float()
-            else:
-                stored = tensor if tensor.dtype == torch.bool else tensor.int()
+            dtype, stored = self._stored(tensor.detach().cpu(), is_parameter)
             self._names[place] = name = f"{len(self.entries)}:{target}"  # two constants may have the same target
-            self.entries.append({"name": name, "shape": list(tensor.shape), "dtype": _name(stored.dtype)})
-            self.parts.append(stored.detach().cpu().contiguous().numpy().tobytes())
+            self.entries.append({"name": name, "shape": list(tensor.shape), "dtype": dtype})
+            self.parts += [part.contiguous().numpy().tobytes() for part in stored]
         return self._names[place]
+
+    def _stored(self, tensor: Tensor, is_parameter: bool) -> tuple[str, list[Tensor]]:
+        if not tensor.is_floating_point():
+            stored = tensor if tensor.dtype == torch.bool else tensor.int()
+        elif is_parameter and self._format == "int8" and tensor.ndim == 2:
+            scale_N1 = tensor.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny).float() / 127
+            return "int8", [(tensor / scale_N1).round().to(torch.int8), scale_N1]
+        else:
+            stored = tensor.half() if is_parameter and self._format != "fp32" else tensor.float()
+        return _name(stored.dtype), [stored]
 
 
 def _write_program(program: ExportedProgram, weights: _Weights) -> dict[str, Any]:

@@ -62,7 +62,7 @@ SEARCH = Axis(
     "seq2seq_attn.search",
     "search.method={name!r}",
     "search",
-    support=("base", "finish", "steps"),
+    support=("base", "loop", "steps"),
 )
 SCORER = Axis(
     "seq2seq_attn.search.scorers",

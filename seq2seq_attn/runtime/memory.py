@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from seq2seq_attn.errors import UserError
 
@@ -79,3 +79,8 @@ def explain_memory_error(setting: str, advice: str) -> Iterator[None]:
         if not is_memory:
             raise
         raise UserError(f"out of memory with {setting}; {advice}") from error
+
+
+def suggest_smaller_batch(batch_size: int) -> AbstractContextManager[None]:
+    """Turn an out-of-memory error into one that names the option to lower."""
+    return explain_memory_error(f"--batch-size {batch_size}", f"try --batch-size {max(1, batch_size // 2)}")

@@ -29,8 +29,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.search import greedy
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
-from seq2seq_attn.search.finish import Step, finish
-from seq2seq_attn.search.steps import Ranked, RankedSteps
+from seq2seq_attn.search.loop import Ranked, RankedSteps, Step, finish
 from seq2seq_attn.text.vocab import BOS, EOS
 
 LEAST_COVERAGE = 1e-6
@@ -64,7 +63,6 @@ class Beam(NamedTuple):
     """int64, slots taken by finished hypotheses"""
     best_scores_BN: Tensor
     """float32, scores of the best finished hypotheses, best first; -inf where there are fewer"""
-    is_source_BS: Tensor
     coverage_BKS: Tensor | None
     """float32, the attention that each source position has had; None without a coverage penalty"""
 
@@ -87,19 +85,24 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     have finished. A model without attention over source positions has no coverage penalty."""
     if options.beam_size == 1 and not options.coverage_penalty:
         return greedy.search(model, source, options)
-    return search_beams(model, source, options, choose_best)
+    return search_beams(model, source, options, choose_best, num_slots=options.beam_size)
 
 
 @torch.inference_mode()
 def search_beams(
-    model: StepModel[Any], source: SearchSource, options: SearchConfig, choose: Choose, *, num_beams: int = 1
+    model: StepModel[Any],
+    source: SearchSource,
+    options: SearchConfig,
+    choose: Choose,
+    *,
+    num_slots: int,
+    num_beams: int = 1,
 ) -> list[list[Hypothesis]]:
-    """Beam search with a choice of the continuations: hypotheses of each beam. With `num_beams`, a sentence has that
-    many beams side by side, each with its share of the slots; `choose` sees them all, a sentence's beams adjacent."""
-    width = options.beam_size // num_beams
+    """Beam search with a choice of the continuations: hypotheses of each beam. A sentence has `num_beams` beams side by
+    side, each of `num_slots` slots; `choose` sees them all, a sentence's beams adjacent."""
     steps_model = RankedSteps(model, source, options)
-    beam = _start(source, options, num_beams)
-    state = steps_model.start(options.beam_size)
+    beam = _start(source, options, num_slots, num_beams)
+    state = steps_model.start(num_slots * num_beams)
     steps: list[Step] = []
     while True:
         ranked, state = steps_model.step(beam.tokens_BKT.flatten(0, 1), state)
@@ -111,7 +114,7 @@ def search_beams(
         open_B = is_open_B.nonzero().squeeze(1)
         if len(open_B) == 0:
             break
-        state = steps_model.reorder(state, (open_B.unsqueeze(1) * width + step.parents_BK[open_B]).flatten())
+        state = steps_model.reorder(state, (open_B.unsqueeze(1) * num_slots + step.parents_BK[open_B]).flatten())
         if len(open_B) < len(beam.sentences_B):
             beam = select_rows(beam, open_B)
     return finish(steps, source.batch.lengths_B.repeat_interleave(num_beams).tolist(), n_best=options.n_best)
@@ -142,14 +145,16 @@ def is_taken(beam: Beam, totals_BK: Tensor) -> Tensor:
     return (torch.arange(num_slots, device=num_free_B1.device) < num_free_B1) & (totals_BK > -torch.inf)
 
 
-def _start(source: SearchSource, options: SearchConfig, num_beams: int) -> Beam:
-    device, num_slots = source.batch.ids_BS.device, options.beam_size // num_beams
+def _start(source: SearchSource, options: SearchConfig, num_slots: int, num_beams: int) -> Beam:
+    device = source.batch.ids_BS.device
     sentences_B = torch.arange(len(source.max_lengths_B) * num_beams, device=device)
     # before the first step, the slots of a beam are equal: only one of them is continued
     totals_BK = torch.full((len(sentences_B), num_slots), -torch.inf, device=device)
     totals_BK[:, 0] = 0.0
-    is_source_BS = source.batch.mask_BS.repeat_interleave(num_beams, dim=0)
-    shape_BKS = (*totals_BK.shape, is_source_BS.shape[1])
+    coverage_BKS = None
+    if options.coverage_penalty:  # padding counts as covered
+        is_padding_BS = ~source.batch.mask_BS.repeat_interleave(num_beams, dim=0)
+        coverage_BKS = is_padding_BS.float().unsqueeze(1).repeat(1, num_slots, 1)
     return Beam(
         sentences_B=sentences_B,
         limits_B=torch.tensor(list(source.max_lengths_B), device=device).repeat_interleave(num_beams),
@@ -158,8 +163,7 @@ def _start(source: SearchSource, options: SearchConfig, num_beams: int) -> Beam:
         log_probs_BK=torch.zeros_like(totals_BK),
         num_finished_B=torch.zeros_like(sentences_B),
         best_scores_BN=torch.full((len(sentences_B), options.n_best), -torch.inf, device=device),
-        is_source_BS=is_source_BS,
-        coverage_BKS=torch.zeros(shape_BKS, device=device) if options.coverage_penalty else None,
+        coverage_BKS=coverage_BKS,
     )
 
 
@@ -206,8 +210,7 @@ def _covered(
     if beam.coverage_BKS is None or weights_RS is None:
         return None, 0.0
     coverage_BKS = _from_parents(beam.coverage_BKS + weights_RS.view(beam.coverage_BKS.shape), parents_BK)
-    logs_BKS = coverage_BKS.clamp(LEAST_COVERAGE, 1.0).log()
-    return coverage_BKS, coverage_penalty * logs_BKS.masked_fill(~beam.is_source_BS.unsqueeze(1), 0.0).sum(dim=2)
+    return coverage_BKS, coverage_penalty * coverage_BKS.clamp(LEAST_COVERAGE, 1.0).log().sum(dim=2)
 
 
 def _from_parents(values_BKX: Tensor, parents_BK: Tensor) -> Tensor:

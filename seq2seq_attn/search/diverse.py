@@ -20,12 +20,11 @@ from pydantic import model_validator
 
 from seq2seq_attn.config.types import NonNegativeFloat, NumSamples
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.tensors import select_rows
-from seq2seq_attn.model.top_tokens import top_tokens
+from seq2seq_attn.model.tensors import select_rows, top_tokens
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.beam import Beam, Candidates, add, is_taken, rank_candidates, search_beams
-from seq2seq_attn.search.steps import Ranked
+from seq2seq_attn.search.loop import Ranked
 
 
 class Options(beam.Options):
@@ -47,7 +46,8 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     """Up to `n_best` different hypotheses per sentence."""
     num_groups = options.num_groups or options.beam_size
     choose = partial(choose_diverse, num_groups=num_groups, diversity=options.diversity)
-    beams = search_beams(model, source, options, choose, num_beams=num_groups)
+    num_slots = options.beam_size // num_groups
+    beams = search_beams(model, source, options, choose, num_slots=num_slots, num_beams=num_groups)
     groups = [beams[start : start + num_groups] for start in range(0, len(beams), num_groups)]
     return [_merge(group)[: options.n_best] for group in groups]
 

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
-from seq2seq_attn.search.finish import Step, finish
-from seq2seq_attn.search.steps import Ranked, RankedSteps
+from seq2seq_attn.search.loop import Ranked, RankedSteps, Step, finish
 from seq2seq_attn.text.vocab import BOS, EOS
 
 Choose = Callable[[Ranked, Tensor, int], tuple[Tensor, Tensor]]

@@ -21,11 +21,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.top_tokens import top_tokens
+from seq2seq_attn.model.tensors import top_tokens
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams
-from seq2seq_attn.search.steps import Ranked
+from seq2seq_attn.search.loop import Ranked
 from seq2seq_attn.text.vocab import EOS, UNK
 
 
@@ -50,7 +50,8 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     num_banks = 1 + sum(map(len, phrases))
     if options.beam_size < num_banks:
         raise UsageError(f"beam_size={options.beam_size}: too few for {num_banks - 1} required tokens; set {num_banks}")
-    return search_beams(model, source, options, partial(choose_by_bank, phrases=phrases, num_banks=num_banks))
+    choose = partial(choose_by_bank, phrases=phrases, num_banks=num_banks)
+    return search_beams(model, source, options, choose, num_slots=options.beam_size)
 
 
 def choose_by_bank(beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int]], num_banks: int) -> Candidates:

@@ -24,7 +24,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.greedy import search_rows
-from seq2seq_attn.search.steps import Ranked
+from seq2seq_attn.search.loop import Ranked
 
 
 class Options(SearchConfig):
@@ -50,7 +50,7 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
 
     def draw(ranked: Ranked, sentences_R: Tensor, length: int) -> tuple[Tensor, Tensor]:
         scores_RV = ranked.scores()
-        ids_R1 = _drawn(scores_RV, options, draws_BT[sentences_R, length])
+        ids_R1 = _draw_ids(scores_RV, options, draws_BT[sentences_R, length])
         return scores_RV.gather(1, ids_R1), ids_R1
 
     samples = search_rows(model, source, options, draw)
@@ -64,7 +64,7 @@ def _draws(batch: SourceBatch, seed: int, num_samples: int, num_steps: int) -> T
     return torch.from_numpy(np.stack([generator.random(num_steps) for generator in generators]))
 
 
-def _drawn(log_probs_RV: Tensor, options: SearchConfig, draws_R: Tensor) -> Tensor:
+def _draw_ids(log_probs_RV: Tensor, options: SearchConfig, draws_R: Tensor) -> Tensor:
     """`ids_R1`: the token at which the cumulative probability passes the draw. With `top_k` or `top_p`, tokens are
     taken best first; otherwise by id, which needs no sorting."""
     if not options.top_k and options.top_p == 1.0:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from seq2seq_attn.runtime.precision import autocast
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
 from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.batching import eval_mode
+from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translator import Translator
 
 SPLIT = "valid"
@@ -67,6 +67,17 @@ class Validation:
     num_cut: int
     """number of hypotheses that the length limit cut"""
     samples: list[Sample]
+
+
+@contextmanager
+def eval_mode(model: Seq2Seq) -> Iterator[None]:
+    """Evaluation mode for the block (no dropout), then the model's former mode."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 class Validator:
@@ -119,6 +130,7 @@ class Validator:
                 search=self._config.search,
                 device=self._device,
                 max_source_length=self._config.data.max_length,
+                load_run=load,
             )
             share: Share | None = None
             with suppress(Interrupted):  # on another rank too

@@ -6,7 +6,7 @@ Shapes: T target positions, S source positions.
 from __future__ import annotations
 
 import html
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
-from seq2seq_attn.text.vocab import EOS, SPECIALS
 
 MAP_NOTE = (
     "Each row is a token of the translation, in order. The darker a cell, the more attention the model paid to that "
@@ -52,35 +51,28 @@ class AttentionMap:
     unknown: tuple[int, ...] = ()
     """positions of source tokens outside the vocabulary"""
 
-    @classmethod
-    def of(
-        cls,
-        source_tokens: Sequence[str],
-        target_tokens: Sequence[str],
-        weights_TS: npt.NDArray[np.floating[Any]],
-        unknown: tuple[int, ...] = (),
-    ) -> AttentionMap:
-        """Combine labels and weights. A row or column more than there are tokens belongs to EOS.
-
-        Raises:
-            ValueError: the shape fits neither with EOS nor without.
-        """
-        labels = []
-        for tokens, size in ((source_tokens, weights_TS.shape[1]), (target_tokens, weights_TS.shape[0])):
-            missing = size - len(tokens)
-            if missing not in (0, 1):
-                raise ValueError(f"weights of shape {weights_TS.shape} do not fit {len(tokens)} tokens")
-            shown = [SPECIALS[EOS] if token == SOURCE_END else token for token in tokens]
-            labels.append([*shown, *[SPECIALS[EOS]] * missing])
-        return cls(labels[0], labels[1], weights_TS, unknown)
-
     def __repr__(self) -> str:
         num_target, num_source = self.weights_TS.shape
         return f"AttentionMap({num_target} target x {num_source} source tokens)"
 
     def _repr_html_(self) -> str:
-        """The table that a notebook shows."""
-        return html_map(self.weights_TS, self.source_tokens, self.target_tokens, self.unknown)
+        """The table that a notebook shows: source tokens on top, target tokens on the left, each weight as its cell's
+        title."""
+        if self.weights_TS.size > MAX_CELLS:
+            num_target, num_source = self.weights_TS.shape
+            return f"<p>{num_target} x {num_source} weights are too many for a table; use plot().</p>"
+        upright = "writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;padding:2px;font-weight:normal;"
+        head = "".join(
+            f'<th style="{upright}{_UNKNOWN if position in self.unknown else ""}">{html.escape(token)}</th>'
+            for position, token in enumerate(self.source_tokens)
+        )
+        label = '<th style="text-align:right;padding:0 6px;font-weight:normal">'
+        rows = "".join(
+            f"<tr>{label}{html.escape(token)}</th>{_cells(row_S)}</tr>"
+            for token, row_S in zip(self.target_tokens, self.weights_TS, strict=True)
+        )
+        table = '<table style="border-collapse:collapse;font-size:small">'
+        return f"{table}<tr><td></td>{head}</tr>{rows}</table>"
 
 
 def heaviest_token(source: Sequence[str], weights_S: npt.NDArray[np.floating[Any]]) -> str:
@@ -89,49 +81,20 @@ def heaviest_token(source: Sequence[str], weights_S: npt.NDArray[np.floating[Any
     return source[int(np.where(is_text_S, weights_S[: len(source)], -1.0).argmax())]
 
 
-def html_map(
-    weights_TS: npt.NDArray[np.floating[Any]],
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-    unknown: Collection[int] = (),
-) -> str:
-    """The weights as a table: source tokens on top, target tokens on the left, each weight as its cell's title."""
-    if weights_TS.size > MAX_CELLS:
-        num_target, num_source = weights_TS.shape
-        return f"<p>{num_target} x {num_source} weights are too many for a table; use plot().</p>"
-    upright = "writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;padding:2px;font-weight:normal;"
-    head = "".join(
-        f'<th style="{upright}{_UNKNOWN if position in unknown else ""}">{html.escape(token)}</th>'
-        for position, token in enumerate(source_tokens)
-    )
-    rows = "".join(
-        f'<tr><th style="text-align:right;padding:0 6px;font-weight:normal">{html.escape(token)}</th>{_cells(row)}</tr>'
-        for token, row in zip(target_tokens, weights_TS, strict=True)
-    )
-    table = '<table style="border-collapse:collapse;font-size:small">'
-    return f"{table}<tr><td></td>{head}</tr>{rows}</table>"
-
-
 def map_colors(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:
-    """The color of each weight, [..., 3]."""
+    """The color of each weight, [..., 3]; NaN counts as 0."""
     low, high = (np.array(list(bytes.fromhex(color[1:]))) for color in MAP_COLORS)
-    colors: npt.NDArray[np.uint8] = np.rint(low + _shares(weights)[..., None] * (high - low)).astype(np.uint8)
+    shares = np.clip(np.nan_to_num(weights), 0.0, 1.0)[..., None]
+    colors: npt.NDArray[np.uint8] = np.rint(low + shares * (high - low)).astype(np.uint8)
     return colors
 
 
-def _shares(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
-    """The weights from 0 to 1; NaN counts as 0."""
-    shares: npt.NDArray[np.floating[Any]] = np.clip(np.nan_to_num(weights), 0.0, 1.0)
-    return shares
-
-
 def _cells(row_S: npt.NDArray[np.floating[Any]]) -> str:
-    weights_S = _shares(row_S)
-    colors_S3 = map_colors(row_S).tolist()
+    weights_S = np.clip(np.nan_to_num(row_S), 0.0, 1.0).tolist()
     size = "min-width:1.3em;height:1.3em;border:1px solid #fff;padding:0"
     return "".join(
         f'<td title="{weight:.2f}" style="background:rgb({red},{green},{blue});{size}"></td>'
-        for weight, (red, green, blue) in zip(weights_S.tolist(), colors_S3, strict=True)
+        for weight, (red, green, blue) in zip(weights_S, map_colors(row_S).tolist(), strict=True)
     )
 
 

@@ -92,7 +92,10 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     axes.set_yticks(range(num_target), target_tokens, fontsize=8, parse_math=False)
     axes.set_xlabel("source", fontsize=8, color="0.35")
     axes.set_ylabel("translation", fontsize=8, color="0.35")
-    _mark_unknown(axes, attention.unknown)
+    for position in attention.unknown:
+        axes.get_xticklabels()[position].set(color=UNKNOWN_COLOR, fontstyle="italic")
+    if attention.unknown:
+        axes.set_xlabel("source (in italics: unknown to the model)", fontsize=8, color=UNKNOWN_COLOR)
     axes.set_xticks(np.arange(num_source + 1) - 0.5, minor=True)
     axes.set_yticks(np.arange(num_target + 1) - 0.5, minor=True)
     axes.grid(which="minor", color="0.9", linewidth=0.5)
@@ -102,14 +105,6 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     )
     axes.set_title("\n".join(lines), loc="left", fontsize=9, parse_math=False)
     return axes
-
-
-def _mark_unknown(axes: Axes, unknown: Sequence[int]) -> None:
-    """Mark the source tokens outside the vocabulary, with a legend."""
-    for position in unknown:
-        axes.get_xticklabels()[position].set(color=UNKNOWN_COLOR, fontstyle="italic")
-    if unknown:
-        axes.set_xlabel("source (in italics: unknown to the model)", fontsize=8, color=UNKNOWN_COLOR)
 
 
 def _measure(figure: Figure, axes: Axes) -> _Box:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.translation import Translation
 
 LEVELS = 255
 """a stored weight w stands for w / 255"""
@@ -56,26 +56,13 @@ def pack_map(attention: AttentionMap) -> PackedMap:
     return PackedMap(*tokens, _pack(levels_TS), attention.unknown)
 
 
-def pack_translation(translation: Translation) -> PackedMap | None:
-    """The packed map of a translation; None if it has no attention."""
-    attention = translation.attention_map()
-    return None if attention is None else pack_map(attention)
-
-
 def _pack(levels_TS: npt.NDArray[np.uint8]) -> bytes:
-    levels = levels_TS.ravel()
-    kept = np.flatnonzero(levels)
-    gaps = np.diff(kept, prepend=-1) - 1
     packed = bytearray()
-    for gap, value in zip(gaps.tolist(), levels[kept].tolist(), strict=True):
-        _pack_zeros(packed, gap)
-        packed.append(value)
-    _pack_zeros(packed, len(levels) - 1 - (int(kept[-1]) if len(kept) else -1))
+    for value, run in groupby(levels_TS.ravel().tolist()):
+        count = len([*run])
+        if value:
+            packed += bytes([value]) * count
+        else:
+            whole, rest = divmod(count, LEVELS)
+            packed += bytes((0, LEVELS)) * whole + bytes((0, rest)) * (rest > 0)
     return bytes(packed)
-
-
-def _pack_zeros(packed: bytearray, count: int) -> None:
-    while count:
-        run = min(count, LEVELS)
-        packed += bytes((0, run))
-        count -= run

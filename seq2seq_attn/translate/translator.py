@@ -1,6 +1,6 @@
 """Translate strings. The Python API, `translate`, `evaluate` and validation in training all use this module.
 
->>> translator = load()  # the run that finished last           # doctest: +SKIP
+>>> translator = seq2seq_attn.load()  # the run that finished last           # doctest: +SKIP
 >>> translator.translate(["Der kleine Hund, den die Frau sieht, schläft heute."])[0].text  # doctest: +SKIP
 'The small dog that the woman sees is sleeping today.'
 
@@ -11,12 +11,9 @@ never split if its target consists of source positions.
 
 from __future__ import annotations
 
-import logging
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,56 +24,26 @@ from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, build_variant
-from seq2seq_attn.run_dir import ModelInfo, RunDir, newest_run
-from seq2seq_attn.runtime.cpus import Load
-from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.run_dir import ModelInfo
 from seq2seq_attn.runtime.precision import translation_precision
-from seq2seq_attn.runtime.threads import Watch, choose_threads
-from seq2seq_attn.search.base import (
-    Hypothesis,
-    Scorer,
-    Search,
-    SearchSource,
-    StepModel,
-    find_search,
-)
-from seq2seq_attn.search.steps import step_model
-from seq2seq_attn.text.tokenizers.base import PositionTokenizer, Tokenizer
-from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources
-from seq2seq_attn.text.vocab import BOS, UNK, Vocab, extended_ids
+from seq2seq_attn.runtime.threads import Watch
+from seq2seq_attn.search.base import Hypothesis, Scorer, Search, SearchSource, StepModel, find_search
+from seq2seq_attn.search.steps import Ensemble, step_model
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, PositionTokenizer, Tokenizer
+from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, vector_positions
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, vectors_of_tokens
+from seq2seq_attn.text.vocab import UNK, ExtendedIds, Vocab, extended_ids
 from seq2seq_attn.translate.attention_map import heaviest_token
-from seq2seq_attn.translate.batching import (
-    batches_by_length,
+from seq2seq_attn.translate.segments import (
+    Segment,
+    check_lines,
     chunks,
-    eval_mode,
-    list_of_lines,
-    read_line_vectors,
-    unknown_positions,
-)
-from seq2seq_attn.translate.ensemble import load_models
-from seq2seq_attn.translate.translation import (
-    EOS_TOKEN,
-    Translation,
-    distinct,
     empty_translation,
     join_n_best,
+    map_in_batches,
     split_line,
 )
-
-__all__ = ["Translation", "Translator", "load"]
-
-log = logging.getLogger(__name__)
-
-
-class _Segment(NamedTuple):
-    """The part of a line that is translated at once."""
-
-    number: int
-    """index of the line"""
-    line: str
-    source: list[str]
-    prefix: Sequence[str]
-    """tokens that its translation begins with"""
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
 
 class _Plan(NamedTuple):
@@ -93,7 +60,7 @@ class Translator:
 
     def __init__(
         self,
-        model: Seq2Seq | StepModel[Any],
+        model: Seq2Seq | Ensemble,
         *,
         source_tokenizer: Tokenizer,
         target_tokenizer: Tokenizer,
@@ -105,11 +72,17 @@ class Translator:
         precision: str = "auto",
         watch: Watch | None = None,
         infos: Sequence[ModelInfo] = (),
+        load_run: Callable[..., Translator] | None = None,
     ) -> None:
-        """`model`: a `Seq2Seq`, whose weights stay as they are from the first translation on, or another `StepModel`
-        such as an ensemble. `search`: settings for options that a call does not give. `max_source_length`: the maximum
-        number of source tokens (without EOS) in a segment. `precision`: as in `load`. `watch`: checked before each
-        batch. `infos`: one for each loaded model.
+        """
+        Args:
+            model: in evaluation mode; the weights of a `Seq2Seq` stay as they are from the first translation on.
+            search: settings for options that a call does not give.
+            max_source_length: the maximum number of source tokens (without EOS) in a segment.
+            precision: as in `load`.
+            watch: checked before each batch.
+            infos: one for each loaded model.
+            load_run: `load`, for scorers that read another run.
         """
         self.model = model
         self.source_tokenizer = source_tokenizer
@@ -119,14 +92,17 @@ class Translator:
         self.search = search
         self.device = device
         self._num_sources = num_sources(source_tokenizer)
+        self._vector_source = find_vector_source(source_tokenizer)
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
         self.watch = watch
         self.infos = infos
-        self._copies = isinstance(target_tokenizer, PositionTokenizer) or not (
-            isinstance(model, Seq2Seq) and not model.output.copies_source
-        )
-        self._others: dict[str, Translator] = {}  # runs that scorers read
+        self.has_attention = model.has_attention
+        """whether translations come with attention over source positions; not with a fixed vector, for example"""
+        self.copies_source = (model.output if isinstance(model, Seq2Seq) else model).copies_source
+        """whether source tokens outside the target vocabulary may be copied"""
+        self._load_run = load_run
+        self._scorer_runs: dict[str, Translator] = {}
 
     def __repr__(self) -> str:
         sizes = f"{len(self.source_vocab):,} source and {len(self.target_vocab):,} target types"
@@ -137,19 +113,6 @@ class Translator:
         other = copy(self)
         other._max_source_length = max(1, max_source_length)
         return other
-
-    @cached_property
-    def has_attention(self) -> bool:
-        """Whether translations come with attention over source positions; not with a fixed vector, for example."""
-        if isinstance(self.model, Seq2Seq):
-            return self.model.has_attention
-        with torch.inference_mode():
-            vectors = find_vector_source(self.source_tokenizer)
-            rows = None if vectors is None else [np.zeros((1, vectors[1]), dtype=np.float32)]
-            source = collate_source([[UNK]], None, rows)
-            state = self.model.start(source.to(self.device), 1)
-            tokens, _ = self.model.step(torch.tensor([BOS], device=self.device), state)
-            return tokens.weights_RS is not None
 
     def translate(self, texts: Iterable[str], *, keep_attention: bool = True, **options: Any) -> list[Translation]:
         """The best translation of each line, in order. The translation of a blank line is empty.
@@ -167,13 +130,13 @@ class Translator:
         """
         if n_best := options.get("n_best"):
             raise TypeError(f"translate gives one translation per line; use translate_n_best(texts, n_best={n_best})")
-        lines = list_of_lines(texts, "texts", "translate([text])")
+        lines = check_lines(texts, "texts", "translate([text])")
         return [best for best, *_ in self.translate_lines(lines, keep_attention=keep_attention, **options)]
 
     def translate_n_best(self, texts: Iterable[str], *, n_best: int, **options: Any) -> list[list[Translation]]:
         """Up to `n_best` translations of each line, best first and different as token sequences; otherwise as
         `translate`. `n_best` is at most the beam size. With `method="sample"`, `n_best` samples, which may be equal."""
-        lines = list_of_lines(texts, "texts", f"translate_n_best([text], n_best={n_best})")
+        lines = check_lines(texts, "texts", f"translate_n_best([text], n_best={n_best})")
         return list(self.translate_lines(lines, n_best=n_best, **options))
 
     def score(
@@ -209,31 +172,107 @@ class Translator:
         """The translations of each line: split lines into segments, translate these in batches by length, and join
         them."""
         prefix = self.target_tokenizer.tokenize(plan.options.prefix)
+        parts_by_line = [self._split(tokens) if tokens else [] for tokens in self.source_tokenizer.tokenize_many(lines)]
         segments = [
-            _Segment(index, lines[index], tokens, [] if rank else prefix)
-            for index, line_tokens in enumerate(self.source_tokenizer.tokenize_many(lines))
-            if line_tokens
-            for rank, tokens in enumerate(self._split(line_tokens))
+            Segment(line, tokens, self.source_vocab.ids_of(tokens), [] if rank else prefix)
+            for line, parts in zip(lines, parts_by_line, strict=True)
+            for rank, tokens in enumerate(parts)
         ]
-        by_segment: list[list[Translation]] = [[] for _ in segments]
-        num_segments = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
-        with eval_mode(self.model):
-            for indices in batches_by_length([len(segment.source) for segment in segments], num_segments):
-                if self.watch is not None:
-                    self.watch.check()
-                batch = self._translate_batch([segments[index] for index in indices], plan)
-                for index, translations in zip(indices, batch, strict=True):
-                    by_segment[index] = translations
-        by_line: dict[int, list[list[Translation]]] = defaultdict(list)
-        for segment, translations in zip(segments, by_segment, strict=True):
-            by_line[segment.number].append(translations)
-        blank = empty_translation(plan.keep_attention)
-        return [join_n_best(by_line[n], self._num_sources) if n in by_line else [blank] for n in range(len(lines))]
+        translate, lengths = partial(self._translate_batch, plan=plan), [len(segment.source) for segment in segments]
+        batch_size = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
+        translations = iter(map_in_batches(translate, segments, lengths, batch_size, self.watch))
+        blank = [empty_translation(plan.keep_attention)]
+        return [
+            join_n_best([next(translations) for _ in parts], self._num_sources) if parts else blank
+            for parts in parts_by_line
+        ]
 
-    def _split(self, line: Sequence[str]) -> list[list[str]]:
+    def _split(self, tokens: Sequence[str]) -> list[list[str]]:
         """The segments of a line. A target of source positions is not split: they count from the start of the line."""
-        whole = isinstance(self.target_tokenizer, PositionTokenizer)
-        return split_line(line, len(line) if whole else self._max_source_length, self._num_sources)
+        is_whole = isinstance(self.target_tokenizer, PositionTokenizer)
+        return split_line(tokens, len(tokens) if is_whole else self._max_source_length, self._num_sources)
+
+    def _translate_batch(self, segments: Sequence[Segment], plan: _Plan) -> list[list[Translation]]:
+        options = plan.options
+        extended, vectors = self.extend(segments), self.read_vectors(segments)
+        if extended is None:
+            sources, prefixes = None, [self.target_vocab.ids_of(segment.target) for segment in segments]
+        else:
+            sources, prefixes = [ids.source for ids in extended], [[*ids.target] for ids in extended]
+        batch = collate_source([segment.ids for segment in segments], sources, vectors)
+        source = SearchSource(
+            batch.to(self.device),
+            [len(segment.target) + options.max_length(len(segment.source)) for segment in segments],
+            prefixes,
+            plan.scorers,
+            keeps_weights=plan.keep_attention or options.unk == "copy",
+            to_ids=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
+            to_text=lambda row, hypothesis: self._translation(segments[row], hypothesis, plan).text,
+        )
+        results = []
+        for segment, hypotheses in zip(segments, plan.search(self._steps, source, options), strict=True):
+            translations = [self._translation(segment, hypothesis, plan) for hypothesis in hypotheses]
+            if options.rows_per_sentence == 1:  # copying may make hypotheses equal; samples may be equal anyway
+                translations = [*{tuple(each.tokens): each for each in reversed(translations)}.values()][::-1]
+            results.append(translations)
+        return results
+
+    def extend(self, segments: Sequence[Segment]) -> list[ExtendedIds] | None:
+        """The ids of source and target in the extended vocabulary; None if no source tokens are copied."""
+        if not self.copies_source:
+            return None
+        spell = self.target_tokenizer.spell_source
+        return [extended_ids(spell(segment.source), segment.target, self.target_vocab) for segment in segments]
+
+    def read_vectors(self, segments: Sequence[Segment]) -> list[FloatArray] | None:
+        """For each segment the vectors at its positions, [positions, F], 0 where a token is of text; None if all
+        sources are texts.
+
+        Raises:
+            UserError: a file has changed since it was tokenized.
+        """
+        if self._vector_source is None:
+            return None
+        number, size = self._vector_source
+        vectors = []
+        for segment in segments:
+            rows = np.zeros((len(segment.source), size), dtype=np.float32)
+            if at := vector_positions(segment.source, self.source_tokenizer):
+                file = segment.line.split(SOURCE_END)[number].strip()
+                rows[at.start : at.stop] = vectors_of_tokens(file, segment.source[at.start : at.stop])
+            vectors.append(rows)
+        return vectors
+
+    def find_unknown(self, segment: Segment) -> tuple[int, ...]:
+        """The positions of source tokens outside the vocabulary. A vector is known whatever its number."""
+        unknown = (position for position, token_id in enumerate(segment.ids) if token_id == UNK)
+        if self._vector_source is None:
+            return tuple(unknown)
+        known = vector_positions(segment.source, self.source_tokenizer)
+        return tuple(position for position in unknown if position not in known)
+
+    def _translation(self, segment: Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
+        spelled = self.target_tokenizer.spell_source(segment.source)
+        tokens = self.target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
+        weights_TS = hypothesis.weights_TS
+        heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
+        if plan.options.unk == "copy" and weights_TS is not None:
+            for position, token_id in enumerate(hypothesis.ids):
+                if token_id == UNK:
+                    tokens[position] = heaviest_token(spelled, weights_TS[position])
+        tokens[: len(segment.target)] = segment.target  # also where the vocabulary lacks them
+        return Translation(
+            text=self.target_tokenizer.detokenize(tokens),
+            tokens=tokens,
+            score=hypothesis.score,
+            log_prob=hypothesis.log_prob,
+            source_tokens=[*segment.source, EOS_TOKEN],
+            attention=weights_TS if plan.keep_attention else None,
+            is_finished=hypothesis.is_finished,
+            heaviest=heaviest,
+            is_cut=hypothesis.is_cut,
+            unknown=self.find_unknown(segment),
+        )
 
     @cached_property
     def _steps(self) -> StepModel[Any]:
@@ -245,105 +284,10 @@ class Translator:
 
     def _load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
         """The steps of another run, the ids of a source line in it, and the number of target ids, for a scorer."""
-        other = self._others[run] if run in self._others else load(run, str(self.device), precision=self._precision)
-        self._others[run] = other
+        if run not in self._scorer_runs:
+            assert self._load_run is not None
+            self._scorer_runs[run] = self._load_run(run, str(self.device), precision=self._precision)
+        other = self._scorer_runs[run]
         if other.target_vocab != self.target_vocab:
             raise UsageError(f"{run}: another target vocabulary than that of the run that translates")
         return other._steps, other.source_vocab.ids_of(other.source_tokenizer.tokenize(line)), len(other.target_vocab)
-
-    def _translate_batch(self, segments: Sequence[_Segment], plan: _Plan) -> list[list[Translation]]:
-        source = self._source(segments, plan)
-        best = [
-            [self._translation(segment, hypothesis, plan) for hypothesis in hypotheses]
-            for segment, hypotheses in zip(segments, plan.search(self._steps, source, plan.options), strict=True)
-        ]
-        # copying may make hypotheses equal; samples may be equal from the start
-        return best if plan.options.rows_per_sentence > 1 else [distinct(translations) for translations in best]
-
-    def _source(self, segments: Sequence[_Segment], plan: _Plan) -> SearchSource:
-        sources = [segment.source for segment in segments]
-        prefixes, spelled = [self.target_vocab.ids_of(segment.prefix) for segment in segments], None
-        if self._copies:
-            spell = self.target_tokenizer.spell_source
-            pairs = [extended_ids(spell(segment.source), segment.prefix, self.target_vocab) for segment in segments]
-            prefixes, spelled = [[*pair.target] for pair in pairs], [pair.source for pair in pairs]
-        ids = [*map(self.source_vocab.ids_of, sources)]
-        vectors = read_line_vectors([segment.line for segment in segments], sources, self.source_tokenizer)
-        batch = collate_source(ids, spelled, vectors)
-        return SearchSource(
-            batch.to(self.device),
-            [len(segment.prefix) + plan.options.max_length(len(segment.source)) for segment in segments],
-            prefixes,
-            plan.scorers,
-            keeps_weights=plan.keep_attention or plan.options.unk == "copy",
-            to_ids=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
-            to_text=lambda row, hypothesis: self._translation(segments[row], hypothesis, plan).text,
-        )
-
-    def _translation(self, segment: _Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
-        source = segment.source
-        spelled = self.target_tokenizer.spell_source(source) if self._copies else source
-        tokens = self.target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
-        weights_TS = hypothesis.weights_TS
-        heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
-        if plan.options.unk == "copy" and weights_TS is not None:
-            for position, token_id in enumerate(hypothesis.ids):
-                if token_id == UNK:
-                    tokens[position] = heaviest_token(spelled, weights_TS[position])
-        tokens[: len(segment.prefix)] = segment.prefix  # also where the vocabulary lacks them
-        return Translation(
-            text=self.target_tokenizer.detokenize(tokens),
-            tokens=tokens,
-            score=hypothesis.score,
-            log_prob=hypothesis.log_prob,
-            source_tokens=[*source, EOS_TOKEN],
-            attention=weights_TS if plan.keep_attention else None,
-            is_finished=hypothesis.is_finished,
-            heaviest=heaviest,
-            is_cut=hypothesis.is_cut,
-            unknown=unknown_positions(source, self.source_vocab, self.source_tokenizer),
-        )
-
-
-def load(
-    run: str | Path | Sequence[str | Path] | None = None, device: str = "auto", *, precision: str = "auto"
-) -> Translator:
-    """The translator of a run directory, with its best model.
-
-    On a CPU, it chooses torch's number of threads by the model's size and the load of the machine, unless
-    OMP_NUM_THREADS or `torch.set_num_threads` has set it (to another number than torch's default).
-
-    Args:
-        run: the directory; None: the run in `runs/` that finished last. For a list of several, their ensemble, which
-            averages the models' probabilities and uses the first run's search settings.
-        device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
-        precision: arithmetic of matrix products: `fp32`; `bf16`, faster on hardware that supports it; `int8`, faster on
-            most CPUs and only there (with the encoder in bf16 if possible); `auto`: fp32, as the others change BLEU.
-
-    Raises:
-        UserError: there is no run, or a file of it is missing, damaged or of another version.
-        UsageError: the device does not exist or lacks the precision, or runs differ in tokenizers or vocabularies.
-    """
-    on_device = resolve_device(device)
-    named = [run] if isinstance(run, str | Path) else run
-    run_dirs = [newest_run()] if named is None else [RunDir(path) for path in named]
-    if named is None:
-        log.info("model: %s", run_dirs[0].path)
-    machine = Load()
-    model, infos = load_models(run_dirs, on_device, translation_precision(precision, on_device))
-    num_bytes = max(run.model_path.stat().st_size for run in run_dirs)
-    watch = Watch(choose_threads(num_bytes // 4, machine)) if on_device.type == "cpu" else None  # float32
-    run_dir, config = run_dirs[0], run_dirs[0].config()
-    return Translator(
-        model,
-        source_tokenizer=run_dir.tokenizer("source"),
-        target_tokenizer=run_dir.tokenizer("target"),
-        source_vocab=run_dir.vocab("source"),
-        target_vocab=run_dir.vocab("target"),
-        search=config.search,
-        device=on_device,
-        max_source_length=config.data.max_length,
-        precision=precision,
-        watch=watch,
-        infos=infos,
-    )

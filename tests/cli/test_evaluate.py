@@ -13,6 +13,7 @@ import pytest
 import sacrebleu
 import torch
 
+from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
@@ -20,7 +21,6 @@ from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
 from seq2seq_attn.manifest import write_listed
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translate.translator import load
 from tests.evaluation_requests import evaluate, run_evaluate
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.translate.translator import load
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

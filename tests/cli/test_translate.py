@@ -239,6 +239,19 @@ def test_n_best_is_written_as_moses_has_it(run: RunDir, capfdbinary: pytest.Capt
     assert [float(row[3]) for row in rows] == pytest.approx([t.score for ts in expected for t in ts], abs=1e-6)
 
 
+def test_lines_are_numbered_from_one_read_to_the_next(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    class Slow(io.BytesIO):
+        def read1(self, size: int | None = -1) -> bytes:
+            return super().read1(5)
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Slow(b"Hund\nWiese\nHund\n")))
+    translate(run=run.path, n_best=2, beam_size=2)
+    numbers = [line.split(" ||| ")[0] for line in capfdbinary.readouterr().out.decode().splitlines()]
+    assert numbers == ["0", "0", "1", "1", "2", "2"]
+
+
 def test_links_run_between_the_words_of_the_two_files(run: RunDir, tmp_path: Path) -> None:
     lines = [SOURCE[0], "", "😀  Zwei ½ Männer"]
     translate(lines, run=run.path, alignment=tmp_path / "links", output=tmp_path / "out")

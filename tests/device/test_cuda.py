@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from scripts.laboratory.benchmarks.measure import toy_settings
-from scripts.laboratory.harness.samples import FIRST_ID, repeatable_attentions, reverse_batch
+from scripts.laboratory.golden import FIRST_ID, repeatable_attentions, reverse_batch
 from seq2seq_attn.config import ModelConfig, TrainConfig, load_config
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants

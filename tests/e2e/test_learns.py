@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from scripts.laboratory.harness.samples import FIRST_ID, reverse_batch, reverse_pairs
+from scripts.laboratory.golden import FIRST_ID, reverse_batch, reverse_pairs
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model

@@ -51,10 +51,9 @@ def test_no_translation_is_cut_that_the_model_would_have_ended(
     never_cut = load(run.path).translate(sources, max_length_ratio=50)
     would_end = [not found.is_cut for found in never_cut]
     assert [found.is_cut for found in by_default].count(True) == would_end.count(False)
-    # where the limit is set by hand, the number of cut lines is told
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING):  # where the limit is set by hand, the number of cut lines is logged
         out = tmp_path / "out"
         translate(input=tmp_path / "test.de", output=out, run=run.path, format="json", max_length_ratio=2, device="cpu")
     num_cut = [json.loads(line)["is_cut"] for line in out.read_text().splitlines()].count(True)
     assert num_cut >= sum(len(t.split()) >= 2 * len(s.split()) + 10 for s, t in zip(sources, targets, strict=True)) - 10
-    assert f"{num_cut} of 200 lines were cut at the length limit (2 * source tokens + 10)" in caplog.text
+    assert f"{num_cut} of 200" in caplog.text

@@ -15,6 +15,7 @@ import seq2seq_attn
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.cli import comparison
 from seq2seq_attn.config import load_config
+from seq2seq_attn.model import variants
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
@@ -33,10 +34,7 @@ ELSEWHERE = {
     *("seq2seq prepare", "seq2seq prepare multi30k --source-dir FOLDER"),  # need a download
     "seq2seq translate -i captions.de -i captions.fr -i captions.cs -o captions.en",  # tests/cli/test_sources.py
     *("seq2seq export RUN -o page.html", "seq2seq export RUN -o captions.onnx"),  # tests/export
-    *(
-        "seq2seq translate picture.npy",
-        'seq2seq translate "Ein Hund rennt." picture.npy',
-    ),  # tests/cli/test_vectors.py
+    *(f"seq2seq translate {texts}picture.npy" for texts in ("", '"Ein Hund rennt." ')),  # tests/cli/test_vectors.py
 }
 RUNS = ("runs/demo-attention", "runs/demo-fixed")
 NUM_PAIRS = 30
@@ -55,19 +53,21 @@ def commands():
 
 def commands_named(name):
     """The arguments of every command of that name, with `RUN` as the names of two runs."""
-    return [with_runs(shlex.split(command)[1:]) for command in commands() if command.split()[1] == name]
-
-
-def with_runs(arguments):
-    names = iter(RUNS)
-    return [next(names) if argument == "RUN" else argument.replace("RUN/", f"{RUNS[0]}/") for argument in arguments]
+    found = []
+    for command in commands():
+        _, *arguments = shlex.split(command)
+        if arguments[0] == name:
+            names = iter(RUNS)
+            arguments = [next(names) if argument == "RUN" else argument for argument in arguments]
+            found.append([argument.replace("RUN/", f"{RUNS[0]}/") for argument in arguments])
+    return found
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The current folder, with every file and run that the commands name."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
+    monkeypatch.setattr(variants, "_imported", {})
     write_text_files(tmp_path)
     config = toy_config(corpus="files", train="corpus/train", valid="corpus/dev", test={"test": "corpus/test"})
     for seed, name in enumerate(RUNS, start=97):
@@ -84,31 +84,24 @@ def write_text_files(folder):
     sources = [f"{i} {SOURCE[i % len(SOURCE)]}" for i in range(NUM_PAIRS)]
     targets = [f"{i} {TARGET[i % len(TARGET)]}" for i in range(NUM_PAIRS)]
     pairs = [*zip(sources, targets, strict=True)]
-    (folder / "corpus").mkdir()
+    files = {"english.txt": sources, "french.txt": targets, "FILE": sources, "in.de": ["Ein Hund.", "", "Zwei Hunde."]}
     for split in ("train", "dev", "test"):
-        for sides in ({"de": sources, "en": targets}, {"en": sources, "fr": targets}):
-            for language, lines in sides.items():
-                write(folder / "corpus" / f"{split}.{language}", lines)
-    np.save(folder / "picture.npy", np.zeros((3, 4), dtype=np.float32))
-    write(folder / "corpus" / "train.vectors", ["picture.npy"] * NUM_PAIRS)
-    write(folder / "english.txt", sources)
-    write(folder / "french.txt", targets)
+        texts = {"de": sources, "en": sources, "fr": targets}
+        files |= {f"corpus/{split}.{language}": lines for language, lines in texts.items()}
     for name in ("train.tsv", "pairs.tsv", "dictionary.tsv"):
-        write(folder / name, [f"{source}\t{target}" for source, target in pairs])
-    write(folder / "train.csv", [f'"{source}","{target}"' for source, target in pairs])
-    units = [
+        files[name] = [f"{source}\t{target}" for source, target in pairs]
+    files["train.csv"] = [f'"{source}","{target}"' for source, target in pairs]
+    files["train.jsonl"] = [f'{{"en": "{source}", "fr": "{target}"}}' for source, target in pairs]
+    units = (
         f'<tu><tuv xml:lang="en"><seg>{source}</seg></tuv><tuv xml:lang="fr"><seg>{target}</seg></tuv></tu>'
         for source, target in pairs
-    ]
-    write(folder / "memory.tmx", ["<tmx><body>", *units, "</body></tmx>"])
-    write(folder / "train.jsonl", [f'{{"en": "{source}", "fr": "{target}"}}' for source, target in pairs])
-    write(folder / "gold.links", ["0-0"] * NUM_PAIRS)
-    write(folder / "FILE", sources)
-    write(folder / "in.de", ["Ein Hund.", "", "Zwei Hunde."])
-
-
-def write(path, lines):
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    )
+    files["memory.tmx"] = ["<tmx><body>", *units, "</body></tmx>"]
+    files |= {"gold.links": ["0-0"] * NUM_PAIRS, "corpus/train.vectors": ["picture.npy"] * NUM_PAIRS}
+    (folder / "corpus").mkdir()
+    for name, lines in files.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    np.save(folder / "picture.npy", np.zeros((3, 4), dtype=np.float32))
 
 
 def run_all(argument_lists, capsys):
@@ -124,13 +117,10 @@ def test_the_front_pages_stay_short():
 
 
 def test_the_two_main_commands_are_on_the_first_screen():
-    screen = PAGES["README.md"].splitlines()[:40]
-    places = {
-        what: next((number for number, line in enumerate(screen) if what in line), None)
-        for what in ("docs/plots/readme.png", "PIP_EXTRA_INDEX_URL", "scripts/demo", "scripts/test", "pip install")
-    }
-    assert None not in places.values(), places
-    assert places["PIP_EXTRA_INDEX_URL"] < places["scripts/demo"] < places["pip install"]
+    screen = "\n".join(PAGES["README.md"].splitlines()[:40])
+    for what in ("docs/plots/readme.png", "PIP_EXTRA_INDEX_URL", "scripts/demo", "scripts/test", "pip install"):
+        assert what in screen
+    assert screen.index("PIP_EXTRA_INDEX_URL") < screen.index("scripts/demo") < screen.index("pip install")
 
 
 def anchors(text):
@@ -139,16 +129,13 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_to_a_file_and_a_heading(page):
-    for target in re.findall(r"\]\(([^)\s]+)\)", PAGES[page]):
-        if target.startswith("http"):
-            continue
+@pytest.mark.parametrize("path", [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], ids=lambda path: path.stem)
+def test_links_and_pictures_lead_to_a_file_and_a_heading(path):
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", path.read_text(encoding="utf-8")):
         name, _, anchor = target.partition("#")
-        path = (ROOT / page).parent / name if name else ROOT / page
-        assert path.exists(), target
-        if anchor:
-            assert anchor in anchors(path.read_text(encoding="utf-8")), target
+        other = path.parent / name if name else path
+        assert other.exists(), target
+        assert not anchor or anchor in anchors(other.read_text(encoding="utf-8")), target
 
 
 def test_every_page_of_docs_is_linked():
@@ -173,17 +160,12 @@ def test_training_commands_resolve(folder, capsys):
     run_all([[*arguments, "--dump-config"] for arguments in trainings], capsys)
 
 
-@pytest.mark.parametrize("options", re.findall(r"`(--set [^`]*?)`", TEXT))
-def test_settings_are_valid(options):
-    parts = shlex.split(options)
-    load_config([], [value for flag, value in zip(parts[::2], parts[1::2], strict=True) if flag == "--set"])
-
-
-def test_overlays_exist():
-    """Overlays that the text names by `-c`, alone or before other options."""
+def test_settings_and_overlays_are_valid():
+    for options in re.findall(r"`(--set [^`]*?)`", TEXT):
+        parts = shlex.split(options)
+        load_config([], [value for flag, value in zip(parts[::2], parts[1::2], strict=True) if flag == "--set"])
     for options in re.findall(r"`(-c [^`]*)`", TEXT):
-        names = re.findall(r"-c (\S+)", options)
-        load_config([name for name in names if not name.endswith(".yaml")], [])
+        load_config([name for name in re.findall(r"-c (\S+)", options) if not name.endswith(".yaml")], [])
 
 
 def test_preparing_commands_run(folder, capsys):

@@ -1,4 +1,5 @@
-"""An installed wheel runs the quickstart in an empty folder, where there is no checkout to find files in."""
+"""An installed wheel runs the quickstart in an empty folder, where there is no checkout to find files in; and
+`scripts/install` shows errors of pip, not its warnings."""
 
 import os
 import shutil
@@ -46,14 +47,10 @@ def test_quickstart_in_an_empty_folder(installed, tmp_path):
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run" / "model.safetensors").exists()
-    where = "import seq2seq_attn; print(seq2seq_attn.__file__)"
-    package = subprocess.run([installed.with_name("python"), "-c", where], cwd=tmp_path, capture_output=True, text=True)
-    assert str(ROOT) not in package.stdout, "the checkout was used, not the wheel"
-    line = subprocess.run(
-        [installed, "translate", "--run", "run", "Der Hund schläft."], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert line.returncode == 0, line.stderr
-    assert line.stdout.count("\n") == 1
+    where = [installed.with_name("python"), "-c", "import seq2seq_attn; print(seq2seq_attn.__file__)"]
+    assert str(ROOT) not in subprocess.check_output(where, cwd=tmp_path, text=True), "not the wheel"
+    translate = [installed, "translate", "--run", "run", "Der Hund schläft."]
+    assert subprocess.check_output(translate, cwd=tmp_path, text=True).count("\n") == 1
 
 
 def test_the_package_is_typed_and_described(installed):
@@ -65,3 +62,14 @@ def test_the_package_is_typed_and_described(installed):
     assert "License-Expression: MIT" in fields
     assert any(field.startswith("Keywords: ") for field in fields)
     assert any(field.startswith("Project-URL: ") for field in fields)
+
+
+def test_errors_are_shown_and_warnings_of_missing_wheel_folders_are_not(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    for name in ("scripts/install", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "nowhere"), "PYTHON": sys.executable}
+    done = subprocess.run([tmp_path / "scripts" / "install"], env=os.environ | offline, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "ERROR: Cannot install torch" in done.stderr or "ERROR: No matching" in done.stderr
+    assert "WARNING" not in done.stderr

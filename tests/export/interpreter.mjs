@@ -8,8 +8,8 @@ import vm from 'node:vm';
 const Seq2Seq = vm.runInThisContext(`${readFileSync(process.argv[2], 'utf8')}\nSeq2Seq;`);
 const list = (numbers) => Array.from(numbers, (number) => (Number.isFinite(number) ? number : String(number)));
 
-function stepsOf({ program, weights, ids, previous, force }) {
-  const model = Seq2Seq.load(program, weights);
+function stepsOf({ program, weights, kernel, ids, previous, force }) {
+  const model = Seq2Seq.load(program, weights, kernel);
   const { memory, state: first } = model.prepare(ids);
   let state = first;
   return previous.map((id) => {

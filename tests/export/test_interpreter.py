@@ -1,16 +1,20 @@
-"""The page's interpreter makes the steps of the model, under node: for every variant, in float32 and float16."""
+"""Exported graphs make the steps of the model, for every variant, at other sizes than those they were traced with; so
+does the page's interpreter under node, in float32 and float16."""
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import wasmtime
 from torch import Tensor, nn
 
 from seq2seq_attn.config import ModelConfig
@@ -18,20 +22,29 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export import program as program_module
 from seq2seq_attn.export.graphs import Graphs, export_graphs
-from seq2seq_attn.export.program import Precision, Program, write_program
+from seq2seq_attn.export.program import Program, WeightFormat, write_program
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
-from tests.export.test_graphs import NUM_IDS, NUM_STEPS, REFUSED, VARIANTS, build
 from tests.report.test_web import lint, node
 
 SCRIPT = Path(program_module.__file__).parent / "web" / "interpreter.js"
 DRIVER = Path(__file__).parent / "interpreter.mjs"
+NUM_IDS, NUM_STEPS = 23, 6
+REFUSED = {
+    ("attention", "hierarchical"): "cannot be exported",
+    ("output", "history_pointer"): "earlier target tokens",
+}
+AXES = ("attention", "cell", "decoder", "encoder", "normalizer", "output")
+VARIANTS = [(axis, name) for axis in AXES for name in packaged_variants(axis)]
 SAMPLE = [
     *(("attention", "additive"), ("attention", "location"), ("attention", "fixed"), ("encoder", "bidirectional")),
+    ("attention", "self_history"),
     *(("cell", "layer_norm_lstm"), ("output", "lexical"), ("output", "copy")),
 ]
-TOLERANCES: dict[Precision, float] = {"fp32": 2e-5, "fp16": 2e-2}
+KERNEL = SCRIPT.with_name("kernel.wasm")
+TOLERANCES: dict[WeightFormat, float] = {"fp32": 2e-5, "fp16": 2e-2, "int8": 3e-1}
 
 
 class Interpreter:
@@ -42,9 +55,17 @@ class Interpreter:
         assert process.stdout is not None
         self._stdin, self._stdout = process.stdin, process.stdout
 
-    def steps(self, program: Program, ids_BS: Tensor, previous_TB: Tensor, force: Tensor | None = None) -> Any:
+    def steps(
+        self,
+        program: Program,
+        ids_BS: Tensor,
+        previous_TB: Tensor,
+        force: Tensor | None = None,
+        kernel: bytes = b"",
+    ) -> Any:
         """Log-probabilities [T, B, V] and weights [T, B, S]; the message of an error."""
         task: dict[str, Any] = {"program": program.description, "weights": program.weights_base64()}
+        task["kernel"] = base64.b64encode(kernel).decode("ascii")
         task |= {"ids": ids_BS.tolist(), "previous": previous_TB.tolist()}
         if len(ids_BS) == 1:  # a sentence may stand without a list around it
             task |= {"ids": ids_BS[0].tolist(), "previous": previous_TB[:, 0].tolist()}
@@ -85,6 +106,30 @@ def expected_steps(model: Seq2Seq, ids_BS: Tensor) -> tuple[Tensor, Tensor, Tens
     return torch.stack(previous[:-1]), torch.stack(log_probs), torch.stack(weights)
 
 
+def build(axis: str, name: str) -> Seq2Seq:
+    """A small model with that variant. The encoder `embeddings` has no recurrence, so that its export is fast."""
+    torch.manual_seed(1)
+    settings: dict[str, Any] = {
+        "encoder": {"name": "embeddings", "hidden_size": 6, **({"cell": "gru"} if axis == "cell" else {})},
+        "decoder": {"name": "bahdanau"},
+        "attention": {"name": "additive"},
+        "output": {"name": "softmax"},
+    }
+    if axis in ("attention", "output"):
+        settings[axis] = {"name": name}
+    elif axis == "decoder":
+        settings["decoder"] = {"name": name}
+    elif axis == "normalizer":
+        settings["attention"]["normalizer"] = name
+    elif axis == "encoder":
+        settings["encoder"]["name"] = name
+    else:
+        settings["encoder"] = {"name": "bidirectional", "cell": name, "hidden_size": 6}
+        settings["decoder"]["cell"] = name
+    config = ModelConfig.model_validate({"embedding_size": 12, "hidden_size": 12, "readout_size": 12, **settings})
+    return build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
+
+
 @pytest.mark.parametrize(
     ("axis", "name"),
     [
@@ -94,15 +139,31 @@ def expected_steps(model: Seq2Seq, ids_BS: Tensor) -> tuple[Tensor, Tensor, Tens
     ],
 )
 @torch.no_grad()
-def test_the_interpreter_makes_the_steps_of_the_model(interpreter: Interpreter, axis: str, name: str) -> None:
+def test_graphs_and_the_interpreter_make_the_steps_of_the_model(interpreter: Interpreter, axis: str, name: str) -> None:
     model, ids_BS = build(axis, name), sources()
     graphs = export_graphs(model)
+    prepare, step = graphs.prepare.module(), graphs.step.module()
     for rows_BS in (ids_BS[:1], ids_BS):
         previous_TB, *expected = expected_steps(model, rows_BS)
-        for precision, tolerance in TOLERANCES.items():
-            steps = interpreter.steps(write_program(graphs, precision), rows_BS, previous_TB)
+        memory, state = prepare(rows_BS)
+        assert [len(memory), len(state)] == [len(graphs.memory), len(graphs.state)]
+        for previous_B, log_probs_BV, weights_BS in zip(previous_TB, *expected, strict=True):
+            *made, state = step(previous_B, memory, state)
+            torch.testing.assert_close(made, [log_probs_BV, weights_BS], rtol=1e-5, atol=1e-5)
+        for (weight_format, tolerance), kernel in product(TOLERANCES.items(), (b"", KERNEL.read_bytes())):
+            steps = interpreter.steps(write_program(graphs, weight_format), rows_BS, previous_TB, kernel=kernel)
             assert not isinstance(steps, str), steps
             torch.testing.assert_close(steps, expected, rtol=0, atol=tolerance)
+
+
+def test_the_kernel_is_what_its_text_compiles_to() -> None:
+    assert wasmtime.wat2wasm(KERNEL.with_suffix(".wat").read_text(encoding="utf-8")) == KERNEL.read_bytes()
+
+
+@pytest.mark.parametrize(("variant", "reason"), REFUSED.items(), ids=lambda value: "-".join(value))
+def test_a_model_that_cannot_be_exported_says_why(variant: tuple[str, str], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        export_graphs(build(*variant))
 
 
 @torch.no_grad()
@@ -124,7 +185,8 @@ def test_a_tied_matrix_is_stored_once() -> None:
     config = ModelConfig.model_validate({**settings, "hidden_size": 12, "tie_embeddings": "target"})
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
     graphs, size = export_graphs(model), sum(parameter.numel() for parameter in model.parameters())
-    assert [len(write_program(graphs, precision).weights) for precision in TOLERANCES] == [4 * size, 2 * size]
+    sizes = [len(write_program(graphs, weight_format).weights) for weight_format in ("fp32", "fp16")]
+    assert sizes == [4 * size, 2 * size]
 
 
 @torch.no_grad()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from seq2seq_attn import load
+from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.export.tokens import describe_tokenizer
@@ -33,6 +35,16 @@ def address(runs: list[RunDir]) -> str:
     path = runs[0].path.with_name("page.html")
     export_page(runs, path)
     return path.as_uri()
+
+
+def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
+    sizes = []
+    for weights in ("fp32", "fp16", "int8"):
+        page = tmp_path / f"{weights}.html"
+        assert run_command(["export", str(runs[0].path), "-o", str(page), "--weights", weights]) == 0
+        sizes.append(page.stat().st_size)
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[2] + 10_000
 
 
 def test_a_tokenizer_that_a_page_lacks_is_named() -> None:
@@ -77,6 +89,7 @@ def test_words_are_marked_forced_and_replaced(browser: Any, address: str) -> Non
     area.clear()
     area.send_keys("Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.")
     section = one(browser, "#run-0")
+    one(browser, "#run-0 summary").click()  # the table, which stays open
     assert [word.text for word in section.find_elements(By.CSS_SELECTOR, ".word.unknown")] == ["Xylophon", "spielt"]
     section.find_elements(By.CSS_SELECTOR, ".row.target .word")[1].click()
     assert len(every(browser, "#run-0 .choices button")) == 5
@@ -91,6 +104,39 @@ def test_words_are_marked_forced_and_replaced(browser: Any, address: str) -> Non
     every(browser, "#run-0 .choices button")[1].click()
     assert one(browser, "#run-0 .translation").text != before
     assert "Xylophon" in browser.current_url
+    changed = one(browser, "#run-0 .translation").text
+    browser.refresh()
+    assert one(browser, "#run-0 .translation").text == changed  # the address has the changes too
+
+
+@pytest.mark.browser
+def test_a_reader_guesses_where_it_looks(browser: Any, address: str) -> None:
+    from tests.report.browsing import every, one, show
+
+    show(browser, f"{address}#text=Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.")
+    one(browser, "#run-0 .guess").click()
+    hidden = len(every(browser, "#run-0 .ribbon"))
+    assert one(browser, "#run-0 .row.target .chosen").text in one(browser, "#run-0 [role=status]").text
+    every(browser, "#run-0 .row:not(.target) .word")[0].click()
+    assert "looks at" in one(browser, "#run-0 [role=status]").text
+    assert len(every(browser, "#run-0 .ribbon")) > hidden
+    assert not every(browser, "#run-1 .guess")  # it has no attention
+
+
+@pytest.mark.browser
+def test_the_beam_is_a_tree_that_has_the_translation(browser: Any, address: str, runs: list[RunDir]) -> None:
+    from tests.report.browsing import every, one, show
+
+    show(browser, f"{address}#text=Ein Hund rennt.")
+    for summary in every(browser, "#run-0 summary"):
+        summary.click()
+    best = [node.text for node in every(browser, "#run-0 .tree .best")]
+    [translation] = load(runs[0].path, "cpu").translate([one(browser, "#text").get_attribute("value")])
+    assert len(best) == 1
+    assert float(best[0].split()[-1]) == pytest.approx(translation.log_prob, abs=0.05)
+    assert len(every(browser, "#run-0 .tree li")) > 1
+    one(browser, "#text").send_keys(" Hund")
+    assert every(browser, "#run-0 .tree li")  # still open
 
 
 @pytest.mark.browser

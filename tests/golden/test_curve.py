@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from scripts.laboratory.golden import loss_curve
-from scripts.laboratory.harness.samples import repeatable_attentions
+from scripts.laboratory.golden import loss_curve, repeatable_attentions
 from seq2seq_attn.model.variants import packaged_variants
 
 STORED = json.loads((Path(__file__).parent / "curves.json").read_text(encoding="utf-8"))

@@ -10,28 +10,29 @@ import pytest
 import torch
 import yaml
 
-from scripts.laboratory.benchmarks import fast, measure, peers, prepare, scaling, search, time_to_bleu, train, work
+from scripts.laboratory.benchmarks import fast, measure, peers, prepare, scaling, search, time_to_bleu, train
 from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.model import speed
 
 CPU = torch.device("cpu")
-UNUSED = {"environment", "fed_back", "run", "name", "bare_lines_per_s", "num_usable_cpus", "content", "is_same"}
-UNUSED |= {
-    "left_out",
-    "gemm_peak",
-    "flops_per_token",
-    "share_of_gemm_peak",
-    "types",
-    "cpu_seconds",
-    "largest_process_mib",
+UNUSED = {
+    *(
+        "environment",
+        "fed_back",
+        "run",
+        "name",
+        "bare_lines_per_s",
+        "num_usable_cpus",
+        "content",
+        "is_same",
+        "left_out",
+    ),
+    *("gemm_peak", "flops_per_token", "share_of_gemm_peak", "types", "cpu_seconds", "largest_process_mib"),
 }
 """keys of records that are optional, or that no page shows"""
-TASK = {"num_sentences": 0, "steps": 1, "learning_rate": "1.0e-9", "updates": 1, "window": 1, "hidden_size": 16}
-TASK |= {"half_size": 8, "is_toy": True}
 
 
 def numbers(value: object) -> list[float]:
@@ -43,20 +44,12 @@ def numbers(value: object) -> list[float]:
     return [value] if isinstance(value, int | float) else []
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments", "record"),
-    [
-        (train, [], "train"),
-        (search, [], "search"),
-        (fast, [], "fast"),
-        (scaling, [], "scaling"),
-        (time_to_bleu, [], "time-to-bleu"),
-    ],
-)
-def test_a_benchmark_prints_the_figures_of_its_record(module, arguments, record, capfd):
-    module.main(["--quick", *arguments])
+@pytest.mark.parametrize("module", [train, search, fast, scaling, time_to_bleu], ids=lambda module: module.__name__)
+def test_a_benchmark_prints_the_figures_of_its_record(module, capfd):
+    module.main(["--quick"])
     found = yaml.safe_load(capfd.readouterr().out)
-    published = json.loads((SPEED / f"{record}.json").read_text())
+    name = module.__name__.rpartition(".")[2].replace("_", "-")
+    published = json.loads((SPEED / f"{name}.json").read_text())
     assert published.keys() - UNUSED <= found.keys()
     rows, published_rows = (value.get("rows", value.get("by_pairs")) for value in (found, published))
     if isinstance(rows, list):
@@ -78,15 +71,15 @@ def test_peers_take_turns_by_their_commands_and_logs(tmp_path, monkeypatch):
     assert [row["what"].split(",")[0] for row in rows] == ["training", "decoding", "decoding"]
     assert all(row["speed"] > 0 and row["parameters"] > 0 for row in rows)
     competitor = peers.Competitor("fp32", peers.OURS._replace(tokens_per_s="no such line"), Path(sys.executable))
-    competitor.task = {**TASK, "folder": tmp_path}
+    competitor.task = {**peers.TASK, "folder": tmp_path, "is_toy": True, "hidden_size": 16, "half_size": 8}
     with pytest.raises(UserError, match="fp32"):
         competitor.turn(0)
 
 
 def test_the_tutorials_model_is_the_same_function_as_ours(tmp_path):
     config = load_config(["tutorial"], measure.toy_settings(tmp_path))
-    sizes = work.Sizes(40, 30)
-    found = work.gradient_difference(config, sizes, "fp32")
+    sizes = train.Sizes(40, 30)
+    found = train.gradient_difference(config, sizes, "fp32")
     assert 0.0 < max(found.values()) < 1e-5
     configs = {"tutorial": config.model, "multi30k": load_config(["multi30k"]).model}
     record = search.measure(configs, dict.fromkeys(configs, sizes), search.QUICK, CPU)
@@ -94,33 +87,15 @@ def test_the_tutorials_model_is_the_same_function_as_ours(tmp_path):
     assert record["differences"]["fp32"]["same_tokens"] == 1.0
 
 
-@pytest.mark.parametrize("name", ["additive", "fixed"])
-def test_the_fast_paths_keep_up_with_the_plain_one(name):
-    assert speed.names()
-    updater = work.our_updater(load_config(["quickstart", f"attention/{name}"]), work.Sizes(500, 500), "fp32")
-    batch = work.reverse_batch(32, num_types=490, max_length=30, seed=1)
-    quick, plain = (
-        Contestant(way, work.updates_over([batch], work.our_update(updater, 1.0, off=off)))
-        for way, off in (("fast", []), ("plain", speed.names()))
-    )
-    take_turns([quick, plain], 9, warm_up=1)
-    assert paired_ratio(quick.speeds, plain.speeds).value > 0.8
-
-
-def test_bf16_is_left_out_where_it_is_emulated(monkeypatch, tmp_path):
+def test_bf16_is_left_out_where_it_is_emulated(monkeypatch):
     monkeypatch.setattr(turns, "multiplies_bf16", lambda device: False)
-    record = train.measure(load_config(["tutorial"], measure.toy_settings(tmp_path)), train.QUICK)
-    assert not any("bf16" in row["name"] for row in record["rows"])
-    assert search.precisions(CPU) == ["fp32", "int8"]
+    assert (turns.precisions(CPU), search.precisions(CPU)) == (["fp32"], ["fp32", "int8"])
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments"),
-    [(train, "--quick --record"), (peers, "--quick --record")],
-)
-def test_a_benchmark_refuses_what_it_cannot_measure(module, arguments):
+@pytest.mark.parametrize("module", [train, peers])
+def test_tiny_sizes_are_never_a_record(module):
     with pytest.raises(SystemExit) as stopped:
-        module.main(arguments.split())
+        module.main(["--quick", "--record"])
     assert stopped.value.code == 2
 
 

@@ -10,7 +10,7 @@ import seq2seq_attn
 from scripts.laboratory import experiment as experiments
 from scripts.laboratory.experiment import load_experiment, names
 from scripts.laboratory.harness.records import ROOT
-from scripts.laboratory.harness.settings import flatten
+from scripts.laboratory.harness.runs import flatten
 from scripts.laboratory.runner import stages
 from seq2seq_attn.config import SearchConfig, load_config
 from seq2seq_attn.errors import UsageError
@@ -46,21 +46,16 @@ def test_an_experiment_is_a_question_with_different_arms_a_record_and_a_page(nam
 
 
 @pytest.mark.parametrize("name", ["bottleneck-joined", "bottleneck-single", "bottleneck-multi30k"])
-def test_arms_of_the_bottleneck_have_as_many_parameters(name):
+def test_arms_of_the_bottleneck_have_as_many_parameters_and_the_same_dropout(name):
     sizes = {"num_source_ids": 1_000, "num_target_ids": 1_000}
     if "multi30k" in name:
         sizes = {"num_source_ids": 5_000, "num_target_ids": 4_000}
-    counts = {arm: count_parameters(build_model(run(name, arm).config.model, **sizes)) for arm in experiment(name).arms}
+    models = {arm: run(name, arm).config.model for arm in experiment(name).arms}
+    counts = {arm: count_parameters(build_model(model, **sizes)) for arm, model in models.items()}
     for arm, count in counts.items():
         assert (abs(count / counts["additive"] - 1) < 0.03) == (arm != "fixed-wide"), arm
-
-
-@pytest.mark.parametrize("name", ["bottleneck-joined", "bottleneck-multi30k"])
-def test_a_fixed_summary_has_the_dropout_of_the_encoder(name):
-    for arm in experiment(name).arms:
-        model = run(name, arm).config.model
-        if model.attention.name == "fixed":
-            assert model.attention.options["dropout"] == model.dropout.encoder
+        dropout = models[arm].attention.options.get("dropout", models[arm].dropout.encoder)
+        assert dropout == models[arm].dropout.encoder, arm
 
 
 def test_what_makes_texts_is_trained_before_what_reads_them():

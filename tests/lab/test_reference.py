@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from scripts.laboratory.reference import CITATION, documents, in_words, summary_and_paper
+from scripts.laboratory.harness.runs import flatten
+from scripts.laboratory.pages.reference import CITATION, documents, in_words, summary_and_paper
 from seq2seq_attn.cli import COMMANDS
 from seq2seq_attn.config import load_config
 from seq2seq_attn.model.variants import packaged_variants
@@ -30,17 +31,9 @@ def test_a_citation_is_split_from_the_sentence():
     assert not CITATION.search("values (or states) of 2 layers")
 
 
-def keys(settings, prefix=""):
-    for key, value in settings.items():
-        if isinstance(value, dict) and value:
-            yield from keys(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}"
-
-
 def test_every_setting_has_a_row():
     shown = re.findall(r"^\| `([\w.]+)` \|", PAGES["configuration.md"], re.MULTILINE)
-    assert {*keys(load_config([], []).model_dump())} <= {*shown}
+    assert {*flatten(load_config([], []).model_dump())} <= {*shown}
     assert len(shown) == len({*shown})
 
 

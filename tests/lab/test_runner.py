@@ -1,4 +1,5 @@
-"""The runner on a tiny experiment: what it trains and keeps, and that its records have the form of those in docs."""
+"""The runner on a tiny experiment: what it trains and keeps, and that its records have the form of those in docs;
+settings and ends of runs, closest translations."""
 
 import json
 from pathlib import Path
@@ -7,13 +8,15 @@ import pytest
 import yaml
 
 from scripts.laboratory import experiment as experiments
-from scripts.laboratory import results as results_of_runs
 from scripts.laboratory import schemas
 from scripts.laboratory.__main__ import main
+from scripts.laboratory.closest import closest
 from scripts.laboratory.experiment import load_experiment, parse_seeds
-from scripts.laboratory.harness.records import RECORDS, ROOT
-from scripts.laboratory.runner import find_results
+from scripts.laboratory.harness.records import RECORDS, ROOT, read_training
+from scripts.laboratory.harness.runs import difference, settings_of
+from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import read_json
 
 LIMIT = {"train": 200, "valid": 20, "test": 40}
 TINY = {
@@ -48,28 +51,19 @@ def folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(experiments, "FOLDER", folder)
-        patch.setattr(results_of_runs, "ROOT", folder)
         patch.setattr(experiments, "ROOT", folder)
         main(["run", "tiny"])
         yield folder
-
-
-def read(path):
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def runs(folder):
     return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("runs/lab/tiny/*/finished.json")}
 
 
-def results(**changes):
-    return find_results(load_experiment("tiny").model_copy(update=changes))
-
-
 def written(schema, **changes):
     return {
         str(path.relative_to(Path.cwd())): record
-        for path, record in schemas.SCHEMAS[schema](results(writes=schema, **changes))
+        for path, record in schemas.SCHEMAS[schema](load_experiment("tiny").model_copy(update=changes).results())
     }
 
 
@@ -86,15 +80,15 @@ def assert_like(record, former, *, without=()):
 
 def test_every_arm_is_trained_with_every_seed(folder):
     assert set(runs(folder)) == {"additive-s1", "additive-s2", "uniform-s1", "uniform-s2"}
-    assert [arm["seeds"] for arm in read(folder / TINY["record"])["arms"]] == [[1, 2], [1, 2]]
+    assert [arm["seeds"] for arm in read_json(folder / TINY["record"])["arms"]] == [[1, 2], [1, 2]]
 
 
 def test_the_same_call_trains_nothing_and_gives_the_same_record(folder):
-    before, record = runs(folder), read(folder / TINY["record"])
+    before, record = runs(folder), read_json(folder / TINY["record"])
     main(["run", "tiny"])
     assert runs(folder) == before
     assert (folder / "runs/lab/tiny/made").read_text() == "made\n"
-    again = read(folder / TINY["record"])
+    again = read_json(folder / TINY["record"])
     assert again["points"] == record["points"]
 
 
@@ -126,12 +120,12 @@ def test_settings_make_a_trial_with_a_folder_and_a_record_of_its_own(folder):
     trial.arms["additive"].record = "docs/records/kept.json"
     assert folder / "runs/lab/tiny-trial" in trial.arm_path("additive").parents
     with pytest.raises(UserError, match="additive"):
-        find_results(trial)
+        trial.results()
 
 
 def test_points_are_the_scores_of_the_report(folder):
-    record, report = read(folder / TINY["record"]), read(folder / "runs/lab/tiny/report.json")
-    former = read(ROOT / TINY["record"])
+    record, report = read_json(folder / TINY["record"]), read_json(folder / "runs/lab/tiny/report.json")
+    former = read_json(ROOT / TINY["record"])
     assert_like(record, former, without=("vectors", "points", "tuning", "dropout", "is_equal", "resampling", "minutes"))
     for key in ("scores", "attention"):
         assert_like(record["points"][0][key]["uniform"], former["points"][0][key]["uniform"])
@@ -151,10 +145,10 @@ def test_levers_have_gains_over_the_baseline_and_test_sets_where_published(folde
     arms["additive"].record = "levers/kept.json"
     records = written("levers", record="levers", arms=arms, evaluate=options)
     additive, uniform = records["levers/kept.json"], records["levers/uniform.json"]
-    former = read(RECORDS / "levers" / "embedding-0.0-encoder-0.0-readout-0.0-label-smooth-6c98f4.json")
+    former = read_json(RECORDS / "levers" / "embedding-0.0-encoder-0.0-readout-0.0-label-smooth-6c98f4.json")
     assert_like(uniform, former, without=("settings", "without"))
     assert_like(
-        records["additive.json"], read(RECORDS / "multi30k.json"), without=("best", "python", "paired_bootstrap")
+        records["additive.json"], read_json(RECORDS / "multi30k.json"), without=("best", "python", "paired_bootstrap")
     )
     assert "against" not in additive
     assert [run["seed"] for run in additive["runs"]] == [1, 2]
@@ -168,7 +162,7 @@ def test_mechanisms_have_a_record_per_arm_that_grows(folder):
     records = written("mechanisms", **options)
     assert_like(
         records["mechanisms/additive.json"],
-        read(RECORDS / "mechanisms" / "attention-additive.json"),
+        read_json(RECORDS / "mechanisms" / "attention-additive.json"),
         without=("multi30k", "speed", "moves"),
     )
     known = {"seed": 7, "trained_at": "before"}
@@ -184,10 +178,9 @@ def test_mechanisms_have_a_record_per_arm_that_grows(folder):
 
 def test_systems_have_intervals_of_their_gain(folder):
     files = {side: ROOT / f"data/captions/test.{side}.gz" for side in ("de", "en")}
-    test = experiments.TestFiles(source=[str(files["de"])], reference=str(files["en"]))
-    [record] = written("systems", test=test).values()
+    [record] = written("systems", test_source=[str(files["de"])], test_reference=str(files["en"])).values()
     for name in ("lexicons", "sources"):
-        assert_like(record, read(RECORDS / f"{name}.json"), without=("training", "date", "set", "what"))
+        assert_like(record, read_json(RECORDS / f"{name}.json"), without=("training", "date", "set", "what"))
     base, row = record["systems"]
     assert row["gain"]["low"] <= row["gain"]["value"] <= row["gain"]["high"]
     assert row["gain"]["value"] == pytest.approx(row["bleu"]["value"] - base["bleu"]["value"])
@@ -205,9 +198,8 @@ def test_names_are_right_where_they_occur_as_often_as_in_the_reference(folder, m
     hypotheses = iter([["Mr Neu and Ms Neu"], ["Mr Neu"], ["Neu"], ["Neu Neu"]])
     real = schemas.score_lines
     monkeypatch.setattr(schemas, "score_lines", lambda *given: (next(hypotheses), real(*given)[1]))
-    test = experiments.TestFiles(source=["test.de"], reference="test.en")
-    [record] = written("names", test=test).values()
-    assert_like(record, read(RECORDS / "unseen-names.json"), without=("date", "set"))
+    [record] = written("names", test_source=["test.de"], test_reference="test.en").values()
+    assert_like(record, read_json(RECORDS / "unseen-names.json"), without=("date", "set"))
     assert [(row["right"], row["names"]) for row in record["systems"]] == [(2, 2), (0, 2), (0, 2), (2, 2)]
     assert (record["test_pairs"], record["held_out_surnames"]) == (1, 1)
 
@@ -223,3 +215,36 @@ def test_seeds(text, seeds):
 def test_unknown_words_are_refused(folder, arguments):
     with pytest.raises(UsageError):
         main(arguments)
+
+
+def test_the_closest_translations_become_pairs():
+    lines = [
+        "0 ||| a cat ||| -1 ||| -1",
+        "0 ||| one dogs ||| -2 ||| -2",
+        "1 ||| two dogs ||| -1 ||| -1",
+        "2 |||  ||| 0 ||| 0",
+    ]
+    pairs = closest(lines, ["eins", "zwei", "drei"], ["one dog", "two dogs", "three dogs"])
+    assert pairs == [("eins", "one dogs")]  # the second is an original pair, the third is blank
+
+
+def test_a_difference_of_settings_names_what_an_objective_changes():
+    base, late = (
+        settings_of(load_config(["multi30k"], more)) for more in ([], ["train.objectives={coverage: {end: 0.5}}"])
+    )
+    changed = difference(base, late)
+    assert changed["train.objectives.coverage.end"] == 0.5
+    assert all(key.startswith("train.objectives.coverage.") for key in changed)
+    assert difference(base, settings_of(load_config(["multi30k"], ["seed=3", "train.device=cpu"]))) == {}
+
+
+def test_a_training_that_ended_early_is_not_called_finished(tmp_path):
+    times = {"minutes": 1.0, "update": 5, "epoch": 1, "best_score": 1.0, "best_update": 5}
+    (tmp_path / "train.log").write_text("INFO torch 2.6, on cpu, 1 thread, fp32\nINFO 461 parameters, 9 pairs\n")
+    for reason, is_finished in (("train.max_epochs=1 reached", True), ("train.patience=3 reached", False)):
+        (tmp_path / "finished.json").write_text(json.dumps({**times, "reason": reason}))
+        trained = read_training(tmp_path)
+        assert (trained["is_finished"], trained["num_parameters"], trained["precision"]) == (is_finished, 461, "fp32")
+    (tmp_path / "train.log").write_text("starts\n")
+    with pytest.raises(UserError, match=r"train\.log"):
+        read_training(tmp_path)

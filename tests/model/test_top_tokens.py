@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.model.top_tokens import top_tokens
+from seq2seq_attn.model.tensors import top_tokens
 
 
 @pytest.mark.parametrize("vocab_size", [1, 3, 63, 64, 65, 200, 1031])

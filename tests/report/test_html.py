@@ -133,6 +133,7 @@ def test_maps_that_do_not_fit_are_thinned_then_left_out():
     has_map = [line["map"] is not None for line in left["lines"]]
     assert has_map == sorted(has_map, reverse=True)
     assert 0 < sum(has_map) < 120
+    assert sum(len(line["map"][2]) for line in left["lines"] if line["map"]) <= MAP_CHARACTERS * 120 * 1.01
 
 
 def test_the_page_knows_what_it_begins_with():

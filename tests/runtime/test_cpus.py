@@ -52,7 +52,7 @@ class Machine:
         for number, busy_s in enumerate(self.busy_s):
             user = steal = round(busy_s * TICKS_PER_S / 2)
             idle = round((self.now_s - busy_s) * TICKS_PER_S)
-            lines.append(f"cpu{number} {user} 0 0 {idle} 700 0 0 {steal} 50 50")
+            lines.append(f"cpu{number} {user} 0 0 {idle - idle // 3} {idle // 3} 0 0 {steal} 50 50")
         self.write({"stat": "\n".join([*lines, "ctxt 437958"])})
 
 

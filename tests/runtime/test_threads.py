@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from seq2seq_attn import load
 from seq2seq_attn.runtime import threads
 from seq2seq_attn.runtime.cpus import Load
 from seq2seq_attn.runtime.threads import SMALL_MODEL, USER_VARIABLES, Watch, choose_threads, set_threads
-from seq2seq_attn.translate.translator import load
 from tests.toy_run import SOURCE, make_toy_run
 
 NUM_CPUS = 4

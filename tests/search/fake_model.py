@@ -39,6 +39,12 @@ class FakeModel:
     scripted: dict[Prefix, dict[int, float]] = field(default_factory=dict)
     steps_of_rows: list[int] = field(default_factory=list)
 
+    copies_source = False
+
+    @property
+    def has_attention(self) -> bool:
+        return self.has_weights
+
     def next_log_probs(self, source: Prefix, prefix: Prefix) -> np.ndarray:
         """[V], of a prefix without BOS."""
         size = UNK + 1 + self.num_free

@@ -38,7 +38,7 @@ def test_one_slot_is_greedy_search(ties: bool, unk: Any, length_penalty: float) 
         model, (_, batch) = FakeModel(num_free=70, seed=seed, ties=ties, eos_bonus=2.0), sources(8, seed)
         limits = [3, 12, 5, 1, 9, 7, 2, 12]
         options = SearchConfig(beam_size=1, unk=unk, length_penalty=length_penalty)
-        slots = beam.search_beams(model, SearchSource(batch, limits), options, beam.choose_best)
+        slots = beam.search_beams(model, SearchSource(batch, limits), options, beam.choose_best, num_slots=1)
         greedy = search(model, batch, limits, method="greedy", unk=unk, length_penalty=length_penalty)
         for [one], [other] in zip(greedy, slots, strict=True):
             assert (one.ids, one.log_prob, one.score) == (other.ids, other.log_prob, other.score)

@@ -15,7 +15,7 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.steps import Ensemble, PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS, UNK
 from tests.search.fake_model import FakeModel, Prefix, sources
-from tests.search.searching import A, B, best_of_all, search
+from tests.search.searching import best_of_all, search
 
 
 @dataclass
@@ -62,18 +62,6 @@ def test_states_and_attention_follow_the_beam(beam_size: int) -> None:
             np.testing.assert_allclose(one.weights_TS, np.stack(weights_TS), atol=1e-6)
 
 
-def test_reorder_then_step_is_step_then_reorder() -> None:
-    ensemble = Ensemble(fakes(6, 7))
-    _, batch = sources(3, 6)
-    _, state = ensemble.step(torch.full((6,), BOS), ensemble.start(batch, 2))
-    ids_R, index_R = torch.tensor([A, B, B, A, UNK, A]), torch.tensor([5, 5, 1, 0])  # the sentence between has left
-    tokens, _ = ensemble.step(ids_R, state)
-    moved, _ = ensemble.step(ids_R[index_R], ensemble.reorder(state, index_R))
-    torch.testing.assert_close(moved.log_probs(), tokens.log_probs()[index_R])
-    assert tokens.weights_RS is not None
-    torch.testing.assert_close(moved.weights_RS, tokens.weights_RS[index_R])
-
-
 def test_the_attention_is_that_of_the_members_that_have_one() -> None:
     with_weights, without = FakeModel(seed=8), FakeModel(seed=9, has_weights=False)
     ids, batch = sources(3, 8)
@@ -81,13 +69,6 @@ def test_the_attention_is_that_of_the_members_that_have_one() -> None:
         assert best.weights_TS is not None
         np.testing.assert_allclose(best.weights_TS[0], with_weights.attention(tuple(source), ()), atol=1e-7)
     assert search(Ensemble([without, without]), batch, [3] * 3)[0][0].weights_TS is None
-
-
-def test_a_token_that_one_member_rules_out_can_still_be_chosen() -> None:
-    sure = FakeModel(scripted={(): {A: 1.0}, (A,): {EOS: 1.0}})
-    other = FakeModel(scripted={(): {EOS: 0.4, B: 0.3, A: 0.3}, (A,): {EOS: 1.0}})
-    [[best]] = search(Ensemble([sure, other]), collate_source([[5]]), [3], beam_size=4)
-    assert (best.ids, best.log_prob) == ([A], pytest.approx(np.log(0.65), abs=1e-4))
 
 
 # ---- real models ----

@@ -1,4 +1,4 @@
-"""Shallow fusion: the totals are those of the formula, with the language model's own state moved along."""
+"""Shallow fusion of runs; `test_scorers.py` has the scorer itself."""
 
 from __future__ import annotations
 
@@ -10,29 +10,11 @@ import torch
 from seq2seq_attn import load
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.search.scorers.fusion import Fusion
 from seq2seq_attn.search.steps import step_model
-from seq2seq_attn.text.vocab import BOS, EOS, UNK
+from seq2seq_attn.text.vocab import BOS, EOS
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
-from tests.search.fake_model import FakeModel, sources
-from tests.search.searching import best_of_all, search
 from tests.toy_run import SOURCE, make_toy_run, toy_config
-
-MODEL = FakeModel(num_free=2, seed=2, sharpness=1.0, eos_bonus=0.5)
-LANGUAGE = FakeModel(num_free=2, seed=11, sharpness=2.0)
-LINE = [8]
-
-
-@pytest.mark.parametrize("weight", [0.0, 0.6])
-def test_a_beam_wide_enough_finds_the_best_of_all(weight: float) -> None:
-    ids, batch = sources(5, 2)
-    scorer = Fusion(LANGUAGE, LINE, UNK + 3, weight=weight)
-    found = search(MODEL, batch, [4] * 5, scorers=[scorer], beam_size=64)
-    for source, [best] in zip(ids, found, strict=True):
-        scored = best_of_all(lambda c, s=source: MODEL.log_prob(s, c) + weight * LANGUAGE.log_prob(LINE, c), 4)
-        assert (best.ids, best.score) == (scored[0][0], pytest.approx(scored[0][1], rel=1e-4))
-        assert best.log_prob == pytest.approx(MODEL.log_prob(source, best.ids), rel=1e-4)
 
 
 def test_runs_are_fused_by_name(tmp_path: Path) -> None:

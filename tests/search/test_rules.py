@@ -8,7 +8,7 @@ import torch
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.search.base import SearchSource
-from seq2seq_attn.search.steps import Rules
+from seq2seq_attn.search.loop import Rules
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 from tests.search.fake_model import FakeModel, sources
 from tests.search.searching import A, B, search

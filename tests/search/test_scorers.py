@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.search.base import Scorer, SearchSource
+from seq2seq_attn.search.scorers.fusion import Fusion
+from seq2seq_attn.text.vocab import UNK
 from tests.search.fake_model import FakeModel, sources
 from tests.search.searching import A, best_of_all, search
 
@@ -37,13 +39,20 @@ MODEL = FakeModel(num_free=2, seed=2, sharpness=1.0, eos_bonus=0.5)
 LANGUAGE = FakeModel(num_free=2, seed=11, sharpness=2.0)
 
 
-@pytest.mark.parametrize("weights", [(0.8,), (0.3, 0.5)])
+@pytest.mark.parametrize(
+    "stack",
+    [
+        [Other(LANGUAGE, 0.8)],
+        [Other(LANGUAGE, 0.3), Other(LANGUAGE, 0.5)],
+        [Fusion(LANGUAGE, [], UNK + 3, weight=0.8)],
+    ],
+    ids=["one", "two", "fusion"],
+)
 @pytest.mark.parametrize(
     "options", [{"method": "beam"}, {"method": "diverse", "num_groups": 1}, {"method": "required"}]
 )
-def test_a_beam_wide_enough_finds_the_highest_total(weights: tuple[float, ...], options: dict[str, Any]) -> None:
+def test_a_beam_wide_enough_finds_the_highest_total(stack: list[Scorer], options: dict[str, Any]) -> None:
     ids, batch = sources(5, 2)
-    stack = [Other(LANGUAGE, weight) for weight in weights]
     found = search(MODEL, batch, [4] * 5, scorers=stack, beam_size=64, length_penalty=0.5, **options)
 
     def score(source: list[int], candidate: list[int], weight: float) -> float:
@@ -53,7 +62,7 @@ def test_a_beam_wide_enough_finds_the_highest_total(weights: tuple[float, ...], 
     changed = 0
     for source, [best] in zip(ids, found, strict=True):
         [plain, _], *_ = best_of_all(lambda c, s=source: score(s, c, 0.0), 4)
-        [expected, total], *_ = best_of_all(lambda c, s=source: score(s, c, sum(weights)), 4)
+        [expected, total], *_ = best_of_all(lambda c, s=source: score(s, c, 0.8), 4)
         assert (best.ids, best.score) == (expected, pytest.approx(total, rel=1e-4))
         assert best.log_prob == pytest.approx(MODEL.log_prob(source, best.ids), rel=1e-4)
         changed += best.ids != plain

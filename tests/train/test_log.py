@@ -80,7 +80,7 @@ def test_curves_go_to_tensorboard(tmp_path: Path) -> None:
 
 def test_samples_and_their_attention_go_to_tensorboard(tmp_path: Path) -> None:
     weights_TS = np.eye(3, 4, dtype=np.float32)
-    attention = AttentionMap.of(["Ein", "Hund", "*rennt*", "<eos>"], ["A", "dog"], weights_TS)
+    attention = AttentionMap(["Ein", "Hund", "*rennt*", "<eos>"], ["A", "dog", "<eos>"], weights_TS)
     samples = [Sample("Ein Hund *rennt*", "A dog runs", "A dog", attention), Sample("a", "b", "", None)]
     with RunLog(tmp_path) as run_log:
         run_log.samples(samples, update=7)
@@ -103,7 +103,7 @@ def test_samples_and_their_attention_go_to_tensorboard(tmp_path: Path) -> None:
 
 def test_attention_of_very_long_sentences_is_not_drawn(tmp_path: Path) -> None:
     for size, num_pictures in ((100, 1), (200, 0)):
-        attention = AttentionMap.of(["a"] * size, ["b"] * size, np.eye(size, dtype=np.float32))
+        attention = AttentionMap(["a"] * size, ["b"] * size, np.eye(size, dtype=np.float32))
         (tmp_path / str(size)).mkdir()
         with RunLog(tmp_path / str(size)) as run_log:
             run_log.samples([Sample("a", "b", "b", attention)], update=7)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import torch
 
+from seq2seq_attn import load
 from seq2seq_attn.config import Config
 from seq2seq_attn.data import sources
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -31,7 +32,6 @@ from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Validation, Validator
-from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker
 
 TIMES = {"elapsed_s", "seconds", "tokens_per_s"}

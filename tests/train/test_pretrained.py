@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from seq2seq_attn import load
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
@@ -19,7 +20,6 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.translate.translator import load
 from tests.train.conftest import ConfigMaker, write_toy_corpus
 
 HARDLY = ["train.optimizer.learning_rate=1e-6", "train.max_updates=1"]

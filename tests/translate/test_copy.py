@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -61,13 +60,6 @@ def test_source_words_are_copied_whatever_is_done_with_unknown_ones(
     assert "<unk>" not in named.tokens
 
 
-def test_batches_and_order_change_nothing(translator: Translator) -> None:
-    together = translator.translate(LINES)
-    alone = [translator.translate([line])[0] for line in LINES]
-    assert [one.tokens for one in together] == [one.tokens for one in alone]
-    assert [one.log_prob for one in together] == pytest.approx([one.log_prob for one in alone], rel=1e-5)
-
-
 @pytest.mark.parametrize("gate", [-30.0, 0.0])
 def test_forced_decoding_scores_copies_as_search_did(translator: Translator, gate: float) -> None:
     with torch.no_grad():
@@ -113,27 +105,20 @@ def test_a_copied_prefix_is_not_repeated(translator: Translator, beam_size: int)
     assert found.tokens.count("Zabra") == 1
 
 
-@pytest.mark.parametrize("tokenizer", ["sentencepiece", "characters"])
-def test_other_tokens_are_copied_too(tmp_path: Path, tokenizer: str) -> None:
-    translator = load(make_run(tmp_path / "run", tokenizer=tokenizer), "cpu")
+@pytest.mark.parametrize(("tokenizer", "precision"), [("sentencepiece", "fp32"), ("characters", "bf16")])
+def test_other_tokens_are_copied_too(tmp_path: Path, tokenizer: str, precision: str) -> None:
+    translator = load(make_run(tmp_path / "run", tokenizer=tokenizer), "cpu", precision=precision)
     with torch.no_grad():
         translator.model.output.gate.bias.fill_(-30.0)
-    for one in translator.translate(["qux ✈ Hund", "Zabra"]):
+    together = translator.translate(LINES)
+    for line, one in zip(LINES, together, strict=True):
         assert {*one.tokens} <= {*one.source_tokens}
+        assert translator.translate([line])[0].tokens == one.tokens
 
 
 def test_int8_is_refused(run_path: Path) -> None:
-    with pytest.raises(
-        UsageError, match="precision 'int8': not supported for this decoder, cell, attention and output"
-    ):
+    with pytest.raises(UsageError, match="int8"):
         load(run_path, "cpu", precision="int8").translate(LINES)
-
-
-def test_bf16_copies_as_well(run_path: Path) -> None:
-    found = load(run_path, "cpu", precision="bf16")
-    with torch.no_grad():
-        found.model.output.gate.bias.fill_(-30.0)
-    assert {*found.translate(["Zabra"])[0].tokens} == {"Zabra"}
 
 
 def test_an_ensemble_copies(run_path: Path, tmp_path: Path) -> None:
@@ -144,8 +129,7 @@ def test_an_ensemble_copies(run_path: Path, tmp_path: Path) -> None:
 
 def test_only_outputs_over_the_same_tokens_form_an_ensemble(run_path: Path, tmp_path: Path) -> None:
     plain = make_run(tmp_path / "plain", output="softmax")
-    message = f"{run_path} and {plain}: only one of their outputs, 'copy' and 'softmax', copies source tokens"
-    with pytest.raises(UsageError, match=re.escape(message)):
+    with pytest.raises(UsageError, match="'copy' and 'softmax'"):
         load([run_path, plain], "cpu")
     other = make_run(tmp_path / "other", output="history_pointer")
     assert len(load([plain, other], "cpu").translate(SOURCE)) == len(SOURCE)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.manifest import list_files
 from seq2seq_attn.text.vocab import Vocab
-from seq2seq_attn.translate.scoring import force_decode
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 LINES = [*SOURCE, "", "Ein qux ✈", "Hund " * 70]
@@ -78,7 +76,7 @@ def test_fixed_vector_members(runs: Path, tmp_path: Path, names: tuple[str, str]
     if has_attention:
         assert both.translate(["✈ Hund"], unk="copy")[0].text
         return
-    with pytest.raises(UsageError, match="unk='copy': this model has no attention"):
+    with pytest.raises(UsageError, match="unk='copy'"):
         both.translate(SOURCE, unk="copy")
 
 
@@ -92,25 +90,17 @@ def test_precision_is_that_of_the_members(runs: Path, precision: str) -> None:
 # ---- what is refused ----
 
 
-def lowercasing(config: Config) -> None:
-    config.data.tokenizer.lowercase = True
-
-
-def by_words(config: Config) -> None:
-    config.data.tokenizer.name = "spacy"
-
-
-def smaller(config: Config) -> None:
-    config.data.tokenizer.vocab_size = 90
-
-
 @pytest.mark.parametrize(
-    ("change", "file"),
-    [(lowercasing, "tokenizer.json"), (by_words, "tokenizer.json"), (smaller, "sentencepiece.model")],
+    ("settings", "file"),
+    [
+        ({"lowercase": True}, "tokenizer.json"),
+        ({"name": "spacy"}, "tokenizer.json"),
+        ({"vocab_size": 90}, "sentencepiece.model"),
+    ],
 )
-def test_other_tokenizers_are_refused(runs: Path, tmp_path: Path, change: Callable[[Config], None], file: str) -> None:
+def test_other_tokenizers_are_refused(runs: Path, tmp_path: Path, settings: dict[str, Any], file: str) -> None:
     config = toy_config()
-    change(config)
+    config.data.tokenizer = config.data.tokenizer.model_copy(update=settings)
     make_toy_run(tmp_path / "other", config)
     with pytest.raises(UsageError, match=rf"source\.{file}"):
         load([runs / "a", tmp_path / "other"])
@@ -131,18 +121,14 @@ def test_other_vocabularies_are_refused(tmp_path: Path, side: str) -> None:
 
 
 def test_no_run_and_the_same_run_twice_are_refused(runs: Path) -> None:
-    with pytest.raises(UsageError, match="no run to load: name at least one"):
+    with pytest.raises(UsageError, match="at least one"):
         load([])
-    with pytest.raises(UsageError, match="the same run twice; name different ones"):
+    with pytest.raises(UsageError, match="twice"):
         load([runs / "a", runs / "b" / ".." / "a"])
-    with pytest.raises(UserError, match="nowhere: not a run directory"):
+    with pytest.raises(UserError, match="nowhere"):
         load([runs / "a", runs / "nowhere"])
 
 
 def test_forced_decoding_takes_one_run(runs: Path) -> None:
-    both = load([runs / "a", runs / "b"], "cpu")
-    message = "forced decoding takes one run, not an ensemble; score each run by itself"
-    with pytest.raises(UsageError, match=message):
-        both.score(SOURCE, TARGET)
-    with pytest.raises(UsageError, match=message):
-        force_decode(both, [], [])
+    with pytest.raises(UsageError, match="ensemble"):
+        load([runs / "a", runs / "b"], "cpu").score(SOURCE, TARGET)

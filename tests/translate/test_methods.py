@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from sacrebleu.metrics.chrf import CHRF
 
 from seq2seq_attn import load
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.search.mbr import least_risk
-from seq2seq_attn.translate.batching import chunks
-from seq2seq_attn.translate.translation import Translation, distinct, empty_translation
+from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 from tests.toy_run import SOURCE, TARGET, make_toy_run
 
@@ -67,24 +63,3 @@ def test_a_translator_chooses_among_its_samples(translator: Translator) -> None:
     found = translator.translate(SOURCE, method="mbr", num_samples=6, temperature=2.0)
     samples = translator.translate_n_best(SOURCE, method="sample", n_best=6, temperature=2.0)
     assert texts(found) == [drawn[least_risk(texts(drawn), 1)[0][0]].text for drawn in samples]
-
-
-def test_what_a_method_does_not_allow(translator: Translator) -> None:
-    with pytest.raises(UsageError, match="num_samples=4"):
-        translator.translate_n_best(SOURCE, n_best=9, method="mbr", num_samples=4)
-    with pytest.raises(UsageError, match=r"search\.method='best'"):
-        translator.translate(SOURCE, method="best")
-
-
-def test_hypotheses_that_copying_makes_equal_are_one_translation() -> None:
-    blank = empty_translation(has_attention=False)
-    best = [replace(blank, tokens=tokens, score=-score) for score, tokens in enumerate((["foo"], ["foo"], ["bar"]))]
-    assert distinct(best) == [best[0], best[2]]
-
-
-def test_the_more_translations_of_a_line_the_smaller_the_chunks() -> None:
-    lines = ["a dog"] * 5_000
-    assert max(map(len, chunks(lines))) > 1_000
-    pieces = list(chunks(lines, num_results=100))
-    assert sum(map(len, pieces)) == 5_000
-    assert max(map(len, pieces)) < 50

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from seq2seq_attn import load
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.vocab import EOS
+from seq2seq_attn.translate import segments
 from seq2seq_attn.translate.scoring import force_decode
-from seq2seq_attn.translate.translator import load
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 from tests.translate.test_translator import fake
@@ -44,24 +45,20 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_the_model_s_own_translations_score_as_they_were_made(translators, arm):
+@pytest.mark.parametrize(("beam_size", "length_penalty"), [(1, 0.0), (3, 1.0)])
+def test_the_model_s_own_translations_score_as_they_were_made(translators, arm, beam_size, length_penalty):
     translator = translators[arm]
     lines = [*SOURCE, *(" ".join(line.split()[start : start + 2]) for line in SOURCE for start in range(5))]
-    made = translator.translate(lines, beam_size=1, unk="forbid")
-    forced = list(force_decode(translator, lines, [one.text for one in made]))
+    options = {"beam_size": beam_size, "length_penalty": length_penalty}
+    made = translator.translate(lines, unk="forbid", **options)
     matched = 0
-    for translation, decoded in zip(made, forced, strict=True):
+    for translation, decoded in zip(made, translator.score(lines, [one.text for one in made]), strict=True):
         if decoded.tokens != translation.tokens or not translation.is_finished:
             continue  # cut by the limit, or not cut into the words it was made of
         matched += 1
-        assert decoded.source_tokens == translation.source_tokens
-        assert (decoded.unknown, decoded.heaviest) == (translation.unknown, translation.heaviest)
-        assert decoded.score == pytest.approx(translation.score, abs=1e-4)
-        assert decoded.log_prob == pytest.approx(translation.log_prob, abs=1e-4)
-        if translation.attention is None:
-            assert decoded.attention is None
-        else:
-            np.testing.assert_allclose(decoded.attention, translation.attention, atol=1e-4)
+        assert_same([decoded], [translation])
+        score = decoded.log_prob / (len(decoded.tokens) + 1) ** length_penalty
+        assert translation.score == pytest.approx(score, abs=1e-4)
     assert matched >= 4
 
 
@@ -83,7 +80,7 @@ def test_batch_size_and_order_change_nothing(translators, arm, batch_size, monke
     assert len({decoded.log_prob for decoded in expected}) == len(expected)
     assert_same(list(force_decode(translators[arm], SOURCES, TARGETS, batch_size=batch_size)), expected)
     order = np.random.default_rng(0).permutation(len(SOURCES)).tolist()
-    monkeypatch.setattr("seq2seq_attn.translate.scoring._CHUNK_PAIRS", 4)
+    monkeypatch.setattr(segments, "CHUNK_LINES", 4)
     shuffled = force_decode(translators[arm], [SOURCES[i] for i in order], [TARGETS[i] for i in order])
     assert_same(list(shuffled), [expected[i] for i in order])
 
@@ -109,36 +106,22 @@ def test_a_line_longer_than_the_run_s_limit_is_decoded_whole(translators):
     assert len(decoded.source_tokens) == 61  # the run cuts what it translates at 30 tokens
 
 
-def test_dropout_is_off_during_forced_decoding_of_a_model_in_training(translators):
-    translator = translators["additive"]
-    expected = list(force_decode(translator, SOURCE, TARGET))
-    translator.model.train()
-    try:
-        translator.model.embedding.dropout.rate = 0.5
-        assert_same(list(force_decode(translator, SOURCE, TARGET)), expected)
-        assert translator.model.training
-    finally:
-        translator.model.eval()
-
-
 def test_a_translator_scores_pairs(translators):
     translator = translators["additive"]
     assert_same(translator.score(SOURCES, TARGETS, batch_size=3), list(force_decode(translator, SOURCES, TARGETS)))
     worse = translator.score(SOURCE[:1], TARGET[1:2])
     assert worse[0].log_prob != translator.score(SOURCE[:1], TARGET[:1])[0].log_prob
     assert_same(translator.score(iter(SOURCES), map(str, TARGETS)), translator.score(SOURCES, TARGETS))
-    with pytest.raises(
-        TypeError, match=r"sources: expected a list of lines, got one string; write score\(\[source\], \[target"
-    ):
+    with pytest.raises(TypeError, match=r"sources.*score\(\[source\], \[target\]\)"):
         translator.score("Ein Hund", "A dog")
-    with pytest.raises(TypeError, match=r"targets\[0\]: expected a string, got NoneType None"):
+    with pytest.raises(TypeError, match=r"targets\[0\]"):
         translator.score(["Ein Hund"], [None])
 
 
 def test_what_is_refused(translators):
-    with pytest.raises(UsageError, match="2 source lines and 1 target lines: give one target for each source"):
+    with pytest.raises(UsageError, match="2 source lines and 1 target"):
         force_decode(translators["fixed"], ["a", "b"], ["c"])
-    with pytest.raises(UsageError, match="batch_size=0: expected at least 1"):
+    with pytest.raises(UsageError, match="batch_size=0"):
         force_decode(translators["fixed"], ["a"], ["c"], batch_size=0)
     with pytest.raises(UsageError, match="ensemble"):
-        list(force_decode(fake(FakeModel(num_free=2, seed=1)), ["s1"], ["t1"]))
+        force_decode(fake(FakeModel(num_free=2, seed=1)), ["s1"], ["t1"])

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from seq2seq_attn import load
 from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.data.batch import collate
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
-from seq2seq_attn.translate.translation import Translation, join_translations, split_source
+from seq2seq_attn.translate import segments
+from seq2seq_attn.translate.segments import join_translations
+from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, make_toy_run, toy_config
@@ -71,13 +71,8 @@ def test_batch_size_and_order_change_nothing(translator: Translator, beam_size: 
     assert [key(t) for t in shuffled] == [key(expected[i]) for i in order]
 
 
-def test_n_lines_are_n_times_one_line(translator: Translator) -> None:
-    together = translator.translate(LINES)
-    assert [key(t) for t in together] == [key(translator.translate([line])[0]) for line in LINES]
-
-
 def test_lines_of_an_endless_stream_come_in_order(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("seq2seq_attn.translate.batching._CHUNK_LINES", 4)
+    monkeypatch.setattr(segments, "CHUNK_LINES", 4)
 
     def endless() -> Any:
         while True:
@@ -89,30 +84,6 @@ def test_lines_of_an_endless_stream_come_in_order(translator: Translator, monkey
 
 
 # ---- what comes out ----
-
-
-@pytest.mark.parametrize("beam_size", [1, 3])
-@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-def test_scores_are_the_model_s_own_by_teacher_forcing(
-    translator: Translator, beam_size: int, length_penalty: float
-) -> None:
-    lines = [line for line in LINES[:5] if line]
-    for source, best in zip(
-        lines,
-        translator.translate_n_best(lines, n_best=beam_size, beam_size=beam_size, length_penalty=length_penalty),
-        strict=True,
-    ):
-        for translation in best:
-            model: Any = translator.model
-            target = translator.target_vocab.ids_of(translation.tokens)
-            tokens = translator.source_tokenizer.tokenize(source)
-            with torch.inference_mode():
-                batch = collate([translator.source_vocab.ids_of(tokens)], [target], [0])
-                log_probs = model.output.target_log_probs(model(batch), batch)
-            length = len(target) + translation.is_finished
-            log_prob = float(log_probs[:length].sum())
-            assert translation.log_prob == pytest.approx(log_prob, abs=1e-4)
-            assert translation.score == pytest.approx(log_prob / length**length_penalty, abs=1e-4)
 
 
 def test_attention_belongs_to_the_tokens(translator: Translator) -> None:
@@ -136,26 +107,6 @@ def test_a_blank_line_gives_an_empty_translation(translator: Translator) -> None
     assert translator.translate([]) == []
 
 
-def test_links_are_the_heaviest_positions_without_eos() -> None:
-    attention = np.array([[0.1, 0.7, 0.2], [0.2, 0.2, 0.6], [0.9, 0.1, 0.0]], dtype=np.float32)
-    heaviest = attention.argmax(axis=1).tolist()
-    translation = Translation("x y z", ["x", "y", "z"], 0, 0, ["a", "b", "<eos>"], attention, False, heaviest)
-    assert translation.links() == [(1, 0), (0, 2)]
-
-
-def test_a_model_in_training_stays_in_training(translator: Translator) -> None:
-    model: Any = translator.model
-    assert isinstance(model, nn.Module)
-    expected = translator.translate(SOURCE[:2])
-    model.train()
-    try:
-        model.embedding.dropout.rate = 0.5
-        assert [key(t) for t in translator.translate(SOURCE[:2])] == [key(t) for t in expected]
-        assert model.training
-    finally:
-        model.eval()
-
-
 # ---- precision ----
 
 
@@ -172,10 +123,9 @@ def test_other_precisions_do_not_depend_on_the_batch_either(run_path: Path, prec
 
 def test_a_precision_that_is_not_there_is_refused() -> None:
     assert translation_precision("auto", torch.device("cuda")) == "fp32"
-    with pytest.raises(UsageError, match="precision 'fp8': expected auto, fp32, bf16, int8"):
-        translation_precision("fp8", torch.device("cpu"))
-    with pytest.raises(UsageError, match="precision 'int8' on cuda: it is for CPUs; use bf16"):
-        translation_precision("int8", torch.device("cuda"))
+    for precision, device in (("fp8", "cpu"), ("int8", "cuda")):
+        with pytest.raises(UsageError, match=precision):
+            translation_precision(precision, torch.device(device))
 
 
 # ---- the length limit ----
@@ -204,29 +154,11 @@ def test_the_ratio_decides_how_long_translations_may_be(beam_size: int) -> None:
 # ---- over-long lines ----
 
 
-def test_split_prefers_the_end_of_a_sentence_then_of_a_word() -> None:
-    assert split_source(list("abc"), 3) == [["a", "b", "c"]]
-    assert split_source(list("ab.cd.ef"), 5) == [list("ab."), list("cd.ef")]
-    assert split_source(["▁a", "b", "▁c", "d", "e", "▁f"], 4) == [["▁a", "b", "▁c", "d"], ["e", "▁f"]]
-    assert split_source(["▁a", "b", "c", "▁d", "e", "▁f"], 4) == [["▁a", "b", "c"], ["▁d", "e", "▁f"]]
-    assert split_source(list("abcdefg"), 3) == [list("abc"), list("def"), list("g")]
-    assert split_source(list("abc"), 1) == [["a"], ["b"], ["c"]]
-
-
-@pytest.mark.parametrize("max_length", [1, 2, 7, 50])
-def test_segments_hold_every_token_and_none_is_too_long(max_length: int) -> None:
-    generator = np.random.default_rng(max_length)
-    tokens = [str(token) for token in generator.choice(["a", "▁b", ".", "!"], 100)]
-    segments = split_source(tokens, max_length)
-    assert [token for segment in segments for token in segment] == tokens
-    assert {0 < len(segment) <= max_length for segment in segments} == {True}
-
-
 def test_a_long_line_is_its_segments_joined() -> None:
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
-    segments = ["s1 s2 s3", "s4 s5 s6", "s7"]
-    parts = translator.translate(segments)
-    (joined,) = translator.translate([" ".join(segments)])
+    lines = ["s1 s2 s3", "s4 s5 s6", "s7"]
+    parts = translator.translate(lines)
+    (joined,) = translator.translate([" ".join(lines)])
     assert joined.text == " ".join(part.text for part in parts if part.text)
     assert joined.tokens == [token for part in parts for token in part.tokens]
     assert joined.score == pytest.approx(sum(part.score for part in parts))
@@ -237,25 +169,10 @@ def test_a_long_line_is_its_segments_joined() -> None:
     assert joined.heaviest == joined.attention[: len(joined.tokens)].argmax(axis=1).tolist()
 
 
-def test_segments_of_several_sources_are_joined_source_by_source() -> None:
-    """Each target token attends to the token of its own segment and source: t0 to a, t1 to y, t2 to b."""
-    identity = np.eye(4, dtype=np.float32)
-    first = Translation("t0 t1", ["t0", "t1"], -1.0, -1.0, ["a", "\t", "x", "<eos>"], identity[[0, 3]], True, [0, 3])
-    second = Translation("t2", ["t2"], -1.0, -1.0, ["b", "\t", "y", "<eos>"], identity[[2, 1]], True, [2], unknown=(0,))
-    joined = join_translations([first, second], num_sources=2)
-    assert joined.source_tokens == ["a", "b", "\t", "x", "y", "<eos>"]
-    assert joined.attention is not None
-    assert joined.attention.argmax(axis=1).tolist() == [0, 5, 4, 2]
-    np.testing.assert_array_equal(joined.attention.sum(axis=1), 1.0)
-    assert joined.heaviest == [0, 5, 4]
-    assert joined.links() == [(0, 0), (4, 2)]
-    assert joined.unknown == (1,)
-
-
 def test_a_matrix_too_large_is_left_out_but_links_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
     (whole,) = translator.translate(["s1 s2 s3 s4 s5"])
-    monkeypatch.setattr("seq2seq_attn.translate.translation.MAX_ATTENTION_CELLS", 5)
+    monkeypatch.setattr(segments, "MAX_ATTENTION_CELLS", 5)
     (joined,) = translator.translate(["s1 s2 s3 s4 s5"])
     assert joined.attention is None
     assert joined.links() == whole.links()
@@ -291,6 +208,13 @@ def test_unknown_tokens_are_kept_copied_or_forbidden() -> None:
     assert translator.translate([line], unk="forbid")[0].text == "t0"
 
 
+def test_hypotheses_that_copying_makes_equal_are_one_translation() -> None:
+    translator = fake(FakeModel(scripted={(): {UNK: 0.6, A: 0.4}, (UNK,): {EOS: 1.0}, (A,): {EOS: 1.0}}))
+    [best] = translator.translate_n_best(["t0"], n_best=2, unk="copy")
+    assert [(one.text, one.log_prob) for one in best] == [("t0", pytest.approx(np.log(0.6), abs=1e-4))]
+    assert len(translator.translate_n_best(["t0"], n_best=2)[0]) == 2
+
+
 def test_unknown_source_tokens_are_told() -> None:
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
     known, mixed, long = translator.translate(["s1 s2", "Hallo s1 Welt", "s1 s2 s3 Hallo s4"])
@@ -312,7 +236,7 @@ def test_a_token_that_looks_at_eos_most_copies_the_heaviest_real_one() -> None:
 def test_copying_needs_attention_over_positions() -> None:
     translator = fake(scripted(has_weights=False))
     assert not translator.has_attention
-    with pytest.raises(UsageError, match="unk='copy': this model has no attention over source positions"):
+    with pytest.raises(UsageError, match="unk='copy'"):
         translator.translate(["s1"], unk="copy")
     (translation,) = translator.translate(["s1"])
     assert translation.attention is None
@@ -331,22 +255,17 @@ def test_the_fixed_vector_arms_have_no_attention_to_show(tmp_path: Path, attenti
 # ---- what is refused ----
 
 
-def test_one_string_is_not_a_list_of_lines(translator: Translator) -> None:
-    with pytest.raises(TypeError, match=r"write translate\(\[text\]\)"):
-        translator.translate("Ein Hund")
-    for wrong in (b"Hund", None, 1):
-        with pytest.raises(TypeError, match=r"texts\[1\]: expected a string, got "):
-            translator.translate(["Hund", wrong])  # type: ignore[list-item]
-
-
-def test_lines_may_come_from_any_iterable(translator: Translator, tmp_path: Path) -> None:
+def test_lines_may_come_from_any_iterable_but_one_string(translator: Translator, tmp_path: Path) -> None:
     texts = [translation.text for translation in translator.translate(SOURCE)]
     (tmp_path / "in").write_text("".join(f"{line}\n" for line in SOURCE))
     with (tmp_path / "in").open() as file:
         for lines in (iter(SOURCE), map(str, SOURCE), file):
             assert [translation.text for translation in translator.translate(lines)] == texts
-    with pytest.raises(TypeError, match=r"texts\[0\]: expected a string, got tuple \('a', 'b'\)"):
-        translator.translate(zip("a", "b", strict=True))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"translate\(\[text\]\)"):
+        translator.translate("Ein Hund")
+    for wrong in (b"Hund", None, 1):
+        with pytest.raises(TypeError, match=r"texts\[1\]"):
+            translator.translate(["Hund", wrong])  # type: ignore[list-item]
 
 
 def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) -> None:
@@ -354,7 +273,7 @@ def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) 
     config = toy_config()
     config.model.hidden_size = 17
     run.save_config(config)
-    with pytest.raises(UserError, match=r"model.safetensors: not the model of this run's config.yaml") as error:
+    with pytest.raises(UserError, match=r"model.safetensors.*config.yaml") as error:
         load(run.path)
     assert len(str(error.value)) < 400
 

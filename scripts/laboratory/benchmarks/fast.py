@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from unittest import mock
 
@@ -12,8 +12,7 @@ import torch
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
 from scripts.laboratory.benchmarks.search import random_sentences, searcher
-from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
-from scripts.laboratory.harness.records import describe
+from scripts.laboratory.benchmarks.train import Sizes, our_update, our_updater, updates_over
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, precisions, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
@@ -30,6 +29,7 @@ BASE = "everything on"
 Work = Callable[[int], float]
 Way = Callable[[], AbstractContextManager[Any]]
 IN_TRAINING: dict[str, Way] = {
+    BASE: nullcontext,
     "hand-written unroll": lambda: speed.without(["unroll"]),
     "batched recurrence of the encoder": lambda: speed.without(["recurrence"]),
     "loss that makes its own gradient": lambda: speed.without(["cross_entropy"]),
@@ -37,13 +37,13 @@ IN_TRAINING: dict[str, Way] = {
     "aligned rows of logits": lambda: mock.patch.object(cross_entropy, "COLUMN_MULTIPLE", 1),
 }
 IN_SEARCH: dict[str, Way] = {
+    BASE: nullcontext,
     "prepared steps": lambda: speed.without(["steps"]),
     "packed products": lambda: mock.patch.object(product, "_has_packed_layout", return_value=False),
 }
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, print, record."""
     options = build_parser("fast", __doc__).parse_args(arguments)
     torch.set_num_threads(1)
     keep_primitives(TRAINING_PRIMITIVES)
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> None:
         for beam_size, label in ((1, "greedy"), (5, "beam 5")):
             row = f"translating multi30k with {output}, {label}, fp32"
             rows[row] = gains(searching(beam_size, output, min(num_sentences, 64)), num_turns)
-    publish({"turns": num_turns, "rows": rows, "environment": describe("lab")}, options.record)
+    publish({"turns": num_turns, "rows": rows}, options.record)
 
 
 def training(name: str, precision: Precision, num_sentences: int) -> dict[str, Work]:
@@ -76,7 +76,7 @@ def training(name: str, precision: Precision, num_sentences: int) -> dict[str, W
 
         return work
 
-    return {BASE: update, **{piece: without(way) for piece, way in IN_TRAINING.items()}}
+    return {piece: without(way) for piece, way in IN_TRAINING.items()}
 
 
 def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Work]:
@@ -95,7 +95,7 @@ def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Wor
 
         return work
 
-    return {BASE: without(lambda: speed.without([])), **{piece: without(way) for piece, way in IN_SEARCH.items()}}
+    return {piece: without(way) for piece, way in IN_SEARCH.items()}
 
 
 def gains(works: Mapping[str, Work], num_turns: int) -> dict[str, float]:

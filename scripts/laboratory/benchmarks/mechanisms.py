@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Sequence
 
 import torch
 
 from scripts.laboratory.benchmarks.measure import CPU
-from scripts.laboratory.benchmarks.work import BUCKETED, make_batches, our_update, our_updater, updates_over
-from scripts.laboratory.experiment import load_experiment, stem
-from scripts.laboratory.harness.records import ROOT, Record, describe
+from scripts.laboratory.benchmarks.train import BUCKETED, make_batches, our_update, our_updater, updates_over
+from scripts.laboratory.experiment import load_experiment
+from scripts.laboratory.harness.records import describe
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
 from seq2seq_attn.files import read_json, write_json
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
@@ -31,30 +30,20 @@ def main(arguments: Sequence[str]) -> None:
     torch.set_num_threads(1)
     keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
-    for arm in options.arms:
-        speed = measure_speed([experiment.baseline, arm])
-        print(f"{arm}: {speed['ratio']} [{speed['low']}, {speed['high']}] of {experiment.baseline}", flush=True)
-        if options.record:
-            path = ROOT / experiment.record / f"{stem(arm)}.json"
-            write_json(path, {**read_json(path), "speed": speed})
-
-
-def measure_speed(arms: Sequence[str]) -> Record:
-    """The speed of the second arm relative to the first, in target tokens per second."""
     precision = training_precision("auto", CPU)
-    contestants = []
-    for arm in arms:
-        config = load_experiment("mechanisms").run(arm, 1).config
-        batches, sizes = make_batches(config, NUM_TURNS)
-        update = our_update(our_updater(config, sizes, precision), 1.0)
-        contestants.append(Contestant(arm, updates_over(batches[BUCKETED], update), clock=time.process_time))
-    take_turns(contestants, NUM_TURNS, warm_up=2)
-    base, own = contestants
-    ratio = paired_ratio(own.speeds, base.speeds)
-    return {
-        **{key: round(value, 3) for key, value in zip(("ratio", "low", "high"), ratio, strict=True)},
-        "turns": NUM_TURNS,
-        "ms_per_1000_tokens": round(1e6 / statistics.median(own.speeds), 1),
-        "precision": precision,
-        "environment": describe("scripts/lab"),
-    }
+    for name in options.arms:
+        contestants = []
+        for arm in (experiment.baseline, name):
+            config = experiment.run(arm, 1).config
+            batches, sizes = make_batches(config, NUM_TURNS)
+            update = updates_over(batches[BUCKETED], our_update(our_updater(config, sizes, precision), 1.0))
+            contestants.append(Contestant(arm, update, clock=time.process_time))
+        take_turns(contestants, NUM_TURNS, warm_up=2)
+        base, own = contestants
+        ratio, low, high = (round(value, 3) for value in paired_ratio(own.speeds, base.speeds))
+        print(f"{name}: {ratio} [{low}, {high}] of {experiment.baseline}", flush=True)
+        if options.record:
+            about = {"turns": NUM_TURNS, "ms_per_1000_tokens": round(1e6 / own.speed, 1), "precision": precision}
+            speed = {"ratio": ratio, "low": low, "high": high, **about, "environment": describe("scripts/lab")}
+            path = experiment.arm_path(name)
+            write_json(path, {**read_json(path), "speed": speed})

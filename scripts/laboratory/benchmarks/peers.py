@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,10 +20,11 @@ from string import Template
 from typing import NamedTuple
 from unittest import mock
 
+import yaml
+
 from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
-from scripts.laboratory.harness.processes import run_timed
-from scripts.laboratory.harness.records import ROOT, Record, describe, ratio_fields, set_arguments
-from scripts.laboratory.harness.turns import Contestant, precisions, ratios_to, take_turns
+from scripts.laboratory.harness.records import ROOT, Record, set_arguments
+from scripts.laboratory.harness.turns import Contestant, precisions, ratio_fields, take_turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
@@ -57,61 +59,20 @@ class System(NamedTuple):
     seconds: str
 
 
-# Each gets its release with `--no-deps`, since the pins of both forbid a current torch or what comes with it
-# (OpenNMT-py 3.5.1: torch < 2.3; JoeyNMT 2.3.0: protobuf < 3.21), then what it imports when it trains and translates.
-PEERS = {
-    "joeynmt 2.3.0": System(
-        package="joeynmt==2.3.0",
-        needs="""
-            importlib-metadata matplotlib numpy packaging pyyaml sacrebleu sentencepiece setuptools subword-nmt
-            tensorboard tqdm
-        """,
-        config="joeynmt.yaml",
-        train="-m joeynmt train $config --skip-test",
-        translate="-m joeynmt test $config -o $folder/output",
-        parameters=r"Total params: (\d+)",
-        tokens_per_s=r"Tokens per Sec: +(\d+)",
-        seconds=r"Generation took ([\d.]+)",
-    ),
-    "OpenNMT-py 3.5.1": System(
-        package="OpenNMT-py==3.5.1",
-        needs="""
-            configargparse ctranslate2 fasttext-wheel numpy pyahocorasick pyonmttok pyyaml rapidfuzz sacrebleu
-            setuptools<81 spacy
-        """,
-        config="opennmt.yaml",
-        train="-m onmt.bin.train -config $config",
-        # `-random_sampling_topk 1` is greedy: the best token, which is faster than a beam of one
-        translate="""
-            -m onmt.bin.translate -model $folder/opennmt/model_step_1.pt -src $folder/test.de
-            -output $folder/output.test -batch_size 64 -batch_type sents -beam_size $beam_size
-            -min_length $steps -max_length $steps -max_length_ratio 0 -report_time -random_sampling_topk $topk
-        """,
-        parameters=r"number of parameters: (\d+)",
-        tokens_per_s=r"/ *(\d+) tok/s",
-        seconds=r"Total translation time \(s\): ([\d.]+)",
-    ),
+SYSTEMS = yaml.safe_load((CONFIGS / "systems.yaml").read_text(encoding="utf-8"))
+PEERS = {name: System(**values) for name, values in SYSTEMS["peers"].items()}
+OURS = System(package="", needs="", **SYSTEMS["ours"])
+TASK: Record = {
+    "use_cuda": "false",
+    "learning_rate": "1.0e-3",
+    "updates": 1,
+    "window": 1,
+    "num_sentences": 0,
+    "steps": NUM_STEPS,
+    "beam_size": 1,
+    "topk": 1,
 }
-OURS = System(
-    package="",
-    needs="",
-    config="ours.yaml",
-    train="-m seq2seq_attn train -c $config --run-dir $folder/run-$precision --overwrite --precision $precision",
-    translate="-c $our_decoding $folder/run-$precision $precision $beam_size $folder/raw.de $folder/output.test",
-    parameters=r"(\d+) parameters,",
-    tokens_per_s=r"(\d+) tokens/s",
-    seconds=r"took ([\d.]+)",
-)
-DIFFERENCES = (
-    "The models compute different functions, so their outputs cannot be compared numerically, only their sizes.",
-    "Equal: tokens (SentencePiece, joint 8k), vocabularies, 64 sentences per batch, and all sizes (embeddings 256;"
-    " bidirectional GRU of half the hidden size each way); a decoder of one GRU with additive attention; dropout 0.3;"
-    " Adam; gradient norm clipped at 1. Nothing is tied or smoothed.",
-    "The peers attend with the new state and feed the attentional vector to the next step (input feeding). Ours attends"
-    " with the old state and feeds the context to the same step (Bahdanau's decoder).",
-    "JoeyNMT's batches are random. OpenNMT-py sorts by source, then target length, ours by both, in a thread ahead.",
-    "Decoding: the peers go from tokens to tokens, ours from text to text. JoeyNMT keeps the order of the lines.",
-)
+"""the values of `peer_configs/` and of the commands where a turn sets no others; no sentences: a turn trains"""
 
 
 class Amount(NamedTuple):
@@ -130,34 +91,55 @@ FULL, QUICK = Amount(5, 8, 1000, 2, (512, 1024)), Amount(1, 1, 8, 1, (16,))
 class Competitor(Contestant):
     """A system whose turn is a command that logs its speed."""
 
-    def __init__(self, name: str, system: System, python: Path, settings: Sequence[str] = ()) -> None:
+    def __init__(
+        self, name: str, system: System, python: Path, settings: Sequence[str] = (), *, num_windows: int = 1
+    ) -> None:
+        """`num_windows` multiplies the updates of a turn, and those that the speed is measured over."""
         super().__init__(name, lambda _: 0.0)
         self.task: Record = {}
         self.num_parameters = 0
         self.peak_mib: float | None = None
-        self._system, self._python, self._settings = system, python, settings
+        self._system, self._python, self._settings, self._num_windows = system, python, settings, num_windows
 
     def turn(self, number: int) -> None:
         """Fill in the configuration, run the command, keep its speed and its peak memory."""
-        system, num_sentences = self._system, self.task["num_sentences"]
-        config = self.task["folder"] / system.config
-        values = {**self.task, "config": config, "precision": self.name.removeprefix("ours, ")}
-        values["our_decoding"] = OUR_DECODING
+        system, task, num_sentences = self._system, self.task, self.task["num_sentences"]
+        config = task["folder"] / system.config
+        values = {**task, "config": config, "precision": self.name.removeprefix("ours, "), "our_decoding": OUR_DECODING}
+        values |= {key: self._num_windows * task[key] for key in ("updates", "window")}
         write_lines(config, [Template((CONFIGS / system.config).read_text(encoding="utf-8")).substitute(values)])
         command = system.translate.split() if num_sentences else [*system.train.split(), *self._settings]
-        done = run_timed([str(self._python), *(Template(part).substitute(values) for part in command)])
-        logged = re.findall(system.seconds if num_sentences else system.tokens_per_s, done.stderr)
-        if done.exit_code or not logged:
-            raise UserError(f"{self.name}: exit {done.exit_code}, or no speed in its log:\n{done.stderr[-3000:]}")
-        if num_sentences and not self.task["is_toy"]:  # of a toy vocabulary, random weights choose EOS soon
-            lines = (self.task["folder"] / "output.test").read_text(encoding="utf-8").splitlines()
+        log, self.peak_mib = run_logged([str(self._python), *(Template(part).substitute(values) for part in command)])
+        logged = re.findall(system.seconds if num_sentences else system.tokens_per_s, log)
+        if not logged:
+            raise UserError(f"{self.name}: no speed in its log:\n{log[-3000:]}")
+        if num_sentences and not task["is_toy"]:  # of a toy vocabulary, random weights choose EOS soon
+            lines = (task["folder"] / "output.test").read_text(encoding="utf-8").splitlines()
             if (lengths := {len(line.split(" ")) for line in lines}) != {NUM_STEPS}:
                 raise UserError(f"{self.name}: translations of {sorted(lengths)} tokens; expected {NUM_STEPS}")
         if not num_sentences:
-            self.num_parameters = int(re.findall(system.parameters, done.stderr)[-1])
-        self.peak_mib = done.peak_mib
+            self.num_parameters = int(re.findall(system.parameters, log)[-1])
         self.speeds.append(num_sentences / float(logged[-1]) if num_sentences else float(logged[-1]))
         print(f"{self.name}: {self.speeds[-1]:,.0f} per second", file=sys.stderr)
+
+
+def run_logged(command: Sequence[str]) -> tuple[str, float | None]:
+    """Run a command. Returns its stderr, and its largest resident memory in MiB: None where that is unknown, because a
+    process starts as a copy of its parent, so that a peak below the parent's own cannot be seen.
+
+    Raises:
+        UserError: it failed.
+    """
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)  # which Popen cannot ask for after `wait4`
+        errors.seek(0)
+        log = errors.read().decode(errors="replace").strip()
+    if process.returncode:
+        raise UserError(f"{' '.join(command)}: exit code {process.returncode}:\n{log[-3000:]}")
+    is_hidden = usage.ru_maxrss <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return log, None if is_hidden else usage.ru_maxrss / 1024
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -169,7 +151,7 @@ def main(arguments: Sequence[str]) -> None:
         rows = list(measure(pythons, Path(folder), amount, is_toy=options.quick))
     packages = {name: dict([system.package.split("==")]) for name, system in PEERS.items()}
     about = {"options": amount._asdict(), "sizes": {"steps": NUM_STEPS}, "rows": rows, "versions": packages}
-    publish({**about, "differences": DIFFERENCES, "environment": describe("lab")}, options.record)
+    publish({**about, "differences": SYSTEMS["differences"]}, options.record)
 
 
 @contextmanager
@@ -192,13 +174,12 @@ def measure(pythons: dict[str, Path], folder: Path, amount: Amount, *, is_toy: b
     competitors = [Competitor(name, PEERS[name], python) for name, python in pythons.items()]
     ours = (*set_arguments(settings), "--device", "cpu")
     competitors += [Competitor(f"ours, {name}", OURS, Path(sys.executable), ours) for name in precisions("cpu")]
-    common = {"folder": folder, "is_toy": is_toy, "use_cuda": "false", "num_sentences": 0}
-    common |= {"steps": NUM_STEPS, "beam_size": 1, "topk": 1}
+    common = {**TASK, "folder": folder, "is_toy": is_toy, "hidden_size": amount.sizes[0]}
     for size in amount.sizes:
         entrants = [one for one in competitors if size == amount.sizes[0] or not one.name.startswith("joeynmt")]
-        task = {"learning_rate": "1.0e-3", "updates": 2 * amount.window, "window": amount.window}
-        yield from compete("training", entrants, {**common, **task, "hidden_size": size}, amount.turns)
-    untrained = {**common, "learning_rate": "1.0e-9", "updates": 1, "window": 1, "hidden_size": amount.sizes[0]}
+        task = {"hidden_size": size, "updates": 2 * amount.window, "window": amount.window}
+        yield from compete("training", entrants, common | task, amount.turns)
+    untrained = {**common, "learning_rate": "1.0e-9"}
     list(compete("training", competitors, untrained, 1))
     for beam_size, name in ((1, "greedy"), (5, "beam 5")):
         task = {"beam_size": beam_size, "topk": int(beam_size == 1), "num_sentences": amount.sentences}
@@ -220,7 +201,7 @@ def compete(what: str, competitors: list[Competitor], task: Record, num_turns: i
             "contestant": competitor.name,
             "speed": competitor.speed,
             "speeds": list(competitor.speeds),
-            **ratio_fields(ratios_to(competitor, bases)),
+            **ratio_fields(competitor, bases),
             "peak_mib": competitor.peak_mib,
             "parameters": competitor.num_parameters,
         }
@@ -240,8 +221,8 @@ def write_data(folder: Path, config: Config, num_sentences: int, test_set: str) 
         for name, (split, count) in splits.items():
             pairs = prepared.pairs(split)
             ids = [getattr(pairs, side)(i).tolist() for i in range(min(len(pairs), count or len(pairs)))]
-            lines = [" ".join(vocab.tokens_of(of_sentence)) for of_sentence in ids]
-            if [len(line.split()) for line in lines] != [len(of_sentence) for of_sentence in ids]:
+            lines = [" ".join(vocab.tokens_of(sentence)) for sentence in ids]
+            if [len(line.split()) for line in lines] != [len(sentence) for sentence in ids]:
                 raise UserError(f"{split}: a token holds a space")
             write_lines(folder / f"{name}.{language}", lines)
 

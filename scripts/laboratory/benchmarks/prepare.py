@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
-from scripts.laboratory.harness.processes import peak_mib
-from scripts.laboratory.harness.records import Record, describe, set_arguments
+from scripts.laboratory.harness.records import Record, set_arguments
 from scripts.laboratory.harness.runs import SEQ2SEQ
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -26,7 +25,6 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.corpus import read_lines
 
 SIDES = ("de", "en")
-SAMPLE_EVERY_S = 0.5
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -46,7 +44,7 @@ def main(arguments: Sequence[str]) -> None:
                     about = {"pairs": num_pairs, "tokenizer": tokenizer, "processes": num_processes}
                     rows.append({**about, **measure(folder, tokenizer, num_processes)})
                     print(f"{about}: {rows[-1]['seconds']:.0f} s", file=sys.stderr)
-    publish({"origin": "Multi30k", "rows": rows, "environment": describe("lab")}, options.record)
+    publish({"origin": "Multi30k", "rows": rows}, options.record)
 
 
 def write_corpus(prefix: Path, pairs: Sequence[Sequence[str]], num_pairs: int) -> None:
@@ -76,7 +74,7 @@ def measure(folder: Path, tokenizer: str, num_processes: int) -> Record:
         settings = set_arguments(f"data.{key}={value}" for key, value in data.items())
         began_at, used_s = time.perf_counter(), cpu_seconds()
         process = subprocess.Popen([*SEQ2SEQ, "prepare", "-c", "base", *settings], stdout=subprocess.DEVNULL)
-        peak = peak_mib(process, SAMPLE_EVERY_S)
+        peak = peak_mib(process)
         seconds, used_s = time.perf_counter() - began_at, cpu_seconds() - used_s
     if process.returncode:
         raise UserError(f"prepare with {tokenizer}, {num_processes} processes: exit {process.returncode}")
@@ -89,3 +87,29 @@ def cpu_seconds() -> float:
     """Processor time of all processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
+
+
+def peak_mib(process: subprocess.Popen[bytes]) -> float:
+    """Wait until a process has ended; the largest memory of its whole tree, sampled twice per second."""
+    peak_bytes, sampled_at = 0, time.monotonic()
+    while process.poll() is None:
+        time.sleep(0.1)
+        if time.monotonic() - sampled_at > 0.5:
+            peak_bytes = max(peak_bytes, proportional_bytes(process.pid))
+            sampled_at = time.monotonic()
+    return peak_bytes / 2**20
+
+
+def proportional_bytes(pid: int) -> int:
+    """Proportional set size of a process and its descendants: pages that several of them share count once."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        children = [
+            int(child)
+            for thread in Path(f"/proc/{pid}/task").iterdir()
+            for child in (thread / "children").read_text().split()
+        ]
+    except OSError:  # it has just ended
+        return 0
+    kib = sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return 1024 * kib + sum(map(proportional_bytes, children))

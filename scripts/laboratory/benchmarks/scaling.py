@@ -7,7 +7,6 @@ step.
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
 from collections.abc import Sequence
@@ -18,8 +17,8 @@ import numpy as np
 import torch
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
-from scripts.laboratory.benchmarks.work import Sizes, our_update, our_updater, updates_over
-from scripts.laboratory.harness.records import Record, describe
+from scripts.laboratory.benchmarks.train import Sizes, our_update, our_updater, updates_over
+from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.turns import Contestant, take_turns
 from seq2seq_attn.config import BatchConfig, Config, load_config
 from seq2seq_attn.data.batch import collate
@@ -35,7 +34,6 @@ SOURCE_LENGTHS = (9, 19, 39, 79, 159)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, print, record."""
     options = build_parser("scaling", __doc__).parse_args(arguments)
     torch.set_num_threads(1)
     config = load_config(["quickstart"])
@@ -44,7 +42,7 @@ def main(arguments: Sequence[str]) -> None:
     by_length = cost_by_source_length(config, num_updates)
     costs = [row["us_per_token"] for row in by_pairs]
     record = {"by_pairs": by_pairs, "spread": max(costs) / min(costs) - 1, "by_source_length": by_length}
-    publish({**record, "line": fit_line(by_length), "environment": describe("lab")}, options.record)
+    publish({**record, "line": fit_line(by_length)}, options.record)
 
 
 def cost_by_pairs(config: Config, sizes: Sequence[int], num_updates: int) -> list[Record]:
@@ -68,7 +66,7 @@ def cost_by_pairs(config: Config, sizes: Sequence[int], num_updates: int) -> lis
         take_turns(contestants, num_updates)
     for row, contestant in zip(rows, contestants, strict=True):
         # the median over updates: batches differ in length, and the first compile
-        row["us_per_token"] = 1e6 * (median_cost(contestant.speeds) + row["epoch_s"] / row.pop("epoch_tokens"))
+        row["us_per_token"] = 1e6 * (1 / contestant.speed + row["epoch_s"] / row.pop("epoch_tokens"))
     return rows
 
 
@@ -85,15 +83,7 @@ def cost_by_source_length(config: Config, num_updates: int) -> list[Record]:
         batch = collate(source, target, range(BATCH_SIZE))
         contestants.append(Contestant(str(length + 1), updates_over([batch], update)))
     take_turns(contestants, num_updates, warm_up=1)
-    return [
-        {"source_positions": int(contestant.name), "us_per_token": 1e6 * median_cost(contestant.speeds)}
-        for contestant in contestants
-    ]
-
-
-def median_cost(speeds: Sequence[float]) -> float:
-    """Seconds per token."""
-    return statistics.median(1 / speed for speed in speeds)
+    return [{"source_positions": int(one.name), "us_per_token": 1e6 / one.speed} for one in contestants]
 
 
 def fit_line(rows: Sequence[Record]) -> dict[str, float]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish
+from scripts.laboratory.benchmarks.train import Sizes
 from scripts.laboratory.benchmarks.tutorial import TutorialModel
-from scripts.laboratory.benchmarks.work import Sizes
 from scripts.laboratory.harness import turns
-from scripts.laboratory.harness.records import Record, describe
+from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.runs import describe_run
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
 from seq2seq_attn import load
@@ -57,7 +58,6 @@ QUICK = Amount(turns=1, batch_size=4, sentences=8, single_sentences=2, tutorial_
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Time, compare, print, record."""
     parser = build_parser("search", __doc__)
     parser.add_argument("--run", type=Path, help="a trained run directory, to be timed on real sentences too")
     options = parser.parse_args(arguments)
@@ -70,16 +70,11 @@ def main(arguments: Sequence[str]) -> None:
     if options.run is not None:
         name = RunDir(options.run).config().name
         record["run"] = {"name": name, **describe_run(options.run), "rows": time_run(options.run, amount)}
-    publish({**record, "environment": describe("lab")}, options.record)
+    publish(record, options.record)
 
 
 @torch.inference_mode()
-def measure(
-    configs: dict[str, ModelConfig],
-    sizes: dict[str, Sizes],
-    amount: Amount,
-    device: torch.device,
-) -> Record:
+def measure(configs: dict[str, ModelConfig], sizes: dict[str, Sizes], amount: Amount, device: torch.device) -> Record:
     """Random weights and a forced number of steps: speeds, ratios to the tutorial's loop, differences to its model."""
     torch.manual_seed(1)
     ours = forced_model(configs["multi30k"], sizes["multi30k"]).to(device)
@@ -87,18 +82,26 @@ def measure(
     tutorial = TutorialModel(configs["tutorial"], **sizes["tutorial"]._asdict(), packed=True).eval()
     tutorial.copy_weights(same)
     tutorial, same = tutorial.to(device), same.to(device)
-    theirs = random_sentences(amount.tutorial_sentences, num_source_ids(same))
+    num_ids = sizes["tutorial"].num_source_ids
+    theirs = random_sentences(amount.tutorial_sentences, num_ids)
+    base = contestant("tutorial's loop", partial(tutorial_greedy, tutorial, device=device), theirs, device)
     contestants = [
-        contestant("tutorial's loop", lambda sentences: tutorial_greedy(tutorial, sentences, device), theirs, device),
-        *our_contestants("its function", same, amount, device),
-        *our_contestants("multi30k", ours, amount, device),
+        base,
+        *our_contestants("its function", same, num_ids, amount, device),
+        *our_contestants("multi30k", ours, sizes["multi30k"].num_source_ids, amount, device),
     ]
     take_turns(contestants, amount.turns, warm_up=1)  # the first turn allocates
+    rows = []
+    for one in contestants:
+        ratio = paired_ratio(one.speeds, base.speeds)
+        speed = {"name": one.name, "sentences_per_s": one.speed}
+        rows.append({**speed, "ratio": ratio.value, "interval": [ratio.low, ratio.high]})
+    sentences = random_sentences(16, num_ids)
     return {
         "options": {**amount._asdict(), "device": device.type},
         "steps": NUM_STEPS,
-        "rows": [speed_row(one, contestants[0]) for one in contestants],
-        "differences": differences(tutorial, same, device),
+        "rows": rows,
+        "differences": differences(tutorial, same, sentences, device),
     }
 
 
@@ -121,25 +124,19 @@ def contestant(
     return Contestant(name, work, device=device)
 
 
-def our_contestants(label: str, model: Seq2Seq, amount: Amount, device: torch.device) -> list[Contestant]:
+def our_contestants(
+    label: str, model: Seq2Seq, num_source_ids: int, amount: Amount, device: torch.device
+) -> Iterator[Contestant]:
     """Greedy and beam search in batches, and one sentence at a time, in each precision."""
-    batched, single = (
-        random_sentences(count, num_source_ids(model)) for count in (amount.sentences, amount.single_sentences)
-    )
+    batched = random_sentences(amount.sentences, num_source_ids)
+    single = random_sentences(amount.single_sentences, num_source_ids)
     steps: dict[str, StepModel[Any]] = {"plain": PlainSteps(model)}
     steps |= {name: step_model(model, name) for name in precisions(device)}
-    found = []
     for name, step in steps.items():
         for beam_size, search in ((1, "greedy"), (5, "beam 5")):
             translate = searcher(step, beam_size, amount.batch_size, device)
-            found.append(contestant(f"{label}, {search}, {name}", translate, batched, device))
-        found.append(contestant(f"{label}, one at a time, {name}", searcher(step, 1, 1, device), single, device))
-    return found
-
-
-def num_source_ids(model: Seq2Seq) -> int:
-    """The size of a model's source vocabulary."""
-    return len(model.get_parameter("encoder.embedding.weight"))
+            yield contestant(f"{label}, {search}, {name}", translate, batched, device)
+        yield contestant(f"{label}, one at a time, {name}", searcher(step, 1, 1, device), single, device)
 
 
 def precisions(device: torch.device) -> list[Precision]:
@@ -185,16 +182,15 @@ def random_sentences(count: int, num_ids: int) -> Sentences:
     return [torch.randint(4, num_ids, (length,), generator=generator).tolist() for length in lengths]
 
 
-def differences(tutorial: TutorialModel, same: Seq2Seq, device: torch.device) -> Record:
-    """Largest difference of log-probabilities to the tutorial's model, over its own translations of 16 sentences, and
-    the share of tokens that both choose."""
-    sentences = random_sentences(16, num_source_ids(same))
+def differences(tutorial: TutorialModel, same: Seq2Seq, sentences: Sentences, device: torch.device) -> Record:
+    """Largest difference of log-probabilities to the tutorial's model, over its own translations, and the share of
+    tokens that both choose."""
     tgt_out_BT = torch.tensor(tutorial_greedy(tutorial, sentences, device), device=device)
     source = collate_source(sentences).to(device)
     tgt_in_BT = torch.cat([torch.full_like(tgt_out_BT[:, :1], BOS), tgt_out_BT[:, :-1]], dim=1)
     expected_TBV = tutorial(source.ids_BS.t(), source.lengths_B, tgt_in_BT.t(), 1.1).log_softmax(dim=-1)
     is_likely_TBV = expected_TBV > -100.0  # EOS, which is forced away, has -10,000
-    found: Record = {}
+    differences_by_precision: Record = {}
     for name in precisions(device):
         step = step_model(same, name)
         state, log_probs = step.start(source, 1), []
@@ -202,60 +198,52 @@ def differences(tutorial: TutorialModel, same: Seq2Seq, device: torch.device) ->
             tokens, state = step.step(ids_B, state)
             log_probs.append(tokens.log_probs())
         ours_TBV = torch.stack(log_probs)
-        found[name] = {
+        differences_by_precision[name] = {
             "log_prob": (ours_TBV - expected_TBV)[is_likely_TBV].abs().max().item(),
             "same_tokens": (ours_TBV.argmax(-1) == expected_TBV.argmax(-1)).float().mean().item(),
         }
-    return found
-
-
-def speed_row(contestant: Contestant, base: Contestant) -> Record:
-    """A contestant's speed and its ratio to the tutorial's loop."""
-    ratio = paired_ratio(contestant.speeds, base.speeds)
-    speed = {"name": contestant.name, "sentences_per_s": contestant.speed}
-    return {**speed, "ratio": ratio.value, "interval": [ratio.low, ratio.high]}
+    return differences_by_precision
 
 
 def time_run(run: Path, amount: Amount) -> list[Record]:
     """A trained run on real sentences, each precision: speed, BLEU, milliseconds for one sentence."""
     sources, references = prepare_corpus(RunDir(run).config()).text(SPLIT)
-    measure = Measure("bleu", references)
-    found = []
+    rows = []
     for name in precisions(CPU):
         translator = load(run, "cpu", precision=name)
-        translator.translate(sources[:100])
-        row: Record = {"precision": name}
-        for beam_size in (1, 5):
-            timed = [timed_translation(translator, sources, beam_size=beam_size) for _ in range(amount.turns)]
-            bleu = measure.statistics(timed[-1][1])
-            speed = len(sources) / statistics.median(seconds for seconds, _ in timed)
-            scores = {"bleu": bleu.score().score, "signature": bleu.signature}
-            row[f"beam_{beam_size}"] = {"sentences_per_s": speed, **scores}
-        singles = (
-            timed_translation(translator, [source], beam_size=1)[0] for source in sources[: amount.single_sentences]
-        )
-        row["one_sentence_ms"] = 1000 * statistics.median(singles)
-        found.append(row)
-    return found
+        by_beam = {
+            f"beam_{size}": time_translator(translator, sources, references, amount.turns, beam_size=size)
+            for size in (1, 5)
+        }
+        singles = (time_once(translator, [source], beam_size=1)[0] for source in sources[: amount.single_sentences])
+        rows.append({"precision": name, **by_beam, "one_sentence_ms": 1000 * statistics.median(singles)})
+    return rows
 
 
 def time_batches(run: Path, num_turns: int, device: torch.device) -> list[Record]:
-    """A trained run on real sentences, from text to text, in batches of several sizes: sentences per second and BLEU.
-    The first turn, in which memory is allocated, is not counted."""
+    """A trained run on real sentences, in batches of several sizes: sentences per second and BLEU."""
     sources, references = prepare_corpus(RunDir(run).config()).text(SPLIT if device != CPU else "valid")
-    measure, rows = Measure("bleu", references), []
+    rows = []
     for precision in turns.precisions(device):
         translator = load(run, str(device), precision=precision)
         for beam_size, batch_size in itertools.product((1, 5), BATCH_SIZES if device != CPU else (4,)):
             options = {"beam_size": beam_size, "batch_size": batch_size}
-            timed = [timed_translation(translator, sources, **options) for _ in range(1 + num_turns)]
-            seconds, bleu = statistics.median(s for s, _ in timed[1:]), measure.statistics(timed[-1][1])
-            row = {"precision": precision, **options, "sentences_per_s": len(sources) / seconds}
-            rows.append({**row, "bleu": bleu.score().score, "signature": bleu.signature})
+            timed = time_translator(translator, sources, references, num_turns, **options)
+            rows.append({"precision": precision, **options, **timed})
     return rows
 
 
-def timed_translation(translator: Translator, sources: Sequence[str], **options: Any) -> tuple[float, list[str]]:
+def time_translator(
+    translator: Translator, sources: Sequence[str], references: list[str], num_turns: int, **options: Any
+) -> Record:
+    """Sentences per second from text to text, and BLEU. The first turn, which allocates memory, is not counted."""
+    seconds = [time_once(translator, sources, **options) for _ in range(1 + num_turns)]
+    bleu = Measure("bleu", references).statistics(seconds[-1][1])
+    speed = len(sources) / statistics.median(each for each, _ in seconds[1:])
+    return {"sentences_per_s": speed, "bleu": bleu.score().score, "signature": bleu.signature}
+
+
+def time_once(translator: Translator, sources: Sequence[str], **options: Any) -> tuple[float, list[str]]:
     """Seconds for all sentences, and their translations."""
     began_at = time.perf_counter()
     translations = translator.translate(sources, keep_attention=False, **options)

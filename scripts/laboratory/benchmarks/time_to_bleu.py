@@ -16,41 +16,33 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
-from scripts.laboratory.harness.records import Record, add_set_option, describe, read_events, set_arguments
+from scripts.laboratory.harness.records import Record, add_set_option, read_events, set_arguments
 from scripts.laboratory.harness.runs import SEQ2SEQ
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.train.checkpoint import has_state
 
-POLL_S = 1.0
 STOPPED = (143, -signal.SIGTERM)
 """exit codes after SIGTERM: once training has begun, and before"""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Train, watch, report."""
     parser = build_parser("time-to-bleu", __doc__)
     parser.add_argument("--config", default="multi30k")
     parser.add_argument("--targets", default="30,35", help="BLEU scores, separated by commas")
     add_set_option(parser)
     options = parser.parse_args(arguments)
     targets = [0.0] if options.quick else [float(target) for target in options.targets.split(",")]
-    record = measure(options.config, targets, options.set, is_toy=options.quick)
-    publish({**record, "environment": describe("lab")}, options.record)
-
-
-def measure(config: str, targets: Sequence[float], settings: Sequence[str], *, is_toy: bool) -> Record:
-    """Train, and return the minutes and the speed. `is_toy` trains on a toy corpus."""
     with tempfile.TemporaryDirectory() as folder:
         run_dir = Path(folder) / "run"
-        toy = toy_settings(Path(folder) / "toy") if is_toy else []
-        train = ["train", "-c", config, "--run-dir", str(run_dir), *set_arguments([*toy, *settings])]
+        toy = toy_settings(Path(folder) / "toy") if options.quick else []
+        train = ["train", "-c", options.config, "--run-dir", str(run_dir), *set_arguments([*toy, *options.set])]
         train_until([*SEQ2SEQ, *train], run_dir, targets[-1])
-        events = read_events(run_dir)
+        reached = summarize(read_events(run_dir), targets)
         num_threads = read_json(run_dir / "environment.json")["num_threads"]
+    about = {"config": options.config, "settings": options.set, "threads": num_threads}
     peak_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    about = {"config": config, "settings": list(settings), "threads": num_threads}
-    return {**about, **summarize(events, targets), "peak_mib": peak_mib}
+    publish({**about, **reached, "peak_mib": peak_mib}, options.record)
 
 
 def train_until(command: Sequence[str], run_dir: Path, target: float) -> None:
@@ -66,7 +58,7 @@ def train_until(command: Sequence[str], run_dir: Path, target: float) -> None:
         if is_reached and not is_stopped and has_state(run_dir / "last"):
             process.send_signal(signal.SIGTERM)
             is_stopped = True
-        time.sleep(POLL_S)
+        time.sleep(1.0)
     if process.returncode not in (0, *STOPPED):
         raise UserError(f"training failed with exit code {process.returncode}; {run_dir}/train.log says more")
 

@@ -1,25 +1,43 @@
-"""Training speed at the function of the PyTorch attention tutorial: its own loop, written anew here, against ours."""
+"""Training speed at the function of the PyTorch attention tutorial: its own loop, written anew here, against ours; and
+the updates that other benchmarks compare."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from torch import nn
 
-from scripts.laboratory.benchmarks import work
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish, toy_settings
-from scripts.laboratory.harness.records import Record, describe, ratio_fields
-from scripts.laboratory.harness.turns import Contestant, precisions, ratios_to, take_turns
+from scripts.laboratory.benchmarks.tutorial import TutorialModel
+from scripts.laboratory.golden import reverse_batch
+from scripts.laboratory.harness.records import Record
+from scripts.laboratory.harness.turns import Contestant, precisions, ratio_fields, take_turns
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.data.buckets import bucketed_batches
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model import speed
+from seq2seq_attn.model.build import build_model
 from seq2seq_attn.runtime.memory import keep_primitives, reuse_large_blocks
-from seq2seq_attn.runtime.precision import Precision, allow_tf32
+from seq2seq_attn.runtime.precision import Precision, allow_tf32, autocast
+from seq2seq_attn.train.batches import UpdateBatches
+from seq2seq_attn.train.loss import batch_loss
+from seq2seq_attn.train.update import Updater
 
+RANDOM, BUCKETED = "random batches", "bucketed batches"
 TEACHER_FORCING = {"tutorial": 0.5, "multi30k": 1.0}
+Update = Callable[[Batch], object]
+
+
+class Sizes(NamedTuple):
+    """Numbers of ids of the vocabularies."""
+
+    num_source_ids: int
+    num_target_ids: int
 
 
 class Amount(NamedTuple):
@@ -34,7 +52,6 @@ QUICK = Amount(batches=1)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Time, compare, print, record."""
     options = build_parser("train", __doc__).parse_args(arguments)
     keep_primitives(4_096)  # what these batches need
     reuse_large_blocks()  # as `seq2seq train` does; it helps the tutorial's loops too
@@ -43,15 +60,15 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         toy = toy_settings(Path(folder)) if options.quick else []
         record = measure(load_config(["tutorial"], toy), QUICK if options.quick else Amount())
-    publish({**record, "environment": describe("lab")}, options.record)
+    publish(record, options.record)
 
 
 def measure(config: Config, amount: Amount, device: torch.device = CPU, *, cuda_graphs: bool = False) -> Record:
     """Updates in paired turns, with a fixed teacher forcing; the tutorial's loops only at the tutorial's function."""
     is_tutorial, ratio = config.name == "tutorial", TEACHER_FORCING[config.name]
-    batches, sizes = work.make_batches(config, amount.batches)
-    contestants = work.tutorial_contestants(config, sizes, batches, ratio, device) if is_tutorial else []
-    contestants += our_contestants(config, sizes, batches[work.BUCKETED], device, cuda_graphs=cuda_graphs)
+    batches, sizes = make_batches(config, amount.batches)
+    contestants = tutorial_contestants(config, sizes, batches, ratio, device) if is_tutorial else []
+    contestants += our_contestants(config, sizes, batches[BUCKETED], device, cuda_graphs=cuda_graphs)
     num_turns = amount.rounds * amount.batches
     # the warm-up has all batches: oneDNN compiles for each new shape, and most shapes of a run are not new
     take_turns(contestants, num_turns, warm_up=amount.warm_up_rounds * amount.batches)
@@ -60,23 +77,21 @@ def measure(config: Config, amount: Amount, device: torch.device = CPU, *, cuda_
     compared = precisions(device) if is_tutorial else []
     return {
         "options": {**options, "batch_size": config.train.batch.size, "teacher_forcing": ratio},
-        "rows": [
-            {"name": one.name, "tokens_per_s": one.speed, **ratio_fields(ratios_to(one, bases))} for one in contestants
-        ],
-        "differences": {name: work.gradient_difference(config, sizes, name, device) for name in compared},
+        "rows": [{"name": one.name, "tokens_per_s": one.speed, **ratio_fields(one, bases)} for one in contestants],
+        "differences": {name: gradient_difference(config, sizes, name, device) for name in compared},
     }
 
 
 def our_contestants(
-    config: Config, sizes: work.Sizes, batches: list[Batch], device: torch.device, *, cuda_graphs: bool
+    config: Config, sizes: Sizes, batches: list[Batch], device: torch.device, *, cuda_graphs: bool
 ) -> list[Contestant]:
     """Ours without fast paths, with them, with teacher forcing 1, and with CUDA graphs."""
 
     def ours(
         name: str, precision: Precision, ratio: float, *, off: Sequence[str] = (), cuda_graphs: bool = False
     ) -> Contestant:
-        updater = work.our_updater(config, sizes, precision, device, cuda_graphs=cuda_graphs)
-        update = work.updates_over(batches, work.our_update(updater, ratio, off=off))
+        updater = our_updater(config, sizes, precision, device, cuda_graphs=cuda_graphs)
+        update = updates_over(batches, our_update(updater, ratio, off=off))
 
         def turn(number: int) -> float:
             allow_tf32(precision, device)  # as `seq2seq train` does
@@ -95,3 +110,109 @@ def our_contestants(
         *(ours("plain loop, CUDA graphs", n, ratio, off=speed.names(), cuda_graphs=True) for n in names if cuda_graphs),
         *(ours("fast, CUDA graphs", name, ratio, cuda_graphs=True) for name in names if cuda_graphs),
     ]
+
+
+def updates_over(batches: Sequence[Batch], update: Update) -> Callable[[int], float]:
+    """A contestant's work: turn n is an update on batch n, wrapping around; target tokens with EOS, without padding."""
+
+    def work(number: int) -> float:
+        batch = batches[number % len(batches)]
+        update(batch)
+        return batch.num_tokens
+
+    return work
+
+
+def make_batches(config: Config, num_batches: int) -> tuple[dict[str, list[Batch]], Sizes]:
+    """Bucketed and random batches of the training split, and the sizes of the vocabularies."""
+    prepared = prepare_corpus(config)
+    pairs = prepared.pairs("train")
+    size = min(config.train.batch.size, len(pairs))
+    lengths = (pairs.source_lengths, pairs.target_lengths)
+    order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(1)).tolist()
+    indices = {
+        BUCKETED: bucketed_batches(*lengths, size=size, unit="sentences", seed=1, epoch=0)[:num_batches],
+        RANDOM: [order[i * size : (i + 1) * size] for i in range(len(pairs) // size)][:num_batches],
+    }
+    batches = {kind: [pairs.batch(batch) for batch in found] for kind, found in indices.items()}
+    return batches, Sizes(len(prepared.source_vocab), len(prepared.target_vocab))
+
+
+def our_updater(
+    config: Config, sizes: Sizes, precision: Precision, device: torch.device = CPU, *, cuda_graphs: bool = False
+) -> Updater:
+    """Model and optimizer of a configuration as `seq2seq train` builds them."""
+    torch.manual_seed(1)
+    settings = config.train.model_copy(update={"cuda_graphs": cuda_graphs})
+    model = build_model(config.model, **sizes._asdict()).to(device)
+    return Updater(model, settings, device=device, precision=precision)
+
+
+def our_update(updater: Updater, ratio: float, *, off: Sequence[str] = ()) -> Callable[[Batch], float]:
+    """Our update, which returns the loss per token, without the fast paths named in `off` (`model.speed`); each batch
+    is prepared once, as it is ahead of time in training."""
+    prepared: dict[int, UpdateBatches] = {}
+
+    def update(batch: Batch) -> float:
+        if id(batch) not in prepared:
+            prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
+        with speed.without(off):
+            result = updater.train_step(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
+        return result.loss_sum / batch.num_tokens
+
+    return update
+
+
+def tutorial_contestants(
+    config: Config, sizes: Sizes, batches: dict[str, list[Batch]], ratio: float, device: torch.device
+) -> list[Contestant]:
+    """The tutorial's own updates on random and on bucketed batches: its two notebooks."""
+
+    def tutorial(kind: str) -> Contestant:
+        model = TutorialModel(config.model, **sizes._asdict(), packed=kind == BUCKETED).to(device)
+        optimizer = torch.optim.Adam(model.parameters())
+
+        def update(batch: Batch) -> None:
+            optimizer.zero_grad()
+            _tutorial_loss(model, batch.to(device), ratio, "mean").backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+
+        return Contestant(f"tutorial, {kind}", updates_over(batches[kind], update), device=device)
+
+    return [tutorial(RANDOM), tutorial(BUCKETED)]
+
+
+def _tutorial_loss(model: TutorialModel, batch: Batch, ratio: float, reduction: str) -> torch.Tensor:
+    """Cross-entropy over all positions, padding ignored."""
+    logits = model(batch.source.ids_BS.t(), batch.source.lengths_B, batch.tgt_in_BT.t(), ratio)
+    targets = batch.tgt_out_BT.t().flatten()
+    return nn.functional.cross_entropy(logits.flatten(0, 1), targets, ignore_index=0, reduction=reduction)
+
+
+def gradient_difference(config: Config, sizes: Sizes, precision: Precision, device: torch.device = CPU) -> Record:
+    """Relative difference of the loss and of the gradients to the tutorial's, teacher-forced, without dropout."""
+    torch.manual_seed(2)
+    model = build_model(config.model, **sizes._asdict()).eval()
+    tutorial = TutorialModel(config.model, **sizes._asdict(), packed=True).eval()
+    tutorial.copy_weights(model)
+    model, tutorial = model.to(device), tutorial.to(device)
+    batch = reverse_batch(8, num_types=min(sizes) - 4, max_length=12, seed=3).to(device)
+    with torch.backends.cudnn.flags(enabled=False):  # its GRU has no backward pass without dropout
+        expected = _tutorial_loss(tutorial, batch, 1.1, "sum")
+        expected.backward()  # type: ignore[no-untyped-call]
+    with autocast(precision, device):
+        loss = batch_loss(model, batch).loss_sum
+    loss.backward()  # type: ignore[no-untyped-call]
+    names = {
+        "output.projection.weight": "output.weight",
+        "decoder.cell.recurrent_weight_PH": "decoder.weight_hh_l0",
+        "encoder.embedding.weight": "source_embedding.weight",
+    }
+    worst = 0.0
+    for our_name, their_name in names.items():
+        ours, theirs = model.get_parameter(our_name).grad, tutorial.get_parameter(their_name).grad
+        assert ours is not None
+        assert theirs is not None
+        worst = max(worst, float((ours - theirs).norm() / theirs.norm()))
+    return {"loss": abs(loss.item() / expected.item() - 1), "gradients": worst}

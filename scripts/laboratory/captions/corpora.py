@@ -20,7 +20,9 @@ from seq2seq_attn.text.concatenation import Group, concatenate_lines, concatenat
 
 Splits = Mapping[str, Sequence[CaptionPair]]
 
-SIZES = {"train": 16_000, "valid": 200, "test": 1_000}
+SIZES = {"train": 30_000, "valid": 200, "test": 1_000}
+NUM_EXPERIMENT_PAIRS = 16_000
+"""training pairs of the experiments, of which the embedded corpus had no more when they were recorded"""
 LENGTHS = (4, 30)
 """source tokens of the shortest and the longest captions"""
 SHORT_LENGTHS = (4, 10)
@@ -58,7 +60,7 @@ def write_joined(directory: Path) -> None:
 def write_unseen_names(directory: Path) -> None:
     """Training and validation pairs without a quarter of the surnames, test pairs that have at least one of these. They
     are in `held-out.txt`."""
-    splits = draw_splits({**SIZES, "test": 6_000}, LENGTHS)
+    splits = draw_splits({**SIZES, "train": NUM_EXPERIMENT_PAIRS, "test": 6_000}, LENGTHS)
     names = sorted({name for pairs in splits.values() for pair in pairs for name in surnames_of(pair.target)})
     held_out = set(names[::HELD_OUT_ONE_IN])
 
@@ -104,7 +106,7 @@ def join_pairs(pairs: Sequence[CaptionPair], groups: Sequence[Group]) -> list[Ca
 
 
 def _short_captions() -> Splits:
-    return draw_splits({**SIZES, "test": 1_500}, SHORT_LENGTHS)
+    return draw_splits({**SIZES, "train": NUM_EXPERIMENT_PAIRS, "test": 1_500}, SHORT_LENGTHS)
 
 
 def _write(directory: Path, splits: Splits) -> None:

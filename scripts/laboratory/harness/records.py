@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,6 @@ from seq2seq_attn.runtime.environment import describe_environment
 
 if TYPE_CHECKING:
     import torch
-
-    from scripts.laboratory.harness.turns import Ratio
 
 ROOT = Path(__file__).resolve().parents[3]
 SPEED = ROOT / "docs" / "speed"
@@ -44,28 +42,18 @@ def describe(script: str, device: torch.device | str = "cpu") -> Record:
 
 
 def add_set_option(parser: argparse.ArgumentParser) -> None:
-    """`--set KEY=VALUE`, any number of times."""
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for seq2seq train"
     )
 
 
 def set_arguments(settings: Iterable[str]) -> list[str]:
-    """Settings as arguments of `seq2seq train`."""
     return [argument for setting in settings for argument in ("--set", setting)]
 
 
 def load_records(folder: Path) -> dict[str, Record]:
     """All records of a folder, by the name of the file."""
     return {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
-
-
-def ratio_fields(ratios: Mapping[str, Ratio]) -> Record:
-    """Paired ratios as a row of a record holds them."""
-    return {
-        "ratios": {name: ratio.value for name, ratio in ratios.items()},
-        "intervals": {name: [ratio.low, ratio.high] for name, ratio in ratios.items()},
-    }
 
 
 def read_events(folder: Path) -> list[Record]:

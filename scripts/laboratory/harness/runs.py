@@ -1,41 +1,36 @@
-"""Training runs: the command that trains them, whether they are finished, how they were trained, and paired statistics.
+"""Training runs: the command that trains them, whether they are finished, how they were trained, their settings.
 
-Of the package, this uses the command `seq2seq`, the public API, the configuration and the metrics.
+Of the package, this uses the command `seq2seq` and the configuration.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from scripts.laboratory.harness.records import Record, read_events, read_training
-from scripts.laboratory.harness.settings import difference, flatten
-from seq2seq_attn import load
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json
-from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.significance import (
-    BootstrapSamples,
-    bootstrap,
-    mean_difference,
-    mean_interval,
-    percentile_interval,
-)
 
-NameT = TypeVar("NameT")
 SEQ2SEQ = (sys.executable, "-m", "seq2seq_attn")
 MAY_DIFFER = {"name", "data.data_dir", "data.source_dir", "data.num_processes", "train.precision"}
 MAY_DIFFER |= {"search.max_length_ratio"}  # training chooses a value
 """settings that do not make a finished run another one than the planned one"""
+NOT_COMPARED = {
+    *(*MAY_DIFFER, "seed", "train.device", "train.num_threads", "train.cuda_graphs", "train.log_every_updates"),
+    *("train.checkpoint_every_updates", "train.validation.num_samples", "search.batch_size", "search.beam_size"),
+}
+"""in comparisons of runs with records: also seeds, and what the machine or the laboratory sets"""
 
 log = logging.getLogger(__name__)
 
@@ -161,24 +156,32 @@ def minutes_before(path: Path) -> float:
     return 0.0 if start is None else float(read_training(start)["minutes"]) + minutes_before(start)
 
 
-def score_lines(
-    path: Path, sources: Sequence[str], references: Sequence[str], **options: Any
-) -> tuple[list[str], CorpusStatistics]:
-    """A run's translations of some lines on the CPU, and their BLEU statistics. `options` are those of `translate`."""
-    translations = load(path, "cpu").translate(sources, keep_attention=False, **options)
-    texts = [translation.text for translation in translations]
-    return texts, Measure("bleu", list(references)).statistics(texts)
+def flatten(values: dict[str, Any], prefix: str = "") -> Record:
+    """Nested settings by dotted key."""
+    flat: Record = {}
+    for key, value in values.items():
+        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat
 
 
-def bootstrap_by_name(scored: Mapping[NameT, CorpusStatistics]) -> dict[NameT, BootstrapSamples]:
-    """Each run's scores over common resamples of the sentence pairs."""
-    return dict(zip(scored, bootstrap(list(scored.values())), strict=True))
+def settings_of(config: Config) -> Record:
+    """The settings by which runs are compared. Extra texts are compared by file name, and runs that training starts
+    from by the names of their directories without the seed (`-s1`)."""
+    settings = {key: value for key, value in flatten(config.model_dump(mode="json")).items() if key not in NOT_COMPARED}
+    names = [spec if isinstance(spec, str) else spec[0] for spec in settings.get("data.extra", [])]
+    if start := settings["train.start_from"]:
+        settings["train.start_from"] = re.sub(r"-s\d+$", "", Path(start).name)
+    return {**settings, "data.extra": [Path(name).name for name in names]}
 
 
-def score_row(arm: BootstrapSamples, baseline: BootstrapSamples | None = None) -> Record:
-    """The score of an arm with its interval; over a baseline, also its gain with interval and paired bootstrap test."""
-    row: Record = {"bleu": asdict(mean_interval(arm))}
-    if baseline is not None:
-        gain = percentile_interval(arm.mean - baseline.mean, arm.means_R - baseline.means_R)
-        row |= {"gain": asdict(gain), "paired_bootstrap": asdict(mean_difference(baseline, arm))}
-    return row
+def difference(base: Record, settings: Record) -> Record:
+    """The settings that differ, as the second has them; None for those that it lacks."""
+    return {key: settings.get(key) for key in dict.fromkeys([*base, *settings]) if base.get(key) != settings.get(key)}
+
+
+def changed_settings(recorded: Record, config: Config) -> list[str]:
+    """The keys whose values in a configuration are not those of a record. A key that the record lacks has its
+    default."""
+    defaults = settings_of(load_config(["base"]))
+    settings = settings_of(config).items()
+    return [key for key, value in settings if recorded.get(key, defaults.get(key)) != value]

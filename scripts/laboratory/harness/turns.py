@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import torch
 
+from scripts.laboratory.harness.records import Record
 from seq2seq_attn.runtime.precision import Precision, multiplies_bf16
 
 CONFIDENCE = 0.95
@@ -97,9 +98,13 @@ def median_interval(values: Iterable[float]) -> Ratio:
     return Ratio(statistics.median(ordered), ordered[rank], ordered[count - 1 - rank])
 
 
-def ratios_to(contestant: Contestant, bases: Iterable[Contestant]) -> dict[str, Ratio]:
-    """The contestant's ratio to each base, by the base's name."""
-    return {base.name: paired_ratio(contestant.speeds, base.speeds) for base in bases}
+def ratio_fields(contestant: Contestant, bases: Iterable[Contestant]) -> Record:
+    """The contestant's ratio to each base, by the base's name, as a row of a record holds them."""
+    ratios = {base.name: paired_ratio(contestant.speeds, base.speeds) for base in bases}
+    return {
+        "ratios": {name: ratio.value for name, ratio in ratios.items()},
+        "intervals": {name: [ratio.low, ratio.high] for name, ratio in ratios.items()},
+    }
 
 
 def synchronize(device: torch.device | None) -> None:

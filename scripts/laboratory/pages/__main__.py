@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scripts.laboratory import languages, reference
+from scripts.laboratory import languages
 from scripts.laboratory.harness.records import ROOT, SPEED, exit_code, load_records
-from scripts.laboratory.pages import bottleneck, mechanisms, pictures, quality, results
+from scripts.laboratory.pages import mechanisms, pictures, quality, reference, results
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
 from seq2seq_attn.files import write_text
 
@@ -21,7 +21,7 @@ def documents() -> Iterator[tuple[Path, str]]:
     pages = {
         DOCS / "results.md": results.results_page(evaluated),
         DOCS / "quality.md": quality.quality_page(),
-        BOTTLENECK / "README.md": bottleneck.bottleneck_page(),
+        BOTTLENECK / "README.md": results.bottleneck_page(),
         SPEED / "README.md": render("speed.md.j2", records=load_records(SPEED)),
         **dict(mechanisms.mechanism_pages()),
     }
@@ -31,7 +31,6 @@ def documents() -> Iterator[tuple[Path, str]]:
 
 
 def readme() -> str:
-    """README with its three blocks."""
     evaluated = results.evaluations()
     values = {
         "demo": evaluated["demo"],

@@ -13,7 +13,7 @@ from statistics import fmean
 from textwrap import dedent
 
 from scripts.laboratory.harness.records import ROOT, Record, load_records
-from scripts.laboratory.pages.render import DOCS, MECHANISMS, distinct, load_yaml, render
+from scripts.laboratory.pages.render import DOCS, MECHANISMS, load_yaml, render
 
 CAPTIONS, MULTI30K = "quickstart", "multi30k-short"
 """the config under each row's overlay: of the table, and of its column for Multi30k"""
@@ -40,7 +40,6 @@ def mechanism_pages() -> Iterator[tuple[Path, str]]:
             texts=load_yaml("mechanisms.yaml"),
             speeds=[row["speed"] for row in bench if row["speed"]],
             runs=[run for row in bench for run in row["captions"]],
-            shared=shared,
             captions=CAPTIONS,
             multi30k=MULTI30K,
             max_loss=MAX_LOSS,
@@ -128,8 +127,3 @@ def _measured(record: Record) -> Record:
 def _mean(values: Sequence[Record], key: str) -> float | None:
     known = [value[key] for value in values if value[key] is not None]
     return fmean(known) if known else None
-
-
-def shared(runs: Sequence[Record], key: str) -> str:
-    """The different values of some runs."""
-    return distinct(run[key] for run in runs)

@@ -15,7 +15,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from scripts.laboratory.harness.records import SPEED, Record, load_records
-from scripts.laboratory.pages import bottleneck, mechanisms, quality, results
+from scripts.laboratory.pages import mechanisms, quality, results
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, p_value
 from seq2seq_attn.files import sha256_of_values
 
@@ -69,7 +69,6 @@ class Picture(NamedTuple):
 
 
 def pictures() -> Iterator[Picture]:
-    """All of them."""
     title = "BLEU on Multi30k, German to English (test_2016_flickr; the tutorial lower-cased)"
     yield Picture(PLOTS / "results.png", title, 3.4, plot_bars, results_bars(results.evaluations()))
     title = "BLEU that each technique adds to multi30k-fast (Multi30k, validation set)"
@@ -102,7 +101,6 @@ def results_bars(records: Mapping[str, Record]) -> Groups:
 
 
 def technique_bars() -> Groups:
-    """The gain of each technique."""
     groups: Groups = []
     for record in quality.ablation():
         gain, p = -record["against"]["gain"], p_value(record["against"]["p_value"])
@@ -141,7 +139,7 @@ def bleu_lines(record: Record) -> Record:
     """BLEU of attention, of pooled vectors and of the fixed vector by length."""
     names = [arm["name"] for arm in record["arms"]]
     slots = [name for name in names if name.startswith("slots-") and name != "slots-1"]
-    shown = {bottleneck.BASELINE: ("attention", BLUE, 3.0), "fixed": ("one fixed vector", ORANGE, 3.0)}
+    shown = {names[0]: ("attention", BLUE, 3.0), "fixed": ("one fixed vector", ORANGE, 3.0)}
     for name, color in zip(slots, GREENS, strict=False):
         shown[name] = (f"{name.removeprefix('slots-')} vectors", color, 1.8)
     lines = []

@@ -8,8 +8,8 @@ from typing import get_args
 
 from scripts.laboratory import experiment as experiments
 from scripts.laboratory.harness.records import RECORDS, Record, load_records
-from scripts.laboratory.harness.settings import changed_settings
-from scripts.laboratory.pages.render import LEVERS, distinct, mean_sd, p_value, render
+from scripts.laboratory.harness.runs import changed_settings
+from scripts.laboratory.pages.render import LEVERS, mean_sd, p_value, render, shared
 from seq2seq_attn.config import load_config
 from seq2seq_attn.files import read_json
 
@@ -22,7 +22,6 @@ SCORES = ["BLEU by seed", "mean", "SD", "minutes", "precision", "parameters", "h
 
 
 def quality_page() -> str:
-    """docs/quality.md."""
     recipes = recipe_records()
     tests = test_names(*recipes.values())
     return render(
@@ -82,7 +81,6 @@ def is_current(record: Record) -> bool:
 
 
 def mean_bleu(record: Record) -> float:
-    """On the validation set."""
     return fmean(run["validation"]["bleu"] for run in record["runs"])
 
 
@@ -94,7 +92,6 @@ def track(record: Record) -> str:
 
 
 def score_cells(record: Record) -> list[str]:
-    """The cells of `SCORES`."""
     runs = record["runs"]
     scores = [run["validation"]["bleu"] for run in runs]
     return [
@@ -102,9 +99,9 @@ def score_cells(record: Record) -> list[str]:
         f"{fmean(scores):.2f}",
         f"{stdev(scores):.2f}" if len(scores) > 1 else "",
         f"{fmean(run['minutes'] for run in runs):.0f}",
-        distinct(run["precision"] for run in runs),
+        shared(runs, "precision"),
         f"{runs[0]['parameters']:,}",
-        distinct(run["hardware"] for run in runs),
+        shared(runs, "hardware"),
     ]
 
 

@@ -38,7 +38,6 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def load_yaml(name: str) -> Any:
-    """Hand-written texts beside the templates."""
     return yaml.safe_load((Path(__file__).parent / "templates" / name).read_text(encoding="utf-8"))
 
 
@@ -54,14 +53,14 @@ def _templates() -> jinja2.Environment:
     templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
     templates.filters["by_name"] = lambda rows, key: {row["name"]: row[key] for row in rows}
     templates.tests["below"] = lambda name, values, limit: all(value.get(name, 0.0) < limit for value in values)
-    templates.globals |= {"table": table, "header": header, "cells": table_row, "last_commit": LAST_COMMIT}
+    templates.globals |= {"table": table, "header": header, "cells": table_row, "shared": shared}
     hand_written = [name for group in load_yaml("hand-written.yaml") for name in group["records"]]
-    templates.globals |= {"hand_written": hand_written, "bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
+    texts = {"last_commit": LAST_COMMIT, "bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
+    templates.globals |= {"hand_written": hand_written, **texts}
     return templates
 
 
 def overlay_text(name: str) -> str:
-    """The settings of an overlay."""
     lines = (ROOT / "configs" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
     return "\n".join(line for line in lines if not line.startswith("#"))
 
@@ -72,13 +71,13 @@ def header(cells: Sequence[str], *, align: str = "---:") -> str:
 
 
 def table_row(cells: Sequence[Any]) -> str:
-    """A row of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, align: str = "---:") -> str:
-    """A whole table."""
-    return "\n".join([header(head, align=align), *map(table_row, rows)])
+    """A whole table, of cells that may hold `|`."""
+    escaped = ([str(cell).replace("|", r"\|") for cell in row] for row in rows)
+    return "\n".join([header(head, align=align), *map(table_row, escaped)])
 
 
 def with_hand_written(text: str, path: Path) -> str:
@@ -121,9 +120,9 @@ def count_of(number: int, unit: str) -> str:
     return f"{number} {unit}{'s' * (number != 1)}"
 
 
-def distinct(values: Iterable[Any]) -> str:
-    """The different values in their order."""
-    return ", ".join(dict.fromkeys(map(str, values)))
+def shared(rows: Iterable[Record], key: str) -> str:
+    """The different values of a key, in their order."""
+    return ", ".join(dict.fromkeys(str(row[key]) for row in rows))
 
 
 def keys(values: Iterable[Record]) -> list[str]:

@@ -99,28 +99,26 @@ const Seq2Seq = (() => {
 
   // ---- products
 
-  // y[r, o] = sum over i of x[r, i] weight[o, i], plus the bias. Two thirds of the time is here, so that it takes four
-  // rows of weights at once.
+  // Kernels (kernel.wat) by the memory in which their weights lie.
+  const kernels = new WeakMap();
+
+  // y[o] = sum over i of x[i] w[o, i]
+  function multiply(x, w, y) {
+    for (let o = 0, at = 0; o < y.length; o++) {
+      let sum = 0;
+      for (let i = 0; i < x.length; i++) sum += x[i] * w[at++];
+      y[o] = sum;
+    }
+  }
+
+  // x W^T + bias for each row of x. Most of the time of a model is here.
   function linear(x, weight, bias) {
     const [numOut, width] = weight.shape;
     const out = filled([...x.shape.slice(0, -1), numOut], Float32Array, 0);
-    const [wide, w, y] = [new Float64Array(x.data), weight.data, out.data];
-    for (let o = 0; o < numOut; o += 4) {
-      const [w0, w1, w2, w3] = [0, 1, 2, 3].map((more) => Math.min(o + more, numOut - 1) * width);
-      for (let from = 0, at = o; at < y.length; from += width, at += numOut) {
-        let [a, b, c, d] = [0, 0, 0, 0];
-        for (let i = 0; i < width; i++) {
-          const value = wide[from + i];
-          a += value * w[w0 + i];
-          b += value * w[w1 + i];
-          c += value * w[w2 + i];
-          d += value * w[w3 + i];
-        }
-        y[at] = a;
-        if (o + 1 < numOut) y[at + 1] = b;
-        if (o + 2 < numOut) y[at + 2] = c;
-        if (o + 3 < numOut) y[at + 3] = d;
-      }
+    const kernel = numOut >= 4 && width % 4 === 0 && kernels.get(weight.data.buffer);
+    for (let from = 0, at = 0; at < out.data.length; from += width, at += numOut) {
+      const rows = [x.data.subarray(from, from + width), weight.data, out.data.subarray(at, at + numOut)];
+      (kernel || multiply)(...rows);
     }
     return bias ? add(out, bias) : out;
   }
@@ -452,13 +450,42 @@ const Seq2Seq = (() => {
     return (exponent ? normal : fraction * 2 ** -24) * (bits >> 15 ? -1 : 1);
   });
 
-  function weightsOf(entries, bytes) {
+  // Makes room for floating-point weights in the memory of a kernel, behind space for a row and its product.
+  function kernelMemory(bytes, entries) {
+    const longest = 4 * Math.ceil(Math.max(4, ...entries.flatMap(({ shape }) => shape)) / 4);
+    let used = 8 * longest;
+    const size = used + 4 * sumOf(entries.map(({ shape }) => sizeOf(shape)));
+    const memory = new WebAssembly.Memory({ initial: Math.ceil(size / 65536) });
+    const { multiply: run } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { '': { memory } }).exports;
+    const [input, output] = [new Float32Array(memory.buffer, 0, longest), new Float32Array(memory.buffer, 4 * longest, longest)];
+    kernels.set(memory.buffer, (x, w, y) => {
+      input.set(x);
+      run(input.byteOffset, w.byteOffset, output.byteOffset, y.length, 4 * x.length);
+      y.set(output.subarray(0, y.length));
+    });
+    return (length) => new Float32Array(memory.buffer, (used += 4 * length) - 4 * length, length);
+  }
+
+  // The weights by name, from their bytes side by side. A matrix in int8 is followed by a scale for each row.
+  function weightsOf(entries, bytes, kernel) {
+    const room = kernel ? kernelMemory(kernel, entries) : (length) => new Float32Array(length);
     const [weights, table] = [new Map(), halves()];
     let start = 0;
+    const read = (Type, length) => new Type(bytes.slice(start, (start += length * Type.BYTES_PER_ELEMENT)).buffer);
     for (const { name, shape, dtype } of entries) {
-      const Type = dtype === 'float16' ? Uint16Array : typeNamed(dtype);
-      const stored = new Type(bytes.slice(start, (start += sizeOf(shape) * Type.BYTES_PER_ELEMENT)).buffer);
-      weights.set(name, dtype === 'float16' ? take({ data: table }, shape, stored) : tensor(shape, stored));
+      const length = sizeOf(shape);
+      const isWhole = ['int32', 'bool'].includes(dtype);
+      const data = isWhole ? read(typeNamed(dtype), length) : room(length);
+      if (dtype === 'float32') data.set(read(Float32Array, length));
+      if (dtype === 'float16') {
+        const stored = read(Uint16Array, length);
+        for (let i = 0; i < length; i++) data[i] = table[stored[i]];
+      }
+      if (dtype === 'int8') {
+        const [stored, scales] = [read(Int8Array, length), read(Float32Array, shape[0])];
+        for (let i = 0; i < length; i++) data[i] = stored[i] * scales[Math.floor(i / shape[1])];
+      }
+      weights.set(name, tensor(shape, data));
     }
     return weights;
   }
@@ -466,9 +493,10 @@ const Seq2Seq = (() => {
   // A model. `prepare` takes the ids of a sentence, EOS included, or of several, padded to one length; `step` the id of
   // the token before, BOS at first, or that of each sentence. Log-probabilities and attention weights of several
   // sentences lie one after another. `force`: {weights} to use instead of the graph's attention weights, which changes
-  // nothing where no context is made of them (no attention, several heads).
-  function load(program, weightsBase64) {
-    const weights = weightsOf(program.weights, bytesOf(weightsBase64));
+  // nothing where no context is made of them (no attention, several heads). `kernelBase64`: kernel.wasm, if products
+  // are to be made by it.
+  function load(program, weightsBase64, kernelBase64) {
+    const weights = weightsOf(program.weights, bytesOf(weightsBase64), kernelBase64 && bytesOf(kernelBase64));
     const rowsOf = (rows) => tensor([rows.length, rows[0].length], Int32Array.from(rows.flat()));
     return {
       prepare(ids) {

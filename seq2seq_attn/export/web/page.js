@@ -1,9 +1,13 @@
 // The page: a sentence, and for each model its translation, with attention that can be looked at and forced.
 const data = JSON.parse(document.getElementById('data').textContent);
-const translators = data.runs.map(translator);
+const translators = data.runs.map((run) => translator(run, data.kernel));
 const EXAMPLES = data.sentences;
-const choices = translators.map(() => ({ prefix: [], force: {}, chosen: null }));
-let references = new Map();
+const references = new Map(EXAMPLES);
+const opened = new Set();
+// What a reader did with each model's translation. `prefix`: ids to begin with; `force`: source positions by step;
+// `chosen`: a step; `guess`: a step whose ribbons are hidden until a source word is picked.
+const UNTOUCHED = { prefix: [], force: {}, chosen: null, guess: null, picked: null };
+let choices = translators.map(() => UNTOUCHED);
 
 function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -23,8 +27,9 @@ function draw() {
 }
 
 function drawRun(one, number, text, reference) {
-  const { prefix, force, chosen } = choices[number];
-  const result = one.translate(text, { prefix, force, ...(prefix.length || Object.keys(force).length ? { beamSize: 1 } : {}) });
+  const { prefix, force, chosen, guess, picked } = choices[number];
+  const result = one.translate(text, { prefix, force, ...(isChanged(choices[number]) ? { beamSize: 1 } : {}) });
+  const isAsking = guess !== null && picked === null;
   const expected = reference === undefined ? null : new Set(one.tokenizeTarget(reference));
   const section = document.getElementById(`run-${number}`);
   const targets = result.tokens.map((token, index) =>
@@ -32,7 +37,7 @@ function drawRun(one, number, text, reference) {
       'button',
       {
         type: 'button',
-        class: ['word', expected && !expected.has(token) ? 'wrong' : '', index in force ? 'forced' : '', chosen === index ? 'chosen' : ''].join(' '),
+        class: ['word', expected && !expected.has(token) ? 'wrong' : '', index in force ? 'forced' : '', [chosen, guess].includes(index) ? 'chosen' : ''].join(' '),
         'aria-pressed': String(chosen === index),
         onclick: () => choose(number, chosen === index ? null : index),
       },
@@ -47,7 +52,7 @@ function drawRun(one, number, text, reference) {
         type: 'button',
         class: `word${result.unknown[index] ? ' unknown' : ''}`,
         title: result.unknown[index] ? 'not in the vocabulary of this model' : null,
-        onclick: () => attendTo(number, index, result),
+        onclick: () => (isAsking ? change(number, { picked: index }) : attendTo(number, index, result)),
       },
       token,
     ),
@@ -58,14 +63,69 @@ function drawRun(one, number, text, reference) {
     el('h2', {}, one.run.title),
     result.source.length ? figure : el('p', { class: 'quiet' }, 'Type a sentence.'),
     el('p', { class: 'translation', lang: one.run.target.language, dir: 'auto' }, result.text),
-    ...alternatives(one, number, result),
-    ...(one.run.has_attention && result.tokens.length ? [table(positions, result)] : []),
+    guess === null ? alternatives(one, number, result) : question(number, positions, result),
+    ...(one.run.has_attention && result.tokens.length ? [fold(`${number} table`, 'Attention as a table', () => table(positions, result))] : []),
+    ...(result.kept?.length > result.steps.length ? [fold(`${number} beam`, 'The beam search', () => beam(one, result))] : []),
   );
   if (one.run.has_attention) {
-    ribbons(figure, sources, targets, result.weights);
-    targets.forEach((target, t) => light(target, sources, result.weights[t]));
-    sources.forEach((source, s) => light(source, targets, result.weights.map((weights) => weights[s])));
+    const shown = result.weights.map((weights, t) => (isAsking && t === guess ? weights.map(() => 0) : weights));
+    ribbons(figure, sources, targets, shown);
+    targets.forEach((target, t) => light(target, sources, shown[t]));
+    sources.forEach((source, s) => light(source, targets, shown.map((weights) => weights[s])));
   }
+}
+
+const isChanged = ({ prefix, force }) => prefix.length > 0 || Object.keys(force).length > 0;
+
+// A part that is drawn while it is open, and stays open when the page is drawn again.
+function fold(key, summary, content) {
+  const toggled = () => {
+    if (node.open === opened.has(key)) return;
+    if (node.open) opened.add(key);
+    else opened.delete(key);
+    if (node.open && node.children.length === 1) node.append(content());
+  };
+  const node = el('details', { open: opened.has(key), ontoggle: toggled }, el('summary', {}, summary), opened.has(key) ? content() : null);
+  return node;
+}
+
+// The hypotheses that the search kept, as a tree: what they share stands once.
+function beam(one, result) {
+  const children = Map.groupBy(result.kept, (hypothesis) => hypothesis.parent);
+  const branch = (hypothesis) => {
+    const words = [];
+    let [last, next] = [null, [hypothesis]];
+    while (next.length === 1) {
+      [last] = next;
+      if (!last.isFinished) words.push(one.spelled(last.ids.at(-1), result.source));
+      next = children.get(last) ?? [];
+    }
+    const isBest = last.ids.join() === result.ids.join();
+    const note = last.isFinished || isBest ? `log-probability ${last.logProb.toFixed(2)}` : next.length ? '' : 'given up';
+    return el('li', { class: isBest ? 'best' : null }, `${words.join(' ')} `, el('span', { class: 'quiet' }, note), next.length ? el('ul', {}, next.map(branch)) : null);
+  };
+  return el('ul', { class: 'tree' }, children.get(result.kept[0].parent).map(branch));
+}
+
+// The question of a guess, then its answer.
+function question(number, positions, result) {
+  const { guess, picked } = choices[number];
+  const weights = [...(result.weights[guess] ?? [])];
+  const best = weights.indexOf(Math.max(...weights));
+  const seen = (position) => `“${positions[position]}” with ${percent(weights[position])}`;
+  const verdict = picked === best ? `Right: it looks at ${seen(best)}.` : `It looks at ${seen(best)}, at ${seen(picked)}.`;
+  const text = picked === null ? `Which word of your sentence does the model look at to write “${result.tokens[guess]}”? Click it.` : verdict;
+  return el('div', { class: 'choices' }, el('span', { role: 'status' }, text), el('button', { type: 'button', class: 'reset', onclick: () => reset(number) }, 'done'));
+}
+
+// The word whose attention is surest and farthest from its own place: the one that is worth a guess.
+function worthGuessing(result) {
+  const distances = result.tokens.map((_, t) => {
+    const weights = [...result.weights[t]];
+    const most = Math.max(...weights);
+    return most < 0.5 ? -1 : Math.abs(weights.indexOf(most) / weights.length - t / result.weights.length);
+  });
+  return distances.indexOf(Math.max(...distances));
 }
 
 // While a word is pointed at or focused, the words of the other row show their weight.
@@ -120,20 +180,23 @@ function strip(one, result) {
 }
 
 function alternatives(one, number, result) {
-  const { chosen, prefix, force } = choices[number];
-  const isChanged = prefix.length > 0 || Object.keys(force).length > 0;
-  const undo = isChanged ? [el('button', { type: 'button', class: 'reset', onclick: () => reset(number) }, 'undo changes')] : [];
-  if (chosen === null || chosen >= result.tokens.length) return undo.length ? [el('div', { class: 'choices' }, undo)] : [];
+  const { chosen } = choices[number];
+  const undo = isChanged(choices[number]) ? el('button', { type: 'button', class: 'reset', onclick: () => reset(number) }, 'undo changes') : null;
+  if (chosen === null || chosen >= result.tokens.length) {
+    const ask = () => change(number, { guess: worthGuessing(result) });
+    const offer = one.run.has_attention && result.tokens.length > 1 ? el('button', { type: 'button', class: 'guess', onclick: ask }, 'Guess where it looks') : null;
+    return el('div', { class: 'choices' }, offer, undo);
+  }
   const { logProbs } = result.steps[chosen];
   const buttons = topTokens(logProbs, 5, one.run.ids).map((id) =>
     el(
       'button',
-      { type: 'button', onclick: () => replace(number, [...result.ids.slice(0, chosen), id]) },
+      { type: 'button', onclick: () => change(number, { prefix: [...result.ids.slice(0, chosen), id] }) },
       `${one.spelled(id, result.source) || 'end'} ${percent(Math.exp(logProbs[id]))}`,
     ),
   );
   const hint = one.run.can_force ? 'Click a source word to attend to it here, or take another word:' : 'Take another word:';
-  return [el('div', { class: 'choices' }, el('span', { class: 'quiet' }, hint), buttons, undo)];
+  return el('div', { class: 'choices' }, el('span', { class: 'quiet' }, hint), buttons, undo);
 }
 
 function table(positions, result) {
@@ -141,44 +204,51 @@ function table(positions, result) {
   const rows = result.tokens.map((token, t) =>
     el('tr', {}, el('th', { scope: 'row' }, token), positions.map((_, s) => el('td', {}, percent(result.weights[t][s])))),
   );
-  return el('details', {}, el('summary', {}, 'Attention as a table'), el('table', {}, head, rows));
+  return el('table', {}, head, rows);
 }
 
-function reset(number) {
-  choices[number] = { prefix: [], force: {}, chosen: null };
+function change(number, changes) {
+  choices[number] = { ...choices[number], ...changes };
+  remember();
   draw();
 }
 
-function choose(number, index) {
-  choices[number].chosen = index;
-  draw();
-}
-
-function replace(number, prefix) {
-  choices[number] = { ...choices[number], prefix };
-  draw();
-}
+const reset = (number) => change(number, UNTOUCHED);
+const choose = (number, index) => change(number, { chosen: index });
 
 // Force the chosen step to attend to one source position; the words before it stay, the rest is decoded again.
 function attendTo(number, position, result) {
   const { chosen, force } = choices[number];
   if (chosen === null || !translators[number].run.can_force) return;
-  const weights = Float32Array.from({ length: result.source.length + 1 }, (_, index) => Number(index === position));
-  choices[number] = { prefix: result.ids.slice(0, chosen), force: { ...force, [chosen]: weights }, chosen };
-  draw();
+  change(number, { prefix: result.ids.slice(0, chosen), force: { ...force, [chosen]: position } });
 }
 
 function changed() {
-  choices.forEach((_, number) => (choices[number] = { prefix: [], force: {}, chosen: null }));
-  history.replaceState(null, '', `#text=${encodeURIComponent(document.getElementById('text').value)}`);
+  choices = translators.map(() => UNTOUCHED);
+  remember();
   draw();
+}
+
+// The address holds the sentence and the changes, so that a link shows what the page shows.
+function remember() {
+  const changes = choices.some(isChanged) ? { changes: JSON.stringify(choices.map(({ prefix, force }) => ({ prefix, force }))) } : {};
+  history.replaceState(null, '', `#${new URLSearchParams({ text: document.getElementById('text').value, ...changes })}`);
+}
+
+function recall() {
+  const kept = new URLSearchParams(location.hash.slice(1));
+  try {
+    const changes = JSON.parse(kept.get('changes'));
+    choices = translators.map((_, number) => ({ ...UNTOUCHED, prefix: changes[number].prefix.map(Number), force: { ...changes[number].force } }));
+  } catch {
+    choices = translators.map(() => UNTOUCHED); // no changes, or not those of this page
+  }
+  return kept.get('text');
 }
 
 function build() {
   const isPair = translators.length === 2 && translators.some((one) => !one.run.has_attention);
-  const given = /^#text=(.*)$/u.exec(location.hash);
-  const first = given ? decodeURIComponent(given[1]) : (EXAMPLES[0]?.[0] ?? '');
-  references = new Map(EXAMPLES);
+  const first = recall() ?? EXAMPLES[0]?.[0] ?? '';
   const language = translators[0].run.source.language;
   const area = el('textarea', { id: 'text', rows: 2, lang: language, dir: 'auto', spellcheck: 'false', oninput: changed });
   area.value = first;
@@ -212,4 +282,5 @@ window.seq2seq = {
   },
 };
 window.addEventListener('resize', draw);
+window.addEventListener('hashchange', build);
 build();

@@ -1,18 +1,20 @@
 // Beam search as search/beam.py makes it: finished hypotheses keep their slots, so that the beam narrows; one slot is
-// greedy search. `force` maps steps to weights that replace the attention's, `prefix` are ids to begin with.
+// greedy search. `force` maps steps to weights that replace the attention's, or to the one position that has all weight;
+// `prefix` are ids to begin with. `kept` are all hypotheses that were continued or finished, each with its parent.
 function decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix = [], force = {} }) {
   const { memory, state } = model.prepare([ids]);
   let alive = [{ ids: [], logProb: 0, state, steps: [] }];
-  const finished = [];
-  const cut = [];
+  const [finished, cut, kept] = [[], [], []];
   for (let length = 1; alive.length > 0; length++) {
     const free = beamSize - finished.length;
     const chosen = alive.flatMap((hypothesis) => continued(hypothesis, length)).toSorted((a, b) => b.logProb - a.logProb);
     alive = [];
     for (const hypothesis of chosen.slice(0, free)) {
-      const score = hypothesis.logProb / length ** lengthPenalty;
-      if (hypothesis.ids.at(-1) === special.eos) finished.push({ ...hypothesis, score, isFinished: true });
-      else if (length >= limit + prefix.length) cut.push({ ...hypothesis, score, isFinished: false });
+      hypothesis.score = hypothesis.logProb / length ** lengthPenalty;
+      hypothesis.isFinished = hypothesis.ids.at(-1) === special.eos;
+      kept.push(hypothesis);
+      if (hypothesis.isFinished) finished.push(hypothesis);
+      else if (length >= limit + prefix.length) cut.push(hypothesis);
       else alive.push(hypothesis);
     }
     if (finished.length > 0 && alive.length > 0) {
@@ -21,15 +23,17 @@ function decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix = 
       if (best / (lengthPenalty > 0 ? limit : length + 1) ** lengthPenalty <= worst) break;
     }
   }
-  return (finished.length > 0 ? finished : cut).reduce((a, b) => (b.score > a.score ? b : a));
+  return { ...(finished.length > 0 ? finished : cut).reduce((a, b) => (b.score > a.score ? b : a)), kept };
 
   function continued(hypothesis, length) {
-    const weights = force[length - 1];
+    const forced = force[length - 1];
+    const weights = Number.isInteger(forced) ? ids.map((_, position) => Number(position === forced)) : forced;
     const previous = hypothesis.ids.at(-1) ?? special.bos;
     const step = model.step([previous], memory, hypothesis.state, weights && { weights });
     const logProbs = step.logProbs;
     const best = length <= prefix.length ? [prefix[length - 1]] : topTokens(logProbs, beamSize, special);
     return best.map((id) => ({
+      parent: hypothesis,
       ids: [...hypothesis.ids, id],
       logProb: hypothesis.logProb + logProbs[id],
       state: step.state,
@@ -53,8 +57,8 @@ function topTokens(logProbs, count, special) {
 }
 
 // A run as the page uses it: text in, hypothesis out.
-function translator(run) {
-  const model = Seq2Seq.load(run.program, run.weights);
+function translator(run, kernel) {
+  const model = Seq2Seq.load(run.program, run.weights, kernel);
   const [source, target] = [run.source, run.target].map((side) => tokenizer(side));
   const known = new Map(run.source.tokens.map((token, id) => [token, id]));
   const special = run.ids;

@@ -44,8 +44,7 @@ from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.speed import offer
-from seq2seq_attn.model.tensors import select_rows
-from seq2seq_attn.model.top_tokens import forbid_tokens_, top_tokens
+from seq2seq_attn.model.tensors import forbid_tokens_, select_rows, top_tokens
 from seq2seq_attn.runtime.precision import Precision, multiplies_bf16
 
 _MAX_TABLE_NUMBERS = 1 << 26

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from seq2seq_attn import load
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import swapped
 from seq2seq_attn.errors import UsageError
@@ -16,7 +17,6 @@ from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss, reverse_config
 from seq2seq_attn.train.update import Updater
-from seq2seq_attn.translate.translator import load
 from tests.train import test_update
 from tests.train.conftest import ConfigMaker
 from tests.train.test_loop import assert_same_end, events, train_and_die

@@ -32,7 +32,20 @@ BLOCKS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the blocks asked for. Returns 1 if one failed."""
-    options = parse(arguments)
+    parser = argparse.ArgumentParser(prog="scripts/gpu", formatter_class=argparse.RawDescriptionHelpFormatter)
+    blocks = [f"{name}: {about}" for name, (_, about) in BLOCKS.items()]
+    parser.description = "\n".join(["The benchmarks that need a GPU, in blocks.", *blocks])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BLOCKS)}; none: all without a record")
+    parser.add_argument("--records", type=Path, metavar="DIR", help="where records are written (docs/speed)")
+    help_text = "shared by the blocks according to their worth"
+    parser.add_argument("--minutes-in-all", type=float, default=15, metavar="N", help=help_text)
+    parser.add_argument("--rehearse", action="store_true", help="on the CPU at tiny sizes; leaves docs/ alone")
+    parser.add_argument("--bundle", type=Path, metavar="DIR", help="collect what a bare machine lacks")
+    parser.add_argument("--python", default="3.12", metavar="X.Y", help="the bare machine's Python (default 3.12)")
+    parser.add_argument("--from", dest="unpack", type=Path, metavar="DIR", help="unpack a bundle first")
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.names if name not in BLOCKS]:
+        parser.error(f"{', '.join(unknown)}: no such block; there are {', '.join(BLOCKS)}")
     if options.bundle:
         bundle.write(options.bundle, python_version=options.python)
         return 0
@@ -46,57 +59,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run_all(options.names, records.resolve(), device, seconds=60 * options.minutes_in_all)
 
 
-def record_path(records: Path, name: str) -> Path:
-    """Where a block's record is written."""
-    return records / f"gpu-{name}.json"
-
-
 def run_all(names: Sequence[str], records: Path, device: str, *, seconds: float) -> int:
     """Run each block in a process of its own, so that none affects the next; `timeout` also ends what it started.
     Time that a block leaves goes to the blocks after it."""
     ends_at, failed = time.monotonic() + seconds, []
-    names = names or [name for name in BLOCKS if not record_path(records, name).is_file()]
+    paths = {name: records / f"gpu-{name}.json" for name in BLOCKS}
+    names = names or [name for name in BLOCKS if not paths[name].is_file()]
     for index, name in enumerate(names):
         worth, about = BLOCKS[name]
         share = worth / sum(BLOCKS[other][0] for other in names[index:])
-        limit = max(10.0, share * (ends_at - time.monotonic()))
-        print(f"\n=== {name}: {about} (at most {limit:.0f} s)", flush=True)
-        block = [
-            sys.executable,
-            "-m",
-            f"{__package__}.blocks",
-            name,
-            device,
-            str(record_path(records, name)),
-            str(limit),
-        ]
-        if subprocess.run(["timeout", "--kill-after=5", str(limit), *block], cwd=ROOT).returncode:
+        limit = str(max(10.0, share * (ends_at - time.monotonic())))
+        print(f"\n=== {name}: {about} (at most {float(limit):.0f} s)", flush=True)
+        block = [sys.executable, "-m", f"{__package__}.blocks", name, device, str(paths[name]), limit]
+        if subprocess.run(["timeout", "--kill-after=5", limit, *block], cwd=ROOT).returncode:
             failed.append(name)
             if name == "check":
                 break
     if failed:
         print(f"\nnot done: {', '.join(failed)}; run scripts/gpu {' '.join(failed)} again", file=sys.stderr)
     return 1 if failed else 0
-
-
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
-    parser = argparse.ArgumentParser(prog="scripts/gpu", formatter_class=argparse.RawDescriptionHelpFormatter)
-    blocks = [f"{name}: {about}" for name, (_, about) in BLOCKS.items()]
-    parser.description = "\n".join(["The benchmarks that need a GPU, in blocks.", *blocks])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BLOCKS)}; none: all without a record")
-    parser.add_argument("--records", type=Path, metavar="DIR", help="where records are written (docs/speed)")
-    parser.add_argument(
-        "--minutes-in-all", type=float, default=15, metavar="N", help="shared by the blocks according to their worth"
-    )
-    parser.add_argument("--rehearse", action="store_true", help="on the CPU at tiny sizes; leaves docs/ alone")
-    parser.add_argument("--bundle", type=Path, metavar="DIR", help="collect what a bare machine lacks")
-    parser.add_argument("--python", default="3.12", metavar="X.Y", help="the bare machine's Python (default 3.12)")
-    parser.add_argument("--from", dest="unpack", type=Path, metavar="DIR", help="unpack a bundle first")
-    options = parser.parse_args(arguments)
-    if unknown := [name for name in options.names if name not in BLOCKS]:
-        parser.error(f"{', '.join(unknown)}: no such block; there are {', '.join(BLOCKS)}")
-    return options
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from scripts.laboratory.benchmarks import work
+from scripts.laboratory.benchmarks import train
 from scripts.laboratory.benchmarks.measure import CPU
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.turns import Contestant, take_turns
@@ -38,14 +38,13 @@ class _Loss(nn.Module):
 def measure(config: Config, device: torch.device) -> Record:
     """Target tokens per second of all seeds together, in bf16 on a GPU; and the largest relative difference of a
     seed's loss to that of its own model."""
-    batches, sizes = work.make_batches(config, 1)
-    batch = rounded_up(batches[work.BUCKETED][0], rows=16, positions=4).to(device)
+    batches, sizes = train.make_batches(config, 1)
+    batch = rounded_up(batches[train.BUCKETED][0], rows=16, positions=4).to(device)
     allow_tf32("bf16" if device.type == "cuda" else "fp32", device)
     contestants, differences = [], {}
     for number in NUMBERS_OF_SEEDS if device != CPU else (2,):
         update, differences[number] = _batched_update(config, sizes, batch, number, device)
-        amount = number * batch.num_tokens
-        contestants.append(Contestant(f"{number} seeds", _work(update, amount), device=device))
+        contestants.append(Contestant(f"{number} seeds", update, device=device))
     take_turns(contestants, TURNS if device != CPU else 1, warm_up=2)
     rows = [
         {"seeds": number, "tokens_per_s": one.speed, "difference": worst}
@@ -54,18 +53,11 @@ def measure(config: Config, device: torch.device) -> Record:
     return {"batch_size": len(batch.indices_B), "rows": rows}
 
 
-def _work(update: Callable[[], None], amount: int) -> Callable[[int], float]:
-    def work(_: int) -> float:
-        update()
-        return amount
-
-    return work
-
-
 def _batched_update(
-    config: Config, sizes: work.Sizes, batch: Batch, number: int, device: torch.device
-) -> tuple[Callable[[], None], float]:
-    """An update of all seeds, each with its own copy of the batch, and the difference of the losses."""
+    config: Config, sizes: train.Sizes, batch: Batch, number: int, device: torch.device
+) -> tuple[Callable[[int], float], float]:
+    """An update of all seeds, each with its own copy of the batch, which returns the number of their tokens; and the
+    difference of the losses."""
     models = []
     for seed in range(number):
         torch.manual_seed(seed)
@@ -90,16 +82,18 @@ def _batched_update(
     losses = forward_backward()
     with speed.plain(), torch.no_grad(), autocast(precision, device):
         expected = torch.stack([model(batch) for model in models])
-    run: Callable[[], object] = forward_backward
-    if device.type == "cuda":
-        graph = torch.cuda.CUDAGraph()
+    graph = torch.cuda.CUDAGraph() if device.type == "cuda" else None
+    if graph is not None:
         with torch.cuda.graph(graph):
             forward_backward()
-        run = graph.replay
 
-    def update(kept: object = inputs) -> None:  # a graph reads its inputs where they were, so they must live
+    def update(_: int) -> float:
         optimizer.zero_grad(set_to_none=False)
-        run()
+        if graph is None:
+            forward_backward()  # holds the inputs, which a graph reads where they were
+        else:
+            graph.replay()
         optimizer.step()
+        return number * batch.num_tokens
 
     return update, float((losses / expected - 1.0).abs().max())

@@ -9,23 +9,33 @@ import importlib.util
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import torch
 
-from scripts.laboratory.benchmarks import search, train, work
-from scripts.laboratory.benchmarks.gpu import batched, commands, profile
+from scripts.laboratory.benchmarks import peers, search, train
+from scripts.laboratory.benchmarks.gpu import batched, profile
 from scripts.laboratory.benchmarks.gpu.bundle import ABOUT
 from scripts.laboratory.benchmarks.measure import CPU, publish, toy_settings
-from scripts.laboratory.harness.records import Record, describe, exit_code
+from scripts.laboratory.benchmarks.time_to_bleu import summarize
+from scripts.laboratory.harness.records import Record, describe, exit_code, read_events, read_training, set_arguments
+from scripts.laboratory.harness.runs import SEQ2SEQ
 from scripts.laboratory.harness.turns import end_turns_after
 from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json
+from seq2seq_attn.files import read_json, write_lines
+from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.text import multi30k
+from seq2seq_attn.text.corpus import read_lines
 
+FOLDER = Path(tempfile.gettempdir())
+"""of all blocks of a call of scripts/gpu"""
+CONFIG, TEST_SET, TARGET = "multi30k-fast", "test_2016_flickr", 40.0
 TOLERANCE: dict[Precision, float] = {"fp32": 1e-3, "bf16": 2e-2}
 """relative difference of losses that another order of summation, or bf16's 8-bit mantissa, explains"""
 TRAINED = train.Amount(batches=6, rounds=6, warm_up_rounds=3)  # a graph is recorded when a shape comes twice
@@ -45,12 +55,12 @@ def main(arguments: Sequence[str]) -> None:
     environment = describe("gpu", device) | {"command": ["gpu", name]}
     if ABOUT.is_file():  # a copy of a checkout's files: the bundle knows its commit
         environment["git"] = read_json(ABOUT)["git"]
-    publish({**RUN[name](torch.device(device)), "environment": environment}, Path(path))
+    publish(RUN[name](torch.device(device)), Path(path), environment)
 
 
 def build_config(name: str, device: torch.device, *settings: str) -> Config:
     """A configuration on Multi30k's tokens; on the CPU on a toy corpus, with tiny layers."""
-    toy = toy_settings(Path(tempfile.gettempdir()) / "gpu-rehearsal-toy") if device == CPU else []
+    toy = toy_settings(FOLDER / "toy") if device == CPU else []
     config = load_config([name], [*toy, *settings])
     config.data = load_config(["multi30k"], toy).data
     return config
@@ -59,24 +69,21 @@ def build_config(name: str, device: torch.device, *settings: str) -> Config:
 def check(device: torch.device) -> Record:
     """Losses of three updates without dropout: on the CPU, eager and with CUDA graphs."""
     config = build_config("multi30k", device, *(f"model.dropout.{x}=0" for x in ("embedding", "encoder", "readout")))
-    batches, sizes = work.make_batches(config, 1)
-    losses, worst = {}, {}
+    batches, sizes = train.make_batches(config, 1)
+    losses: dict[str, dict[str, list[float]]] = {}
+    worst = {}
     ways = {"cpu": (CPU, False), "eager": (device, False), "graphs": (device, True)}
     for precision, tolerance in TOLERANCE.items():
-        found = {}
+        losses[precision] = {}
         for name, (where, cuda_graphs) in ways.items():
-            on_cpu: Precision = "fp32" if where == CPU else precision  # emulated bf16 takes minutes
-            update = work.our_update(work.our_updater(config, sizes, on_cpu, where, cuda_graphs=cuda_graphs), 1.0)
-            found[name] = [update(batches[work.BUCKETED][0]) for _ in range(3)]
-        losses[precision] = found
-        worst[precision] = max(
-            abs(a / b - 1.0) for name in found for a, b in zip(found[name], found["cpu"], strict=True)
-        )
+            used: Precision = "fp32" if where == CPU else precision  # emulated bf16 takes minutes
+            update = train.our_update(train.our_updater(config, sizes, used, where, cuda_graphs=cuda_graphs), 1.0)
+            losses[precision][name] = [update(batches[train.BUCKETED][0]) for _ in range(3)]
+        expected = losses[precision]["cpu"]
+        pairs = [pair for own in losses[precision].values() for pair in zip(own, expected, strict=True)]
+        worst[precision] = max(abs(a / b - 1.0) for a, b in pairs)
         if worst[precision] > tolerance:
-            raise UserError(
-                f"{precision} losses differ from the CPU's by {worst[precision]:.1e}; expected at most {tolerance:g}:"
-                f" {found}"
-            )
+            raise UserError(f"{precision} losses: expected within {tolerance:g} of the CPU's, not {losses[precision]}")
     return {"losses": losses, "differences": worst}
 
 
@@ -89,14 +96,92 @@ def training(device: torch.device, *, name: str) -> Record:
 def translation(device: torch.device) -> Record:
     """Sentences per second of random weights, in paired turns."""
     configs = {name: build_config(name, device).model for name in search.PREPARED_SIZES}
-    sizes = dict.fromkeys(configs, work.Sizes(40, 40)) if device == CPU else search.PREPARED_SIZES
+    sizes = dict.fromkeys(configs, train.Sizes(40, 40)) if device == CPU else search.PREPARED_SIZES
     amount = search.QUICK if device == CPU else TRANSLATED
     return search.measure(configs, sizes, amount, device)
 
 
+def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
+    """Seconds from raw text to the BLEU of a test set by the commands prepare, train and translate. A process for each
+    seed, all at once; a single one may use all threads.
+
+    Raises:
+        UserError: a command failed, or the BLEU of a single seed is below `TARGET` on a GPU.
+    """
+    folder = FOLDER / f"seeds-{num_seeds}"
+    runs = [folder / f"run-{seed}" for seed in range(1, num_seeds + 1)]
+    if device == CPU:
+        settings = [*toy_settings(folder / "toy"), "train.max_epochs=1"]
+    else:
+        raw = multi30k.fetch(load_config(["multi30k"]).data.data_dir).resolve()
+        settings = [f"data.source_dir={raw}", f"data.data_dir={folder / 'data'}"]
+        settings += ["train.device=cuda", "train.cuda_graphs=true"]
+    arguments = ["-c", CONFIG, *set_arguments(settings)]
+    seconds = {"prepare": timed(["prepare", *arguments])}
+    arguments += set_arguments(["train.num_threads=1"] if num_seeds > 1 else [])
+    numbered = [["--set", f"seed={seed}", "--run-dir", str(run)] for seed, run in enumerate(runs, start=1)]
+    seconds["train"] = timed(*(["train", *arguments, *own] for own in numbered))
+    sources, references = prepare_corpus(load_config([CONFIG], settings)).text("valid" if device == CPU else TEST_SET)
+    write_lines(folder / "sources", sources)
+    common = ["translate", "-i", str(folder / "sources"), "--device", device.type, "--batch-size", "256"]
+    outputs = [run.with_suffix(".txt") for run in runs]
+    translations = zip(runs, outputs, strict=True)
+    seconds["translate"] = timed(*([*common, "--run", str(run), "-o", str(output)] for run, output in translations))
+    measure = Measure("bleu", references)
+    bleu = [measure.statistics(read_lines(output)).score().score for output in outputs]
+    record = {"config": CONFIG, "seconds": seconds, "total_s": sum(seconds.values())}
+    if num_seeds > 1:
+        return {**record, "bleu": bleu, "train_s": [60 * read_training(run)["minutes"] for run in runs]}
+    if device != CPU and bleu[0] < TARGET:
+        raise UserError(f"BLEU {bleu[0]:.1f} on {TEST_SET}; expected at least {TARGET:g}")
+    return {**record, "bleu": bleu[0], **summarize(read_events(runs[0]), [35.0, TARGET])}
+
+
+def timed(*commands: Sequence[str]) -> float:
+    """The seconds of some commands of `seq2seq`, all at once."""
+    began_at = time.monotonic()
+    started = [subprocess.Popen([*SEQ2SEQ, *arguments], stdout=subprocess.DEVNULL) for arguments in commands]
+    codes = [process.wait() for process in started]
+    if any(codes):
+        raise UserError(f"seq2seq {' '.join(commands[0])}: failed")
+    return time.monotonic() - began_at
+
+
 def text(device: torch.device) -> Record:
-    """Sentences per second of a trained run, from text to text."""
-    return {"rows": search.time_batches(commands.trained_run(), 1 if device == CPU else 3, device)}
+    """Sentences per second of a trained run of `raw_text_to_bleu`, from text to text.
+
+    Raises:
+        UserError: there is none.
+    """
+    runs = [path.parent for path in sorted(FOLDER.glob("seeds-*/run-1/model.safetensors"))]
+    if not runs:
+        raise UserError("no trained run here; name the block bleu or seeds first")
+    return {"rows": search.time_batches(runs[0], 1 if device == CPU else 3, device)}
+
+
+def against_joeynmt(device: torch.device) -> Record:
+    """Target tokens per second that JoeyNMT and ours log, at equal sizes, over the last third of their updates.
+
+    Raises:
+        UserError: JoeyNMT is not installed on the GPU's machine.
+    """
+    is_toy, folder, python = device == CPU, FOLDER / "peers", Path(sys.executable)
+    folder.mkdir(exist_ok=True)
+    toy = [one for one in toy_settings(folder / "toy") if one.startswith("data.")] if is_toy else []
+    peers.write_data(folder, load_config(["multi30k"], toy), 8, "valid")
+    ours = [*set_arguments(toy if is_toy else ["train.cuda_graphs=true"]), "--device", device.type]
+    competitors = [  # with more updates, as a graph is recorded when a shape comes twice
+        peers.Competitor(f"ours, {name}", peers.OURS, python, ours, num_windows=1 if is_toy else 8)
+        for name in (["fp32"] if is_toy else ["fp32", "bf16"])
+    ]
+    if importlib.util.find_spec("joeynmt"):
+        competitors.append(peers.Competitor("joeynmt 2.3.0", peers.PEERS["joeynmt 2.3.0"], python))
+    elif not is_toy:
+        raise UserError("joeynmt is not installed here; scripts/gpu --bundle collects it")
+    size, window = (16, 1) if is_toy else (512, 40)
+    task = {**peers.TASK, "folder": folder, "is_toy": is_toy, "use_cuda": str(not is_toy).lower()}
+    task |= {"hidden_size": size, "updates": 3 * window, "window": window}
+    return {"hidden_size": size, "batch_size": 64, "rows": list(peers.compete("training", competitors, task, 1))}
 
 
 def tests(device: torch.device) -> Record:
@@ -122,13 +207,13 @@ RUN: dict[str, Callable[[torch.device], Record]] = {
     "check": check,
     "training": partial(training, name="tutorial"),
     "training-multi30k": partial(training, name="multi30k"),
-    "bleu": commands.raw_text_to_bleu,
+    "bleu": partial(raw_text_to_bleu, num_seeds=1),
     "translation": translation,
     "profile": lambda device: profile.measure(build_config("multi30k", device), device),
     "batched": lambda device: batched.measure(build_config("multi30k-fast", device), device),
-    "peers": commands.against_joeynmt,
+    "peers": against_joeynmt,
     "tests": tests,
-    "seeds": commands.eight_seeds,
+    "seeds": lambda device: raw_text_to_bleu(device, num_seeds=2 if device == CPU else 8),
     "text": text,
 }
 

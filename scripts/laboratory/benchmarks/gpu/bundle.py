@@ -33,11 +33,28 @@ ABOUT = SITE.with_name("bundle.json")
 
 
 def write(folder: Path, *, python_version: str) -> None:
-    """Fill a folder, print its size and the command that runs there."""
+    """Fill a folder with wheels of the installed versions, the prepared corpus, and the raw text that it can be
+    prepared from again; print its size and the command that runs there."""
+    from seq2seq_attn.config import load_config
+    from seq2seq_attn.data.prepare import prepare_corpus
+    from seq2seq_attn.text import multi30k
+
     shutil.rmtree(folder / WHEELS, ignore_errors=True)
     (folder / WHEELS).mkdir(parents=True)
-    _download(folder / WHEELS, python_version)
-    _pack_corpus(folder / CORPUS)
+    installed = {distribution.name: distribution.version for distribution in importlib.metadata.distributions()}
+    # `pytest` is not installed without the development extra
+    pins = [f"{name}=={installed[name]}" if name in installed else name for name in PACKAGES]
+    platforms = [part for platform in PLATFORMS for part in ("--platform", platform)]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    command += ["--implementation", "cp", "--python-version", python_version, *platforms]
+    subprocess.run([*command, "--dest", str(folder / WHEELS), *pins], check=True)
+    config = load_config(["multi30k"])
+    languages = (config.data.source_language, config.data.target_language)
+    raw = multi30k.fetch(config.data.data_dir, config.data.source_dir, languages=languages)
+    names = [name for pair in multi30k.published_splits(*languages).values() for name in pair]
+    with tarfile.open(folder / CORPUS, "w:gz") as archive:
+        for member in (prepare_corpus(config).directory, *(raw / name for name in names)):
+            archive.add(member, arcname=str(member))
     write_json(folder / ABOUT.name, {"git": describe("gpu")["git"], "python": python_version})
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{size / 2**20:.1f} MiB")
@@ -57,29 +74,3 @@ def unpack(folder: Path) -> Path:
         archive.extractall(ROOT, filter="data")
     ABOUT.write_text(about, encoding="utf-8")  # last: an interrupted unpacking is done again
     return SITE
-
-
-def _download(folder: Path, python_version: str) -> None:
-    """The installed versions, of what is installed: `pytest` is not without the development extra."""
-    installed = {distribution.name: distribution.version for distribution in importlib.metadata.distributions()}
-    pins = [f"{name}=={installed[name]}" if name in installed else name for name in PACKAGES]
-    platforms = [part for platform in PLATFORMS for part in ("--platform", platform)]
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    command += ["--implementation", "cp", "--python-version", python_version, *platforms, "--dest", str(folder)]
-    subprocess.run([*command, *pins], check=True)
-
-
-def _pack_corpus(path: Path) -> None:
-    """The prepared corpus, and the raw text that it can be prepared from again."""
-    from seq2seq_attn.config import load_config
-    from seq2seq_attn.data.prepare import prepare_corpus
-    from seq2seq_attn.text import multi30k
-
-    config = load_config(["multi30k"])
-    languages = (config.data.source_language, config.data.target_language)
-    prepared = prepare_corpus(config)
-    raw = multi30k.fetch(config.data.data_dir, config.data.source_dir, languages=languages)
-    names = [name for pair in multi30k.published_splits(*languages).values() for name in pair]
-    with tarfile.open(path, "w:gz") as archive:
-        for member in (prepared.directory, *(raw / name for name in names)):
-            archive.add(member, arcname=str(member))

@@ -1,24 +1,125 @@
-"""Backtrace: from the recorded steps of a search to hypotheses.
+"""The two ends of every search: next tokens as rules and scorers rank them, and hypotheses from the recorded steps.
+
+Rules exclude tokens that a translation must not contain, make it begin with its prefix, and stop n-grams from
+repeating. The log-probabilities of the rest are not renormalized.
 
 A search records each `Step` and copies nothing while it runs. At the end, all best hypotheses are traced back from
 their last token to their first at once.
 
-Shapes: B sentences, K slots (beams) of a sentence, R = B * K rows, S source positions, T steps, P hypotheses picked.
+Shapes: B sentences, K slots (beams) of a sentence, R = B * K rows, S source positions, P prefix tokens or hypotheses
+picked, V target vocabulary, J candidates of a row, T steps, W n-grams of a row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from seq2seq_attn.search.base import Hypothesis
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.model.tensors import forbid_tokens_
+from seq2seq_attn.search.base import Hypothesis, NextTokens, Scorer, SearchSource, StepModel
+from seq2seq_attn.search.steps import LogProbs
+from seq2seq_attn.text.vocab import BOS, PAD, UNK
 
 IntArray = npt.NDArray[np.int64]
+FREE = -1
+"""fills `prefixes_RP` after the end of a prefix"""
+
+
+class Ranked(NamedTuple):
+    """The next tokens of each row with the scores that rank them: the model's log-probabilities, unless rules or
+    scorers change them."""
+
+    tokens: NextTokens
+    """their scores in place of log-probabilities"""
+    forbidden: Sequence[int]
+    log_probs_RV: Tensor | None
+    """the model's log-probabilities; None: they are the scores"""
+
+    def top(self, num_candidates: int, *, stride: int = 1) -> tuple[Tensor, Tensor]:
+        """`scores_RJ` and `ids_RJ` of the best tokens, as `NextTokens.top`."""
+        return self.tokens.top(num_candidates, forbidden=self.forbidden, stride=stride)
+
+    def scores(self) -> Tensor:
+        """`scores_RV` of all tokens, -inf for those that are excluded."""
+        scores_RV = self.tokens.log_probs()
+        return forbid_tokens_(scores_RV.clone(), self.forbidden) if self.forbidden else scores_RV
+
+    def log_probs(self, ids_RJ: Tensor, scores_RJ: Tensor) -> Tensor:
+        """The model's log-probabilities of tokens with these scores, -inf for those that are excluded."""
+        if self.log_probs_RV is None:
+            return scores_RJ
+        return self.log_probs_RV.gather(1, ids_RJ).masked_fill(scores_RJ == -torch.inf, -torch.inf)
+
+
+class RankedSteps:
+    """The steps of a model with the rules and scorers of a search. Its state is the model's and that of each scorer."""
+
+    def __init__(self, model: StepModel[Any], source: SearchSource, options: SearchConfig) -> None:
+        self._model, self._source = model, source
+        self._forbidden = (PAD, BOS, UNK) if options.unk == "forbid" else (PAD, BOS)
+        needs_rules = bool(any(source.prefixes) or options.no_repeat_ngram or source.scorers)
+        rules: list[Scorer] = [Rules(self._forbidden, options.no_repeat_ngram)] if needs_rules else []
+        self._scorers = [*rules, *source.scorers]
+
+    def start(self, rows_per_sentence: int) -> tuple[Any, ...]:
+        """The state before the first step."""
+        parts = (scorer.start(self._source, rows_per_sentence) for scorer in self._scorers)
+        return self._model.start(self._source.batch, rows_per_sentence), *parts
+
+    def step(self, tokens_RT: Tensor, state: tuple[Any, ...]) -> tuple[Ranked, tuple[Any, ...]]:
+        """The next tokens after these, BOS first."""
+        tokens, model_state = self._model.step(tokens_RT[:, -1], state[0])
+        if not self._scorers:
+            return Ranked(tokens, self._forbidden, None), (model_state,)
+        log_probs_RV = scores_RV = tokens.log_probs()
+        states = [model_state]
+        for scorer, part in zip(self._scorers, state[1:], strict=True):
+            scores_RV, part = scorer.rescore(scores_RV, tokens_RT[:, 1:], part)
+            states.append(part)
+        return Ranked(LogProbs(scores_RV, tokens.weights_RS), (), log_probs_RV), tuple(states)
+
+    def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
+        """See `StepModel.reorder`."""
+        movers: list[StepModel[Any] | Scorer] = [self._model, *self._scorers]
+        return tuple(mover.reorder(part, index_R) for mover, part in zip(movers, state, strict=True))
+
+
+class Rules(Scorer):
+    """Excludes tokens, and completes no n-gram of a given length twice (0: no such rule). The prefix takes precedence
+    over both. The state is `prefixes_RP`, None without prefixes."""
+
+    def __init__(self, forbidden: Sequence[int], no_repeat_ngram: int) -> None:
+        self._forbidden, self._no_repeat_ngram = forbidden, no_repeat_ngram
+
+    def start(self, source: SearchSource, rows_per_sentence: int) -> Tensor | None:
+        """See `Scorer.start`."""
+        width = max(map(len, source.prefixes), default=0)
+        if not width:
+            return None
+        rows = [[*prefix, *[FREE] * (width - len(prefix))] for prefix in source.prefixes]
+        return torch.tensor(rows, device=source.batch.ids_BS.device).repeat_interleave(rows_per_sentence, dim=0)
+
+    def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """See `Scorer.rescore`."""
+        allowed_RV = forbid_tokens_(scores_RV.clone(), self._forbidden)
+        length, n = tokens_RT.shape[1], self._no_repeat_ngram
+        if n and length >= n:  # forbid each token that would complete an n-gram which the row already has
+            ngrams_RWn = tokens_RT.unfold(1, n, 1)
+            is_again_RW = (ngrams_RWn[..., :-1] == tokens_RT[:, None, length - n + 1 :]).all(dim=2)
+            ids_RW = ngrams_RWn[..., -1].where(is_again_RW, PAD)  # PAD is forbidden in any case
+            allowed_RV.scatter_(1, ids_RW, -torch.inf)
+        if state is None or length >= state.shape[1]:
+            return allowed_RV, state
+        next_R1 = state[:, length].unsqueeze(1)
+        ids_R1 = next_R1.clamp(min=0).masked_fill(next_R1 >= scores_RV.shape[1], UNK)
+        forced_RV = torch.full_like(allowed_RV, -torch.inf).scatter(1, ids_R1, scores_RV.gather(1, ids_R1))
+        return torch.where(next_R1 == FREE, allowed_RV, forced_RV), state
 
 
 class Step(NamedTuple):

@@ -8,7 +8,7 @@ import inspect
 import itertools
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -16,8 +16,8 @@ import yaml
 from pydantic_core import PydanticUndefined
 from typer.main import get_command
 
-from scripts.laboratory.harness.records import ROOT
-from scripts.laboratory.pages import render
+from scripts.laboratory.harness.records import ROOT, Record
+from scripts.laboratory.pages.render import DOCS, render
 from seq2seq_attn.cli import PROGRAM, app
 from seq2seq_attn.config import Config, SearchConfig, packaged_config_names
 from seq2seq_attn.config.section import Section
@@ -30,47 +30,20 @@ WIDTH = 100
 HUGE = 2**31 - 1
 """bounds from here on only guard against typos and are not shown"""
 CITATION = re.compile(r"\s*\((?P<paper>[^()]*\b(?:19|20)\d\d\b[^()]*(?:\([^()]*\)[^()]*)*)\)")
-VARIANTS = """
-An overlay chooses a variant: `seq2seq train -c quickstart -c attention/bilinear`. Overlays of different axes combine;
-combinations that do not fit are refused before data is prepared. An option is set by its key, for example
-`--set model.attention.options.attention_size=128`. A name links to the file with the formula and its symbols.
-Those of a search are set by `search.OPTION`, or by `--set OPTION=VALUE` of `translate` and `evaluate`.
-[Which mechanism to choose](mechanisms.md) compares them in pictures, [the bench](attention.md) in numbers.
-"""
-CONFIGURATION = """
-A configuration is a YAML file with any of these settings; the others keep their defaults. `extends: quickstart` starts
-from another configuration (`configs/`). Several `-c` override each other in order, and `--set KEY=VALUE` changes a
-single setting. An unknown key or a value out of bounds is an error. `--dump-config` prints all settings of a
-configuration, and a run keeps its own in `config.yaml`.
-"""
-QUESTIONS = {
-    "encoder": "How is the source read?",
-    "cell": "Which recurrence do encoder and decoder run?",
-    "attention": "Where in the source does a step look?",
-    "normalizer": "How do scores become weights?",
-    "decoder": "When is the attention asked, and what does it see?",
-    "output": "How does a step become probabilities of tokens?",
-    "objective": "What else should training reward?",
-    "search": "How is the best translation found?",
-    "scorer": "What else should rank the next tokens of a search?",
-}
 FOLDERS: dict[str, Axis] = {**AXES, "objective": OBJECTIVE, "search": SEARCH, "scorer": SCORER}
 
 
 def documents() -> Iterator[tuple[Path, str]]:
     """Each generated page: its path and its text."""
-    yield ROOT / "docs" / "variants.md", variants_page()
-    yield ROOT / "docs" / "configuration.md", configuration_page()
-    yield ROOT / "docs" / "commands.md", commands_page()
-
-
-def variants_page() -> str:
-    """The variants of each axis: overlay, first sentence of the docstring, paper, options with defaults."""
-    lines = ["# Variants", VARIANTS.rstrip()]
-    for axis, question in QUESTIONS.items():
-        lines += ["", f"## {axis.capitalize()}", "", question, ""]
-        lines.append(table(["variant", "overlay", "what it is", "paper", "options"], variant_rows(axis)))
-    return page(lines)
+    commands: Any = get_command(app)
+    helps = []
+    for name, command in commands.commands.items():
+        context = command.context_class(command, info_name=f"{PROGRAM} {name}", terminal_width=WIDTH)
+        helps.append((name, "\n".join(line.rstrip() for line in command.get_help(context).splitlines())))
+    yield DOCS / "variants.md", render("variants.md.j2", variant_rows=variant_rows)
+    yield DOCS / "commands.md", render("commands.md.j2", commands=helps)
+    values: Record = {"configurations": configurations(), "sections": sections(Config)}
+    yield DOCS / "configuration.md", render("configuration.md.j2", **values)
 
 
 def variant_rows(axis: str) -> Iterator[list[str]]:
@@ -107,29 +80,13 @@ def options(axis: Axis, name: str) -> Iterator[str]:
         return
     for option, parameter in inspect.signature(find_build(axis, name), eval_str=True).parameters.items():
         if parameter.default is not parameter.empty:
-            others = [as_yaml(value) for value in choices(parameter.annotation) if value != parameter.default]
+            choices = get_args(parameter.annotation) if get_origin(parameter.annotation) is Literal else ()
+            others = [as_yaml(value) for value in choices if value != parameter.default]
             alternatives = f" (or {', '.join(others)})" if others else ""
             yield f"`{option}` = {as_yaml(parameter.default)}{alternatives}"
 
 
-def choices(annotation: Any) -> tuple[Any, ...]:
-    """The values of a `Literal`; none for other types."""
-    return get_args(annotation) if get_origin(annotation) is Literal else ()
-
-
-def configuration_page() -> str:
-    """All settings, section by section."""
-    lines = ["# Configuration", CONFIGURATION.rstrip(), "", "## Packaged configurations", ""]
-    lines.append(table(["`-c`", "what it is"], configuration_rows()))
-    for key, section in sections(Config):
-        rows = [*setting_rows(key, section)]
-        width = 4 if any(meaning for *_, meaning in rows) else 3
-        lines += ["", f"## {key or 'The run'}", "", *paragraphs(section), ""]
-        lines.append(table(["key", "value", "default", "meaning"][:width], [row[:width] for row in rows]))
-    return page(lines)
-
-
-def configuration_rows() -> Iterator[list[str]]:
+def configurations() -> Iterator[list[str]]:
     """A row per configuration of configs/: its name, and the first sentence of the comment at its top."""
     for path in sorted((ROOT / "configs").glob("*.yaml")):
         lines = itertools.takewhile(lambda line: line.startswith("# "), path.read_text(encoding="utf-8").splitlines())
@@ -137,9 +94,13 @@ def configuration_rows() -> Iterator[list[str]]:
         yield [f"[`{path.stem}`](../configs/{path.name})", re.split(r"(?<=\.)\s", comment)[0].rstrip(".:")]
 
 
-def sections(section: type[Section], prefix: str = "") -> Iterator[tuple[str, type[Section]]]:
-    """A section and those inside it, each with its key."""
-    yield prefix.rstrip("."), section
+def sections(section: type[Section], prefix: str = "") -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """A section and those inside it: the key, the wrapped paragraphs of the docstring, the rows of its table."""
+    key, paragraphs = prefix.rstrip("."), inspect.cleandoc(section.__doc__ or "").split("\n\n")
+    wrapped = [textwrap.fill(text, 120, break_on_hyphens=False, break_long_words=False) for text in paragraphs]
+    rows = [*setting_rows(key, section)]
+    width = 4 if any(meaning for *_, meaning in rows) else 3
+    yield key, wrapped, [row[:width] for row in rows]
     for name, field in section.model_fields.items():
         for inner in (field.annotation, *get_args(field.annotation)):
             if inspect.isclass(inner) and issubclass(inner, Section):
@@ -147,16 +108,16 @@ def sections(section: type[Section], prefix: str = "") -> Iterator[tuple[str, ty
                 yield from sections(inner, f"{prefix}{name}.{'NAME.' if is_mapping else ''}")
 
 
-def paragraphs(section: type[Section]) -> Iterator[str]:
-    """The docstring of a section, wrapped."""
-    for index, paragraph in enumerate(inspect.cleandoc(section.__doc__ or "").split("\n\n")):
-        yield from ([""] if index else [])
-        yield from textwrap.wrap(paragraph, 120, break_on_hyphens=False, break_long_words=False)
-
-
 def setting_rows(key: str, section: type[Section]) -> Iterator[list[str]]:
-    """A row per setting of the section itself."""
-    meanings = attribute_docstrings(section)
+    """A row per setting of the section itself; its meaning is the string below the field, as one line."""
+    [node] = ast.parse(textwrap.dedent(inspect.getsource(section))).body
+    assert isinstance(node, ast.ClassDef)
+    meanings = {
+        field.target.id: " ".join(str(text.value.value).split())
+        for field, text in zip(node.body, node.body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
+    }
     for name, schema in section.model_json_schema()["properties"].items():
         if "$ref" in schema:
             continue
@@ -165,20 +126,7 @@ def setting_rows(key: str, section: type[Section]) -> Iterator[list[str]]:
         yield [f"`{key}.{name}`".replace("`.", "`"), in_words(schema), shown, meanings.get(name, "")]
 
 
-def attribute_docstrings(section: type[Section]) -> dict[str, str]:
-    """The string below each field of a class, as one line."""
-    [node] = ast.parse(textwrap.dedent(inspect.getsource(section))).body
-    assert isinstance(node, ast.ClassDef)
-    return {
-        field.target.id: " ".join(str(text.value.value).split())
-        for field, text in zip(node.body, node.body[1:], strict=False)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-    }
-
-
 def in_words(schema: Mapping[str, Any]) -> str:
-    """The values that a JSON schema allows."""
     match schema:
         case {"anyOf": kinds}:
             return ", or ".join(dict.fromkeys(in_words(kind) for kind in kinds))
@@ -197,33 +145,11 @@ def in_words(schema: Mapping[str, Any]) -> str:
 
 
 def bounds(schema: Mapping[str, Any]) -> str:
-    """The limits of a number."""
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
     limits = [f"{word} {schema[key]:,}" for key, word in words.items() if abs(schema.get(key, HUGE)) < HUGE]
     return " " + " and ".join(limits) if limits else ""
 
 
-def commands_page() -> str:
-    """The help of every command."""
-    lines = ["# Commands", "", "What `--help` prints. Every command works without options."]
-    commands: Any = get_command(app)
-    for name, command in commands.commands.items():
-        context = command.context_class(command, info_name=f"{PROGRAM} {name}", terminal_width=WIDTH)
-        lines += ["", f"## {name}", "", "```text", *command.get_help(context).splitlines(), "```"]
-    return page(lines)
-
-
 def as_yaml(value: Any) -> str:
-    """A value as a configuration would have it."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
     return f"`{text}`"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    return render.table(head, ([cell.replace("|", r"\|") for cell in row] for row in rows), align="---")
-
-
-def page(lines: Iterable[str]) -> str:
-    """The text of a page."""
-    return "\n".join(line.rstrip() for line in "\n".join(lines).split("\n")) + "\n"

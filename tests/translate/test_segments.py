@@ -1,0 +1,61 @@
+"""Lines are cut where sentences end, batched in bounded chunks, and joined source by source."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from seq2seq_attn.translate.segments import chunks, join_translations, split_source
+from seq2seq_attn.translate.translation import Translation
+
+
+def test_split_prefers_the_end_of_a_sentence_then_of_a_word() -> None:
+    assert split_source(list("abc"), 3) == [["a", "b", "c"]]
+    assert split_source(list("ab.cd.ef"), 5) == [list("ab."), list("cd.ef")]
+    assert split_source(["▁a", "b", "▁c", "d", "e", "▁f"], 4) == [["▁a", "b", "▁c", "d"], ["e", "▁f"]]
+    assert split_source(["▁a", "b", "c", "▁d", "e", "▁f"], 4) == [["▁a", "b", "c"], ["▁d", "e", "▁f"]]
+    assert split_source(list("abcdefg"), 3) == [list("abc"), list("def"), list("g")]
+    assert split_source(list("abc"), 1) == [["a"], ["b"], ["c"]]
+
+
+@pytest.mark.parametrize("max_length", [1, 2, 7, 50])
+def test_segments_hold_every_token_and_none_is_too_long(max_length: int) -> None:
+    generator = np.random.default_rng(max_length)
+    tokens = [str(token) for token in generator.choice(["a", "▁b", ".", "!"], 100)]
+    segments = split_source(tokens, max_length)
+    assert [token for segment in segments for token in segment] == tokens
+    assert {0 < len(segment) <= max_length for segment in segments} == {True}
+
+
+def test_segments_of_several_sources_are_joined_source_by_source() -> None:
+    """Each target token attends to the token of its own segment and source: t0 to a, t1 to y, t2 to b."""
+    identity = np.eye(4, dtype=np.float32)
+    first = Translation("t0 t1", ["t0", "t1"], -1.0, -1.0, ["a", "\t", "x", "<eos>"], identity[[0, 3]], True, [0, 3])
+    second = Translation("t2", ["t2"], -1.0, -1.0, ["b", "\t", "y", "<eos>"], identity[[2, 1]], True, [2], unknown=(0,))
+    joined = join_translations([first, second], num_sources=2)
+    assert joined.source_tokens == ["a", "b", "\t", "x", "y", "<eos>"]
+    assert joined.attention is not None
+    assert joined.attention.argmax(axis=1).tolist() == [0, 5, 4, 2]
+    np.testing.assert_array_equal(joined.attention.sum(axis=1), 1.0)
+    assert joined.heaviest == [0, 5, 4]
+    assert joined.links() == [(0, 0), (4, 2)]
+    assert joined.unknown == (1,)
+    labelled = joined.attention_map()
+    assert labelled is not None
+    assert labelled.source_tokens == ["a", "b", "<eos>", "x", "y", "<eos>"]
+    assert labelled.target_tokens == ["t0", "t1", "t2", "<eos>"]
+
+
+def test_links_are_the_heaviest_positions_without_eos() -> None:
+    attention = np.array([[0.1, 0.7, 0.2], [0.2, 0.2, 0.6], [0.9, 0.1, 0.0]], dtype=np.float32)
+    heaviest = attention.argmax(axis=1).tolist()
+    translation = Translation("x y z", ["x", "y", "z"], 0, 0, ["a", "b", "<eos>"], attention, False, heaviest)
+    assert translation.links() == [(1, 0), (0, 2)]
+
+
+def test_the_more_translations_of_a_line_the_smaller_the_chunks() -> None:
+    lines = ["a dog"] * 5_000
+    assert max(map(len, chunks(lines))) > 1_000
+    pieces = list(chunks(lines, num_results=100))
+    assert sum(map(len, pieces)) == 5_000
+    assert max(map(len, pieces)) < 50
