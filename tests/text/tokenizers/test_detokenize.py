@@ -31,45 +31,29 @@ GERMAN = [
 ]
 
 
-@pytest.mark.parametrize("line", ENGLISH)
-def test_english(line):
-    tokenizer = SpacyTokenizer("en")
-    assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
-
-
-@pytest.mark.parametrize("line", GERMAN)
-def test_german(line):
-    tokenizer = SpacyTokenizer("de")
-    assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
-
-
-def test_french_elisions():
-    assert (
-        detokenize(["L'", "homme", "qu'", "il", "voit", ",", "aujourd'hui", "."], "fr")
-        == "L'homme qu'il voit, aujourd'hui."
-    )
+OTHERS = [
+    ("fr", "Y a-t-il un problème, est-ce que l'eau vient ?"),
+    ("fr", "Attention : il dit « non » ; elle (Anne) dit oui, aujourd'hui !"),
+    ("fr", "L'homme qu'il voit, aujourd'hui."),
+    ("it", "L'uomo beve dell'acqua."),
+    ("ca", "Els d'aquí."),
+    ("ru", "Он сказал: «да»."),
+    ("cs", "Ptá se: „Kde je voda?“"),
+    ("pl", "„Gdzie”, pyta."),
+    ("sv", "Hon frågar: ”Var är vattnet?”"),
+    ("da", "Hun spørger: »Hvor er vandet?«"),
+    ("ar", "تسأل، يوماً ما: «أين الماء؟»"),
+    ("ur", "وہ پوچھتی ہے: ”پانی کہاں ہے؟“ پھر جاتی ہے۔"),
+    ("hi", "वह पूछती है: “पानी कहाँ है?” फिर जाती है।"),
+    ("bn", "সে যায়।"),
+    ("am", "“ውሃው የት ነው?” ብላ፣ ትጠይቃለች።"),
+]
 
 
 @pytest.mark.parametrize(
-    ("language", "line"),
-    [
-        ("fr", "Y a-t-il un problème, est-ce que l'eau vient ?"),
-        ("fr", "Attention : il dit « non » ; elle (Anne) dit oui, aujourd'hui !"),
-        ("it", "L'uomo beve dell'acqua."),
-        ("ca", "Els d'aquí."),
-        ("ru", "Он сказал: «да»."),
-        ("cs", "Ptá se: „Kde je voda?“"),
-        ("pl", "„Gdzie”, pyta."),
-        ("sv", "Hon frågar: ”Var är vattnet?”"),
-        ("da", "Hun spørger: »Hvor er vandet?«"),
-        ("ar", "تسأل، يوماً ما: «أين الماء؟»"),
-        ("ur", "وہ پوچھتی ہے: ”پانی کہاں ہے؟“ پھر جاتی ہے۔"),
-        ("hi", "वह पूछती है: “पानी कहाँ है?” फिर जाती है।"),
-        ("bn", "সে যায়।"),
-        ("am", "“ውሃው የት ነው?” ብላ፣ ትጠይቃለች።"),
-    ],
+    ("language", "line"), [*(("en", line) for line in ENGLISH), *(("de", line) for line in GERMAN), *OTHERS]
 )
-def test_elisions_hyphens_and_marks_come_back(language, line):
+def test_lines_come_back(language, line):
     tokenizer = SpacyTokenizer(language)
     assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
 
