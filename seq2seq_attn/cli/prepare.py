@@ -33,9 +33,9 @@ def prepare(**options: Unpack[PrepareOptions]) -> None:
     """
     from seq2seq_attn.cli.own_text import find_settings
     from seq2seq_attn.config import load_config, with_default
-    from seq2seq_attn.data.prepare import audit_report, prepare_corpus
+    from seq2seq_attn.data.audit import audit_report
+    from seq2seq_attn.data.prepare import prepare_corpus
     from seq2seq_attn.data.sources import split_names
-    from seq2seq_attn.text.multi30k import check_source_dir
 
     corpus = options.get("corpus")
     if corpus is not None and ("train_text" in options or "config" in options):
@@ -46,6 +46,4 @@ def prepare(**options: Unpack[PrepareOptions]) -> None:
     config_names, overrides = find_settings(options)
     config = load_config(with_default(config_names) if corpus is None else [CORPUS_CONFIGS[corpus]], overrides)
     split_names(config.data)  # rejects an invalid corpus
-    if "source_dir" in options and config.data.corpus == "multi30k":
-        check_source_dir(options["source_dir"], (*config.data.sources, config.data.target_language))
     shared.echo(audit_report(prepare_corpus(config, show_progress=shared.is_terminal())))

@@ -112,8 +112,8 @@ def collate_source(
     if vectors is None:
         return SourceBatch(ids_BS, lengths, extended_ids_BS)
     vectors_BSF = np.zeros((*ids_BS.shape, vectors[0].shape[1]), dtype=np.float32)
-    for row, of_row in enumerate(vectors):
-        vectors_BSF[row, : len(of_row)] = of_row
+    for row, sentence_vectors in enumerate(vectors):
+        vectors_BSF[row, : len(sentence_vectors)] = sentence_vectors
     return SourceBatch(ids_BS, lengths, extended_ids_BS, torch.from_numpy(vectors_BSF))
 
 
@@ -144,6 +144,10 @@ def collate(
         tgt_in_BT[row, 1 : len(sequence) + 1] = sequence
     tgt_extended_BT = tgt_out_BT.copy() if extended is None else _padded([pair.target for pair in extended])
     positions_N, targets_N = _targets(torch.from_numpy(tgt_out_BT))
+    links_L3 = None
+    if links is not None:
+        rows_L = np.repeat(np.arange(len(links)), [*map(len, links)])
+        links_L3 = torch.from_numpy(np.column_stack([rows_L, np.concatenate(links)]).astype(np.int64))
     return Batch(
         source=collate_source(source, None if extended is None else [pair.source for pair in extended], vectors),
         tgt_in_BT=torch.from_numpy(tgt_in_BT),
@@ -153,13 +157,8 @@ def collate(
         targets_N=targets_N,
         num_tokens=sum(lengths),
         indices_B=torch.tensor(indices),
-        links_L3=None if links is None else _joined_links(links),
+        links_L3=links_L3,
     )
-
-
-def _joined_links(links: Sequence[LinkArray]) -> Tensor:
-    rows_L = np.repeat(np.arange(len(links)), [len(of_pair) for of_pair in links])
-    return torch.from_numpy(np.column_stack([rows_L, np.concatenate(links)]).astype(np.int64))
 
 
 def swapped(batch: Batch) -> Batch:

@@ -30,21 +30,14 @@ def bucketed_batches(
         unit: the unit of `size`. A pair with more than `size` tokens forms its own batch.
         seed: with `epoch`, decides the order.
         epoch: index of the epoch.
-
-    Raises:
-        ValueError: `size` is not positive, or the sides have different numbers of sentences.
     """
-    if size < 1:
-        raise ValueError(f"a batch of {size} {unit}: expected at least 1")
-    if len(source_lengths) != len(target_lengths):
-        raise ValueError(f"{len(source_lengths)} source and {len(target_lengths)} target lengths")
     # torchtext's iterators would draw from the global generator
     generator = random.Random(f"{seed}/{epoch}")
     # an array takes 4 bytes per index, a list 36; both are shuffled alike
     shuffled = array("i", range(len(target_lengths)))
     generator.shuffle(shuffled)
     order = _by_length(np.array(shuffled, dtype=np.int32), source_lengths + 1, target_lengths + 1)
-    count = _count_pairs if unit == "sentences" else _padded_tokens(target_lengths + 1)
+    count = (lambda _index, count, _size: count) if unit == "sentences" else _padded_tokens(target_lengths + 1)
     # torchtext emits an empty batch before a first pair that exceeds the size
     batches = [indices for indices in import_torchtext().data.batch(order, size, count) if indices]
     generator.shuffle(batches)
@@ -83,10 +76,6 @@ def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -
     difference = (source - target)[order]
     keys = (np.where(longer % 2 == 1, difference, -difference), longer)
     return iter(array("i", order[np.lexsort(keys)].astype(np.intc).tobytes()))
-
-
-def _count_pairs(_index: int, count: int, _so_far: int) -> int:
-    return count
 
 
 def _padded_tokens(lengths: Lengths) -> Callable[[int, int, int], int]:

@@ -1,25 +1,147 @@
-"""Write tokenized chunks: text and tokens at once, ids when the vocabulary is known, after the last training pair.
+"""Tokenize a corpus in chunks of a few thousand pairs and write its splits: text and tokens at once, ids when the
+vocabulary is known, after the last training pair.
 
-Memory grows with the number of distinct tokens, not with the training pairs.
+Memory grows with the number of distinct tokens, not with the training pairs. This module does not import torch, so that
+worker processes start fast.
+
+Shapes: P pairs of a chunk, F kinds of faults.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import compress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, compress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.chunks import Chunk, TokenizedChunk, TokenizedSide
 from seq2seq_attn.data.sequences import SequenceWriter, TokenStore, append_raw
 from seq2seq_attn.data.store import side_path
-from seq2seq_attn.text.corpus import SideAudit, SplitAudit
-from seq2seq_attn.text.overlap import count_duplicates, count_overlap
-from seq2seq_attn.text.tokenizers.base import SIDES, Side
+from seq2seq_attn.text.corpus import iter_raw_lines
+from seq2seq_attn.text.overlap import Digests, count_duplicates, count_overlap, digest_pairs
+from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.factory import load_tokenizer
+from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, split_sources
 from seq2seq_attn.text.vocab import Vocab
+
+MAX_PAIRS = 4_096
+MAX_BYTES = 1 << 20
+"""per side of a chunk: chunks with long lines have fewer pairs"""
+FAULTS = ("blank", "over_long", "ratio_outliers")
+"""why a pair is unfit for training: a side has no tokens; a side has more than `max_length`; neither is blank, and one
+is more than `max_length_ratio` times as long as the other"""
+
+Lengths = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class Chunk(NamedTuple):
+    """Consecutive pairs of one split, as lines in UTF-8."""
+
+    split: str
+    sources: Sequence[bytes]
+    targets: Sequence[bytes]
+
+
+class TokenizedSide(NamedTuple):
+    """One side of a chunk."""
+
+    tokens: bytes
+    """the tokens of the kept pairs, a line for each"""
+    num_bytes: Lengths
+    """[kept pairs], size in `tokens`"""
+    kept: Counter[str]
+    """number of occurrences of each token in the kept pairs"""
+    dropped: Counter[str]
+    """number of occurrences of each token in the pairs that are not kept"""
+    longest: int
+    """number of tokens of the longest line"""
+
+
+class TokenizedChunk(NamedTuple):
+    """A chunk after tokenization."""
+
+    sides: tuple[TokenizedSide, TokenizedSide]
+    keep_P: Bools
+    """True = part of the prepared corpus"""
+    faults_FP: Bools
+    digests: Digests
+
+
+def read_chunks(files: Mapping[str, tuple[Path, Path]]) -> Iterator[Chunk]:
+    """The pairs of each split, in order. The files must have been checked (`corpus.count_pairs`).
+
+    Raises:
+        UserError: a file can no longer be read.
+    """
+    for split, paths in files.items():
+        sources: list[bytes] = []
+        targets: list[bytes] = []
+        num_bytes = 0
+        for source, target in zip(*map(iter_raw_lines, paths), strict=True):
+            sources.append(source)
+            targets.append(target)
+            num_bytes += max(len(source), len(target))
+            if len(sources) == MAX_PAIRS or num_bytes >= MAX_BYTES:
+                yield Chunk(split, sources, targets)
+                sources, targets, num_bytes = [], [], 0
+        if sources:
+            yield Chunk(split, sources, targets)
+
+
+def tokenize_chunk(chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_length_ratio: float) -> TokenizedChunk:
+    """Tokenize both sides with the saved tokenizers of a folder. Pairs of the training split are dropped if they are
+    faulty by these limits.
+
+    Raises:
+        UserError: the tokenizers cannot be loaded.
+    """
+    source_tokenizer, target_tokenizer = _load_tokenizers(tokenizer_dir)
+    sources = source_tokenizer.tokenize_many([line.decode("utf-8") for line in chunk.sources])
+    targets = target_tokenizer.tokenize_many([line.decode("utf-8") for line in chunk.targets])
+    longest = _lengths(sources)
+    if isinstance(source_tokenizer, SeveralTokenizer):
+        longest = np.array([max(map(len, split_sources(line))) for line in sources], dtype=np.int64)
+    faults_FP = find_faults(longest, _lengths(targets), max_length, max_length_ratio)
+    keep_P: Bools = np.all(~faults_FP, axis=0) if chunk.split == "train" else np.ones(len(sources), dtype=np.bool_)
+    sides = _side(sources, keep_P), _side(targets, keep_P)
+    return TokenizedChunk(sides, keep_P, faults_FP, digest_pairs(chunk.sources, chunk.targets))
+
+
+@lru_cache(maxsize=1)
+def _load_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
+    source, target = (load_tokenizer(directory, side) for side in SIDES)
+    return source, target
+
+
+def find_faults(
+    source_lengths: Lengths, target_lengths: Lengths, max_length: int, max_length_ratio: float
+) -> npt.NDArray[np.bool_]:
+    """Which of `FAULTS` the pairs with these numbers of tokens have, [F, P]."""
+    shorter = np.minimum(source_lengths, target_lengths)
+    longer = np.maximum(source_lengths, target_lengths)
+    is_blank = shorter == 0
+    return np.stack([is_blank, longer > max_length, ~is_blank & (longer > max_length_ratio * shorter)])
+
+
+def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
+    kept = [*compress(tokenized, keep_P.tolist())]
+    lines = ["\n".join([*tokens, ""]).encode("utf-8") for tokens in kept]
+    return TokenizedSide(
+        tokens=b"".join(lines),
+        num_bytes=_lengths(lines),
+        kept=Counter(chain.from_iterable(kept)),
+        dropped=Counter(chain.from_iterable(compress(tokenized, (~keep_P).tolist()))),
+        longest=max(map(len, tokenized), default=0),
+    )
+
+
+def _lengths(sequences: Sequence[Sequence[object]]) -> Lengths:
+    return np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
 
 
 class SplitBuilder:
@@ -28,20 +150,22 @@ class SplitBuilder:
     def __init__(self, directory: Path, split: str, draft_dir: Path) -> None:
         """Take the folder of the prepared corpus, and one for temporary files."""
         self.sides = [SideBuilder(directory, split, side) for side in SIDES]
-        self.dropped = Counter(blank=0, over_long=0, ratio_outliers=0)  # by the pair's first fault
-        self._faults = Counter(blank=0, over_long=0, ratio_outliers=0)
-        self._keep: list[npt.NDArray[np.bool_]] = []
+        self.dropped = dict.fromkeys(FAULTS, 0)
+        """number of pairs that are not kept, by the first fault of each"""
+        self._faults_F = np.zeros(len(FAULTS), dtype=np.int64)
+        self._keep: list[Bools] = [np.empty(0, dtype=np.bool_)]
         self._digests_path = draft_dir / f"{split}.digests"
         self._digests_path.touch()
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
         """Write a chunk's pairs, and count their tokens and faults."""
         for side, lines, tokens in zip(self.sides, (chunk.sources, chunk.targets), tokenized.sides, strict=True):
-            side.add(compress(lines, tokenized.keep.tolist()), tokens)
+            side.add(compress(lines, tokenized.keep_P.tolist()), tokens)
         append_raw(self._digests_path, tokenized.digests)
-        self._keep.append(tokenized.keep)
-        self._faults.update(tokenized.faults.counts())
-        self.dropped.update(tokenized.faults.first())
+        self._keep.append(tokenized.keep_P)
+        self._faults_F += tokenized.faults_FP.sum(axis=1)
+        for fault in tokenized.faults_FP.argmax(axis=0)[~tokenized.keep_P]:
+            self.dropped[FAULTS[fault]] += 1
 
     def write_ids(self, vocabs: Sequence[Vocab]) -> None:
         """Write the ids of the kept pairs' tokens."""
@@ -49,25 +173,25 @@ class SplitBuilder:
             side.write_ids(vocab)
 
     @property
-    def keep(self) -> npt.NDArray[np.bool_]:
+    def keep(self) -> Bools:
         """[pairs], True = part of the prepared corpus."""
-        return np.concatenate([np.empty(0, dtype=np.bool_), *self._keep])
+        return np.concatenate(self._keep)
 
-    def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder | None) -> SplitAudit:
-        """The audit of the split. `train` is the split to check for overlap; None for the training split itself."""
+    def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder | None) -> dict[str, Any]:
+        """Counts of the split's pairs, as JSON values. Faulty pairs are dropped from the training split only.
+        `duplicates`: pairs equal to an earlier pair of the split. `overlap_pairs`, `overlap_sources`: pairs that are
+        also pairs of the split `train` (None for the training split itself), or whose source is one of its sources."""
         overlap = count_overlap(self._digests_path, train._digests_path) if train is not None else (0, 0)
-        source, target = (side.audit(vocab) for side, vocab in zip(self.sides, vocabs, strict=True))
-        return SplitAudit(
-            pairs_read=len(self.keep),
-            pairs_kept=int(self.keep.sum()),
-            **self._faults,
-            duplicates=count_duplicates(self._digests_path),
-            dropped=dict(self.dropped) if train is None else dict.fromkeys(self.dropped, 0),
-            overlap_pairs=overlap[0],
-            overlap_sources=overlap[1],
-            source=source,
-            target=target,
-        )
+        return {
+            "pairs_read": len(self.keep),
+            "pairs_kept": int(self.keep.sum()),
+            **dict(zip(FAULTS, self._faults_F.tolist(), strict=True)),
+            "duplicates": count_duplicates(self._digests_path),
+            "dropped": self.dropped,
+            "overlap_pairs": overlap[0],
+            "overlap_sources": overlap[1],
+            **{side: builder.audit(vocab) for side, builder, vocab in zip(SIDES, self.sides, vocabs, strict=True)},
+        }
 
 
 class SideBuilder:
@@ -99,12 +223,16 @@ class SideBuilder:
         for tokens, lengths in TokenStore(self._tokens_path).blocks():
             ids.add(np.array(vocab.ids_of(tokens), dtype=np.int32), lengths)
 
-    def audit(self, vocab: Vocab) -> SideAudit:
-        """The audit of the side."""
+    def audit(self, vocab: Vocab) -> dict[str, Any]:
+        """Counts of all tokens that were read; `unknown`: tokens outside the vocabulary, `longest`: tokens of the
+        longest line."""
         counters = self.kept, self._dropped
-        return SideAudit(
-            tokens=sum(counter.total() for counter in counters),
-            types=len(self.kept) + sum(token not in self.kept for token in self._dropped),
-            unknown=sum(count for counter in counters for token, count in counter.items() if token not in vocab),
-            longest=self._longest,
-        )
+        num_tokens = sum(counter.total() for counter in counters)
+        unknown = sum(count for counter in counters for token, count in counter.items() if token not in vocab)
+        return {
+            "tokens": num_tokens,
+            "types": len(self.kept) + sum(token not in self.kept for token in self._dropped),
+            "unknown": unknown,
+            "longest": self._longest,
+            "oov_rate": unknown / num_tokens if num_tokens else 0.0,
+        }

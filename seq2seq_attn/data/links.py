@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress, islice
+from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +67,7 @@ def links_identity(data: DataConfig) -> dict[str, Any]:
 def word_splitter(data: DataConfig) -> Callable[[str], list[str]]:
     """The function that splits text into the words that links number: at spaces and tabs, as aligners do, or for
     gold links as the embedded corpus does."""
-    if data.links != GOLD:
-        return words_of
-    return tokenize_caption
+    return tokenize_caption if data.links == GOLD else words_of
 
 
 def check_num_links(path: Path, num_pairs: int) -> None:
@@ -130,35 +128,28 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], words
                 num_unlike += 1
 
     num_links = _write(directory, token_links())
-    without = (
-        f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words" if num_unlike else ""
-    )
+    note = f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words" * bool(num_unlike)
     if not num_links:
         raise UserError(
-            f"data.links: {path} has no link between tokens of training pairs; expected lines such as 0-0 1-2{without}"
+            f"data.links: {path} has no link between tokens of training pairs; expected lines such as 0-0 1-2{note}"
         )
-    return f"links: {num_links:,} between tokens of training pairs, from {path.name}{without}"
+    return f"links: {num_links:,} between tokens of training pairs, from {path.name}{note}"
 
 
 def write_estimated_links(directory: Path, draft_dir: Path) -> str:
     """Write links between the tokens of the training pairs in `directory` as estimated by IBM model 1, which has a
     number for each distinct token, also for those that the vocabulary lacks. Returns a note for the user."""
-    source, target = (
-        _numbered(TokenStore(side_path(directory, "train", side, "tokens")), draft_dir / f"{side}.numbers")
-        for side in SIDES
-    )
+    stores = []
+    for side in SIDES:
+        numbers: dict[str, int] = {}
+        path = draft_dir / f"{side}.numbers"
+        writer = SequenceWriter(path)
+        for tokens, lengths in TokenStore(side_path(directory, "train", side, "tokens")).blocks():
+            writer.add(np.array([numbers.setdefault(token, len(numbers)) for token in tokens]), lengths)
+        stores.append(SequenceStore(path))
+    source, target = stores
     num_links = _write(directory, ibm1.align(source.__getitem__, target.__getitem__, len(source)))
     return f"links: {num_links:,} between tokens of training pairs, by IBM model 1 in both directions"
-
-
-def _numbered(sentences: Iterable[Sequence[str]], path: Path) -> SequenceStore:
-    """A number for each distinct token, written to a file."""
-    numbers: dict[str, int] = {}
-    writer = SequenceWriter(path)
-    for tokens in sentences:
-        values = [numbers.setdefault(token, len(numbers)) for token in tokens]
-        writer.add(np.array(values), np.array([len(values)]))
-    return SequenceStore(path)
 
 
 def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:
@@ -167,7 +158,7 @@ def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:
     num_links = 0
     remaining = iter(links)
     while block := list(islice(remaining, _PAIRS_AT_ONCE)):
-        positions = [position for of_pair in block for link in of_pair for position in link]
-        writer.add(np.array(positions), np.array([2 * len(of_pair) for of_pair in block]))
+        positions = np.array([*chain.from_iterable(map(chain.from_iterable, block))])
+        writer.add(positions, np.array([2 * len(pair_links) for pair_links in block]))
         num_links += len(positions) // 2
     return num_links

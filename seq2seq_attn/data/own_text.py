@@ -1,11 +1,15 @@
-"""The user's own parallel text, rewritten as two files per split. Validation pairs are set aside if none are named."""
+"""The user's own parallel text, rewritten as two files per split. Validation pairs are set aside if none are named,
+chosen by a hash of the source, so that the choice does not depend on the order of the lines. All pairs with a chosen
+source leave the training split."""
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from hashlib import blake2b
 from itertools import repeat
 from pathlib import Path
 from typing import IO
@@ -17,10 +21,16 @@ from seq2seq_attn.files import atomic_path
 from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.noise import Noise
+from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
-from seq2seq_attn.text.set_aside import MAX_PAIRS, ONE_IN, assign, choose_sources
 from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS
 
+ONE_IN = 10
+MAX_PAIRS = 1_000
+"""Pairs to set aside at most: as many as common validation sets have. More would cost training time."""
+_SIZE = 16
+_VARIANT = re.compile(r"(?<=\S)\(\d+\)$")
+"""the mark of another pronunciation of a word in dictionaries, as in `read(2)`"""
 SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
 """the settings that, with the text, determine which pairs are set aside; part of the folder's hash"""
 TRAIN_LINKS = "train.links"
@@ -76,9 +86,17 @@ def write_splits(
     """
     notes: list[str] = []
     for split, text in texts.items():
-        noise = Noise(text.pairs(), drop if split == "train" else ())
-        chosen = _choose(text, drop) if split == "train" and "valid" not in texts else set()
-        counts = _write(directory, split, text, chosen, noise, links if split == "train" else None)
+        is_train = split == "train"
+        noise = Noise(text.pairs(), drop if is_train else ())
+        chosen: set[bytes] = set()
+        if is_train and "valid" not in texts:
+            to_keep = Noise(text.pairs(), drop)
+            chosen = choose_sources(pair for pair in text.pairs() if not drop or to_keep.keeps(*pair))
+            if not chosen:
+                raise UserError(
+                    f"{text}: fewer than two distinct source sentences; add text, or name some with --valid"
+                )
+        counts = _write(directory, split, text, chosen, noise, links if is_train else None)
         notes += noise.notes(split)
         if chosen:
             notes.append(
@@ -88,14 +106,6 @@ def write_splits(
             )
     names = dict.fromkeys(["train", "valid", *texts])
     return {split: (directory / f"{split}.{SIDES[0]}", directory / f"{split}.{SIDES[1]}") for split in names}, notes
-
-
-def _choose(train: Text, drop: Collection[str]) -> set[bytes]:
-    noise = Noise(train.pairs(), drop)
-    chosen = choose_sources(pair for pair in train.pairs() if not drop or noise.keeps(*pair))
-    if not chosen:
-        raise UserError(f"{train}: fewer than two distinct source sentences; add text, or name some with --valid")
-    return chosen
 
 
 def _write(
@@ -132,3 +142,45 @@ def _write(
 def _writer(path: Path) -> Iterator[IO[str]]:
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
         yield stream
+
+
+def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:
+    """The digests of the sources to set aside: a tenth of the distinct sources, at most 1,000; none if there are fewer
+    than two. Pairs with a blank side are never chosen."""
+    largest_first: list[int] = []
+    kept: set[int] = set()
+    for source, target in pairs:
+        digest = source_digest(source)
+        number = int.from_bytes(digest) if digest is not None and normalize(target) else None
+        if number is None or number in kept:
+            continue
+        if len(kept) < ONE_IN * MAX_PAIRS:
+            heapq.heappush(largest_first, -number)
+            kept.add(number)
+        elif number < -largest_first[0]:
+            kept.remove(-heapq.heappushpop(largest_first, -number))
+            kept.add(number)
+    num_chosen = max(len(kept) // ONE_IN, 1) if len(kept) > 1 else 0
+    return {number.to_bytes(_SIZE) for number in sorted(kept)[:num_chosen]}
+
+
+def assign(pairs: Iterable[tuple[str, str]], chosen: set[bytes]) -> Iterator[tuple[str, str, str | None]]:
+    """Source, target and split of each pair: `valid` for the first pair of each chosen source, None for its other
+    pairs, `train` for the rest."""
+    taken: set[bytes] = set()
+    for source, target in pairs:
+        digest = source_digest(source)
+        if digest is None or digest not in chosen:
+            yield source, target, "train"
+        elif digest in taken or not normalize(target):
+            yield source, target, None
+        else:
+            taken.add(digest)
+            yield source, target, "valid"
+
+
+def source_digest(source: str) -> bytes | None:
+    """The digest of a normalized sentence, the same for all variants of a dictionary's word; None if it is blank."""
+    text = normalize(source)
+    text = text if " " in text else _VARIANT.sub("", text)
+    return blake2b(text.encode(), digest_size=_SIZE).digest() if text else None

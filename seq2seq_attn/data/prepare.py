@@ -20,10 +20,8 @@ from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
 from seq2seq_attn.config.load import load_run_config
-from seq2seq_attn.data.builder import SplitBuilder
-from seq2seq_attn.data.chunks import read_chunks, tokenize_chunk
-from seq2seq_attn.data.extra import extra_identity, find_extra, write_extra
-from seq2seq_attn.data.length_ratios import describe_ratios
+from seq2seq_attn.data.audit import describe_dropped
+from seq2seq_attn.data.builder import SplitBuilder, read_chunks, tokenize_chunk
 from seq2seq_attn.data.links import (
     IBM1,
     check_num_links,
@@ -34,9 +32,9 @@ from seq2seq_attn.data.links import (
 )
 from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.reuse import count_unknown, draw_pairs, find_vocab_dir, reuse_identity
-from seq2seq_attn.data.sources import RawCorpus, find_raw_corpus
-from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, side_path, vocab_path
-from seq2seq_attn.data.vectors import vectors_path, write_vectors
+from seq2seq_attn.data.sequences import write_vectors
+from seq2seq_attn.data.sources import RawCorpus, RawText, extra_identity, find_extra, find_raw_corpus, write_extra
+from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, side_path, vectors_path, vocab_path
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of_values, temporary_name, write_json
 from seq2seq_attn.manifest import list_files
@@ -63,7 +61,7 @@ def prepare_corpus(
     *,
     own_run: Path | None = None,
     also_in: Sequence[Path] = (),
-    may_prepare: Callable[[], None] = lambda: None,
+    before_build: Callable[[], None] = lambda: None,
     show_progress: bool = False,
 ) -> PreparedCorpus:
     """The prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the same text was prepared the
@@ -73,7 +71,7 @@ def prepare_corpus(
         config: its `data` section is read.
         own_run: a run that was trained on this corpus; it replaces `data.vocab_from`, which may be gone.
         also_in: other data folders to look in.
-        may_prepare: called if the corpus must be prepared, before anything is written; raises an error to forbid it.
+        before_build: called if the corpus must be prepared, before anything is written; raises an error to forbid it.
         show_progress: draw tqdm bars on stderr.
 
     Raises:
@@ -90,7 +88,7 @@ def prepare_corpus(
         if prepared is not None:
             log.info("%s: prepared before, reused", prepared.directory)
             break
-        may_prepare()
+        before_build()
         started = time.monotonic()
         with _temporary_folder(folders[0]) as temporary:
             _build(temporary, config.data, raw, vocab_dir, identity, show_progress)
@@ -104,40 +102,6 @@ def prepare_corpus(
     for note in prepared.meta["notes"]:
         log.info("%s", note)
     return prepared
-
-
-def audit_report(prepared: PreparedCorpus) -> str:
-    """The numbers of pairs read, kept and dropped, and the corpus's statistics, as text for a terminal."""
-    meta = prepared.meta
-    limits = meta["config"]
-    lines = [f"{prepared.directory}  ({limits['source_language']} -> {limits['target_language']})", ""]
-    lines += [*corpus.audit_lines(prepared.audit), "", describe_ratios(prepared.pairs("train"))]
-    dropped = dropped_pairs(prepared)
-    sizes = " and ".join(f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab))
-    joint = " (one vocabulary for both)" if limits["vocab"]["joint"] else ""
-    lines += [
-        "",
-        f"dropped from train: {sum(dropped.values()):,} of {prepared.audit['train']['pairs_read']:,} pairs",
-        *(f"  {count:,} because {reason}" for reason, count in dropped.items()),
-        "validation and test sets are kept whole; duplicates and overlaps are counted, never dropped",
-        *meta["notes"],
-        f"vocabulary: {sizes} ids, source and target{joint}",
-    ]
-    return "\n".join(lines)
-
-
-def dropped_pairs(prepared: PreparedCorpus) -> dict[str, int]:
-    """The numbers of training pairs that were dropped, by reason, in words."""
-    return _by_reason(prepared.audit["train"]["dropped"], prepared.meta["config"])
-
-
-def _by_reason(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[str, int]:
-    reasons = {
-        "blank": "a side is blank",
-        "over_long": f"a side has more than {limits['max_length']} tokens",
-        "ratio_outliers": f"one side has more than {limits['max_length_ratio']:g} times the other's tokens",
-    }
-    return {reason: dropped[fault] for fault, reason in reasons.items() if dropped[fault]}
 
 
 def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[str, Any]:
@@ -184,26 +148,26 @@ def _build(
     show_progress: bool,
 ) -> None:
     """Write all files of a prepared corpus."""
-    files = raw.files()
-    num_pairs = {split: corpus.count_pairs(*paths) for split, paths in files.items()}
-    num_used = sum(min(data.limit.for_split(split) or count, count) for split, count in num_pairs.items())
-    if raw.train_links is not None:
-        check_num_links(raw.train_links, num_pairs["train"])
-    with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as draft_dir:
-        raw = raw.limited(data.limit, Path(draft_dir) / "limited")
-        files = raw.files()
-        texts = [(", ".join(map(str, text.paths)), text.pairs()) for text in find_extra(data)]
+    with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as drafts:
+        draft_dir = Path(drafts)
+        text = raw.read()
+        num_pairs = {split: corpus.count_pairs(*paths) for split, paths in text.files.items()}
+        if text.train_links is not None:
+            check_num_links(text.train_links, num_pairs["train"])
+        text = text.limited(data.limit, draft_dir / "limited")
+        extra_texts = [(", ".join(map(str, extra.paths)), extra.pairs()) for extra in find_extra(data)]
         if data.mix and data.vocab_from is not None:
             old = _old_corpus(data.vocab_from, identity["mix"]["text"])
-            number = round(data.mix * corpus.count_pairs(*files["train"]))
-            texts.append((f"data.mix={data.mix:g}", draw_pairs(old, number)))
-        extra, notes = write_extra(Path(draft_dir) / "extra", texts, files, data.sources)
-        in_vocab = [files["train"], *([extra] if extra and data.extra_in_vocab else [])]
+            number = round(data.mix * corpus.count_pairs(*text.files["train"]))
+            extra_texts.append((f"data.mix={data.mix:g}", draw_pairs(old, number)))
+        extra, notes = write_extra(draft_dir / "extra", extra_texts, text.files, data.sources)
+        in_vocab = [text.files["train"], *([extra] if extra and data.extra_in_vocab else [])]
         tokenizers = [load_tokenizer(vocab_dir, side) for side in SIDES] if vocab_dir else _tokenizers(data, in_vocab)
         for name, tokenizer in zip(SIDES, tokenizers, strict=True):
             tokenizer.save(directory, name)
-        splits = {split: SplitBuilder(directory, split, Path(draft_dir)) for split in files}
-        _tokenize(splits, files, directory, data, num_used, show_progress)
+        splits = {split: SplitBuilder(directory, split, draft_dir) for split in text.files}
+        num_used = sum(min(data.limit.for_split(split) or count, count) for split, count in num_pairs.items())
+        _tokenize(splits, text.files, directory, data, num_used, show_progress)
         vocabs = _vocabs(data, splits["train"], vocab_dir)
         notes += count_unknown(splits["train"], vocabs) if vocab_dir else []
         if extra:
@@ -213,16 +177,16 @@ def _build(
         for builder in splits.values():
             builder.write_ids(vocabs)
         audit = {
-            name: builder.audit(vocabs, None if name == "train" else splits["train"]).to_dict()
+            name: builder.audit(vocabs, None if name == "train" else splits["train"])
             for name, builder in splits.items()
         }
-        for split in files if VECTORS in data.sources else ():
-            with side_path(directory, split, "source", "txt").open(encoding="utf-8", newline="\n") as lines:
-                write_vectors(vectors_path(directory, split), lines, tokenizers[0])
-        notes = [*raw.notes, *notes, *_write_all_links(directory, Path(draft_dir), data, raw, splits)]
+        for split in text.files if VECTORS in data.sources else ():
+            lines = corpus.iter_lines(side_path(directory, split, "source", "txt"))
+            write_vectors(vectors_path(directory, split), lines, data.sources.index(VECTORS))
+        notes = [*text.notes, *notes, *_write_all_links(directory, draft_dir, data, text, splits)]
     for name, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, name))
-    write_json(directory / META_NAME, {**identity, "notes": notes, "splits": list(files), "audit": audit})
+    write_json(directory / META_NAME, {**identity, "notes": notes, "splits": list(splits), "audit": audit})
     list_files(directory, directory.iterdir())
 
 
@@ -239,27 +203,29 @@ def _old_corpus(run_dir: Path, text_hash: str) -> PreparedCorpus:
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
     """Warns if more than 5 % of the training pairs are dropped. Raises UserError if none is kept."""
-    dropped = ", ".join(f"{count} because {reason}" for reason, count in _by_reason(train.dropped, limits).items())
-    if train.keep.any() and train.keep.mean() < 0.95:
-        message = "dropped from %s training pairs: %s; see data.max_length and data.max_length_ratio"
-        log.warning(message, f"{len(train.keep):,}", dropped)
-    if not train.keep.any():
+    reasons = describe_dropped(train.dropped, limits)
+    dropped = ", ".join(f"{count} because {reason}" for reason, count in reasons.items())
+    keep = train.keep
+    if not keep.any():
         raise UserError(
             f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or data.max_length_ratio"
         )
+    if keep.mean() < 0.95:
+        message = "dropped from %s training pairs: %s; see data.max_length and data.max_length_ratio"
+        log.warning(message, f"{len(keep):,}", dropped)
 
 
 def _write_all_links(
-    directory: Path, draft_dir: Path, data: DataConfig, raw: RawCorpus, splits: Mapping[str, SplitBuilder]
+    directory: Path, draft_dir: Path, data: DataConfig, text: RawText, splits: Mapping[str, SplitBuilder]
 ) -> list[str]:
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
-    for split, path in raw.links.items():
+    for split, path in text.links.items():
         if split != "train" or not (data.extra or data.mix):  # extra pairs have no gold links
             kept = compress(corpus.iter_raw_lines(path), splits[split].keep)
             with (directory / f"{split}.links").open("wb") as stream:
                 stream.writelines(line + b"\n" for line in kept)
-    if raw.train_links is not None:
-        return [write_pharaoh_links(directory, raw.train_links, splits["train"].keep, word_splitter(data))]
+    if text.train_links is not None:
+        return [write_pharaoh_links(directory, text.train_links, splits["train"].keep, word_splitter(data))]
     return [write_estimated_links(directory, draft_dir)] if data.links == IBM1 else []
 
 

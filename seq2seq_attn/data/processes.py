@@ -50,9 +50,10 @@ def map_in_order(
         for item in items:
             pending.append((item, pool.submit(_work, item)))
             if len(pending) > _AHEAD * num_processes:
-                yield _first(pending)
-        while pending:
-            yield _first(pending)
+                item, future = pending.popleft()
+                yield item, future.result()
+        for item, future in pending:
+            yield item, future.result()
     except BrokenProcessPool:
         raise UserError(
             f"one of {num_processes} worker processes died: out of memory, or a script without "
@@ -60,11 +61,6 @@ def map_in_order(
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _first(pending: deque[tuple[ItemT, Future[ResultT]]]) -> tuple[ItemT, ResultT]:
-    item, future = pending.popleft()
-    return item, future.result()
 
 
 def _begin(function: Callable[[Any], Any]) -> None:

@@ -2,17 +2,23 @@
 
 A file holds the values of all sequences, one after the other, without a header. A file beside it holds the offsets of
 the sequences.
+
+Shapes: S source positions without EOS, F dimension of a vector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from seq2seq_attn.text.tokenizers.base import SOURCE_END
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, read_vectors
+from seq2seq_attn.text.vocab import EOS, IdArray
 
 Values = npt.NDArray[Any]
 
@@ -77,6 +83,24 @@ class TokenStore:
         return map(self.__getitem__, range(len(self)))
 
 
+class VectorStore:
+    """The vectors of a split, in which one source is of vectors."""
+
+    def __init__(self, path: Path, source: int, size: int) -> None:
+        """`source`: the number of the source that is of vectors, from 0; `size`: F."""
+        self._sequences = SequenceStore(path, np.float32)
+        self._source, self._size = source, size
+
+    def at_positions(self, index: int, ids: IdArray) -> FloatArray:
+        """The vectors of a sentence at their positions among its source's ids, [S, F]; 0 at those of texts."""
+        vectors = self._sequences[index].reshape(-1, self._size)
+        ends = np.flatnonzero(ids == EOS)
+        start = int(ends[self._source - 1]) + 1 if self._source and len(ends) else 0
+        rows = np.zeros((len(ids), self._size), dtype=np.float32)
+        rows[start : start + len(vectors)] = vectors
+        return rows
+
+
 class SequenceWriter:
     """Writes the files of a `SequenceStore` incrementally."""
 
@@ -92,6 +116,19 @@ class SequenceWriter:
         append_raw(self._path, values.astype(self._dtype, copy=False))
         append_raw(_offsets_path(self._path), self._end + np.cumsum(lengths, dtype=np.int64))
         self._end += len(values)
+
+
+def write_vectors(path: Path, lines: Iterable[str], source: int) -> None:
+    """Write the files of a `VectorStore` from the source lines of a split.
+
+    Raises:
+        UserError: a file of vectors can no longer be read.
+    """
+    writer = SequenceWriter(path, np.float32)
+    for line in lines:
+        file = line.split(SOURCE_END)[source].strip() if line.strip() else ""
+        vectors = read_vectors(file).ravel() if file else np.empty(0, dtype=np.float32)
+        writer.add(vectors, np.array([len(vectors)]))
 
 
 def append_raw(path: Path, values: Values) -> None:

@@ -1,65 +1,77 @@
-"""Locate the raw text of a corpus: Multi30k, the embedded corpus, or the user's own files."""
+"""Locate the raw text of a corpus: Multi30k, the embedded corpus, or the user's own files; and extra training pairs
+(`data.extra`), without any sentence of the corpus's validation and test sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from seq2seq_attn.config import DataConfig, shorten
+from seq2seq_attn.config import Config, DataConfig, shorten
 from seq2seq_attn.config.data import LimitConfig
 from seq2seq_attn.data import own_text
-from seq2seq_attn.data.links import GOLD, links_file, links_identity
-from seq2seq_attn.data.vectors import hashes_of_vectors
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.data.links import GOLD, IBM1, links_file, links_identity
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of, sha256_of_values, write_lines
 from seq2seq_attn.text import captions, multi30k
 from seq2seq_attn.text.corpus import iter_lines, iter_raw_lines
-from seq2seq_attn.text.parallel import Text
-from seq2seq_attn.text.tokenizers.base import VECTORS
+from seq2seq_attn.text.normalize import bare
+from seq2seq_attn.text.parallel import Text, find_text
+from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END, VECTORS
+from seq2seq_attn.text.tokenizers.vectors import hash_vectors, real_name
+
+PACKAGED_NEEDS = "if the configuration is a packaged one, the comment at its top says how to make what it needs"
+"""after an error about a file or a run that a configuration names"""
+_DENIED = "equal letters, digits and marks, case ignored; with one source, tabs are spaces"
+"""which sentences count as one of a validation or test set: part of the folder's hash"""
+_DENIED_VECTORS = "equal real paths"
+"""the same for files of vectors"""
+
+Files = Mapping[str, tuple[Path, Path]]
+"""source file and target file by split, train first"""
 
 
-@dataclass(frozen=True)
-class RawCorpus:
-    """The location of the raw text. `files` is called only if the corpus must be prepared."""
+class RawText(NamedTuple):
+    """The raw text in files of a pair per line."""
 
-    identity: dict[str, Any]
-    """the part of the folder's hash that stands for the raw text"""
-    files: Callable[[], dict[str, tuple[Path, Path]]]
-    """maps each split to (source file, target file), train first"""
-    links: dict[str, Path] = field(default_factory=dict)
-    """maps each split to its file of gold alignments; they exist once `files` was called"""
+    files: Files
+    links: Mapping[str, Path] = {}
+    """files of gold alignments by split"""
     train_links: Path | None = None
-    """the Pharaoh file for `data.links`, one line per training pair of `files`; exists once `files` was called"""
-    notes: list[str] = field(default_factory=list)
-    """one line per change that `files` made to the text; empty before"""
+    """the Pharaoh file for `data.links`, a line per training pair"""
+    notes: Sequence[str] = ()
+    """one line per change that was made to the text"""
 
-    def limited(self, limit: LimitConfig, directory: Path) -> RawCorpus:
+    def limited(self, limit: LimitConfig, directory: Path) -> RawText:
         """The first pairs of each split, with their links. Files of a split with a limit are copied to `directory`."""
 
         def head(path: Path, split: str, kind: str) -> Path:
-            return _head(path, limit.for_split(split), directory / f"{split}.{kind}")
+            num_lines, copy = limit.for_split(split), directory / f"{split}.{kind}"
+            if num_lines is None:
+                return path
+            copy.parent.mkdir(exist_ok=True)
+            with copy.open("wb") as stream:
+                stream.writelines(line + b"\n" for line in islice(iter_raw_lines(path), num_lines))
+            return copy
 
-        files = {
-            split: (head(source, split, "source"), head(target, split, "target"))
-            for split, (source, target) in self.files().items()
-        }
-        links = {split: head(path, split, "gold") for split, path in self.links.items()}
-        train_links = None if self.train_links is None else head(self.train_links, "train", "links")
-        return replace(self, files=lambda: files, links=links, train_links=train_links)
+        return self._replace(
+            files={
+                split: (head(source, split, "source"), head(target, split, "target"))
+                for split, (source, target) in self.files.items()
+            },
+            links={split: head(path, split, "gold") for split, path in self.links.items()},
+            train_links=self.train_links and head(self.train_links, "train", "links"),
+        )
 
 
-def _head(path: Path, num_lines: int | None, copy: Path) -> Path:
-    """A file with the first lines of another; without a number, the file itself."""
-    if num_lines is None:
-        return path
-    copy.parent.mkdir(exist_ok=True)
-    with copy.open("wb") as stream:
-        stream.writelines(line + b"\n" for line in islice(iter_raw_lines(path), num_lines))
-    return copy
+class RawCorpus(NamedTuple):
+    """A corpus that was found, before it is read."""
+
+    identity: dict[str, Any]
+    """the part of the folder's hash that stands for the raw text"""
+    read: Callable[[], RawText]
+    """downloads or rewrites the text where necessary; called only if the corpus must be prepared"""
 
 
 def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorpus:
@@ -78,9 +90,26 @@ def split_names(data: DataConfig) -> list[str]:
     """The splits of a corpus, `train` and `valid` first. Files need not exist.
 
     Raises:
-        UsageError: the configuration does not name a valid corpus.
+        UsageError: the configuration does not name a valid corpus, a text is named that the corpus does not read, a
+            source language is given twice, or several sources or a source of vectors are combined with settings for a
+            single text.
     """
-    check_sources(data)
+    for key, spec in (("train", data.train), ("valid", data.valid), ("test", data.test)):
+        if spec and data.corpus != "files":
+            raise UsageError(
+                f"data.{key}={shorten(spec)}: not read with data.corpus={data.corpus}; set data.corpus=files, or use "
+                "--train TEXT"
+            )
+    if len(set(data.sources)) < len(data.sources):
+        raise UsageError(
+            f"data.source_languages={shorten(data.source_languages)}: a language is given twice; name each source once"
+        )
+    if len(data.sources) > 1 or data.sources == [VECTORS]:
+        need = f"needs a single source of text, but data.source_languages={shorten(data.sources)}: name one language"
+        if data.links is not None:
+            raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
+        if data.tokenizer.sentences:
+            raise UsageError(f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false")
     languages = (*data.sources, data.target_language)
     if data.corpus == "multi30k":
         return list(multi30k.published_splits(*languages))
@@ -90,80 +119,158 @@ def split_names(data: DataConfig) -> list[str]:
     return list(dict.fromkeys(["train", "valid", *own_text.name_splits(data)]))  # valid may be set aside
 
 
-def check_sources(data: DataConfig) -> None:
-    """Raises UsageError if a text is named that the corpus does not read, a source language is given twice, or several
-    sources or a source of vectors are combined with settings for a single text."""
-    for key, named in (("train", data.train), ("valid", data.valid), ("test", data.test)):
-        if named and data.corpus != "files":
-            raise UsageError(
-                f"data.{key}={shorten(named)}: not read with data.corpus={data.corpus}; set data.corpus=files, or use "
-                "--train TEXT"
-            )
-    given = shorten(data.source_languages)
-    if len(set(data.sources)) < len(data.sources):
-        raise UsageError(f"data.source_languages={given}: a language is given twice; name each source once")
-    if data.sources == [VECTORS]:
-        need = f"needs a source of text, but the only source is {VECTORS}: name a language"
-    elif len(data.sources) > 1:
-        need = f"needs a single source, but data.source_languages={given} names several: name one"
-    else:
-        return
-    if data.links is not None:
-        raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
-    if data.tokenizer.sentences:
-        raise UsageError(f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false")
-
-
 def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
     languages = (*data.sources, data.target_language)
     splits = multi30k.published_splits(*languages)
 
-    def files() -> dict[str, tuple[Path, Path]]:
+    def read() -> RawText:
         directory = multi30k.fetch(data.data_dir, data.source_dir, languages=languages, show_progress=show_progress)
-        paths = {split: [directory / name for name in names] for split, names in splits.items()}
-        if len(data.sources) == 1:
-            return {split: (source, target) for split, (source, target) in paths.items()}
-        texts = {split: Text(tuple(sides), languages) for split, sides in paths.items()}
-        return own_text.write_splits(directory / "-".join(languages), texts)[0]
+        texts = {split: Text(tuple(directory / name for name in names), languages) for split, names in splits.items()}
+        if len(data.sources) > 1:
+            files, _ = own_text.write_splits(directory / "-".join(languages), texts)
+        else:
+            files = {split: (text.paths[0], text.paths[1]) for split, text in texts.items()}
+        return RawText(files, train_links=links_file(data))
 
     # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the network
-    identity = {split: [multi30k.SHA256[name] for name in names] for split, names in splits.items()}
-    return RawCorpus(identity, files, train_links=links_file(data))
+    return RawCorpus({split: [multi30k.SHA256[name] for name in names] for split, names in splits.items()}, read)
 
 
 def _raw_captions(data: DataConfig) -> RawCorpus:
     splits = captions.find_captions(data.source_dir, data.source_name, data.target_language)
-    files = {split: (paths.source, paths.target) for split, paths in splits.items()}
     identity = {split: [*map(sha256_of, paths)] for split, paths in splits.items()}
-    is_reversed = data.source_name != captions.SOURCE
-    directory = data.data_dir / f"captions-{sha256_of_values(identity)[:12]}"
-    links = {split: directory / f"{split}.links" if is_reversed else paths.links for split, paths in splits.items()}
 
-    def with_links() -> dict[str, tuple[Path, Path]]:
-        for split, paths in splits.items() if is_reversed else ():
-            write_lines(links[split], map(captions.reverse_links, iter_lines(paths.links)))
-        return files
+    def read() -> RawText:
+        links = {split: paths.links for split, paths in splits.items()}
+        if data.source_name != captions.SOURCE:
+            directory = data.data_dir / f"captions-{sha256_of_values(identity)[:12]}"
+            for split, path in links.items():
+                links[split] = directory / f"{split}.links"
+                write_lines(links[split], map(captions.reverse_links, iter_lines(path)))
+        files = {split: (paths.source, paths.target) for split, paths in splits.items()}
+        return RawText(files, links, train_links=links["train"] if data.links == GOLD else links_file(data))
 
-    return RawCorpus(
-        identity, with_links, links, train_links=links["train"] if data.links == GOLD else links_file(data)
-    )
+    return RawCorpus(identity, read)
 
 
 def _raw_files(data: DataConfig) -> RawCorpus:
     texts = own_text.find_splits(data)
-    identity: dict[str, Any] = {
-        split: [*map(sha256_of, text.paths), *hashes_of_vectors(data.sources, text), *text.columns]
-        for split, text in texts.items()
-    }
+    identity: dict[str, Any] = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
     identity |= {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
     links = links_identity(data)
     directory = data.data_dir / f"own-{sha256_of_values({'text': identity, **links})[:12]}"
-    notes: list[str] = []
 
-    @cache  # `limited` asks again
-    def rewritten() -> dict[str, tuple[Path, Path]]:
-        written, notes[:] = own_text.write_splits(directory, texts, drop=data.filter, links=links_file(data))
-        return written
+    def read() -> RawText:
+        path = links_file(data)
+        files, notes = own_text.write_splits(directory, texts, drop=data.filter, links=path)
+        return RawText(files, train_links=path and directory / own_text.TRAIN_LINKS, notes=notes)
 
-    train_links = directory / own_text.TRAIN_LINKS if links_file(data) else None
-    return RawCorpus(identity, rewritten, train_links=train_links, notes=notes)
+    return RawCorpus(identity, read)
+
+
+def _hashes(sources: Sequence[str], text: Text) -> list[str]:
+    """The hashes of the files of a text, and that of the files that its source of vectors names.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    hashes = [*map(sha256_of, text.paths)]
+    if VECTORS in sources:
+        number = list(sources).index(VECTORS)
+        hashes.append(hash_vectors(source.split(SOURCE_END)[number] for source, _ in text.pairs() if source.strip()))
+    return hashes
+
+
+def find_extra(data: DataConfig) -> list[Text]:
+    """Locate the texts that `data.extra` names.
+
+    Raises:
+        UsageError: word alignments are given, which extra pairs lack; a name is not valid; or the columns of tables are
+            in different orders.
+        UserError: a file does not exist.
+    """
+    if (data.extra or data.mix) and data.links not in (None, IBM1):
+        raise UsageError(
+            f"data.links={shorten(data.links)}: aligns the pairs of the corpus, not those of data.extra and data.mix; "
+            f"set data.links={IBM1} or null"
+        )
+    own = own_text.find_splits(data).values() if data.extra and data.corpus == "files" else ()
+    try:
+        texts = [find_text(spec, *data.sources, data.target_language) for spec in data.extra]
+    except UserError as error:
+        raise type(error)(f"data.extra: {error}; {PACKAGED_NEEDS}") from None
+    own_text.check_headers([*own, *texts])
+    return texts
+
+
+def extra_identity(data: DataConfig) -> dict[str, Any]:
+    """The part of the folder's hash that depends on the extra pairs; empty without.
+
+    Raises:
+        UsageError, UserError: as `find_extra`.
+    """
+    texts = find_extra(data)
+    if not texts:
+        return {}
+    denied = f"{_DENIED}; {_DENIED_VECTORS}" if VECTORS in data.sources else _DENIED
+    hashes = [_hashes(data.sources, text) for text in texts]
+    return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab, "denied": denied}}
+
+
+def write_extra(
+    directory: Path,
+    texts: Sequence[tuple[str, Iterable[tuple[str, str]]]],
+    files: Files,
+    source_languages: Sequence[str],
+) -> tuple[tuple[Path, Path] | None, list[str]]:
+    """Write the pairs of the texts into a new directory, without those that have a sentence of a validation or test set
+    on either side. Returns the source and the target file (None without texts), and a note about each text.
+
+    Args:
+        texts: the name of each text, and its pairs.
+        files: those of the corpus.
+        source_languages: tells which of the sources are vectors.
+
+    Raises:
+        UserError: a text cannot be read.
+    """
+    if not texts:
+        return None, []
+    denied: set[str] = set()
+    for sources_path, targets_path in (paths for split, paths in files.items() if split != "train"):
+        denied |= sentence_keys(iter_lines(sources_path), source_languages) | sentence_keys(iter_lines(targets_path))
+    directory.mkdir(parents=True)
+    written = directory / f"train.{SIDES[0]}", directory / f"train.{SIDES[1]}"
+    notes = []
+    with written[0].open("w", encoding="utf-8") as sources, written[1].open("w", encoding="utf-8") as targets:
+        for name, pairs in texts:
+            num_kept = num_dropped = 0
+            for source, target in pairs:
+                if denied.isdisjoint(sentence_keys([source], source_languages) | sentence_keys([target])):
+                    sources.write(f"{source}\n")
+                    targets.write(f"{target}\n")
+                    num_kept += 1
+                else:
+                    num_dropped += 1
+            notes.append(
+                f"extra: {name}: {num_kept:,} pairs; {num_dropped:,} dropped, because they "
+                "contain a sentence of a validation or test set"
+            )
+    return written, notes
+
+
+def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ("",)) -> set[str]:
+    """The sentences of these lines as `bare` leaves them, without blank ones; a line of several sources has a sentence
+    per source. `languages` are those of the sources. The key of a file of vectors is its real path."""
+    keys = set()
+    for line in lines:
+        sentences = line.split(SOURCE_END) if len(languages) > 1 else [line]
+        for language, sentence in zip(languages, sentences, strict=False):
+            keys.add(real_name(sentence) if language == VECTORS else bare(sentence))
+    return keys - {""}
+
+
+def without_extra(config: Config) -> Config:
+    """The configuration of the corpus alone, without `data.extra` and `data.mix`."""
+    data = config.data.model_copy(update={"extra": [], "extra_in_vocab": False, "mix": 0.0})
+    return config.model_copy(update={"data": data})

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.sequences import SequenceStore, TokenStore
-from seq2seq_attn.data.vectors import VectorStore, vectors_path
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.data.sequences import SequenceStore, TokenStore, VectorStore
 from seq2seq_attn.files import read_json, sha256_of_values
 from seq2seq_attn.manifest import check_files
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
+from seq2seq_attn.text.tokenizers.several import find_vector_source
 from seq2seq_attn.text.vocab import ExtendedIds, IdArray, Vocab, extended_ids
 
 if TYPE_CHECKING:
@@ -72,12 +71,12 @@ class PairStore:
 
     @property
     def source_lengths(self) -> npt.NDArray[np.int64]:
-        """[pairs], tokens."""
+        """[pairs], tokens without specials."""
         return np.diff(self._source.offsets)
 
     @property
     def target_lengths(self) -> npt.NDArray[np.int64]:
-        """[pairs], tokens."""
+        """[pairs], tokens without specials."""
         return np.diff(self._target.offsets)
 
     def batch(self, indices: Sequence[int], *, with_extended: bool = True) -> Batch:
@@ -120,12 +119,11 @@ class PreparedCorpus:
 
     @property
     def test_splits(self) -> list[str]:
-        """The test sets."""
         return [split for split in self.splits if split not in ("train", "valid")]
 
     @property
     def audit(self) -> dict[str, Any]:
-        """The audit of each split (`SplitAudit`)."""
+        """The audit of each split (`SplitBuilder.audit`)."""
         return dict(self.meta["audit"])
 
     def text_hashes(self, *, is_reverse: bool = False) -> dict[str, str]:
@@ -142,17 +140,14 @@ class PreparedCorpus:
 
     @cached_property
     def source_tokenizer(self) -> Tokenizer:
-        """The tokenizer of the source side."""
         return load_tokenizer(self.directory, "source")
 
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
-        """The tokenizer of the target side."""
         return load_tokenizer(self.directory, "target")
 
     @cached_property
     def source_vocab(self) -> Vocab:
-        """The vocabulary of the source side."""
         return Vocab.load(vocab_path(self.directory, "source"))
 
     @cached_property
@@ -161,16 +156,12 @@ class PreparedCorpus:
         return Vocab.load(vocab_path(self.directory, "target"))
 
     def pairs(self, split: str) -> PairStore:
-        """The pairs of a split as ids, with links between their tokens if configured.
-
-        Raises:
-            UserError: there is no such split.
-        """
-        self._check(split)
+        """The pairs of a split as ids, with links between their tokens if configured."""
         source, target = (SequenceStore(side_path(self.directory, split, side, "ids")) for side in SIDES)
         tokens = [TokenStore(side_path(self.directory, split, side, "tokens")) for side in SIDES]
         links = SequenceStore(links_path(self.directory, split))
         vectors = vectors_path(self.directory, split)
+        vector_source = find_vector_source(self.source_tokenizer) if vectors.exists() else None
 
         def extended(index: int) -> ExtendedIds:
             source, target = (store[index] for store in tokens)
@@ -180,33 +171,19 @@ class PreparedCorpus:
             source,
             target,
             links=links if links.exists() else None,
-            vectors=VectorStore(vectors, self.source_tokenizer) if vectors.exists() else None,
+            vectors=VectorStore(vectors, *vector_source) if vector_source is not None else None,
             extended=extended,
         )
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
-        """The lines of both sides as published, aligned with `pairs(split)`.
-
-        Raises:
-            UserError: there is no such split.
-        """
-        self._check(split)
+        """The lines of both sides as published, aligned with `pairs(split)`."""
         source, target = (_read_exact(side_path(self.directory, split, side, "txt")) for side in SIDES)
         return source, target
 
     def links(self, split: str) -> list[str] | None:
-        """Gold word alignments in Pharaoh format ("0-0 1-2"), aligned with `pairs(split)`; None if the corpus has none.
-
-        Raises:
-            UserError: there is no such split.
-        """
-        self._check(split)
+        """Gold word alignments in Pharaoh format ("0-0 1-2"), aligned with `pairs(split)`; None if there are none."""
         path = self.directory / f"{split}.links"
         return _read_exact(path) if path.is_file() else None
-
-    def _check(self, split: str) -> None:
-        if split not in self.splits:
-            raise UserError(f"split {split!r}: this corpus has {', '.join(self.splits)}")
 
 
 def side_path(directory: Path, split: str, side: Side, kind: Literal["txt", "tokens", "ids"]) -> Path:
@@ -217,6 +194,11 @@ def side_path(directory: Path, split: str, side: Side, kind: Literal["txt", "tok
 def links_path(directory: Path, split: str) -> Path:
     """The path of the `SequenceStore` with the links between the tokens of a split."""
     return directory / f"{split}.token_links"
+
+
+def vectors_path(directory: Path, split: str) -> Path:
+    """The path of the `VectorStore` of a split, if a source is of vectors."""
+    return directory / f"{split}.vectors"
 
 
 def vocab_path(directory: Path, side: Side) -> Path:

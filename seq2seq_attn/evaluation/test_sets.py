@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from seq2seq_attn.config import Config, DataConfig, shorten
-from seq2seq_attn.data.extra import without_extra
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.sources import split_names
+from seq2seq_attn.data.sources import split_names, without_extra
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import file_identity
@@ -246,7 +245,7 @@ def _prepare_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCo
             without_extra(config),  # the extra files may not be on this machine
             own_run=run.path,
             also_in=above,
-            may_prepare=lambda: _check_paths(run, config),
+            before_build=lambda: _check_paths(run, config),
             show_progress=show_progress,
         )
     except UserError as error:  # the training text may not be on this machine

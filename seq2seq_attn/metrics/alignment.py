@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.text.links import Link, shares_of_words
+from seq2seq_attn.text.links import Link, word_shares
 
 Weights = npt.NDArray[np.floating[Any]]
 SHIFTS = (-1, 0, 1)
@@ -87,8 +87,8 @@ def words_from_tokens(
     num_target, num_source = len(target_tokens), len(source_tokens)
     if not num_target or not num_source:  # an empty side: the model did not read the other one either
         return np.zeros((len(target_words), len(source_words)))
-    source_shares = shares_of_words(source_tokens, source_words)
-    target_shares = shares_of_words(target_tokens, target_words)
+    source_shares = word_shares(source_tokens, source_words)
+    target_shares = word_shares(target_tokens, target_words)
     num_tokens = target_shares.sum(axis=0)
     averaging = (target_shares / np.where(num_tokens > 0, num_tokens, 1.0)).T
     return np.asarray(averaging @ weights_TS[:num_target, :num_source].astype(np.float64) @ source_shares)

@@ -44,8 +44,8 @@ def concatenate_links(
         fields = []
         source_start = target_start = 0
         for index in group:
-            of_pair = parse_pharaoh(links[index])
-            fields += [f"{source_start + source}-{target_start + target}" for source, target in of_pair]
+            pair_links = parse_pharaoh(links[index])
+            fields += [f"{source_start + source}-{target_start + target}" for source, target in pair_links]
             source_start += source_lengths[index]
             target_start += target_lengths[index]
         joined.append(" ".join(fields))

@@ -1,4 +1,4 @@
-"""Read, check and audit parallel text."""
+"""Read text files, and check that they are text."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ import codecs
 import importlib
 import io
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from seq2seq_attn.errors import UserError
-
-Lengths = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _BLOCK_BYTES = 1 << 20
 _MAX_LINE_BYTES = 1 << 24
@@ -48,7 +41,13 @@ def iter_lines(path: Path) -> Iterator[str]:
         UserError: as `read_lines`, when the bad line is reached.
     """
     for number, line in enumerate(iter_raw_lines(path), 1):
-        yield _decode(path, number, line)
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise _bad_byte(path, number, line, error.start) from None
+        if "\0" in text:  # UTF-16 of plain English is valid UTF-8
+            raise _bad_byte(path, number, line, line.index(b"\0"))
+        yield text
 
 
 def iter_raw_lines(path: Path) -> Iterator[bytes]:
@@ -139,16 +138,6 @@ class _Recoded(io.RawIOBase):
         return len(data)
 
 
-def _decode(path: Path, number: int, line: bytes) -> str:
-    try:
-        text = line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _bad_byte(path, number, line, error.start) from None
-    if "\0" in text:  # UTF-16 of plain English is valid UTF-8
-        raise _bad_byte(path, number, line, line.index(b"\0"))
-    return text
-
-
 def _bad_byte(path: Path, number: int, data: bytes, start: int) -> UserError:
     """The error for a byte of some text that begins at line `number` of a file."""
     number += data.count(b"\n", 0, start)
@@ -197,123 +186,3 @@ def count_pairs(source_path: Path, target_path: Path) -> int:
             "line i of one must translate line i of the other"
         )
     return num_source
-
-
-@dataclass(frozen=True)
-class PairFaults:
-    """Which pairs of a split are unfit for training, and why. A pair may have several faults."""
-
-    is_blank: Bools
-    """one side has no tokens"""
-    is_over_long: Bools
-    """one side has more than `max_length` tokens"""
-    is_ratio_outlier: Bools
-    """neither side is blank, and one is more than `max_length_ratio` times as long as the other"""
-
-    @property
-    def is_good(self) -> Bools:
-        """The pair has no fault."""
-        return ~(self.is_blank | self.is_over_long | self.is_ratio_outlier)
-
-    def counts(self) -> dict[str, int]:
-        """Number of pairs with each fault."""
-        return {
-            "blank": int(self.is_blank.sum()),
-            "over_long": int(self.is_over_long.sum()),
-            "ratio_outliers": int(self.is_ratio_outlier.sum()),
-        }
-
-    def first(self) -> dict[str, int]:
-        """Number of pairs by their first fault, the reason for dropping them."""
-        over_long = self.is_over_long & ~self.is_blank
-        outliers = self.is_ratio_outlier & ~over_long
-        return {
-            "blank": int(self.is_blank.sum()),
-            "over_long": int(over_long.sum()),
-            "ratio_outliers": int(outliers.sum()),
-        }
-
-
-def check_pairs(
-    source_lengths: Lengths, target_lengths: Lengths, max_length: int, max_length_ratio: float
-) -> PairFaults:
-    """Check the token counts of a split's pairs."""
-    shorter = np.minimum(source_lengths, target_lengths)
-    longer = np.maximum(source_lengths, target_lengths)
-    is_blank = shorter == 0
-    return PairFaults(
-        is_blank=is_blank,
-        is_over_long=longer > max_length,
-        is_ratio_outlier=~is_blank & (longer > max_length_ratio * shorter),
-    )
-
-
-@dataclass(frozen=True)
-class SideAudit:
-    """Token counts of one side of a split, over all pairs read."""
-
-    tokens: int
-    types: int
-    unknown: int
-    """tokens outside the vocabulary"""
-    longest: int
-    """number of tokens of the longest line"""
-
-    @property
-    def oov_rate(self) -> float:
-        """Share of tokens outside the vocabulary."""
-        return self.unknown / self.tokens if self.tokens else 0.0
-
-
-@dataclass(frozen=True)
-class SplitAudit:
-    """Counts of a split's pairs. Faulty pairs are dropped from the training split only; elsewhere they are counted."""
-
-    pairs_read: int
-    pairs_kept: int
-    blank: int
-    over_long: int
-    ratio_outliers: int
-    duplicates: int
-    """pairs equal to an earlier pair of the split"""
-    dropped: dict[str, int]
-    """training pairs dropped, by reason (their first fault)"""
-    overlap_pairs: int
-    """pairs that are also training pairs; 0 for train"""
-    overlap_sources: int
-    """pairs whose source is also a training source; 0 for train"""
-    source: SideAudit
-    target: SideAudit
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values, with the OOV rates."""
-        values = asdict(self)
-        for side, audit in (("source", self.source), ("target", self.target)):
-            values[side]["oov_rate"] = audit.oov_rate
-        return values
-
-
-def audit_lines(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The audit of a corpus (`SplitAudit.to_dict` of each split) as two text tables."""
-    pairs = [["split", "pairs", "kept", "blank", "over-long", "ratio", "duplicates", "in train", "source in train"]]
-    tokens = [["split", "side", "tokens", "types", "longest", "OOV"]]
-    for split, counts in audit.items():
-        keys = ("pairs_read", "pairs_kept", "blank", "over_long", "ratio_outliers", "duplicates")
-        overlap = [f"{counts[key]:,}" for key in ("overlap_pairs", "overlap_sources")]
-        pairs.append([split, *(f"{counts[key]:,}" for key in keys), *(["-", "-"] if split == "train" else overlap)])
-        for side in ("source", "target"):
-            of_side = counts[side]
-            sizes = [f"{of_side[key]:,}" for key in ("tokens", "types", "longest")]
-            tokens.append([split, side, *sizes, f"{100 * of_side['oov_rate']:.2f} %"])
-    return [*_aligned(pairs, num_left=1), "", *_aligned(tokens, num_left=2)]
-
-
-def _aligned(rows: Sequence[Sequence[str]], num_left: int) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i < num_left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -5,6 +5,8 @@ from it (Brown et al. 1993, "The Mathematics of Statistical Machine Translation"
 
 Every target token comes from one source token, and all positions are equally likely, so the counts of an iteration are
 exact. Tokens are whole numbers; each direction has a table of its own.
+
+Shapes: C cells, P entries of the table.
 """
 
 from __future__ import annotations
@@ -56,18 +58,24 @@ def estimate_table(
 ) -> TranslationTable:
     """Estimate t(target | source), starting from equal probabilities. A corpus with more than `MAX_CELLS` cells is
     sampled at evenly spaced pairs."""
-    cells = _cells(source, target, num_pairs)
-    keys_P, cells_C = np.unique(cells.keys_C, return_inverse=True)
-    source_of_P = keys_P >> 32
-    starts_of_source = np.flatnonzero(np.diff(source_of_P, prepend=-1))
-    entries_of_source = np.diff(starts_of_source, append=len(keys_P))
+    num_cells = sum((len(source(i)) + 1) * len(target(i)) for i in range(num_pairs))
+    # the cells, pairs of a source and a target position, of a target position stand side by side
+    keys, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for index in range(0, num_pairs, max(1, -(-num_cells // MAX_CELLS))):
+        with_empty = np.concatenate([np.array([EMPTY]), source(index)])
+        keys.append(_keys(with_empty, target(index)).ravel())
+        sizes.append(np.full(len(target(index)), len(with_empty)))
+    cell_sizes = np.concatenate(sizes)
+    cell_starts = np.cumsum(cell_sizes) - cell_sizes
+    keys_P, cells_C = np.unique(np.concatenate(keys), return_inverse=True)
+    entry_starts = np.flatnonzero(np.diff(keys_P >> 32, prepend=-1))  # of each source token
+    entry_sizes = np.diff(entry_starts, append=len(keys_P))
     probabilities_P = np.ones(len(keys_P))
     for _ in range(num_iterations if len(keys_P) else 0):
         shares_C = probabilities_P[cells_C]
-        totals = np.add.reduceat(shares_C, cells.starts_of_target)
-        shares_C /= np.repeat(totals, cells.sizes_of_target)
+        shares_C /= np.repeat(np.add.reduceat(shares_C, cell_starts), cell_sizes)
         counts_P = np.bincount(cells_C, weights=shares_C, minlength=len(keys_P))
-        probabilities_P = counts_P / np.repeat(np.add.reduceat(counts_P, starts_of_source), entries_of_source)
+        probabilities_P = counts_P / np.repeat(np.add.reduceat(counts_P, entry_starts), entry_sizes)
     return TranslationTable(keys_P, probabilities_P)
 
 
@@ -86,27 +94,6 @@ def align(source: Sentences, target: Sentences, num_pairs: int) -> Iterator[list
         ids = source(index), target(index)
         sources, targets = best_sources(forward, *ids), best_sources(backward, *reversed(ids))
         yield [(int(s), t) for t, s in enumerate(sources) if s != EMPTY and targets[s] == t]
-
-
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """All pairs of a source and a target position of a corpus, those of a target position side by side."""
-
-    keys_C: npt.NDArray[np.int64]
-    starts_of_target: npt.NDArray[np.int64]
-    sizes_of_target: npt.NDArray[np.int64]
-
-
-def _cells(source: Sentences, target: Sentences, num_pairs: int) -> _Cells:
-    sizes = np.array([(len(source(i)) + 1) * len(target(i)) for i in range(num_pairs)], dtype=np.int64)
-    step = max(1, -(-int(sizes.sum()) // MAX_CELLS))
-    keys, sizes_of_target = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for index in range(0, num_pairs, step):
-        with_empty = np.concatenate([np.array([EMPTY]), source(index)])
-        keys.append(_keys(with_empty, target(index)).ravel())
-        sizes_of_target.append(np.full(len(target(index)), len(with_empty)))
-    all_sizes = np.concatenate(sizes_of_target)
-    return _Cells(np.concatenate(keys), np.cumsum(all_sizes) - all_sizes, all_sizes)
 
 
 def _keys(source: Ids, target: Ids) -> npt.NDArray[np.int64]:

@@ -55,12 +55,12 @@ def links_between_words(
     that spans several words belongs to the first.
 
     Raises:
-        ValueError: as `shares_of_words`.
+        ValueError: as `word_shares`.
     """
-    of_source = _words_of_tokens(source_tokens, *_match(source_tokens, source_words))
-    of_target = _words_of_tokens(target_tokens, *_match(target_tokens, target_words))
-    of_words = {(of_source[source], of_target[target]) for source, target in links}
-    word_links = [(source, target) for source, target in of_words if source is not None and target is not None]
+    sources = _first_words(source_tokens, *_match(source_tokens, source_words))
+    targets = _first_words(target_tokens, *_match(target_tokens, target_words))
+    distinct = {(sources[source], targets[target]) for source, target in links}
+    word_links = [(source, target) for source, target in distinct if source is not None and target is not None]
     return sorted(word_links, key=lambda link: (link[1], link[0]))
 
 
@@ -75,64 +75,60 @@ def links_between_tokens(
     spans several words has the links of all of them.
 
     Raises:
-        ValueError: as `shares_of_words`.
+        ValueError: as `word_shares`.
     """
     if list(source_words) == list(source_tokens) and list(target_words) == list(target_tokens):
         return sorted(set(links))
     are_linked = np.zeros((len(source_words), len(target_words)), dtype=np.bool_)
     for source, target in links:
         are_linked[source, target] = True
-    of_source, of_target = shares_of_words(source_tokens, source_words), shares_of_words(target_tokens, target_words)
-    between_tokens = (of_source > 0) @ are_linked @ (of_target > 0).T
+    sources, targets = word_shares(source_tokens, source_words), word_shares(target_tokens, target_words)
+    between_tokens = (sources > 0) @ are_linked @ (targets > 0).T
     return [(int(source), int(target)) for source, target in np.argwhere(between_tokens)]
 
 
-def shares_of_words(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float64]:
+def word_shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float64]:
     """The share of each token's characters in each word, [tokens, words]. Both segment the same text and are matched by
     counting characters. The end of one of several sources belongs to no word.
 
     Raises:
         ValueError: the numbers of characters differ.
     """
-    token_sizes, word_of_character = _match(tokens, words)
+    sizes, character_words = _match(tokens, words)
     shares = np.zeros((len(tokens), len(words)))
-    token_of_character = np.repeat(np.arange(len(tokens)), token_sizes)
-    np.add.at(shares, (token_of_character, word_of_character), 1.0)
-    shares /= np.maximum(token_sizes, 1)[:, None]
-    for row, word in enumerate(_words_of_tokens(tokens, token_sizes, word_of_character)):
-        if token_sizes[row] == 0 and word is not None:
+    np.add.at(shares, (np.repeat(np.arange(len(tokens)), sizes), character_words), 1.0)
+    shares /= np.maximum(sizes, 1)[:, None]
+    for row, word in enumerate(_first_words(tokens, sizes, character_words)):
+        if sizes[row] == 0 and word is not None:
             shares[row, word] = 1.0
     return shares
 
 
-def _words_of_tokens(
-    tokens: Sequence[str], sizes: Sequence[int], word_of_character: npt.NDArray[np.int64]
+def _first_words(
+    tokens: Sequence[str], sizes: Sequence[int], character_words: npt.NDArray[np.int64]
 ) -> list[int | None]:
     """The position of each token's first word, from what `_match` returns; None: it is the end of a source, or the text
     has no word there."""
-    found: list[int | None] = []
+    words: list[int | None] = []
     for token, size, start in zip(tokens, sizes, np.cumsum([0, *sizes]), strict=False):
-        at = start - 1 if size == 0 and _is_mark(token) else start
-        has_word = 0 <= at < len(word_of_character) and token != SOURCE_END
-        found.append(int(word_of_character[at]) if has_word else None)
-    return found
+        marks = unicodedata.normalize("NFKD", token) if size == 0 else ""
+        if marks and all(map(unicodedata.combining, marks)):
+            start -= 1  # they belong to the character before them
+        has_word = 0 <= start < len(character_words) and token != SOURCE_END
+        words.append(int(character_words[start]) if has_word else None)
+    return words
 
 
 def _match(tokens: Sequence[str], words: Sequence[str]) -> tuple[list[int], npt.NDArray[np.int64]]:
     """The number of characters of each token, and the word of each character.
 
     Raises:
-        ValueError: as `shares_of_words`.
+        ValueError: as `word_shares`.
     """
     token_sizes, word_sizes = [_num_characters(token) for token in tokens], [_num_characters(word) for word in words]
     if sum(token_sizes) != sum(word_sizes):
         raise ValueError(f"not the same text: {''.join(tokens)!r} and {''.join(words)!r}")
     return token_sizes, np.repeat(np.arange(len(words)), word_sizes)
-
-
-def _is_mark(text: str) -> bool:
-    """Whether it belongs to the character before it."""
-    return text != "" and all(map(unicodedata.combining, unicodedata.normalize("NFKD", text)))
 
 
 def _num_characters(text: str) -> int:

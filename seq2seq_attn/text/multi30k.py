@@ -5,15 +5,14 @@ The dataset is for non-commercial research and education, so its text is downloa
 
 from __future__ import annotations
 
-import errno
+import hashlib
 import http.client
 import logging
 import os
-import shutil
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tqdm import tqdm
@@ -57,7 +56,6 @@ SHA256 = {
 
 _TIMEOUT_S = 30.0
 _TOO_BUSY = (408, 425, 429)
-_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 _log = logging.getLogger(__name__)
 
@@ -75,13 +73,10 @@ def published_splits(*languages: str) -> dict[str, tuple[str, ...]]:
             raise UsageError(f"language {language!r}: Multi30k has {', '.join(published)}; choose one of these")
     *sources, target = languages
     if target in sources:
-        raise UsageError(f"data.{_key(sources)} and data.target_language are both {target!r}; change one")
+        key = "source_language" if len(sources) == 1 else "source_languages"
+        raise UsageError(f"data.{key} and data.target_language are both {target!r}; change one")
     files = {split: tuple(f"{name}.{language}.gz" for language in languages) for split, name in SPLITS.items()}
     return {split: names for split, names in files.items() if all(name in SHA256 for name in names)}
-
-
-def _key(sources: Sequence[str]) -> str:
-    return "source_language" if len(sources) == 1 else "source_languages"
 
 
 def fetch(
@@ -103,42 +98,31 @@ def fetch(
         UserError: a file cannot be copied or downloaded, or has the wrong SHA-256.
         UsageError: the dataset lacks a language.
     """
-    names = [name for files in published_splits(*languages).values() for name in files]
     directory = data_dir / "multi30k"
+    names = [name for files in published_splits(*languages).values() for name in files]
     missing = [name for name in names if not _is_verified(directory / name)]
-    if missing and source_dir is None:
-        source_dir = _source_dir_from_environment()
+    if source_dir is None and (variable := os.environ.get(SOURCE_DIR_VARIABLE)):
+        source_dir = Path(variable) if Path(variable).is_dir() else None
+        if missing and source_dir is None:
+            _log.warning("%s=%s: no such folder; downloading", SOURCE_DIR_VARIABLE, variable)
     for name in tqdm(missing, desc="Multi30k", unit="file", disable=not show_progress):
-        if source_dir is not None:
-            _copy(source_dir / name, directory / name)
+        if source_dir is None:
+            origin = f"{base_url}/{name}"
+            data = _download(origin, num_tries=num_tries, backoff_s=backoff_s)
         else:
-            _download(f"{base_url}/{name}", directory / name, num_tries=num_tries, backoff_s=backoff_s)
-    return directory
-
-
-def check_source_dir(source_dir: Path, languages: Sequence[str]) -> None:
-    """Check that a folder holds the files of these languages. Their content is verified when they are copied.
-
-    Raises:
-        UserError: a file is missing.
-        UsageError: the dataset lacks a language.
-    """
-    for files in published_splits(*languages).values():
-        for name in files:
+            origin = str(source_dir / name)
             if not (source_dir / name).is_file():
-                raise UserError(_missing(source_dir / name))
-
-
-def _missing(path: Path) -> str:
-    return f"{path}: no such file; a source folder must hold the published .gz files under their original names"
-
-
-def _source_dir_from_environment() -> Path | None:
-    named = os.environ.get(SOURCE_DIR_VARIABLE)
-    if named and not Path(named).is_dir():
-        _log.warning("%s=%s: no such folder; downloading", SOURCE_DIR_VARIABLE, named)
-        return None
-    return Path(named) if named else None
+                raise UserError(f"{origin}: no such file; a source folder must hold the published .gz files")
+            data = (source_dir / name).read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        if digest != SHA256[name]:
+            raise UserError(
+                f"{origin}: wrong SHA-256 {digest[:12]}..., expected {SHA256[name][:12]}...; "
+                "the file is damaged or not the published one, and was discarded: run again, or use another folder"
+            )
+        with atomic_path(directory / name) as temporary:
+            temporary.write_bytes(data)
+    return directory
 
 
 def _is_verified(path: Path) -> bool:
@@ -150,21 +134,12 @@ def _is_verified(path: Path) -> bool:
     return False
 
 
-def _copy(source: Path, path: Path) -> None:
-    if not source.is_file():
-        raise UserError(_missing(source))
-
-    def copy(temporary: Path) -> None:
-        shutil.copyfile(source, temporary)
-
-    _put(path, copy, origin=str(source))
-
-
-def _download(url: str, path: Path, *, num_tries: int, backoff_s: float) -> None:
+def _download(url: str, *, num_tries: int, backoff_s: float) -> bytes:
     for attempt in range(1, num_tries + 1):
         try:
-            _put(path, lambda temporary: _get(url, temporary), origin=url)
-            return
+            with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
+                data: bytes = answer.read()
+                return data
         except urllib.error.HTTPError as error:
             reason = f"the server answered {error.code} {error.reason}"
             error.close()
@@ -172,8 +147,6 @@ def _download(url: str, path: Path, *, num_tries: int, backoff_s: float) -> None
                 break
         # URLError, timeouts and broken connections are OSErrors; a truncated body is an HTTPException
         except (OSError, http.client.HTTPException) as error:
-            if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
-                raise UserError(f"{path}: cannot be written ({error.strerror})") from None
             reason = str(getattr(error, "reason", error)) or type(error).__name__
         if attempt < num_tries:
             wait_s = backoff_s * 2 ** (attempt - 1)
@@ -183,23 +156,3 @@ def _download(url: str, path: Path, *, num_tries: int, backoff_s: float) -> None
         f"{url}: cannot be downloaded ({reason}); run again, or name a folder that has the files: "
         f"`seq2seq prepare multi30k --source-dir FOLDER`, or set {SOURCE_DIR_VARIABLE}=FOLDER"
     )
-
-
-def _get(url: str, temporary: Path) -> None:
-    with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer, temporary.open("wb") as stream:
-        shutil.copyfileobj(answer, stream)
-        expected = answer.headers.get("Content-Length")
-        # when read in blocks, http.client does not report a truncated body
-        if expected is not None and stream.tell() != int(expected):
-            raise http.client.IncompleteRead(b"", int(expected) - stream.tell())
-
-
-def _put(path: Path, write: Callable[[Path], None], *, origin: str) -> None:
-    with atomic_path(path) as temporary:
-        write(temporary)
-        digest = sha256_of(temporary)
-        if digest != SHA256[path.name]:
-            raise UserError(
-                f"{origin}: wrong SHA-256 {digest[:12]}..., expected {SHA256[path.name][:12]}...; "
-                "the file is damaged or not the published one, and was discarded: run again, or use another folder"
-            )

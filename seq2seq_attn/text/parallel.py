@@ -70,8 +70,10 @@ class Text:
         for number, row in rows:
             size = size or len(row)
             if "1" in row and len(row) != size:
-                counts = f"{len(row)} columns, but {size} before" if len(row) > 1 else "no tab or other separator"
-                raise UserError(f"{path}, line {number}: {counts}; expected the same columns in each line")
+                raise UserError(
+                    f"{path}, line {number}: {len(row)} columns, but {size} before; expected the same tabs or other "
+                    "separators in each line"
+                )
             try:
                 yield pick(row) if row else [""] * len(self.columns)
             except KeyError as error:
@@ -94,7 +96,7 @@ def find_text(spec: Spec, *languages: str | None) -> Text:
         # prose in a file that is named after a language may look like CSV
         if format and not (format.name == "CSV" and CODE.fullmatch(_split(path)[1])):
             return _find_columns(path, format, languages)
-        files = _files_of(spec)
+        files = _files_by_suffix(spec)
         wanted = languages if files else tuple(language or "LANGUAGE" for language in languages)
         known = _complete(spec, sorted(files), wanted, is_ordered=False)
         if missing := [language for language in known if language not in files]:
@@ -125,7 +127,7 @@ def _complete(
     spec: str, names: Sequence[str], languages: Sequence[str | None], *, is_ordered: bool = True
 ) -> tuple[str, ...]:
     """The languages, with those that are None read from the names of files, columns or keys."""
-    codes = [code for name in names if CODE.fullmatch(code := _code(name))]
+    codes = _codes(names)
     codes = [code for code in dict.fromkeys(codes) if code == short_code(code) or short_code(code) not in codes]
     if [*map(len, codes)] == [3]:  # a word of the first line, such as `cat`
         codes = []
@@ -139,8 +141,14 @@ def _complete(
     return tuple(language or rest.pop(0) for language in languages)
 
 
-def _files_of(prefix: str) -> dict[str, Path]:
-    """The files `PREFIX.SUFFIX` by suffix; plain ones before compressed ones."""
+def _codes(names: Iterable[str]) -> list[str]:
+    """Those of the names that are codes of languages; of two letters, in lower case."""
+    stripped = map(str.strip, names)
+    return [code for name in stripped if CODE.fullmatch(code := name.lower() if len(name) == 2 else name)]
+
+
+def _files_by_suffix(prefix: str) -> dict[str, Path]:
+    """The files `PREFIX.SUFFIX`; plain ones before compressed ones."""
     folder, name = Path(prefix).parent, Path(prefix).name
     paths = [path for path in sorted(folder.iterdir()) if _split(path)[0] == name] if folder.is_dir() else []
     return {_split(path)[1]: path for path in reversed(paths) if path.is_file()}
@@ -153,13 +161,11 @@ def _split(path: Path) -> tuple[str, str]:
 
 
 def _absent(name: str, files: Iterable[Path] = (), language: str | None = None) -> UserError:
-    """The error for a name without a file, or a prefix without one in a language, with what is nearly right."""
+    """The error for a name without a file, or a prefix without one in a language."""
     path = Path(name)
     stem, suffix = _split(path)
     if path.is_dir():
-        first = next(filter(Path.is_file, sorted(path.iterdir())), path / "PREFIX")
-        example = first.with_name(_split(first)[0]) if CODE.fullmatch(_split(first)[1]) else first
-        return UsageError(f"{name}: a folder, not a file; expected {KINDS}, for example {example}")
+        return UsageError(f"{name}: a folder, not a file; expected {KINDS}")
     if path.is_file() and (CODE.fullmatch(suffix) or suffix == language):
         return UsageError(f"{name}: one side only; name both by {path.with_name(stem)}")
     if path.is_file():
@@ -169,10 +175,6 @@ def _absent(name: str, files: Iterable[Path] = (), language: str | None = None) 
     if files:
         return UserError(f"{name}.{language}: no such file; {_known(map(str, files))}")
     return UserError(f"{name}: no such file" + (f", and no {name}.{language}; expected {KINDS}" if language else ""))
-
-
-def _code(name: str) -> str:
-    return name.strip().lower() if len(name.strip()) == 2 else name.strip()
 
 
 def _find_columns(path: Path, format: Format, languages: Sequence[str | None]) -> Text:
@@ -189,7 +191,7 @@ def _find_columns(path: Path, format: Format, languages: Sequence[str | None]) -
     if is_keyed:
         missing = " and ".join(sorted({*known} - {*names})) or f"each of {' and '.join(known)}"
         raise UserError(f"{path}, line 1: no text for {missing}; {_known(names)}")
-    codes = [code for name in header.values() if CODE.fullmatch(code := _code(name))]
+    codes = _codes(header.values())
     if len(codes) >= len(known) and all(map(CODE.fullmatch, known)):
         raise UsageError(
             f"{path}: its first line names the languages {', '.join(codes)}, not {', '.join(known)}; name those with "
@@ -222,7 +224,11 @@ def _is_text(cells: Sequence[str]) -> bool:
 def _named(names: Row, texts: Sequence[str], languages: Sequence[str]) -> tuple[str, ...] | None:
     """The columns named after the languages, the sides, or the languages in English; or texts whose names contain such
     a word, for example `text_en`."""
-    forms = {key: _form(name) for key, name in names.items() if " " not in name.strip()}
+
+    def form(name: str) -> str:
+        return "_" + re.sub(r"[\W_]+", "_", name.lower()).strip("_") + "_"
+
+    forms = {key: form(name) for key, name in names.items() if " " not in name.strip()}
     vocabularies = [[(language,) for language in languages], _ROLES if len(languages) == 2 else []]
     if names and all(name.isalpha() and len(name) > 2 for name in names.values()):
         from seq2seq_attn.text.tokenizers.spacy import english_name  # spaCy takes a second to import
@@ -233,14 +239,10 @@ def _named(names: Row, texts: Sequence[str], languages: Sequence[str]) -> tuple[
             chosen: list[str] = []
             for words in vocabulary:
                 free = [key for key in keys if key not in chosen]
-                chosen += [key for key in free if any(fits(forms[key], _form(word)) for word in words)][:1]
+                chosen += [key for key in free if any(fits(forms[key], form(word)) for word in words)][:1]
             if vocabulary and len(chosen) == len(vocabulary):
                 return tuple(chosen)
     return None
-
-
-def _form(name: str) -> str:
-    return "_" + re.sub(r"[\W_]+", "_", name.lower()).strip("_") + "_"
 
 
 def _by_words(rows: Sequence[Row], texts: Sequence[str], languages: Sequence[str]) -> tuple[str, ...]:

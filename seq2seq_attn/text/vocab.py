@@ -96,8 +96,6 @@ class Vocab:
         try:
             lines = read_regular(path).decode("utf-8").split("\n")
             return cls(_unescape(line) for line in lines[:-1])
-        except FileNotFoundError:
-            raise UserError(f"{path}: no such vocabulary file") from None
         except (OSError, ValueError) as error:
             raise UserError(f"{path}: not a vocabulary file ({error})") from None
 

@@ -34,7 +34,7 @@ def vector_size(path: Path) -> int:
     Raises:
         UserError: the file is missing, not text, or its first line is not that of a file of vectors.
     """
-    fields = _fields(next(iter_lines(path), ""))
+    fields = next(iter_lines(path), "").rstrip(" ").split(" ")
     if _is_header(fields):
         return int(fields[1])
     if len(fields) < 2 or _numbers(fields[1:]) is None:
@@ -59,7 +59,7 @@ def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVecto
     other_case: dict[int, npt.NDArray[np.float32]] = {}
     for number, line in enumerate(iter_lines(path), 1):
         fields = line.rstrip(" ").rsplit(" ", size)
-        if not line or (number == 1 and _is_header(_fields(line))):
+        if not line or (number == 1 and _is_header(line.rstrip(" ").split(" "))):
             continue
         wanted = by_case.get(fields[0].lower(), []) if len(fields) == size + 1 else []
         values = _numbers(fields[1:]) if wanted else None
@@ -74,10 +74,6 @@ def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVecto
     indices = sorted(together)
     vectors = np.stack([together[index] for index in indices]) if indices else np.zeros((0, size), np.float32)
     return WordVectors(np.array(indices, dtype=np.int64), vectors, len(together) - len(same_case))
-
-
-def _fields(line: str) -> list[str]:
-    return line.rstrip(" ").split(" ")
 
 
 def _is_header(fields: Sequence[str]) -> bool:

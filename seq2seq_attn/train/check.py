@@ -17,9 +17,8 @@ from torch import Tensor
 
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch, collate
-from seq2seq_attn.data.extra import find_extra
 from seq2seq_attn.data.links import links_file
-from seq2seq_attn.data.sources import split_names
+from seq2seq_attn.data.sources import find_extra, split_names
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS, build_model, model_without_weights
 from seq2seq_attn.model.decoder.base import StepOutput

@@ -16,7 +16,7 @@ import torch
 from tqdm import tqdm
 
 from seq2seq_attn.config import Config
-from seq2seq_attn.data.prepare import dropped_pairs
+from seq2seq_attn.data.audit import dropped_pairs
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.files import finite, naming
 from seq2seq_attn.metrics.table import METRICS

@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 
 from seq2seq_attn.config import Config
-from seq2seq_attn.data.length_ratios import with_length_limit
+from seq2seq_attn.data.audit import with_length_limit
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Config
+from seq2seq_attn.data.audit import with_length_limit
 from seq2seq_attn.data.batch import Batch, swapped
-from seq2seq_attn.data.length_ratios import with_length_limit
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model, source_attention

@@ -12,7 +12,7 @@ import logging
 import torch
 
 from seq2seq_attn.config import Config, ModelConfig
-from seq2seq_attn.data.extra import PACKAGED_NEEDS
+from seq2seq_attn.data.sources import PACKAGED_NEEDS
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import embedding_of

@@ -31,7 +31,7 @@ from seq2seq_attn.search.base import Hypothesis, Scorer, Search, SearchSource, S
 from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, PositionTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, vector_positions
-from seq2seq_attn.text.tokenizers.vectors import FloatArray, vectors_of_tokens
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, read_token_vectors
 from seq2seq_attn.text.vocab import UNK, ExtendedIds, Vocab, extended_ids
 from seq2seq_attn.translate.attention_map import heaviest_token
 from seq2seq_attn.translate.segments import (
@@ -239,7 +239,7 @@ class Translator:
             rows = np.zeros((len(segment.source), size), dtype=np.float32)
             if at := vector_positions(segment.source, self.source_tokenizer):
                 file = segment.line.split(SOURCE_END)[number].strip()
-                rows[at.start : at.stop] = vectors_of_tokens(file, segment.source[at.start : at.stop])
+                rows[at.start : at.stop] = read_token_vectors(file, segment.source[at.start : at.stop])
             vectors.append(rows)
         return vectors
 

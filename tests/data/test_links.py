@@ -14,8 +14,10 @@ from seq2seq_attn.config import Config, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.links import parse_pharaoh
+from tests.data.conftest import PairWriter
 
 PAIRS = [
     ("Ein Hund rennt.", "A dog runs."),
@@ -28,14 +30,11 @@ ConfigMaker = Callable[..., Config]
 
 
 @pytest.fixture
-def make_config(tmp_path: Path) -> ConfigMaker:
-    for split in ("train", "valid"):
-        for language, lines in zip(("de", "en"), zip(*PAIRS, strict=True), strict=True):
-            (tmp_path / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    (tmp_path / "train.links").write_text("".join(f"{line}\n" for line in LINKS))
+def make_config(tmp_path: Path, write_pairs: PairWriter) -> ConfigMaker:
+    texts = {split: write_pairs(split, PAIRS) for split in ("train", "valid")}
+    write_lines(tmp_path / "train.links", LINKS)
 
     def make(**data: object) -> Config:
-        texts = {split: str(tmp_path / split) for split in ("train", "valid")}
         spacy = {"name": "spacy"}
         values = {"corpus": "files", "data_dir": str(tmp_path / "data"), **texts, "tokenizer": spacy, **data}
         return config_from_dict({"data": values})
@@ -74,7 +73,6 @@ def test_words_of_a_pharaoh_file_become_tokens(make_config: ConfigMaker, tmp_pat
 def test_a_gzipped_file_and_another_one_are_prepared_anew(make_config: ConfigMaker, tmp_path: Path) -> None:
     plain = prepare_corpus(make_config())
     assert plain.pairs("train").batch([0]).links_L3 is None
-    assert plain.pairs("train").batch([0]).links_L3 is None
     path = tmp_path / "links.gz"
     path.write_bytes(gzip.compress(b"1-1\n\n\n0-0\n"))
     first = prepare_corpus(make_config(links=str(path)))
@@ -105,17 +103,11 @@ def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0-0\n", r"train\.links has 1 lines, but there are 4 training pairs; line i must align pair i"),
-        (
-            "0-0\n\n4-0\n\n",
-            r"train\.links, line 3: link 4-0 lies outside a pair of 4 and 3 words; split words at spaces",
-        ),
-        ("0-0\n\n0-0\n0-1\n", r"train\.links, line 4: link 0-1 lies outside a pair of 1 and 1 words"),
-        (
-            "\n\n\n\n",
-            r"data\.links: .*train\.links has no link between tokens of training pairs; expected lines such as 0-0 1-2",
-        ),
-        ("0-0\n\n0:0\n\n", r"train\.links, line 3: alignment '0:0': expected SOURCE-TARGET positions"),
+        ("0-0\n", r"train\.links has 1 lines.* 4"),
+        ("0-0\n\n4-0\n\n", r"train\.links, line 3: link 4-0"),
+        ("0-0\n\n0-0\n0-1\n", r"train\.links, line 4: link 0-1"),
+        ("\n\n\n\n", r"data\.links: .*train\.links has no link"),
+        ("0-0\n\n0:0\n\n", r"train\.links, line 3: alignment '0:0'"),
     ],
 )
 @pytest.mark.parametrize("sets_aside", [False, True])
@@ -128,11 +120,10 @@ def test_a_file_that_does_not_fit_is_refused(
         prepare_corpus(make_config(links=str(tmp_path / "train.links"), **valid))
 
 
-def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, tmp_path: Path) -> None:
+def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, write_pairs: PairWriter) -> None:
     words = {"Hund": "dog", "Katze": "cat", "rennt": "runs", "schläft": "sleeps", "müde": "tired"}
     pairs = [(f"{s} {w}", f"{words[w]} {words[s]}") for s in words for w in words if s != w]
-    for language, lines in zip(("de", "en"), zip(*pairs, strict=True), strict=True):
-        (tmp_path / f"train.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_pairs("train", pairs)
     prepared = prepare_corpus(make_config(links="ibm1"))
     assert [links_of(prepared, index) for index in range(len(pairs))] == [[(1, 0), (0, 1)]] * len(pairs)
     assert "links: 40 between tokens of training pairs, by IBM model 1 in both directions" in prepared.meta["notes"]
@@ -141,12 +132,9 @@ def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, tmp_pa
 
 
 def test_links_that_do_not_exist_are_refused(make_config: ConfigMaker) -> None:
-    with pytest.raises(UsageError, match=r"data\.links=gold: data\.corpus=files has no gold links; name a Pharaoh"):
-        prepare_corpus(make_config(links="gold"))
-    with pytest.raises(UserError, match=r"data\.links='absent\.links': no such file; name a Pharaoh"):
-        prepare_corpus(make_config(links="absent.links"))
-    with pytest.raises(UserError, match=r"^data\.links='x+\.\.\.x+': no such file"):
-        prepare_corpus(make_config(links="x" * 5000))
+    for links, error in (("gold", UsageError), ("absent.links", UserError), ("x" * 5000, UserError)):
+        with pytest.raises(error, match=r"^data\.links="):
+            prepare_corpus(make_config(links=links))
 
 
 def test_gold_links_of_captions_are_those_between_their_words(tmp_path: Path) -> None:

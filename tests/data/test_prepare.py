@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import random
-import re
 import time
 
-import numpy as np
 import pytest
 
 from seq2seq_attn.config import config_from_dict
-from seq2seq_attn.data import chunks, prepare
+from seq2seq_attn.data import builder, prepare
+from seq2seq_attn.data.audit import audit_report
 from seq2seq_attn.data.builder import SplitBuilder
-from seq2seq_attn.data.prepare import audit_report, prepare_corpus
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.text import captions
+from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import UNK
 
@@ -35,11 +33,9 @@ VALID = [("Ein Zebra rennt .", "A zebra runs ."), ("", ""), ("Eine Katze schläf
 
 
 @pytest.fixture
-def make_config(tmp_path):
-    for split, pairs in (("train", TRAIN), ("valid", VALID), ("more", VALID[:1])):
-        for i, language in enumerate(("de", "en")):
-            text = "".join(f"{pair[i]}\n" for pair in pairs).encode()
-            (tmp_path / f"{split}.{language}.gz").write_bytes(gzip.compress(text, mtime=0))
+def make_config(tmp_path, write_pairs):
+    texts = {split: write_pairs(split, pairs) for split, pairs in (("train", TRAIN), ("valid", VALID))}
+    write_pairs("more", VALID[:1])
 
     def make(**data):
         return config_from_dict(
@@ -47,9 +43,8 @@ def make_config(tmp_path):
                 "data": {
                     "corpus": "files",
                     "data_dir": str(tmp_path / "data"),
-                    "train": str(tmp_path / "train"),
-                    "valid": str(tmp_path / "valid"),
-                    "test": {"more": [str(tmp_path / "more.de.gz"), str(tmp_path / "more.en.gz")]},
+                    **texts,
+                    "test": {"more": [str(tmp_path / "more.de"), str(tmp_path / "more.en")]},
                     "max_length": 5,
                     "max_length_ratio": 3.0,
                     "tokenizer": {"name": "spacy"},
@@ -65,9 +60,8 @@ def test_the_whole_way(make_config):
     prepared = prepare_corpus(make_config())
     assert prepared.splits == ["train", "valid", "more"]
     assert prepared.test_splits == ["more"]
-    kept = [TRAIN[i] for i in (0, 1, 2)]
-    assert prepared.text("train") == ([pair[0] for pair in kept], [pair[1] for pair in kept])
-    assert prepared.text("valid") == ([pair[0] for pair in VALID], [pair[1] for pair in VALID])
+    for split, kept in (("train", TRAIN[:3]), ("valid", VALID)):
+        assert [*zip(*prepared.text(split), strict=True)] == kept
     for split in prepared.splits:
         pairs, (source, target) = prepared.pairs(split), prepared.text(split)
         assert len(pairs) == len(source) == len(target)
@@ -77,13 +71,9 @@ def test_the_whole_way(make_config):
             expected = prepared.target_vocab.ids_of(prepared.target_tokenizer.tokenize(target[i]))
             assert pairs.target(i).tolist() == expected
     assert prepared.links("train") is None
-
-
-def test_the_vocabulary_comes_from_what_is_kept_of_train(make_config):
-    prepared = prepare_corpus(make_config())
+    # the vocabulary comes from what is kept of train
     assert "Hund" in prepared.source_vocab
-    for token in ("Zebra", "sechs", "<", "x"):
-        assert token not in prepared.source_vocab
+    assert [token for token in ("Zebra", "sechs", "<", "x") if token in prepared.source_vocab] == []
     assert prepared.pairs("valid").source(0).tolist().count(UNK) == 1
 
 
@@ -97,10 +87,8 @@ def test_the_audit(make_config):
     assert (valid["source"]["tokens"], valid["source"]["types"], valid["source"]["unknown"]) == (8, 7, 1)
     assert valid["source"]["oov_rate"] == 1 / 8
     report = audit_report(prepared)
-    assert "dropped from train: 5 of 8 pairs\n  2 because a side is blank\n  2 because a side has more than 5" in report
-    assert "12.50 %" in report
-    assert "target tokens per source token, pairs kept in train: " in report
-    assert "vocabulary: 11 and 10 ids, source and target" in report
+    for part in ("5 of 8 pairs\n  2 because", "12.50 %", "target tokens per source token", "11 and 10 ids"):
+        assert part in report
 
 
 def test_one_vocabulary_for_both_sides(make_config):
@@ -122,37 +110,19 @@ def test_other_tokenizers(make_config, name):
         assert tokenizer.detokenize(vocab.tokens_of(ids)) == TRAIN[0][side]
 
 
-def test_sentencepiece_learns_from_the_training_side_only(make_config, tmp_path):
-    before = prepare_corpus(make_config(tokenizer={"name": "sentencepiece", "vocab_size": 60}, max_length=90))
-    (tmp_path / "valid.de.gz").unlink()
-    (tmp_path / "valid.de").write_text("ganz anderer Text\n" * 3, encoding="utf-8")
-    after = prepare_corpus(make_config(tokenizer={"name": "sentencepiece", "vocab_size": 60}, max_length=90))
-    assert before.directory != after.directory
-    model = "source.sentencepiece.model"
-    assert (before.directory / model).read_bytes() == (after.directory / model).read_bytes()
-
-
-def stamps(directory):
-    return {path.name: path.stat().st_mtime_ns for path in directory.iterdir()}
-
-
-def test_reused_when_nothing_that_matters_changed(make_config, tmp_path, caplog):
-    caplog.set_level("INFO")
+def test_reused_when_nothing_that_matters_changed(make_config, tmp_path):
     first = prepare_corpus(make_config())
-    [told] = [message for message in caplog.messages if "prepared" in message]
-    assert "prepared in" in told
-    before = stamps(first.directory)
-    (tmp_path / "elsewhere.de.gz").write_bytes((tmp_path / "train.de.gz").read_bytes())
+    stamps = {path.name: path.stat().st_mtime_ns for path in first.directory.iterdir()}
+    (tmp_path / "elsewhere.de").write_bytes((tmp_path / "train.de").read_bytes())
     same = make_config(
-        train=[str(tmp_path / "elsewhere.de.gz"), str(tmp_path / "train.en.gz")],
+        train=[str(tmp_path / "elsewhere.de"), str(tmp_path / "train.en")],
         source_dir=str(tmp_path),
         tokenizer={"name": "spacy", "vocab_size": 77},  # spaCy has no such thing
     )
     same.model.hidden_size = 3
     again = prepare_corpus(same)
     assert again.directory == first.directory
-    assert stamps(again.directory) == before
-    assert any("prepared before, reused" in message for message in caplog.messages)
+    assert {path.name: path.stat().st_mtime_ns for path in again.directory.iterdir()} == stamps
 
 
 @pytest.mark.parametrize(
@@ -167,22 +137,19 @@ def test_reused_when_nothing_that_matters_changed(make_config, tmp_path, caplog)
     ],
     ids=str,
 )
-def test_made_again_when_it_matters(make_config, change):
-    assert prepare_corpus(make_config(**change)).directory != prepare_corpus(make_config()).directory
-
-
-def test_made_again_when_the_text_changed(make_config, tmp_path):
+def test_made_again_when_it_matters(make_config, change, tmp_path):
     first = prepare_corpus(make_config())
+    assert prepare_corpus(make_config(**change)).directory != first.directory
     (tmp_path / "valid.de").write_text("neu\n\nText\n", encoding="utf-8")
-    second = prepare_corpus(make_config())
-    assert second.directory != first.directory
-    assert second.text("valid")[0] == ["neu", "", "Text"]
+    changed = prepare_corpus(make_config())
+    assert changed.directory != first.directory
+    assert changed.text("valid")[0] == ["neu", "", "Text"]
 
 
 def damage_cut(directory):
     path = directory / "valid.target.txt"
     path.write_bytes(path.read_bytes()[:-1])
-    return "valid.target.txt: damaged"
+    return path
 
 
 def damage_bit(directory):
@@ -190,40 +157,33 @@ def damage_bit(directory):
     content = bytearray(path.read_bytes())
     content[-9] ^= 1
     path.write_bytes(content)
-    return "meta.json: damaged"
+    return path
 
 
 def damage_pipe(directory):
     path = directory / "train.source.ids"
     path.unlink()
     os.mkfifo(path)
-    return "train.source.ids: cannot be read"
-
-
-def damage_manifest(directory):
-    (directory / "manifest.json").write_text("{")
-    return "manifest.json: not a readable JSON file"
+    return path
 
 
 def damage_empty(directory):
     for path in directory.iterdir():
         path.unlink()
-    return "manifest.json: no such file"
+    return directory / "manifest.json"
 
 
-@pytest.mark.parametrize("damage", [damage_cut, damage_bit, damage_pipe, damage_manifest, damage_empty])
+@pytest.mark.parametrize("damage", [damage_cut, damage_bit, damage_pipe, damage_empty])
 def test_a_damaged_folder_is_made_again_with_a_notice(make_config, damage, caplog):
     first = prepare_corpus(make_config())
     whole = {path.name: path.read_bytes() for path in first.directory.iterdir()}
-    expected = damage(first.directory)
+    damaged = damage(first.directory)
     caplog.set_level("INFO")
     caplog.clear()
     again = prepare_corpus(make_config())
     assert again.directory == first.directory
     assert {path.name: path.read_bytes() for path in again.directory.iterdir()} == whole
-    assert "preparing the data again" in caplog.messages[0]
-    assert "\n" not in caplog.messages[0]
-    assert re.search(expected, caplog.messages[0])
+    assert damaged.name in caplog.messages[0]
 
 
 def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch):
@@ -274,18 +234,13 @@ def prepared_bytes(make_config, tmp_path):
     return prepare_anew
 
 
-def test_the_same_bytes_every_time(prepared_bytes):
-    settings = {"tokenizer": {"name": "sentencepiece", "vocab_size": 60}, "max_length": 90}
-    assert prepared_bytes(**settings) == prepared_bytes(**settings)
-
-
 @pytest.mark.parametrize("name", ["spacy", "sentencepiece", "characters"])
 def test_the_same_bytes_from_chunks_of_any_size(prepared_bytes, monkeypatch, name):
     settings = {"tokenizer": {"name": name, "vocab_size": 60}, "max_length": 5 if name == "spacy" else 30}
     expected = prepared_bytes(**settings)
-    for max_pairs, max_bytes in ((1, 10**9), (3, 10**9), (10**9, 25)):
-        monkeypatch.setattr(chunks, "MAX_PAIRS", max_pairs)
-        monkeypatch.setattr(chunks, "MAX_BYTES", max_bytes)
+    for max_pairs, max_bytes in ((4_096, 10**9), (1, 10**9), (3, 10**9), (10**9, 25)):
+        monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)
+        monkeypatch.setattr(builder, "MAX_BYTES", max_bytes)
         assert prepared_bytes(**settings) == expected
 
 
@@ -293,7 +248,7 @@ def test_the_same_bytes_from_chunks_of_any_size(prepared_bytes, monkeypatch, nam
 def test_the_same_bytes_from_several_processes(prepared_bytes, monkeypatch, name):
     settings = {"tokenizer": {"name": name, "vocab_size": 60}, "max_length": 5 if name == "spacy" else 30}
     expected = prepared_bytes(**settings, num_processes=1)
-    monkeypatch.setattr(chunks, "MAX_PAIRS", 2)
+    monkeypatch.setattr(builder, "MAX_PAIRS", 2)
     assert prepared_bytes(**settings, num_processes=2) == expected
 
 
@@ -318,31 +273,29 @@ def test_text_that_changes_meanwhile_is_stored_under_its_own_hash(make_config, t
     assert prepare_corpus(make_config()).directory == prepared.directory
 
 
-def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_path, monkeypatch):
-    rng = random.Random(1)
-    lines = ["".join(rng.choice("abcdef ") for _ in range(12)) for _ in range(400)]
-    for language in ("de", "en"):
-        (tmp_path / f"big.{language}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    learnt = []
+def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_path, write_pairs, monkeypatch):
+    lines = [f"{number} abcdef" for number in range(400)]
+    trained_on = []
 
     def build(source_lines, target_lines, **options):
-        learnt.append((list(source_lines), list(target_lines)))
-        return build_tokenizers(*learnt[-1], **options)
+        trained_on.append((list(source_lines), list(target_lines)))
+        return build_tokenizers(*trained_on[-1], **options)
 
     monkeypatch.setattr(prepare, "build_tokenizers", build)
-    settings = {"train": str(tmp_path / "big"), "tokenizer": {"name": "sentencepiece", "vocab_size": 20}}
-    for number, most in enumerate((400, 399, 100, 100)):
+    settings = {"train": write_pairs("big", [*zip(lines, lines, strict=True)]), "max_length": 30}
+    for number, most in enumerate((400, 100, 100)):
         monkeypatch.setattr(prepare, "MAX_TRAINING_LINES", most)
-        prepare_corpus(make_config(**settings, data_dir=str(tmp_path / f"sample{number}"), max_length=30))
-    assert learnt[0] == (lines, lines)
-    assert 60 < len(learnt[2][0]) < 140
-    assert learnt[2][0] == learnt[2][1] == [line for line in lines if line in set(learnt[2][0])]
-    assert learnt[2] == learnt[3]
-    assert learnt[2][0] != lines[: len(learnt[2][0])]
+        tokenizer = {"name": "sentencepiece", "vocab_size": 24}
+        prepare_corpus(make_config(**settings, tokenizer=tokenizer, data_dir=str(tmp_path / f"sample{number}")))
+    (whole, _), sample, again = trained_on
+    assert whole == lines
+    assert sample == again
+    assert sample[0] == sample[1] == [line for line in lines if line in set(sample[0])]
+    assert 60 < len(sample[0]) < 140
+    assert sample[0] != lines[: len(sample[0])]
 
 
 def test_bad_bytes_are_found_before_any_work(make_config, tmp_path, monkeypatch):
-    (tmp_path / "more.en.gz").unlink()
     (tmp_path / "more.en").write_bytes(b"\xff\n")
     monkeypatch.setattr(prepare, "build_tokenizers", None)
     with pytest.raises(UserError, match=r"more\.en, line 1: not UTF-8"):
@@ -353,29 +306,19 @@ def test_bad_bytes_are_found_before_any_work(make_config, tmp_path, monkeypatch)
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_an_empty_validation_or_test_set_is_refused(make_config, tmp_path, split, text):
     table = tmp_path / "none.tsv"
-    table.write_text(text)
-    for language in ("de", "en"):
-        (tmp_path / f"none.{language}").write_bytes(b"")
-    named = {str(table): "none.tsv"} | ({} if text else {str(tmp_path / "none"): "none.de and .*none.en"})
-    (tmp_path / "blank.tsv").write_text("\n\tA target alone.\n")
-    named[str(tmp_path / "blank.tsv")] = "blank.tsv"
-    for spec, name in named.items():
-        of_split = {"test": {"one": spec}} if split == "test" else {"valid": spec}
-        with pytest.raises(UserError, match=f"{name}: no sentence pair to {'evaluate' if split == 'test' else 'vali'}"):
-            prepare_corpus(make_config(**of_split))
+    for content in (text, "\n\tA target alone.\n"):
+        table.write_text(content)
+        setting = {"test": {"one": str(table)}} if split == "test" else {"valid": str(table)}
+        with pytest.raises(UserError, match=r"none\.tsv: no sentence pair"):
+            prepare_corpus(make_config(**setting))
     assert not list((tmp_path / "data").rglob("*.ids"))
 
 
 def test_nothing_left_to_train_on(make_config, tmp_path):
     (tmp_path / "uneven.tsv").write_text("a b c\tx\nd e f\ty\n")
-    for settings, reasons in (
-        ({"max_length": 1}, "2 because a side is blank, 6 because a side has more than 1"),
-        ({"train": str(tmp_path / "uneven.tsv"), "max_length_ratio": 2}, "2 because one side has more than 2 times"),
-    ):
-        with pytest.raises(UserError, match=f"train: no pair is left: {reasons}"):
+    for settings in ({"max_length": 1}, {"train": str(tmp_path / "uneven.tsv"), "max_length_ratio": 2}):
+        with pytest.raises(UserError, match=r"train: no pair is left.*data\.max_length"):
             prepare_corpus(make_config(**settings))
-    with pytest.raises(UsageError, match=r"data\.max_length_ratio=0\.9: .*at least 1"):
-        make_config(max_length_ratio=0.9)
 
 
 @pytest.mark.parametrize(
@@ -383,7 +326,7 @@ def test_nothing_left_to_train_on(make_config, tmp_path):
     [
         (2, {"train": 2, "valid": 2, "more": 1}),
         ({"train": 3}, {"train": 3, "valid": 3, "more": 1}),
-        ({"valid": 1, "test": 1}, {"train": 3, "valid": 1, "more": 1}),
+        ({"train": 1, "valid": 1, "test": 1}, {"train": 1, "valid": 1, "more": 1}),
         (1_000, {"train": 3, "valid": 3, "more": 1}),
     ],
 )
@@ -392,14 +335,8 @@ def test_a_limit_uses_the_first_pairs_of_each_split(make_config, limit, sizes):
     assert {split: len(limited.pairs(split)) for split in limited.splits} == sizes
     for split, size in sizes.items():
         assert limited.text(split) == tuple(side[:size] for side in whole.text(split))
-    assert limited.directory != whole.directory
+    assert ("Katze" in limited.source_vocab) == (sizes["train"] > 1)
     assert [path for path in limited.directory.iterdir() if path.is_dir()] == []
-
-
-def test_a_limit_decides_the_vocabulary(make_config):
-    limited = prepare_corpus(make_config(limit={"train": 1}))
-    assert "Katze" not in limited.source_vocab
-    assert "Hund" in limited.source_vocab
 
 
 def test_a_limit_applies_to_links_and_to_pairs_that_are_set_aside(make_config, tmp_path):
@@ -421,12 +358,6 @@ def test_a_limit_of_multi30k_applies_to_all_test_sets(multi30k_dir, tmp_path):
     assert [len(prepared.pairs(split)) for split in prepared.splits] == [50, 20, 7, 7, 7]
 
 
-@pytest.mark.parametrize("limit", [0, -1, "all", True, {"tests": 3}])
-def test_a_limit_is_a_positive_number_of_pairs(make_config, limit):
-    with pytest.raises(UsageError, match=r"data\.limit"):
-        make_config(limit=limit)
-
-
 def test_captions_bring_their_gold_links(make_config):
     config = make_config(corpus="captions", limit={"train": 40, "valid": 5, "test": 7}, max_length=12)
     prepared = prepare_corpus(config)
@@ -434,13 +365,10 @@ def test_captions_bring_their_gold_links(make_config):
     assert len(prepared.pairs("valid")) == 5
     assert 0 < len(prepared.pairs("train")) < 40  # some are over-long
     for split in prepared.splits:
-        links = prepared.links(split)
-        assert links is not None
-        assert len(links) == len(prepared.pairs(split))
-        sources, targets = prepared.text(split)
-        for line, source, target in zip(links, sources, targets, strict=True):
-            pairs = np.array([link.split("-") for link in line.split()], dtype=int)
-            assert (pairs.max(0) < [2 * len(source.split()), 2 * len(target.split())]).all()
+        assert len(prepared.links(split)) == len(prepared.pairs(split))
+        for line, *pair in zip(prepared.links(split), *prepared.text(split), strict=True):
+            ends = [max(side) for side in zip(*parse_pharaoh(line), strict=True)]
+            assert all(end < len(captions.tokenize_caption(text)) for end, text in zip(ends, pair, strict=True))
 
 
 @pytest.mark.parametrize("source", [{"source_language": "en"}, {"source_languages": ["en"]}])
@@ -471,17 +399,14 @@ def test_multi30k(multi30k_dir, tmp_path):
     config = config_from_dict(
         {"data": {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "tokenizer": {"name": "spacy"}}}
     )
-    started = time.process_time()
     prepared = prepare_corpus(config)
-    assert time.process_time() - started < 30
     assert {split: len(prepared.pairs(split)) for split in prepared.splits} == {
         "train": 29_000, "valid": 1_014, "test_2016_flickr": 1_000, "test_2017_flickr": 1_000, "test_2017_mscoco": 461,
     }  # fmt: skip
     assert prepared.audit["train"]["duplicates"] == 3
     assert prepared.audit["test_2017_flickr"]["overlap_sources"] == 2
-    oov = {split: prepared.audit[split]["source"]["oov_rate"] for split in prepared.test_splits}
-    assert oov["test_2016_flickr"] == pytest.approx(0.027, abs=0.002)
-    assert oov["test_2017_flickr"] == pytest.approx(0.042, abs=0.002)
+    oov_rates = [prepared.audit[f"test_{year}_flickr"]["source"]["oov_rate"] for year in (2016, 2017)]
+    assert oov_rates == pytest.approx([0.027, 0.042], abs=0.002)
     # prepared once, neither the raw files nor the network are needed again
     for path in (tmp_path / "multi30k").iterdir():
         path.unlink()

@@ -15,8 +15,7 @@ from seq2seq_attn.errors import UserError
 
 
 def square(number):
-    if number == 7:
-        time.sleep(0.2)  # the others overtake it
+    time.sleep(0.2 if number == 7 else 0.01)  # the others overtake it, and each process gets some
     return number * number, os.getpid()
 
 

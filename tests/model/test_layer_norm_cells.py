@@ -23,7 +23,7 @@ def sigmoid(x):
     return 1 / (1 + math.exp(-x))
 
 
-def projections(cell, inputs, hidden):
+def projections(cell, inputs, hidden, group_sizes):
     """LN(W x) and LN(U h) of one row, group after group."""
     found = []
     weights = torch.cat(list(cell.input_weights), dim=1).tolist()
@@ -32,7 +32,7 @@ def projections(cell, inputs, hidden):
         (cell.recurrent_weight_PH.tolist(), hidden, cell.recurrent_norm_P, cell.recurrent_bias_P),
     ):
         raw, whole, first = product(matrix, vector), [], 0
-        for size in cell.group_sizes:
+        for size in group_sizes:
             part = slice(first, first + size)
             whole += normalized(raw[part], gain[part].tolist(), bias[part].tolist())
             first += size
@@ -41,8 +41,8 @@ def projections(cell, inputs, hidden):
 
 
 def gru_step(cell, inputs, hidden, memory):
-    x, h = projections(cell, inputs, hidden)
     size, found = len(hidden), []
+    x, h = projections(cell, inputs, hidden, [2 * size, size])
     for i in range(size):
         reset, update = sigmoid(x[i] + h[i]), sigmoid(x[size + i] + h[size + i])
         new = math.tanh(x[2 * size + i] + reset * h[2 * size + i])
@@ -51,8 +51,8 @@ def gru_step(cell, inputs, hidden, memory):
 
 
 def lstm_step(cell, inputs, hidden, memory):
-    a = [x + h for x, h in zip(*projections(cell, inputs, hidden), strict=True)]
     size = len(hidden)
+    a = [x + h for x, h in zip(*projections(cell, inputs, hidden, [4 * size]), strict=True)]
     i, f, g, o = (a[k * size : (k + 1) * size] for k in range(4))
     memory = [sigmoid(f[k]) * memory[k] + sigmoid(i[k]) * math.tanh(g[k]) for k in range(size)]
     scaled = normalized(memory, cell.memory_norm.weight.tolist(), cell.memory_norm.bias.tolist())

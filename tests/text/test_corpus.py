@@ -10,21 +10,10 @@ import subprocess
 import sys
 import tracemalloc
 
-import numpy as np
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.corpus import (
-    SideAudit,
-    SplitAudit,
-    audit_lines,
-    check_pairs,
-    count_lines,
-    count_pairs,
-    iter_lines,
-    read_lines,
-    read_pairs,
-)
+from seq2seq_attn.text.corpus import count_lines, count_pairs, iter_lines, read_lines, read_pairs
 
 
 def write(path, content: bytes):
@@ -35,50 +24,35 @@ def write(path, content: bytes):
 @pytest.mark.parametrize("name", ["x.de", "x.de.gz"])
 @pytest.mark.parametrize(
     ("content", "lines"),
-    [("\ufeffeins\nzwei\n", ["eins", "zwei"]), ("eins\n\ufeffzwei", ["eins", "\ufeffzwei"]), ("\ufeff\n", [""])],
+    [
+        ("\ufeffeins\nzwei\n", ["eins", "zwei"]),
+        ("eins\n\ufeffzwei", ["eins", "\ufeffzwei"]),
+        ("\ufeff\n", [""]),
+        ("", []),
+        ("\n", [""]),
+        ("a", ["a"]),
+        ("a\n\n", ["a", ""]),
+        # str.splitlines would cut at each of these
+        (
+            "so\u2028\u0085\x0b\x0c\x1c w\r\n\nzwei\rhalb\n ende ",
+            ["so\u2028\u0085\x0b\x0c\x1c w", "", "zwei\rhalb", " ende "],
+        ),
+    ],
 )
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, name, content, lines):
+def test_lines_end_at_newlines_only_and_a_byte_order_mark_is_no_text(tmp_path, name, content, lines):
     path = write(tmp_path / name, content.encode())
     assert read_lines(path) == lines
     assert count_lines(path) == len(lines)
 
 
-@pytest.mark.parametrize("name", ["x.de", "x.de.gz"])
-def test_only_a_newline_ends_a_line(tmp_path, name):
-    # str.splitlines would cut at each of these
-    content = "eins\u2028und\u0085so\x0b\x0c\x1c weiter\r\n\nzwei\rhalb\n ende ".encode()
-    assert read_lines(write(tmp_path / name, content)) == [
-        "eins\u2028und\u0085so\x0b\x0c\x1c weiter",
-        "",
-        "zwei\rhalb",
-        " ende ",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("content", "lines"), [(b"", []), (b"\n", [""]), (b"a", ["a"]), (b"a\n", ["a"]), (b"a\n\n", ["a", ""])]
-)
-def test_the_last_line_needs_no_end(tmp_path, content, lines):
-    path = write(tmp_path / "x", content)
-    assert read_lines(path) == lines
-    assert count_lines(path) == len(lines)
-
-
-def test_invalid_utf8_names_file_and_line(tmp_path):
+def test_invalid_utf8_and_nul_name_file_and_line(tmp_path):
     with pytest.raises(UserError, match=r"bad\.de, line 3: not UTF-8 \(byte 0xe4\)"):
         read_lines(write(tmp_path / "bad.de", "ä\nb\n".encode() + b"M\xe4nner\n"))
-    many = write(tmp_path / "bad.en", b"x" * 99 + b"\n")
-    many.write_bytes(many.read_bytes() * 30_000 + b"cut \xc3")
-    for read in (read_lines, count_lines):
-        with pytest.raises(UserError, match=r"bad\.en, line 30001: not UTF-8 \(byte 0xc3\)"):
-            read(many)
-
-
-def test_a_nul_character_names_file_and_line(tmp_path):
-    path = write(tmp_path / "x.de", b"ein\nzw\0ei\n")
-    for read in (read_lines, count_lines):
-        with pytest.raises(UserError, match=r"x\.de, line 2: holds a NUL character"):
-            read(path)
+    with pytest.raises(UserError, match=r"x\.de, line 2: holds a NUL character"):
+        read_lines(write(tmp_path / "x.de", b"ein\nzw\0ei\n"))
+    many = write(tmp_path / "bad.en", (b"x" * 99 + b"\n") * 30_000 + b"cut \xc3")
+    with pytest.raises(UserError, match=r"bad\.en, line 30001: not UTF-8 \(byte 0xc3\)"):
+        count_lines(many)
 
 
 def test_lines_are_read_as_they_are_asked_for(tmp_path):
@@ -186,33 +160,6 @@ def test_different_line_counts_name_both(tmp_path):
     for read in (read_pairs, count_pairs):
         with pytest.raises(UserError, match=r"a\.de has 5 lines and .*a\.en has 4"):
             read(de, en)
-
-
-def test_faults_by_length():
-    source = np.array([0, 3, 11, 10, 1, 2, 30, 0])
-    target = np.array([3, 0, 1, 10, 4, 6, 1, 0])
-    faults = check_pairs(source, target, 10, 3.0)
-    assert faults.is_blank.tolist() == [True, True, False, False, False, False, False, True]
-    assert faults.is_over_long.tolist() == [False, False, True, False, False, False, True, False]
-    assert faults.is_ratio_outlier.tolist() == [False, False, True, False, True, False, True, False]
-    assert faults.is_good.tolist() == [False, False, False, True, False, True, False, False]
-    assert faults.counts() == {"blank": 3, "over_long": 2, "ratio_outliers": 3}
-    assert faults.first() == {"blank": 3, "over_long": 2, "ratio_outliers": 1}
-
-
-def test_the_audit_as_tables():
-    sides = [SideAudit(3, 3, 1, 2), SideAudit(3, 3, 0, 1)]
-    train = SplitAudit(3, 1, 1, 1, 0, 0, {"blank": 1, "over_long": 1, "ratio_outliers": 0}, 0, 0, *sides)
-    valid = SplitAudit(3, 3, 1, 1, 0, 0, {"blank": 0, "over_long": 0, "ratio_outliers": 0}, 0, 1, *sides)
-    assert valid.to_dict()["source"]["oov_rate"] == pytest.approx(1 / 3)
-    table = audit_lines({"train": train.to_dict(), "valid": valid.to_dict()})
-    assert table[1].split() == ["train", "3", "1", "1", "1", "0", "0", "-", "-"]
-    assert table[2].split() == ["valid", "3", "3", "1", "1", "0", "0", "0", "1"]
-    assert table[5].split() == ["train", "source", "3", "3", "2", "33.33", "%"]
-
-
-def test_an_empty_side_has_no_oov():
-    assert SideAudit(0, 0, 0, 0).oov_rate == 0.0
 
 
 def test_the_published_files_are_read_as_they_are(multi30k_dir):

@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.links import links_between_tokens, links_between_words, parse_pharaoh, shares_of_words, words_of
+from seq2seq_attn.text.links import links_between_tokens, links_between_words, parse_pharaoh, word_shares, words_of
 
 
 def test_pharaoh_lines_are_read():
@@ -52,7 +52,7 @@ def test_a_token_over_several_words_has_the_links_of_all():
 @pytest.mark.parametrize("tokens", [["ｶ", "ﾞ"], ["ㅋ", "ㅠ"], ["u", "\u0308", "ber"], ["ﬁ", "x"], ["İ"]])
 def test_tokens_are_matched_to_words_whatever_they_would_be_joined(tokens):
     word = unicodedata.normalize("NFC", "".join(tokens))
-    assert shares_of_words(tokens, [word]).tolist() == [[1.0]] * len(tokens)
+    assert word_shares(tokens, [word]).tolist() == [[1.0]] * len(tokens)
 
 
 def test_the_links_of_a_long_line_take_memory_in_proportion_to_it():

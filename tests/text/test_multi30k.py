@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import http.server
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -79,6 +78,10 @@ def hang_up(handler: Handler):
     handler.close_connection = True
 
 
+def truncated(handler: Handler):
+    send(handler, b"some", length=99)
+
+
 def wrong_content(handler: Handler):
     send(handler, b"<html>not the file</html>")
 
@@ -99,36 +102,29 @@ def test_download(tmp_path, server):
     assert sorted(server.requests) == sorted(FILES)  # once each
 
 
-@pytest.mark.parametrize("fault", [busy, hang_up])
-def test_a_passing_fault_is_tried_again(tmp_path, server, fault):
-    server.misbehave = [fault, fault, fault]
-    assert_complete(get(tmp_path, server))
-
-
-@pytest.mark.parametrize("fault", [busy, hang_up])
-def test_a_lasting_fault_is_one_line_and_repaired_by_running_again(tmp_path, server, fault):
+@pytest.mark.parametrize("fault", [busy, hang_up, truncated])
+def test_a_passing_fault_is_tried_again_and_a_lasting_one_is_one_line(tmp_path, server, fault):
     server.misbehave = [fault] * 4
-    with pytest.raises(
-        UserError, match=r"/raw/train\.de\.gz: cannot be downloaded \(.+\); run again.*--source-dir"
-    ) as caught:
+    with pytest.raises(UserError, match=r"/raw/train\.de\.gz: cannot be downloaded .*--source-dir") as caught:
         get(tmp_path, server)
     assert "\n" not in str(caught.value)
-    assert list((tmp_path / "multi30k").iterdir()) == []
+    assert list(tmp_path.rglob("*.gz")) == []
+    server.misbehave = [fault] * 3
     assert_complete(get(tmp_path, server))
 
 
 def test_a_dead_link_is_not_tried_again(tmp_path, server):
     server.misbehave = [lambda handler: handler.send_error(404)]
-    with pytest.raises(UserError, match="the server answered 404 Not Found"):
+    with pytest.raises(UserError, match=r"train\.de\.gz: .* 404"):
         get(tmp_path, server)
     assert len(server.requests) == 1
 
 
 def test_a_wrong_checksum_is_not_kept(tmp_path, server):
     server.misbehave = [wrong_content]
-    with pytest.raises(UserError, match=r"train\.de\.gz: wrong SHA-256 [0-9a-f]{12}\.\.\., expected"):
+    with pytest.raises(UserError, match=r"train\.de\.gz: wrong SHA-256"):
         get(tmp_path, server)
-    assert list((tmp_path / "multi30k").iterdir()) == []
+    assert list(tmp_path.rglob("*.gz")) == []
     assert_complete(get(tmp_path, server))
 
 
@@ -139,36 +135,23 @@ def test_a_half_made_folder_is_completed(tmp_path, server, caplog):
     (directory / "val.en.gz").write_bytes(FILES["val.en.gz"])
     assert_complete(get(tmp_path, server))
     assert sorted(server.requests) == ["train.de.gz", "train.en.gz", "val.de.gz"]
-    assert re.search(r"train\.de\.gz: damaged \(wrong SHA-256\); fetching it again", caplog.text)
+    assert "train.de.gz: damaged" in caplog.text
 
 
-@pytest.fixture
-def source_dir(tmp_path):
-    directory = tmp_path / "published"
-    directory.mkdir()
+def test_a_source_folder_needs_no_network_and_is_checked(tmp_path, monkeypatch):
+    folder = tmp_path / "published"
+    folder.mkdir()
     for name, data in FILES.items():
-        (directory / name).write_bytes(data)
-    return directory
-
-
-def test_source_dir_needs_no_network(tmp_path, source_dir):
-    assert_complete(fetch(tmp_path / "data", source_dir, base_url="http://127.0.0.1:1"))
-
-
-def test_source_dir_from_the_environment(tmp_path, source_dir, monkeypatch):
-    monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(source_dir))
-    assert_complete(fetch(tmp_path / "data", base_url="http://127.0.0.1:1"))
-
-
-def test_source_dir_is_checked_and_repaired_by_running_again(tmp_path, source_dir):
-    (source_dir / "val.en.gz").write_bytes(b"something else")
+        (folder / name).write_bytes(data)
+    (folder / "val.en.gz").write_bytes(b"something else")
     with pytest.raises(UserError, match=r"published/val\.en\.gz: wrong SHA-256"):
-        fetch(tmp_path / "data", source_dir)
-    (source_dir / "val.en.gz").unlink()
+        fetch(tmp_path / "data", folder, base_url="http://127.0.0.1:1")
+    (folder / "val.en.gz").unlink()
     with pytest.raises(UserError, match=r"published/val\.en\.gz: no such file"):
-        fetch(tmp_path / "data", source_dir)
-    (source_dir / "val.en.gz").write_bytes(FILES["val.en.gz"])
-    assert_complete(fetch(tmp_path / "data", source_dir))
+        fetch(tmp_path / "data", folder, base_url="http://127.0.0.1:1")
+    (folder / "val.en.gz").write_bytes(FILES["val.en.gz"])
+    monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(folder))
+    assert_complete(fetch(tmp_path / "data", base_url="http://127.0.0.1:1"))
 
 
 def test_languages(monkeypatch):
@@ -180,10 +163,9 @@ def test_languages(monkeypatch):
         f"val.{code}.gz" for code in ("de", "fr", "cs", "en")
     )
     assert list(published_splits("de", "fr", "cs", "en")) == ["train", "valid", "test_2016_flickr"]
-    with pytest.raises(UsageError, match="language 'es': Multi30k has cs, de, en, fr"):
-        published_splits("de", "es")
-    with pytest.raises(UsageError, match="are both 'de'"):
-        published_splits("de", "de")
+    for languages, name in ((("de", "es"), "'es'"), (("de", "de"), "'de'")):
+        with pytest.raises(UsageError, match=name):
+            published_splits(*languages)
 
 
 def test_the_published_files_verify(multi30k_dir, tmp_path, monkeypatch):

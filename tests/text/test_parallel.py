@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
 import gzip
 import json
-import lzma
 import os
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,10 +42,12 @@ def read(spec: str | list[str]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_two_files(suffix: str) -> None:
+def test_two_files_and_tab_separated_values(suffix: str) -> None:
     prefix = write_two("corpus/train.v2", suffix)
     assert read(prefix) == PAIRS
     assert read([f"{prefix}.en{suffix}", f"{prefix}.fr{suffix}"]) == PAIRS
+    name = write(f"train.tsv{suffix}", "".join(f"{source}\t{target}\r\n" for source, target in PAIRS) + "\n")
+    assert read(name) == [*PAIRS, ("", "")]
 
 
 def test_a_prefix_takes_plain_files_before_gzipped_ones() -> None:
@@ -57,40 +56,31 @@ def test_a_prefix_takes_plain_files_before_gzipped_ones() -> None:
     assert [str(path) for path in find_text(prefix, "en", "fr").paths] == ["train.en", "train.fr.gz"]
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_tab_separated_values(suffix: str) -> None:
-    name = write(f"train.tsv{suffix}", "".join(f"{source}\t{target}\r\n" for source, target in PAIRS) + "\n")
-    assert read(name) == [*PAIRS, ("", "")]
-
-
-def test_a_header_of_languages_says_which_column_is_which() -> None:
+def test_names_of_columns_and_keys_say_which_is_which() -> None:
     for header in ("fr\ten", "FR\tEN", "French\tEnglish", "target\tsource", "tgt\tsrc"):
         assert read(write("train.tsv", f"{header}\nBonjour.\tHello.\n")) == [("Hello.", "Bonjour.")]
-
-
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-@pytest.mark.parametrize("is_nested", [False, True])
-def test_json_lines(suffix: str, is_nested: bool) -> None:
-    objects = [{"fr": target, "en": source} for source, target in PAIRS]
-    lines = [json.dumps({"id": 1, "translation": one} if is_nested else {"id": 1, **one}) for one in objects]
-    name = write(f"train.jsonl{suffix}", "\n".join(lines) + "\n\n")
-    assert read(name) == [PAIRS[0], PAIRS[1], ("A dog runs.", "Un chien court.")]
-
-
-def test_json_keys_may_name_the_sides() -> None:
-    for keys in (("source", "target"), ("src", "tgt")):
-        line = json.dumps(dict(zip(keys, ("Hello.", "Bonjour."), strict=True)))
+    for names in ("id,text_fr,text_en", "id,fr-sentence,en-sentence", "nr,target_text,source_text", "id,tgt,src"):
+        pairs = read(write("a.csv", f'{names}\n7,"Oui, oui.",Yes.\n8,Non.,No.\n'))
+        assert pairs == [("Yes.", "Oui, oui."), ("No.", "Non.")]
+    for keys in (("source", "target"), ("src", "tgt"), ("en_text", "fr_text")):
+        line = json.dumps({"id": 7, "score": 0.5, **dict(zip(keys, ("Hello.", "Bonjour."), strict=True))})
         assert read(write("train.jsonl", f"{line}\n")) == [("Hello.", "Bonjour.")]
+    assert read(write("a", json.dumps({"source": "news", "en": "Yes.", "fr": "Oui."}))) == [("Yes.", "Oui.")]
 
 
-def test_a_line_end_in_json_ends_no_line() -> None:
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_json_lines(is_nested: bool) -> None:
+    objects = [{"fr": target, "en": source} for source, target in PAIRS]
+    lines = [json.dumps({"id": 1, "translation": pair} if is_nested else {"id": 1, **pair}) for pair in objects]
+    name = write("train.jsonl.gz", "\n".join(lines) + "\n\n")
+    assert read(name) == [PAIRS[0], PAIRS[1], ("A dog runs.", "Un chien court.")]
     assert read(write("a.jsonl", json.dumps({"en": "a\nb", "fr": "c\ud800"}))) == [("a b", "c\ufffd")]
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.tsv", "a\tb\nc\n", "a.tsv, line 2: no tab"),
+        ("a.tsv", "a\tb\nc\n", "a.tsv, line 2: 1 columns"),
         ("a.tsv", "a\tb\nc\td\tby me\n", "a.tsv, line 2: 3 columns"),
         ("a.tsv.gz", "1\t2\tby me\n", "a.tsv.gz, line 1: 3 columns, 1 with text"),
         ("a.csv", 'a;b\n"c;d\n', "a.csv, line 2: not CSV"),
@@ -115,23 +105,21 @@ def test_lines_that_are_no_pair(name: str, text: str, message: str) -> None:
 
 def test_names_that_are_nearly_right() -> None:
     write_two("corpus/train")
-    write("corpus/train.fr.gz", "x\n")
     write("corpus/train.txt", "x\n")
-    write("tables/b.tsv", "x\ty\n")
     write("half.en", "x\n")
+    os.mkfifo("pipe")
     for spec, message in (
         ("corpus/train.en", "corpus/train.en: one side only"),
-        ("corpus/train.fr.gz", "corpus/train.fr.gz"),
-        ("corpus", "corpus: a folder.* corpus/train"),
-        ("tables", "tables: a folder.* tables/b.tsv"),
+        ("corpus", "corpus: a folder"),
         ("half", "half.fr: no such file.* half.en"),
         ("corpus/train.txt", "corpus/train.txt: plain text"),
         ("c.tsv", "c.tsv: no such file"),
-        ("gone", "gone: no such file"),
         (["corpus/train.en", "gone.fr"], "gone.fr: no such file"),
-        (["corpus", "corpus/train.fr"], "corpus: a folder, not a file"),
+        (["corpus", "corpus/train.fr"], "corpus: a folder"),
         (["corpus/train.en", "corpus/train.en"], "the same file"),
         (["a", "b", "c"], "a, b, c: expected a prefix or 2 files"),
+        (["pipe", "half.en"], "pipe: a pipe"),
+        ("pipe", "pipe: a pipe"),
     ):
         with pytest.raises(UserError, match=message):
             find_text(spec, "en", "fr")
@@ -152,27 +140,16 @@ def test_languages_come_from_the_files_where_they_are_clear() -> None:
 def test_languages_that_are_not_clear_are_asked_for() -> None:
     write_two("train")
     write("plain.tsv", "Hello.\tBonjour.\n")
-    for spec, given, message in (
+    for spec, languages, message in (
         ("train", (None, None), r"train: its languages are not clear \(found en, fr\); add --source-language and"),
         ("train", ("de", None), r"\(found en, fr\); add --target-language"),
-        ("plain.tsv", (None, None), "plain.tsv: its languages are not clear; add --source-language and --target-lang"),
-        ("train.en", (None, None), "train.en: one side only; name both by train"),
-        (".", (None, None), "a folder, not a file"),
+        ("plain.tsv", (None, None), "plain.tsv: its languages are not clear"),
+        ("train.en", (None, None), "train.en: one side only"),
         ("gone", (None, None), "gone: no such file, and no gone.LANGUAGE"),
         (["plain.tsv", "train.en"], (None, None), "plain.tsv, train.en: its languages are not clear"),
     ):
         with pytest.raises(UserError, match=message):
-            find_text(spec, *given)
-
-
-def test_a_pipe_is_called_a_pipe() -> None:
-    write("a.fr", "chien\n")
-    os.mkfifo("pipe")
-    for spec in (["pipe", "a.fr"], ["a.fr", "pipe"], "pipe"):
-        with pytest.raises(
-            UserError, match=r"^pipe: a pipe or device; text is read more than once, so name a regular f"
-        ):
-            read(spec)
+            find_text(spec, *languages)
 
 
 def test_a_prefix_or_json_lines_of_one_language_would_be_their_own_translation() -> None:
@@ -195,8 +172,7 @@ def test_two_files_or_two_columns_may_have_one_language() -> None:
 
 @pytest.mark.parametrize("languages", [("de", "en"), ("en", "cs"), ("fr", "fr")])
 def test_a_header_of_other_languages_is_refused(languages: tuple[str, str]) -> None:
-    expected = f"^train.tsv: its first line names the languages en, fr, not {', '.join(languages)}; name those with "
-    with pytest.raises(UsageError, match=expected):
+    with pytest.raises(UsageError, match=f"^train.tsv: .* en, fr, not {', '.join(languages)}"):
         find_text(write("train.tsv", "en\tfr\nHello.\tBonjour.\n"), *languages)
 
 
@@ -213,9 +189,7 @@ def test_file_names_that_contradict_the_languages_are_refused() -> None:
         (["train.cs.gz", "train.fr"], ("de", "en")),
         (["a.fr", "a.de", "a.en"], ("de", "fr", "en")),
     ):
-        with pytest.raises(
-            UsageError, match=rf"^{', '.join(spec)}: .* expected {', '.join(languages)}; put the files in"
-        ):
+        with pytest.raises(UsageError, match=rf"^{', '.join(spec)}: .* expected {', '.join(languages)}"):
             find_text(spec, *languages)
     for spec, languages in (
         (["train.de", "train.en"], ("de", "en-GB")),
@@ -275,14 +249,6 @@ def test_without_frequent_words_columns_come_in_the_order_of_the_file() -> None:
     assert list(find_text(write("a", text), "tlh", "xx-yy").pairs())[:4] == list(zip(*words, strict=True))
 
 
-def test_names_of_columns_may_say_more_than_the_language() -> None:
-    for names in ("id,text_fr,text_en", "id,fr-sentence,en-sentence", "nr,target_text,source_text", "id,tgt,src"):
-        pairs = find_text(write("a.csv", f'{names}\n7,"Oui, oui.",Yes.\n8,Non.,No.\n'), "en", "fr").pairs()
-        assert list(pairs) == [("Yes.", "Oui, oui."), ("No.", "Non.")]
-    object = {"source": "news", "score": 0.5, "en_text": "Yes.", "fr_text": "Oui."}
-    assert read(write("a", json.dumps(object))) == [("Yes.", "Oui.")]
-
-
 @pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 def test_csv_dialects(delimiter: str, quoting: int) -> None:
@@ -301,16 +267,12 @@ def test_quotation_marks_in_a_tsv_are_text() -> None:
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_json_lists_and_nulls(indent: int | None) -> None:
-    items = [
-        {"translation": {"fr": f"non {number}", "en": None if number == 1 else f"no {number}"}} for number in range(9)
-    ]
+    items = [{"fr": f"non {number}", "en": None if number == 1 else f"no {number}"} for number in range(9)]
     expected = [("" if number == 1 else f"no {number}", f"non {number}") for number in range(9)]
-    assert read(write("a.txt", json.dumps(items, indent=indent))) == expected
+    assert read(write("a.txt", json.dumps([{"translation": item} for item in items], indent=indent))) == expected
     assert read(write("a.txt", "\n".join(json.dumps(item, indent=indent) for item in items))) == expected
-    assert read(write("a.txt", json.dumps([["no", "non"], ["yes", None]], indent=indent))) == [
-        ("no", "non"),
-        ("yes", ""),
-    ]
+    lists = [["no", "non"], ["yes", None]]
+    assert read(write("a.txt", json.dumps(lists, indent=indent))) == [("no", "non"), ("yes", "")]
 
 
 def test_tmx() -> None:
@@ -333,25 +295,6 @@ def test_tmx() -> None:
         find_text(name, "en", "de")
     with pytest.raises(UsageError, match=r"memory: TMX.* alone"):
         find_text([name, write("b.txt", "x\n")], "en", "fr")
-
-
-@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_compressions_and_encodings_of_all_formats(compress: Callable[[bytes], bytes], encoding: str) -> None:
-    pairs = [("A naïve “test”.", "Une œuvre…"), ("Öl", "été")]
-    for text in (
-        "".join(f"{source}\t{target}\n" for source, target in pairs),
-        "".join(f"{source};{target}\r\n" for source, target in pairs),
-        json.dumps([{"en": source, "fr": target} for source, target in pairs], ensure_ascii=False),
-    ):
-        for name in ("plain.data", "packed.xz"):
-            data = text.encode(encoding)
-            Path(name).write_bytes(compress(data) if name.startswith("packed") else data)
-            assert read(name) == pairs
-    for side, language in enumerate(("en", "fr")):
-        lines = "".join(f"{pair[side]}\n" for pair in pairs)
-        Path(f"sides.{language}.bz2").write_bytes(compress(lines.encode(encoding)))
-    assert read("sides") == pairs
 
 
 def test_reading_a_table_takes_memory_that_does_not_grow() -> None:

@@ -28,31 +28,16 @@ def test_limits_do_not_count_the_specials():
     assert build_vocab(counter, max_size=3, min_frequency=4).tokens[4:] == ["a", "b"]
 
 
-def test_looking_up_an_unknown_token_adds_nothing():
+def test_unknown_tokens_and_text_spelled_like_a_special_add_nothing():
     # torchtext's `stoi` is a defaultdict: every unknown look-up adds the word
-    vocab = build_vocab(Counter({"a": 1}))
-    assert [vocab.ids_of(["nie gesehen"]) for _ in range(2)] == [[UNK], [UNK]]
-    assert vocab.ids_of(["nie", "gesehen"]) == [UNK, UNK]
+    counter = Counter({"<pad>": 9, "<eos>": 9, "<unk>": 9, "<bos>": 9, "a": 1})
+    vocab = build_vocab(counter)
+    for _ in range(2):
+        assert vocab.ids_of(["<pad>", "a", "<eos>", "nie", "<bos>", "<unk>"]) == [UNK, 4, UNK, UNK, UNK, UNK]
     assert len(vocab) == 5
     assert "nie" not in vocab
-
-
-def test_every_id_is_what_the_constants_say():
-    # with an unknown token of another name torchtext raises KeyError on the first unknown word
-    vocab = build_vocab(Counter("abc"))
     assert [vocab.tokens[i] for i in (PAD, BOS, EOS, UNK)] == ["<pad>", "<bos>", "<eos>", "<unk>"]
-
-
-def test_text_spelled_like_a_special_is_unknown():
-    vocab = build_vocab(Counter({"<pad>": 9, "<eos>": 9, "<unk>": 9, "<bos>": 9, "a": 1}))
-    assert vocab.ids_of(["<pad>", "a", "<eos>", "<bos>", "<unk>"]) == [UNK, 4, UNK, UNK, UNK]
-    assert len(vocab) == 5
-
-
-def test_the_counter_is_left_as_it_was():
-    counter = Counter({"<pad>": 2, "a": 1})
-    build_vocab(counter)
-    assert counter == {"<pad>": 2, "a": 1}
+    assert len(counter) == 5
 
 
 ODD = ["", " ", '"', '"a"', "\n", "\r", "\u2028", "\\n", "\ud800"]
@@ -79,13 +64,11 @@ def test_ordinary_tokens_are_plain_in_the_file(tmp_path):
 def test_a_damaged_file_is_refused(tmp_path, content):
     path = tmp_path / "v"
     path.write_bytes(content)
-    with pytest.raises(UserError, match="not a vocabulary file"):
+    with pytest.raises(UserError, match=r"/v: not a vocabulary file"):
         Vocab.load(path)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"nowhere: no such vocabulary file"):
-        Vocab.load(tmp_path / "nowhere")
+    path.unlink()
+    with pytest.raises(UserError, match=r"/v: "):
+        Vocab.load(path)
 
 
 def test_a_torchtext_that_does_not_load_says_what_to_install(monkeypatch):

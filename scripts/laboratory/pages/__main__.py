@@ -6,7 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
+from scripts.laboratory import languages
+from scripts.laboratory.harness.records import ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import mechanisms, pictures, quality, reference, results
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
 from seq2seq_attn.files import write_text
@@ -15,10 +16,7 @@ from seq2seq_attn.files import write_text
 def documents() -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each document."""
     yield ROOT / "README.md", readme()
-    own_text = DOCS / "own-text.md"
-    block = render("own-text-finetune.md.j2", record=load_records(RECORDS)["finetune"])
-    marks = "<!-- finetune: written by scripts/docs -->", "<!-- end of finetune -->"
-    yield own_text, replace_block(own_text.read_text(encoding="utf-8"), *marks, block)
+    yield languages.PAGE, languages.own_text_page()
     evaluated = results.evaluations()
     pages = {
         DOCS / "results.md": results.results_page(evaluated),

@@ -15,6 +15,7 @@ Shapes: N rows, I input size, O output size.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -38,73 +39,54 @@ def pack(weight_OI: Tensor, bias_O: Tensor | None, precision: Precision) -> Prod
     """The product inputs W^T + b, with its own copy of the weight if possible."""
     weight_OI = weight_OI.detach()
     bias_O = None if bias_O is None else bias_O.detach()
-    if weight_OI.shape[1] == 0:  # empty: no library accepts this
-        return _Plain(weight_OI, bias_O)
-    if precision == "int8":
-        return (_PackedInt8 if _has_packed_int8() else _Int8)(weight_OI, bias_O)
-    if precision == "bf16":
-        weight_OI, bias_O = weight_OI.bfloat16(), None if bias_O is None else bias_O.bfloat16()
-    if weight_OI.device.type == "cpu" and _has_packed_layout(weight_OI.dtype):
-        return _Packed(weight_OI, bias_O)
-    return _Plain(weight_OI, bias_O)
-
-
-class _Plain:
-    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        self._weight_OI, self._bias_O = weight_OI.contiguous(), bias_O
-
-    def __call__(self, inputs_NI: Tensor) -> Tensor:
-        low_NI = inputs_NI.to(self._weight_OI.dtype)
-        return functional.linear(low_NI, self._weight_OI, self._bias_O).to(inputs_NI.dtype)
-
-
-class _Packed:
-    """The weight in oneDNN's layout."""
-
-    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        self._dtype = weight_OI.dtype
-        self._packed = torch.ops.mkldnn._reorder_linear_weight(weight_OI.contiguous(), _EXPECTED_ROWS)
-        self._bias_O = bias_O
-
-    def __call__(self, inputs_NI: Tensor) -> Tensor:
-        low_NI = _fill_up(inputs_NI.to(self._dtype))
-        outputs: Tensor = torch.ops.mkldnn._linear_pointwise(low_NI, self._packed, self._bias_O, "none", [], "")
-        return outputs[: len(inputs_NI)].to(inputs_NI.dtype)
-
-
-class _Int8:
-    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+    is_empty = weight_OI.shape[1] == 0  # no library accepts this
+    if precision == "int8" and not is_empty:
         numbers_OI, scale_O1 = _quantize(weight_OI)
-        self._weight_IO, self._scale_O = numbers_OI.to(torch.int8).t(), scale_O1.squeeze(1)
-        self._bias_O = torch.zeros_like(self._scale_O) if bias_O is None else bias_O
+        numbers_OI, scale_O = numbers_OI.to(torch.int8), scale_O1.squeeze(1)
+        bias_O = torch.zeros_like(scale_O) if bias_O is None else bias_O
+        few = partial(_int8, numbers_OI.t(), scale_O, bias_O)
+        if not _has_packed_int8():
+            return few
+        packed = torch.ops.onednn.qlinear_prepack(numbers_OI, [_EXPECTED_ROWS, weight_OI.shape[1]])
+        zeros_O = torch.zeros(len(weight_OI), dtype=torch.int64)
+        return partial(_packed_int8, (packed, scale_O, zeros_O, None), bias_O, few)
+    if precision == "bf16" and not is_empty:
+        weight_OI, bias_O = weight_OI.bfloat16(), None if bias_O is None else bias_O.bfloat16()
+    weight_OI = weight_OI.contiguous()
+    if not is_empty and weight_OI.device.type == "cpu" and _has_packed_layout(weight_OI.dtype):
+        packed = torch.ops.mkldnn._reorder_linear_weight(weight_OI, _EXPECTED_ROWS)
+        return partial(_packed, packed, weight_OI.dtype, bias_O)
+    return partial(_plain, weight_OI, bias_O)
 
-    def __call__(self, inputs_NI: Tensor) -> Tensor:
-        numbers_NI, scale_N1 = _quantize(inputs_NI)
-        whole_NO = torch._int_mm(_fill_up(numbers_NI.to(torch.int8)), self._weight_IO)[: len(inputs_NI)]
-        return torch.addcmul(self._bias_O, torch.mul(whole_NO, self._scale_O), scale_N1)
+
+def _plain(weight_OI: Tensor, bias_O: Tensor | None, inputs_NI: Tensor) -> Tensor:
+    return functional.linear(inputs_NI.to(weight_OI.dtype), weight_OI, bias_O).to(inputs_NI.dtype)
 
 
-class _PackedInt8:
+def _packed(packed: Tensor, dtype: torch.dtype, bias_O: Tensor | None, inputs_NI: Tensor) -> Tensor:
+    """The weight is in oneDNN's layout."""
+    low_NI = _fill_up(inputs_NI.to(dtype))
+    outputs: Tensor = torch.ops.mkldnn._linear_pointwise(low_NI, packed, bias_O, "none", [], "")
+    return outputs[: len(inputs_NI)].to(inputs_NI.dtype)
+
+
+def _int8(numbers_IO: Tensor, scale_O: Tensor, bias_O: Tensor, inputs_NI: Tensor) -> Tensor:
+    numbers_NI, scale_N1 = _quantize(inputs_NI)
+    whole_NO = torch._int_mm(_fill_up(numbers_NI.to(torch.int8)), numbers_IO)[: len(inputs_NI)]
+    return torch.addcmul(bias_O, torch.mul(whole_NO, scale_O), scale_N1)
+
+
+def _packed_int8(
+    weights: tuple[Tensor, Tensor, Tensor, None], bias_O: Tensor, few: Product, inputs_NI: Tensor
+) -> Tensor:
     """The same results from a weight in oneDNN's layout. Its instructions multiply unsigned by signed bytes, so inputs
     are shifted by 128, which oneDNN subtracts again. Few rows use the plain product, with equal results."""
-
-    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
-        numbers_OI, scale_O1 = _quantize(weight_OI)
-        self._few = _Int8(weight_OI, bias_O)
-        rows = [_EXPECTED_ROWS, weight_OI.shape[1]]
-        self._packed = torch.ops.onednn.qlinear_prepack(numbers_OI.to(torch.int8), rows)
-        self._scale_O = scale_O1.squeeze(1)
-        self._zeros_O = torch.zeros(len(weight_OI), dtype=torch.int64)
-        self._bias_O = torch.zeros_like(self._scale_O) if bias_O is None else bias_O
-
-    def __call__(self, inputs_NI: Tensor) -> Tensor:
-        if len(inputs_NI) <= _FEW_ROWS:
-            return self._few(inputs_NI)
-        numbers_NI, scale_N1 = _quantize(inputs_NI)
-        inputs = (_fill_up(numbers_NI.add_(128.0).to(torch.uint8)), 1.0, 128)  # the rows' scales are applied afterwards
-        weights = (self._packed, self._scale_O, self._zeros_O, None)
-        scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(*inputs, *weights, 1.0, 0, torch.float32, "none", [], "")
-        return torch.addcmul(self._bias_O, scaled_NO[: len(inputs_NI)], scale_N1)
+    if len(inputs_NI) <= _FEW_ROWS:
+        return few(inputs_NI)
+    numbers_NI, scale_N1 = _quantize(inputs_NI)
+    inputs = (_fill_up(numbers_NI.add_(128.0).to(torch.uint8)), 1.0, 128)  # the rows' scales are applied afterwards
+    scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(*inputs, *weights, 1.0, 0, torch.float32, "none", [], "")
+    return torch.addcmul(bias_O, scaled_NO[: len(inputs_NI)], scale_N1)
 
 
 def _fill_up(inputs_NI: Tensor) -> Tensor:

@@ -119,12 +119,8 @@ def load_sentencepiece(path: Path, *, lowercase: bool) -> SentencePieceTokenizer
     """
     try:
         model = read_regular(path)
-        if model:  # SentencePiece accepts an empty file and fails later
-            return SentencePieceTokenizer(model, lowercase=lowercase)
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such SentencePiece model") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-    except RuntimeError:
-        pass
-    raise UserError(f"{path}: not a SentencePiece model, or a damaged one; copy or prepare it again")
+        if not model:  # SentencePiece accepts an empty file and fails later
+            raise RuntimeError("it is empty")
+        return SentencePieceTokenizer(model, lowercase=lowercase)
+    except (OSError, RuntimeError) as error:
+        raise UserError(f"{path}: not a readable SentencePiece model ({error}); copy or prepare it again") from None

@@ -115,30 +115,26 @@ class SpacyTokenizer(Tokenizer):
         """The tokens of each line, with those of known spans from the cache."""
         if self._boundaries is None:
             self._boundaries = BoundaryRules(self._nlp.tokenizer)
+        known, may_start, may_join = self._known, self._may_start, self._boundaries.may_join
         split = [line.split(" ") if line else [] for line in lines]
-        for span in set(chain.from_iterable(split)).difference(self._known):
-            tokens = self._known[span] = tuple(self._tokens(span))
+        for span in set(chain.from_iterable(split)).difference(known):
+            tokens = known[span] = tuple(self._tokens(span))
             self._known_characters += len(span)
             if self._boundaries.may_start(tokens):
-                self._may_start.add(span)
-        tokenized = [
-            self._tokens(line)
-            if not self._may_start.isdisjoint(spans) and self._is_joined(spans)
-            else list(chain.from_iterable(map(self._known.__getitem__, spans)))
-            for line, spans in zip(lines, split, strict=True)
-        ]
+                may_start.add(span)
+        tokenized = []
+        for line, spans in zip(lines, split, strict=True):
+            if not may_start.isdisjoint(spans) and any(
+                right in may_start and may_join(known[left], known[right]) for left, right in pairwise(spans)
+            ):
+                tokenized.append(self._tokens(line))
+            else:
+                tokenized.append([*chain.from_iterable(map(known.__getitem__, spans))])
         if self._known_characters > _MAX_CHARACTERS:
-            self._known.clear()
-            self._may_start.clear()
+            known.clear()
+            may_start.clear()
             self._known_characters = 0
         return tokenized
-
-    def _is_joined(self, spans: Sequence[str]) -> bool:
-        assert self._boundaries is not None
-        return any(
-            right in self._may_start and self._boundaries.may_join(self._known[left], self._known[right])
-            for left, right in pairwise(spans)
-        )
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         return one_line(detokenize(tokens, self.language))

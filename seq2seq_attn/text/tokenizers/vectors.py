@@ -138,7 +138,7 @@ def _unreadable(file: str, error: Exception) -> UserError:
     return UserError(f"{file}: not a readable array of numpy ({' '.join(str(error).split())})")
 
 
-def vectors_of_tokens(file: str, tokens: Sequence[str]) -> FloatArray:
+def read_token_vectors(file: str, tokens: Sequence[str]) -> FloatArray:
     """The vectors of a file that these tokens of `VectorsTokenizer` name, [tokens, F].
 
     Raises:

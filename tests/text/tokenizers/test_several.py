@@ -1,4 +1,4 @@
-"""The tokenizer of several sources."""
+"""The tokenizers of several sources, and of sentences."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 from seq2seq_attn.config.data import TokenizerConfig
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
-from seq2seq_attn.text.tokenizers.several import SeveralTokenizer
+from seq2seq_attn.text.tokenizers.several import SentenceTokenizer, SeveralTokenizer
 from seq2seq_attn.text.vocab import EOS, UNK, Vocab, build_vocab
 
 LINES = ["Ein Hund.\tUn chien.\tPes.", "Zwei Katzen.\tDeux chats.\tDvě kočky."]
@@ -57,10 +58,58 @@ def test_the_end_of_a_source_is_eos_and_text_cannot_spell_it() -> None:
     assert Vocab(vocab.tokens).ids_of(["\t"]) == [EOS]
 
 
+@pytest.mark.parametrize("name", ["several", "sentences"])
 @pytest.mark.parametrize("parts", [["../source.de"], ["target"], [], "x", None])
-def test_a_damaged_file_is_refused(parts: object, tmp_path: Path) -> None:
+def test_a_damaged_file_is_refused(name: str, parts: object, tmp_path: Path) -> None:
     build("characters").save(tmp_path, "source")
     path = tmp_path / "source.tokenizer.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "parts": parts}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "name": name, "parts": parts}))
     with pytest.raises(UserError, match=r"source\.tokenizer\.json: not a tokenizer file"):
         load_tokenizer(tmp_path, "source")
+
+
+SENTENCES = ["Ein Hund. Er rennt!", "Wer ist da"]
+
+
+def build_for_sentences(name: str) -> Tokenizer:
+    source, target = build_tokenizers(
+        [*SENTENCES, "。！"],
+        ["A dog."],
+        source_languages=["de"],
+        target_language="en",
+        **TokenizerConfig(name=name, vocab_size=40, sentences=True).model_dump(),  # type: ignore[arg-type]
+    )
+    assert "\t" not in target.tokenize("A dog. It runs.")
+    return source
+
+
+@pytest.mark.parametrize("name", ["spacy", "sentencepiece", "characters"])
+def test_a_mark_follows_each_sentence(name: str, tmp_path: Path) -> None:
+    tokenizer = build_for_sentences(name)
+    assert [tokens.count("\t") for tokens in tokenizer.tokenize_many(SENTENCES)] == [2, 0]
+    assert tokenizer.tokenize(SENTENCES[0])[-2:] == ["!", "\t"]
+    assert [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(SENTENCES)] == SENTENCES
+    tokenizer.save(tmp_path, "source")
+    loaded = load_tokenizer(tmp_path, "source")
+    assert (loaded.name, loaded.tokenize_many(SENTENCES)) == (name, tokenizer.tokenize_many(SENTENCES))
+    assert isinstance(loaded, SentenceTokenizer)
+
+
+@pytest.mark.parametrize("name", ["sentencepiece", "characters"])
+@pytest.mark.parametrize(
+    ("line", "num_sentences"),
+    [
+        ("Er läuft 3.5 km am 24.12.", 1),
+        ("Er ruft z.B. nie. Ja!", 3),
+        ('Er ruft: "Nein!" Ja.', 2),
+        ("Er。Rennt！ Ja", 2),
+    ],
+)
+def test_a_mark_inside_a_word_ends_no_sentence(name: str, line: str, num_sentences: int) -> None:
+    assert build_for_sentences(name).tokenize(line).count("\t") == num_sentences
+
+
+def test_joined_lines_have_the_tokens_of_their_parts() -> None:
+    tokenizer = build_for_sentences("spacy")
+    first, second = "Ein Hund.", "Er rennt!"
+    assert tokenizer.tokenize(f"{first} {second}") == [*tokenizer.tokenize(first), *tokenizer.tokenize(second)]

@@ -68,7 +68,8 @@ def test_anything_may_come_in(tokenizer, text):
     line.encode("utf-8")
 
 
-def test_blank_lines_have_no_tokens(tokenizer):
+def test_blank_lines_have_no_tokens_and_spaces_are_shown(tokenizer):
+    assert CharacterTokenizer().tokenize("Ä  b") == ["Ä", "▁", "b"]
     assert tokenizer.tokenize_many(["", "  ", "\t\u2028", "\x00"]) == [[], [], [], []]
     assert tokenizer.detokenize([]) == ""
 
@@ -140,31 +141,27 @@ def test_lower_case_is_part_of_the_tokenizer(name, tmp_path):
 def test_normalize():
     assert normalize(" a\u00a0b\tc\x00d  e\u0301 \u200fx\u2028y ") == "a b c d é x y"
     assert normalize("ÄB\u0130", lowercase=True) == "äbi̇"
+    assert normalize("ទឹក\u200bនៅ\u200b\u200bឯណា?") == "ទឹក នៅ ឯណា?"
     assert normalize("\ud800") == "\ufffd"
     assert normalize("👩‍👧") == "👩‍👧"  # the joiner inside an emoji stays
 
 
-def test_unknown_tokenizer_file(tmp_path):
-    (tmp_path / "source.tokenizer.json").write_text('{"name": "moses", "lowercase": false}')
-    with pytest.raises(UserError, match="unknown tokenizer 'moses'"):
-        load_tokenizer(tmp_path, "source")
-
-
-@pytest.mark.parametrize("content", ["{}", "[]", '"spacy"', "{", "[" * 100_000])
+@pytest.mark.parametrize(
+    "content", ['{"name": "moses", "lowercase": false}', "{}", "[]", '"spacy"', "{", "[" * 100_000]
+)
 def test_damaged_tokenizer_file(tmp_path, content):
     (tmp_path / "source.tokenizer.json").write_text(content)
-    with pytest.raises(UserError, match=r"source.tokenizer.json: not a"):
+    with pytest.raises(UserError, match=r"source\.tokenizer\.json: "):
         load_tokenizer(tmp_path, "source")
 
 
 def test_damaged_sentencepiece_model(tmp_path):
     (tmp_path / "target.tokenizer.json").write_text('{"name": "sentencepiece", "lowercase": false}')
-    with pytest.raises(UserError, match="no such SentencePiece model"):
-        load_tokenizer(tmp_path, "target")
     model = train_sentencepiece(ENGLISH, vocab_size=80).model
-    for content in (b"", b"\x00garbage" * 9, model[: len(model) // 2]):
-        (tmp_path / "target.sentencepiece.model").write_bytes(content)
-        with pytest.raises(UserError, match="not a SentencePiece model"):
+    for content in (None, b"", b"\x00garbage" * 9, model[: len(model) // 2]):
+        if content is not None:
+            (tmp_path / "target.sentencepiece.model").write_bytes(content)
+        with pytest.raises(UserError, match=r"target\.sentencepiece\.model: "):
             load_tokenizer(tmp_path, "target")
 
 
@@ -176,23 +173,21 @@ def test_spacy_takes_a_language_not_a_trained_pipeline():
     assert SpacyTokenizer("de").tokenize("Ein T-Shirt, z.B. rot.") == ["Ein", "T-Shirt", ",", "z.B.", "rot", "."]
 
 
-def test_spacy_has_no_longest_line():
-    # calling the pipeline refuses more than a million characters
-    assert len(SpacyTokenizer("en").tokenize("snow " * 210_000)) == 210_000
-
-
 def test_spacy_refuses_a_language_it_does_not_have():
     with pytest.raises(UsageError, match=r"language 'qq'.*data.tokenizer.name=sentencepiece"):
         SpacyTokenizer("qq")
 
 
-def test_spacy_keeps_nothing_of_what_it_saw():
+def test_spacy_keeps_nothing_of_what_it_saw(monkeypatch):
+    monkeypatch.setattr(spacy_tokenizer, "_MAX_CHARACTERS", 1_000)
     tokenizer = SpacyTokenizer("en")
-    tokenizer.tokenize("warm up.")
+    tokenizer.tokenize("warm up. It's")
     strings = len(tokenizer._nlp.vocab.strings)
     for i in range(50):
-        tokenizer.tokenize_many([f"w{i}x{j}" for j in range(50)])
+        assert tokenizer.tokenize_many([f"w{i}x{j}. It's" for j in range(50)])[3] == [f"w{i}x3", ".", "It", "'s"]
+        assert sum(map(len, tokenizer._known)) <= 1_000
     assert len(tokenizer._nlp.vocab.strings) == strings
+    assert SpacyTokenizer("zh").tokenize_many(["日本 x."] * 40) == [["日", "本", "x", "."]] * 40  # another kind
 
 
 @pytest.fixture(scope="module", params=["de", "en", "ru"])
@@ -224,15 +219,6 @@ def test_spacy_by_spans_is_spacy_by_lines(spacy_pieces, data):
     assert unlike_whole_lines(tokenizer, data.draw(st.lists(line, min_size=40, max_size=60))) == []
 
 
-@pytest.mark.parametrize("language", ["de", "en"])
-def test_spacy_by_spans_where_special_cases_cross_a_blank(language):
-    # "):" is found in ") :)" and hides ":)", which is found in ":)hm" alone
-    tokenizer = SpacyTokenizer(language)
-    found = tokenizer.tokenize_many(["(so) :)hm"] * 40)[0]
-    assert found == tokenizer.tokenize("(so) :)hm") == ["(", "so", ")", ":", ")", "hm"]
-    assert tokenizer.tokenize_many(["so :)hm"] * 40)[0] == ["so", ":)", "hm"]
-
-
 def test_spacy_by_spans_with_special_cases_that_overlap():
     # found across a blank, hidden by a special case's own tokens on the left, on the right: all occur here
     tokenizer = SpacyTokenizer("en")
@@ -241,20 +227,6 @@ def test_spacy_by_spans_with_special_cases_that_overlap():
     spans = ["".join(marks) for size in (1, 2, 3) for marks in product("x)=-", repeat=size)]
     lines = [f"{left} {right}" for left in spans for right in spans]
     assert unlike_whole_lines(tokenizer, [*lines, "-)x) )=)=", "=)=) )=x", "x=)) =)x"]) == []
-
-
-def test_spacy_forgets_spans_when_there_are_too_many(monkeypatch):
-    monkeypatch.setattr(spacy_tokenizer, "_MAX_CHARACTERS", 1_000)
-    tokenizer = SpacyTokenizer("en")
-    for i in range(20):
-        lines = [f"word{i}x{j}. It's" for j in range(40)]
-        assert tokenizer.tokenize_many(lines)[3] == [f"word{i}x3", ".", "It", "'s"]
-        assert sum(map(len, tokenizer._known)) <= 1_000
-
-
-def test_spacy_languages_with_another_kind_of_tokenizer():
-    tokenizer = SpacyTokenizer("zh")  # characters
-    assert tokenizer.tokenize_many(["日本 x."] * 40) == [["日", "本", "x", "."]] * 40
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
@@ -271,22 +243,14 @@ def test_sentencepiece_rewrites_no_character():
     assert tokenizer.detokenize(tokenizer.tokenize("½ cup… ﬁve² ＡＢ ™")) == "½ cup… ﬁve² ＡＢ ™"
 
 
-@pytest.mark.parametrize("model_type", ["unigram", "bpe"])
-def test_sentencepiece_training_is_deterministic(model_type):
-    models = [train_sentencepiece(GERMAN, vocab_size=60, model_type=model_type).model for _ in range(2)]
-    assert models[0] == models[1]
-
-
 def test_sentencepiece_joint_or_per_side():
     languages = {"source_languages": ["de"], "target_language": "en"}
     source, target = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=True))
-    assert isinstance(source, SentencePieceTokenizer)
     assert source is target
-    source, target = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=False))
-    assert isinstance(source, SentencePieceTokenizer)
-    assert isinstance(target, SentencePieceTokenizer)
-    assert source.model == train_sentencepiece(GERMAN, vocab_size=80).model
-    assert target.model == train_sentencepiece(ENGLISH, vocab_size=80).model
+    sides = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=False))
+    for tokenizer, lines in zip(sides, (GERMAN, ENGLISH), strict=True):
+        assert isinstance(tokenizer, SentencePieceTokenizer)
+        assert tokenizer.model == train_sentencepiece(lines, vocab_size=80).model
 
 
 def test_sentencepiece_never_says_unknown():
@@ -321,10 +285,6 @@ def test_the_target_may_have_a_tokenizer_of_its_own(tmp_path):
     assert target.detokenize(["M", "AE1", "N"]) == "M AE1 N"
     target.save(tmp_path, "target")
     assert load_tokenizer(tmp_path, "target").tokenize("AE1 N") == ["AE1", "N"]
-
-
-def test_characters_show_the_blank():
-    assert CharacterTokenizer().tokenize("Ä  b") == ["Ä", "▁", "b"]
 
 
 @pytest.mark.parametrize("num_lines", [1, 40])

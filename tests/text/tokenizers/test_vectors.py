@@ -11,7 +11,7 @@ import pytest
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, source_words, vector_positions
-from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, hash_vectors, read_vectors, vectors_of_tokens
+from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, hash_vectors, read_token_vectors, read_vectors
 
 ARRAY = np.arange(6, dtype=np.float64).reshape(3, 2)
 
@@ -22,14 +22,14 @@ def file(tmp_path: Path) -> str:
     return str(tmp_path / "one.npy")
 
 
-def test_the_vectors_of_tokens_by_their_numbers(file: str, tmp_path: Path) -> None:
+def test_the_read_token_vectors_by_their_numbers(file: str, tmp_path: Path) -> None:
     tokens = VectorsTokenizer(2).tokenize(f" {file}\n")
     assert tokens == ["[1]", "[2]", "[3]"]
     assert VectorsTokenizer(2).detokenize(tokens) == "[1] [2] [3]"
-    assert vectors_of_tokens(file, tokens[1:]).tolist() == ARRAY[1:].tolist()
+    assert read_token_vectors(file, tokens[1:]).tolist() == ARRAY[1:].tolist()
     np.save(tmp_path / "one.npy", ARRAY[:2])
     with pytest.raises(UserError, match=r"one\.npy: changed"):
-        vectors_of_tokens(file, tokens)
+        read_token_vectors(file, tokens)
 
 
 def test_positions_of_vectors_and_words_of_a_line(file: str) -> None:
@@ -99,3 +99,15 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 def test_a_size_out_of_bounds_is_refused(size: object) -> None:
     with pytest.raises(ValueError, match="vectors of"):
         VectorsTokenizer(size)
+
+
+@pytest.mark.parametrize(
+    "array", [np.zeros(2), np.full((3, 2), np.nan), np.full((3, 2), 1e300), np.full((3, 2), "a"), np.full((3, 2), None)]
+)
+def test_arrays_that_are_no_vectors_are_refused(array: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "bad.npy", array, allow_pickle=True)
+    with pytest.raises(UserError, match=r"bad\.npy: "):
+        read_vectors(str(tmp_path / "bad.npy"))
+    np.save(tmp_path / "wide.npy", np.zeros((2, 3)))
+    with pytest.raises(UserError, match=r"wide\.npy: "):
+        VectorsTokenizer(2).tokenize(str(tmp_path / "wide.npy"))

@@ -1,11 +1,11 @@
-"""The length limit on translations follows from the training pairs."""
+"""Tables of an audit; the length limit on translations follows from the training pairs."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from seq2seq_attn.data.length_ratios import describe_ratios, limiting_ratio
+from seq2seq_attn.data.audit import audit_tables, describe_ratios, limiting_ratio
 from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter
 from seq2seq_attn.data.store import PairStore
 
@@ -46,3 +46,13 @@ def test_ratios_are_described_by_quantiles_and_the_highest(pairs_of):
         "target tokens per source token, pairs kept in train: 1 % up to 1.00, 50 % up to 1.00, 99 % up to 2.00, "
         "highest 4.75 (19 to 4 tokens)"
     )
+
+
+def test_the_audit_as_tables():
+    side = {"tokens": 3, "types": 3, "unknown": 1, "longest": 2, "oov_rate": 1 / 3}
+    counts = {"blank": 1, "over_long": 1, "ratio_outliers": 0, "duplicates": 0, "overlap_pairs": 0}
+    split = {"pairs_read": 3, "pairs_kept": 1, **counts, "overlap_sources": 1, "source": side, "target": side}
+    table = audit_tables({"train": split, "valid": split})
+    assert table[1].split() == ["train", "3", "1", "1", "1", "0", "0", "-", "-"]
+    assert table[2].split() == ["valid", "3", "1", "1", "1", "0", "0", "0", "1"]
+    assert table[5].split() == ["train", "source", "3", "3", "2", "33.33", "%"]

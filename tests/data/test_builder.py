@@ -1,14 +1,15 @@
-"""A corpus in chunks."""
+"""A corpus in chunks, and the faults of its pairs."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from seq2seq_attn.data import chunks
-from seq2seq_attn.data.chunks import Chunk, read_chunks
+from seq2seq_attn.data import builder
+from seq2seq_attn.data.builder import Chunk, find_faults, read_chunks
 
 
 @pytest.fixture
@@ -28,18 +29,27 @@ def test_chunks_are_of_one_split(files):
 
 
 def test_chunks_are_short(files, monkeypatch):
-    monkeypatch.setattr(chunks, "MAX_PAIRS", 2)
+    monkeypatch.setattr(builder, "MAX_PAIRS", 2)
     assert [chunk.sources for chunk in read_chunks(files)] == [[b"a", b""], [b"ccc", b"d"], [b"e"], [b"v", b"w"]]
-    monkeypatch.setattr(chunks, "MAX_BYTES", 3)
+    monkeypatch.setattr(builder, "MAX_BYTES", 3)
     assert [len(chunk.sources) for chunk in read_chunks(files)] == [2, 1, 2, 2]
 
 
 def test_long_lines_make_small_chunks(files, monkeypatch):
-    monkeypatch.setattr(chunks, "MAX_BYTES", 2)
+    monkeypatch.setattr(builder, "MAX_BYTES", 2)
     assert [chunk.targets for chunk in read_chunks(files)] == [[b"a", b"", b"ccc"], [b"d", b"e"], [b"v", b"w"]]
 
 
 def test_workers_load_no_torch():
-    modules = "seq2seq_attn.data.chunks, seq2seq_attn.data.processes"
+    modules = "seq2seq_attn.data.builder, seq2seq_attn.data.processes"
     script = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_faults_by_length():
+    source = np.array([0, 3, 11, 10, 1, 2, 30, 0])
+    target = np.array([3, 0, 1, 10, 4, 6, 1, 0])
+    is_blank, is_over_long, is_ratio_outlier = find_faults(source, target, 10, 3.0).tolist()
+    assert is_blank == [True, True, False, False, False, False, False, True]
+    assert is_over_long == [False, False, True, False, False, False, True, False]
+    assert is_ratio_outlier == [False, False, True, False, True, False, True, False]

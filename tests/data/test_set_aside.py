@@ -1,0 +1,56 @@
+"""Which pairs are set aside for validation."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from seq2seq_attn.data.own_text import assign, choose_sources, source_digest
+
+PAIRS = [(f"sentence {i}", f"Satz {i}") for i in range(40)]
+
+
+def split(pairs: list[tuple[str, str]]) -> dict[str | None, list[tuple[str, str]]]:
+    splits: dict[str | None, list[tuple[str, str]]] = {"train": [], "valid": [], None: []}
+    for source, target, name in assign(pairs, choose_sources(pairs)):
+        splits[name].append((source, target))
+    return splits
+
+
+@pytest.mark.parametrize(("num_pairs", "num_valid"), [(2, 1), (40, 4), (12_000, 1_000)])
+def test_a_tenth_with_the_smallest_digests_in_any_order(num_pairs: int, num_valid: int) -> None:
+    pairs = [(f"sentence {i}", f"Satz {i}") for i in range(num_pairs)]
+    by_digest = sorted(pairs, key=lambda pair: source_digest(pair[0]) or b"")
+    for order in (pairs, random.Random(1).sample(pairs, num_pairs)):
+        splits = split(order)
+        assert sorted(splits["valid"]) == sorted(by_digest[:num_valid])
+        assert sorted(splits["train"]) == sorted(by_digest[num_valid:])
+        assert splits[None] == []
+
+
+def test_a_growing_corpus_keeps_most_of_what_was_set_aside() -> None:
+    assert len(set(split(PAIRS[:39])["valid"]) & set(split(PAIRS)["valid"])) >= 3
+
+
+def test_no_source_that_is_set_aside_stays_in_train_and_blank_pairs_are_never_chosen() -> None:
+    source, target = split(PAIRS)["valid"][0]
+    again = [(source, target), (f" {source}\t", "another translation")]
+    blank = [("", "x"), (" ", "y"), ("z", "\t")]
+    splits = split([*blank, *PAIRS, *again])
+    assert splits["valid"].count((source, target)) == 1
+    assert splits[None] == again
+    assert splits["train"][:3] == blank
+    assert not {pair[0] for pair in splits["valid"]} & {pair[0].strip() for pair in splits["train"]}
+    assert split([PAIRS[0], PAIRS[0]]) == {"train": [PAIRS[0], PAIRS[0]], "valid": [], None: []}
+
+
+def test_variants_of_a_word_stay_together() -> None:
+    """Pronunciations of a word in a dictionary; with a space, the mark is text."""
+    variants = [(f"word{i}{mark}", f"w er d {i} {mark}") for i in range(40) for mark in ("", "(1)", "(12)")]
+    splits = split(variants)
+    words = {name: {source.partition("(")[0] for source, _ in pairs} for name, pairs in splits.items()}
+    assert len(splits["valid"]) == 4
+    assert not words["valid"] & words["train"]
+    assert source_digest("see section(2)") != source_digest("see section")
+    assert source_digest("(2)") is not None
