@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq_attn import train_model
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -65,16 +66,17 @@ def test_a_run_is_tuned_with_its_vocabulary(capsys: pytest.CaptureFixture[str]) 
     assert "BLEU" in "\n".join(outputs(capsys, "evaluate", "new", "--no-attention"))
 
 
-@pytest.mark.parametrize("mix", ["0", "0.5", "6"])
-def test_mixing_adds_pairs_of_the_old_text(mix: str, capsys: pytest.CaptureFixture[str]) -> None:
-    new = tune(f"--set=data.mix={mix}", "--set=train.max_updates=1")
+@pytest.mark.parametrize("mix", [0, 0.5, 6])
+def test_mixing_adds_pairs_of_the_old_text(mix: float, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = {"train_text": "new.tsv", "valid_text": "corpus/valid", "test_text": "corpus/test"}
+    new = train_model(settings={"data.mix": mix, "train.max_updates": 1}, from_run="old", **texts)
     prepared = prepare_corpus(load_config([str(new.config_path)]))
     kept = list(zip(*prepared.text("train"), strict=True))
     assert kept[:NUM_NEW] == NEW
     old = prepare_corpus(RunDir("old").config())
     old_pairs = Counter(zip(*old.text("train"), strict=True))
     # the run has 100 pairs: 6 * 20 are all of them, and 20 again
-    assert len(kept) + num_denied(capsys.readouterr().err) == NUM_NEW + float(mix) * NUM_NEW
+    assert len(kept) + num_denied(capsys.readouterr().err) == NUM_NEW + mix * NUM_NEW
     assert set(kept[NUM_NEW:]) <= set(old_pairs)
     assert old.meta["splits"] == ["train", "valid", "test"]
 
