@@ -56,11 +56,11 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
         attentions: the attention variant of each run, so that two arms can be called the attention model and the fixed
             vector; empty: unknown.
     """
-    metric = next((name for name in scores.bucket_metrics if not scores.scores[name][0].is_too_short), None)
+    metric = next((name for name in scores.bucket_metrics if not scores.whole.scores[name][0].is_too_short), None)
     if metric is None:
         return f"No conclusion: few references of {scores.name} have four tokens, so BLEU says little."
     names = _names(scores, attentions)
-    overall = _Part(f"all {scores.num_pairs:,} sentence pairs", scores.scores[metric])
+    overall = _Part(f"all {scores.num_pairs:,} sentence pairs", scores.whole.scores[metric])
     solid = [row for row in scores.buckets if not row.bucket.is_thin]
     ends = [_Part(row.bucket.label, row.scores[metric]) for row in (solid[0], solid[-1])] if len(solid) > 1 else []
     title = METRICS[metric].title

@@ -17,7 +17,6 @@ from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, concatenated_name
 from seq2seq_attn.evaluation.translations import SystemTexts
 from seq2seq_attn.files import check_distinct, check_writable, link_target, write_json, write_text
-from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
@@ -141,13 +140,11 @@ def csv_text(sets: Sequence[SetScores]) -> str:
     writer.writeheader()
     for scores in sets:
         about = {"test_set": scores.name, "num_concatenated": scores.num_concatenated}
-        whole = {"length": "all", "num_pairs": scores.num_pairs, "is_thin": scores.num_pairs < MIN_PAIRS}
-        parts: list[tuple[dict[str, Any], SetScores | BucketScores]] = [(whole, scores)]
-        for row in scores.buckets:
-            bucket = row.bucket
-            where = {"length": bucket.label, "lower": bucket.lower, "upper": bucket.upper}
-            parts.append((where | {"num_pairs": len(bucket), "is_thin": bucket.is_thin}, row))
-        for where, part in parts:
+        for part in (scores.whole, *scores.buckets):
+            bounds = part.bucket.to_dict()
+            where = {"length": bounds.pop("label"), **bounds}
+            if part is scores.whole:
+                where["lower"] = None
             for values in _score_rows(scores, part):
                 # a spreadsheet would take text that begins like this for a formula
                 cells = (about | where | values).items()
@@ -157,7 +154,7 @@ def csv_text(sets: Sequence[SetScores]) -> str:
     return out.getvalue()
 
 
-def _score_rows(scores: SetScores, part: SetScores | BucketScores) -> Iterator[dict[str, Any]]:
+def _score_rows(scores: SetScores, part: BucketScores) -> Iterator[dict[str, Any]]:
     """The scores of the runs, then those of the arms where these have several runs."""
     arm_names = [arm.name for arm in scores.arms]
     kinds = [("run", scores.runs, part.run_scores), *([("arm", arm_names, part.scores)] if scores.is_grouped else [])]

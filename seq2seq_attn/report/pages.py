@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from seq2seq_attn.evaluation.scores import BucketScores, SetScores
+from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.evaluation.scoring import Scored
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.conclusion import clear_note, conclude
@@ -175,7 +175,7 @@ class Report:
             )
         if first.is_grouped:
             lines.append(SEEDS_NOTE)
-        if first.attention:
+        if first.whole.attention:
             lines.append(ATTENTION_NOTE)
         if any(gold_table(scores) is not None for scores in self.sets):
             lines.append(GOLD_NOTE)
@@ -193,8 +193,8 @@ class Report:
         ]
         where = []
         for scores in self.sets:
-            short = [row.bucket.label for row in scores.buckets if _is_too_short(row)]
-            is_short = _is_too_short(scores)
+            short = [part.bucket.label for part in scores.buckets if part.is_too_short]
+            is_short = scores.whole.is_too_short
             where += [scores.name] if is_short else [f"{scores.name}, {self.unit} {label}" for label in short]
         if where:
             lines.append(
@@ -217,11 +217,6 @@ def _search_lines(description: dict[str, Any]) -> list[str]:
     if (precision := description.get("precision", "fp32")) != "fp32":
         settings.append(precision)
     return [f"{description['name']}: {', '.join(settings)}"]
-
-
-def _is_too_short(part: SetScores | BucketScores) -> bool:
-    """Whether a metric says little, because few references have four tokens."""
-    return any(scores[0].is_too_short for scores in part.scores.values())
 
 
 def _markdown_list(lines: Sequence[str]) -> str:
@@ -269,6 +264,6 @@ def _score_tables(scores: SetScores, unit: str, metrics: Sequence[str]) -> list[
 
 
 def _attention_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
-    tables = [("Attention by length", attention_table(scores, unit=unit))] if scores.attention else []
+    tables = [("Attention by length", attention_table(scores, unit=unit))] if scores.whole.attention else []
     gold = gold_table(scores)
     return [*tables, *([("Attention against gold links", gold)] if gold is not None else [])]
