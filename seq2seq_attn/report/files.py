@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
+from seq2seq_attn.evaluation.scores import BucketScores, SetScores
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, concatenated_name
 from seq2seq_attn.evaluation.translations import SystemTexts
 from seq2seq_attn.files import check_distinct, check_writable, link_target, write_json, write_text
@@ -161,18 +161,14 @@ def _score_rows(scores: SetScores, part: BucketScores) -> Iterator[dict[str, Any
     for kind, names, by_metric in kinds:
         for metric, metric_scores in by_metric.items():
             for name, score in zip(names, metric_scores, strict=True):
-                yield {"measure": metric, "kind": kind, "name": name, **_values(score)}
-
-
-def _values(score: ArmScore) -> dict[str, Any]:
-    interval, test, kept = score.interval, score.bootstrap, score.retention
-    values = {"num_seeds": score.spread.num_seeds, "sd": score.spread.standard_deviation}
-    values |= {"score": interval.value, "low": interval.low, "high": interval.high}
-    if test is not None:
-        values |= {"difference": test.difference, "p_value": test.p_value}
-    if kept is not None:
-        values |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}
-    return values
+                interval, test, kept = score.interval, score.bootstrap, score.retention
+                values = {"num_seeds": score.spread.num_seeds, "sd": score.spread.standard_deviation}
+                values |= {"score": interval.value, "low": interval.low, "high": interval.high}
+                if test is not None:
+                    values |= {"difference": test.difference, "p_value": test.p_value}
+                if kept is not None:
+                    values |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}
+                yield {"measure": metric, "kind": kind, "name": name, **values}
 
 
 def latex_text(report: Report) -> str:
@@ -194,16 +190,16 @@ def latex_text(report: Report) -> str:
 
 def escape_latex(text: str) -> str:
     """Text that stays text in LaTeX; a character that its standard fonts lack becomes its number, U+65E5."""
-    return "".join(map(_latex_character, unicodedata.normalize("NFC", " ".join(text.split()))))
-
-
-def _latex_character(char: str) -> str:
-    if char in _LATEX:
-        return _LATEX[char]
-    if char.isascii():
-        return char if char.isprintable() else " "
-    is_latin = unicodedata.normalize("NFD", char)[0].isascii() or char in "ßæÆøØœŒłŁđıÐðÞþ"
-    return char if is_latin and char < "\u0180" else f"U+{ord(char):04X}"
+    escaped = []
+    for char in unicodedata.normalize("NFC", " ".join(text.split())):
+        is_latin = unicodedata.normalize("NFD", char)[0].isascii() or char in "ßæÆøØœŒłŁđıÐðÞþ"
+        if char in _LATEX:
+            escaped.append(_LATEX[char])
+        elif char.isascii():
+            escaped.append(char if char.isprintable() else " ")
+        else:
+            escaped.append(char if is_latin and char < "\u0180" else f"U+{ord(char):04X}")
+    return "".join(escaped)
 
 
 def _latex_cell(cell: str) -> str:
