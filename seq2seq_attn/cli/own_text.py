@@ -16,6 +16,7 @@ from seq2seq_attn.config.section import Section
 from seq2seq_attn.data.own_text import check_headers
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.metrics.bleu import MIN_LONG, Measure
+from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.tokenizers.base import VECTORS
 
@@ -24,7 +25,7 @@ SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 NUM_PAIRS_TO_COUNT, SUBWORDS_PER_CHARACTER, MIN_SHARED = 10_000, 2, 0.5
 """A subword vocabulary has at least so many times the distinct characters of the first pairs: Chinese has thousands.
 Both sides share one if at least this share of their letters are the same."""
-NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
+NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.005
 """words are the tokens if at most this share of the first so many target lines gets a space inside a word"""
 
 _KEYS = {
@@ -117,7 +118,8 @@ def _choose_settings(text: Text, config: Config, config_names: list[str], overri
     settings: dict[str, object] = {}
     pairs = [*islice(text.pairs(), NUM_PAIRS_TO_COUNT)]
     targets = [target for _, target in pairs[:NUM_LINES_TO_TRY]]
-    share = Measure("bleu", targets).statistics(targets).share_long if targets else 1.0
+    language = text.languages[-1]
+    share = Measure("bleu", targets, target_language=language).statistics(targets).share_long if targets else 1.0
     if share < MIN_LONG:
         why = f"few targets have four words separated by spaces ({100 * share:.0f} %)"
         log.info("validation: chrF chooses the best model, because %s", why)
@@ -141,10 +143,13 @@ def _choose_settings(text: Text, config: Config, config_names: list[str], overri
 
 
 def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | None:
-    """Why words would not do: a language has no spaCy tokenizer, or words of the target could not be joined again."""
+    """Why words would not do: spaCy does not split a language into words, or those of the target could not be joined
+    again."""
     from seq2seq_attn.text.tokenizers.words import breaks_words, spacy_language
 
-    unknown = [language for language in languages if language != VECTORS and spacy_language(language) == "xx"]
-    share = 1.0 if unknown else breaks_words(languages[-1], targets)
-    reason = f"detokenizing would put spaces inside words in {100 * share:.0f} % of the target lines"
-    return f"spaCy has no tokenizer for {' and '.join(unknown)}" if unknown else reason if share > MAX_BROKEN else None
+    texts = [language for language in languages if language != VECTORS]
+    if whole := [language for language in texts if spacy_language(language) == "xx" or not separates_words(language)]:
+        return f"spaCy does not split {' and '.join(whole)} into words"
+    if (share := breaks_words(languages[-1], targets)) > MAX_BROKEN:
+        return f"detokenizing would put spaces inside words in {100 * share:.1f} % of the target lines"
+    return None
