@@ -199,8 +199,9 @@ def score_set(
             scores[metric] = run_scores[metric] = compare(runs, resampling)
             if len(arms) < len(runs):
                 scores[metric] = compare([pool([runs[run] for run in arm.runs]) for arm in arms], resampling)
-        bucket_attention = [run.subset(bucket.indices).score() for run in attention]
-        parts.append(BucketScores(bucket, scores, run_scores, bucket_attention))
+        parts.append(
+            BucketScores(bucket, scores, run_scores, [run.subset(bucket.indices).score() for run in attention])
+        )
     return SetScores(
         visible(name),
         list(hypotheses),
