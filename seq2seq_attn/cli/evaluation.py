@@ -75,8 +75,6 @@ def evaluate(
         UsageError: options contradict each other, or runs do not go together.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
-    if by_length is not None:
-        parse_edges(by_length)
     paths = [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs
     return _evaluate(
         _make_systems(paths, search, device, precision, ensemble=ensemble),
@@ -109,6 +107,8 @@ def _evaluate(
     no_attention: bool,
     show_progress: bool,
 ) -> Report:
+    if settings.by_length is not None:
+        parse_edges(settings.by_length)
     singles = [system for system in systems if not system.is_ensemble]
     if files.is_named:
         files.check([*([source] if source else []), *references])

@@ -6,7 +6,7 @@ the buckets of all runs hold the same sentence pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -191,28 +191,35 @@ def score_set(
     for metric in metrics:
         measure = Measure(metric, references, *other_references, target_language=target_language)
         statistics[metric] = [measure.statistics(lines) for lines in hypotheses.values()]
-    parts: list[BucketScores] = []
-    for bucket in (Bucket(0, None, np.arange(len(references))), *buckets):
-        scores, run_scores = {}, {}
-        for metric in metrics if not parts else metrics_by_length(metrics):
-            runs = bootstrap([run.subset(bucket.indices) for run in statistics[metric]], resampling)
-            scores[metric] = run_scores[metric] = compare(runs, resampling)
-            if len(arms) < len(runs):
-                scores[metric] = compare([pool([runs[run] for run in arm.runs]) for arm in arms], resampling)
-        parts.append(
-            BucketScores(bucket, scores, run_scores, [run.subset(bucket.indices).score() for run in attention])
-        )
+    whole = Bucket(0, None, np.arange(len(references)))
+    by_length = {metric: statistics[metric] for metric in metrics_by_length(metrics)}
     return SetScores(
         visible(name),
         list(hypotheses),
         arms,
-        whole=parts[0],
-        buckets=parts[1:],
+        whole=_score_bucket(whole, statistics, attention, arms, resampling),
+        buckets=[_score_bucket(bucket, by_length, attention, arms, resampling) for bucket in buckets],
         signatures={metric: runs[0].signature for metric, runs in statistics.items()},
         details={metric: [run.details for run in runs] for metric, runs in statistics.items()},
         num_concatenated=num_concatenated,
         counts=counts,
     )
+
+
+def _score_bucket(
+    bucket: Bucket,
+    statistics: Mapping[str, Sequence[CorpusStatistics]],
+    attention: Sequence[AttentionStatistics],
+    arms: Sequence[Arm],
+    resampling: Resampling,
+) -> BucketScores:
+    scores, run_scores = {}, {}
+    for metric, set_runs in statistics.items():
+        runs = bootstrap([run.subset(bucket.indices) for run in set_runs], resampling)
+        scores[metric] = run_scores[metric] = compare(runs, resampling)
+        if len(arms) < len(runs):
+            scores[metric] = compare([pool([runs[run] for run in arm.runs]) for arm in arms], resampling)
+    return BucketScores(bucket, scores, run_scores, [run.subset(bucket.indices).score() for run in attention])
 
 
 def metrics_by_length(metrics: Sequence[str]) -> list[str]:

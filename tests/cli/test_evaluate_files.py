@@ -100,7 +100,7 @@ def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     write_listed(path, "".join(f"marked {line}\n" for line in TARGET).encode())
     reused = run_evaluate(workshop, "none", split=["short"], reuse_hypotheses=True)
     assert reused.data["runs"][0]["is_reused"]
-    assert reused.sets[0].scores["bleu"][0].interval.value > 50
+    assert reused.sets[0].whole.scores["bleu"][0].interval.value > 50
     run = RunDir(workshop / "none")
     run.save_best({name: tensor * 1.01 for name, tensor in run.load_best().tensors.items()}, {"update": "1"})
     changed = run_evaluate(workshop, "none", split=["short"], reuse_hypotheses=True)
