@@ -126,18 +126,9 @@ def _evaluate(
         concatenate=concatenate,
         show_progress=show_progress,
     )
+    options = {"reuse_hypotheses": reuse_hypotheses, "keep_maps": files.is_html, "show_progress": show_progress}
     translations = [
-        [
-            translate_set(
-                system,
-                test_set,
-                hyps_dir=hyps_dir,
-                reuse_hypotheses=reuse_hypotheses,
-                keep_maps=files.is_html,
-                show_progress=show_progress,
-            )
-            for test_set in sets
-        ]
+        [translate_set(system, test_set, hyps_dir=hyps_dir, **options) for test_set in sets]
         for system, hyps_dir in zip(systems, hyps_dirs, strict=True)
     ]
     report = _score(sets, systems, translations, settings, no_attention=no_attention)
