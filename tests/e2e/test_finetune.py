@@ -58,7 +58,7 @@ def test_a_run_is_tuned_with_its_vocabulary(capsys: pytest.CaptureFixture[str]) 
     assert config.model == before.model
     assert config.train.max_updates is None
     assert config.data.limit.train is None
-    assert config.train.optimizer.learning_rate < before.train.optimizer.learning_rate
+    assert config.train.schedule.name == "cosine"
     assert "training starts from its weights" in new.log_path.read_text(encoding="utf-8")
     assert len(outputs(capsys, "translate", "--run=new", "Hund Katze", "Vogel")) == 2
     shutil.rmtree("old")
