@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate, collate_source
-from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.output.base import LEAST_WEIGHT
 from seq2seq_attn.model.output.copy import Copy
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.vocab import EOS, PAD, UNK, ExtendedIds

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.output.base import LEAST_WEIGHT
 from seq2seq_attn.model.output.pointer import Pointer
 from seq2seq_attn.text.vocab import EOS, PAD, ExtendedIds
 
