@@ -6,16 +6,19 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from seq2seq_attn.cli.options import ConfigOptions
+from seq2seq_attn.cli.options import ConfigOptions, OwnText
 from seq2seq_attn.config import Config, load_config, shorten
 from seq2seq_attn.config.load import as_overrides, read_config
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.data.own_text import check_headers
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.metrics.bleu import MIN_LONG, Measure
+from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.tokenizers.base import VECTORS
 
@@ -24,7 +27,7 @@ SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 NUM_PAIRS_TO_COUNT, SUBWORDS_PER_CHARACTER, MIN_SHARED = 10_000, 2, 0.5
 """A subword vocabulary has at least so many times the distinct characters of the first pairs: Chinese has thousands.
 Both sides share one if at least this share of their letters are the same."""
-NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.1
+NUM_LINES_TO_TRY, MAX_BROKEN = 1_000, 0.005
 """words are the tokens if at most this share of the first so many target lines gets a space inside a word"""
 
 _KEYS = {
@@ -95,7 +98,7 @@ def _find_specs(options: ConfigOptions) -> dict[str, Spec]:
             continue
         if not (train and all(names)):
             raise UsageError(f"{key}={shorten(names)}: expected --train TEXT and the names of files: {KINDS}")
-        paths = [*map(os.path.expanduser, names)]
+        paths = [*map(os.path.expanduser, [names] if isinstance(names, str) else names)]
         specs[key] = paths[0] if len(paths) == 1 else paths
     return specs
 
@@ -117,7 +120,8 @@ def _choose_settings(text: Text, config: Config, config_names: list[str], overri
     settings: dict[str, object] = {}
     pairs = [*islice(text.pairs(), NUM_PAIRS_TO_COUNT)]
     targets = [target for _, target in pairs[:NUM_LINES_TO_TRY]]
-    share = Measure("bleu", targets).statistics(targets).share_long if targets else 1.0
+    language = text.languages[-1]
+    share = Measure("bleu", targets, target_language=language).statistics(targets).share_long if targets else 1.0
     if share < MIN_LONG:
         why = f"few targets have four words separated by spaces ({100 * share:.0f} %)"
         log.info("validation: chrF chooses the best model, because %s", why)
@@ -141,10 +145,21 @@ def _choose_settings(text: Text, config: Config, config_names: list[str], overri
 
 
 def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | None:
-    """Why words would not do: a language has no spaCy tokenizer, or words of the target could not be joined again."""
+    """Why words would not do: spaCy does not split a language into words, or those of the target could not be joined
+    again."""
     from seq2seq_attn.text.tokenizers.words import breaks_words, spacy_language
 
-    unknown = [language for language in languages if language != VECTORS and spacy_language(language) == "xx"]
-    share = 1.0 if unknown else breaks_words(languages[-1], targets)
-    reason = f"detokenizing would put spaces inside words in {100 * share:.0f} % of the target lines"
-    return f"spaCy has no tokenizer for {' and '.join(unknown)}" if unknown else reason if share > MAX_BROKEN else None
+    texts = [language for language in languages if language != VECTORS]
+    if whole := [language for language in texts if spacy_language(language) == "xx" or not separates_words(language)]:
+        return f"spaCy does not split {' and '.join(whole)} into words"
+    if (share := breaks_words(languages[-1], targets)) > MAX_BROKEN:
+        return f"detokenizing would put spaces inside words in {100 * share:.1f} % of the target lines"
+    return None
+
+
+def from_python(
+    config: str | Path | Sequence[str | Path] | None, settings: Mapping[str, Any] | None, text: OwnText
+) -> ConfigOptions:
+    """The arguments of a Python function as the options of a command."""
+    names = [config] if isinstance(config, str | Path) else config or []
+    return {"config": [*map(str, names)], "settings": as_overrides(settings or {}), **text}

@@ -205,7 +205,7 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
         from seq2seq_attn.translate.heat_maps import attention_figure
 
         maps, titles = zip(*drawn, strict=True)
-        write_figure(attention_figure(maps, titles), out, _kind(path))
+        write_figure(attention_figure(maps, titles), out, path)
 
 
 def _attention_map(number: int, translation: Translation) -> AttentionMap | None:

@@ -6,12 +6,15 @@ import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.graphs import export_graphs
 from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import write_text
+from seq2seq_attn.manifest import read_listed
 from seq2seq_attn.report.html import fill_page
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
@@ -19,6 +22,8 @@ from seq2seq_attn.text.corpus import read_lines
 
 NUM_SENTENCES = 24
 """of the slider, from short to long"""
+WORDS_PER_GROUP = 3
+"""lengths that are one point of the curve of accuracy"""
 _WEB = Path(__file__).parent / "web"
 _SCRIPTS = ("interpreter.js", "detokenize.js", "tokens.js", "search.js", "page.js")
 
@@ -34,7 +39,12 @@ def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat 
     title = ", ".join(run.path.name for run in runs)
     style, script = _read("page.css"), "'use strict';\n(() => {\n" + "\n".join(map(_read, _SCRIPTS)) + "})();\n"
     kernel = base64.b64encode((_WEB / "kernel.wasm").read_bytes()).decode("ascii")
-    payload = {"title": title, "kernel": kernel, "runs": described, "sentences": _sentences(runs[0])}
+    pairs = _test_pairs(runs[0])
+    by_length = sorted(pairs, key=lambda pair: len(pair[0]))
+    places = [number * (len(pairs) - 1) // (NUM_SENTENCES - 1) for number in range(NUM_SENTENCES)] if pairs else []
+    sentences = [by_length[place] for place in places]
+    payload = {"title": title, "kernel": kernel, "runs": described, "sentences": sentences}
+    payload["accuracy"] = _accuracy(runs, pairs)
     write_text(path, fill_page(_read("page.html"), title=title, style=style, script=script, payload=payload))
 
 
@@ -58,14 +68,34 @@ def _is_read(step: dict[str, Any]) -> bool:
     return json.dumps({"$": step["outputs"][1]}) in json.dumps(step["nodes"])
 
 
-def _sentences(run: RunDir) -> list[tuple[str, str]]:
-    """Test sentences of the embedded captions with their references, from short to long; none for other corpora."""
+def _test_pairs(run: RunDir) -> list[tuple[str, str]]:
+    """Test sentences of the embedded captions with their references; none for other corpora."""
     data = run.config().data
     if data.corpus != "captions":
         return []
     files = find_captions(None, data.source_language, data.target_language)["test"]
-    pairs = sorted(zip(read_lines(files.source), read_lines(files.target), strict=True), key=lambda pair: len(pair[0]))
-    return [pairs[number * (len(pairs) - 1) // (NUM_SENTENCES - 1)] for number in range(NUM_SENTENCES)]
+    return list(zip(read_lines(files.source), read_lines(files.target), strict=True))[: data.limit.test]
+
+
+def _accuracy(runs: Sequence[RunDir], pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """For groups of test sentences by length: the mean `length` in words, and the `shares` that each run translated as
+    the reference. Empty unless `evaluate` has saved the translations of all runs."""
+    try:
+        saved = [read_listed(run.hyps_dir / "test.txt")[0].decode().splitlines() for run in runs]
+    except UserError:
+        return []
+    if not pairs or any(len(lines) != len(pairs) for lines in saved):
+        return []
+    groups: dict[int, list[int]] = {}
+    for number, (source, _) in enumerate(pairs):
+        groups.setdefault(len(source.split()) // WORDS_PER_GROUP, []).append(number)
+    return [
+        {
+            "length": fmean(len(pairs[number][0].split()) for number in group),
+            "shares": [fmean(lines[number] == pairs[number][1] for number in group) for lines in saved],
+        }
+        for _, group in sorted(groups.items())
+    ]
 
 
 def _read(name: str) -> str:

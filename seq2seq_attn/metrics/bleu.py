@@ -94,7 +94,8 @@ class Measure:
     """
 
     def __init__(self, name: str, references: Sequence[str], *others: Sequence[str], target_language: str = "en"):
-        """`others` are further references of the same sentences. `target_language` chooses the tokenizer of BLEU."""
+        """`others` are further references of the same sentences. `target_language` chooses the tokenizer of BLEU;
+        TER and WER count characters where it does not separate words."""
         if name not in METRICS:
             raise UserError(f"metric {name!r}: not one of {', '.join(METRICS)}")
         streams = (references, *others)
@@ -106,7 +107,8 @@ class Measure:
         self._num_pairs = len(references)
         self._language = target_language
         metric = METRICS[name]
-        self._splits_words = metric.options.get("tokenize") == "none"
+        counts_characters = name in ("ter", "wer") and not separates_words(target_language)
+        self._splits_words = counts_characters or metric.options.get("tokenize") == "none"
         options = dict(metric.options)
         if metric.kind == "BLEU":
             options.setdefault("tokenize", bleu_tokenizer(target_language))
@@ -129,7 +131,8 @@ class Measure:
         counts_ND = rows_ND.astype(np.int64)
         if np.array_equal(counts_ND, rows_ND):  # else TER takes the mean length of several references
             rows_ND = counts_ND
-        suffix = f"|{words_name(self._language)}|<unk>:whole" if self._splits_words else ""
+        suffix = f"|{words_name(self._language)}" if self._splits_words else ""
+        suffix += "|<unk>:whole" if suffix and separates_words(self._language) else ""
         return CorpusStatistics(self.name, f"{self._metric.get_signature()}{suffix}", rows_ND, self._metric)
 
     def _prepare(self, lines: Sequence[str]) -> list[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Line and paragraph separators, tabs, NUL and other control characters.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Line and paragraph separators, tabs, NUL and other control characters; zero-width spaces, as between words in Khmer.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u2028\u2029]")
 # Lone surrogates cannot be encoded as UTF-8, so spaCy and SentencePiece reject them.
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-# Invisible characters without meaning: soft hyphen, zero-width space, direction marks, byte-order mark.
-_INVISIBLE = re.compile(r"[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+# Invisible characters without meaning: soft hyphen, direction marks, word joiner, byte-order mark.
+_INVISIBLE = re.compile(r"[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
 # What a terminal or a picture may act on, or not show: control characters other than a line feed, direction marks.
 _UNSAFE = re.compile(

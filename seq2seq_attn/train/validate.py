@@ -99,7 +99,8 @@ class Validator:
         self._sources, references = (text[:limit] for text in prepared.text(SPLIT))
         self._references = references
         name = "bleu_lowercase" if config.data.tokenizer.lowercase else "bleu"
-        self._measure = Measure(name, references, target_language=config.data.target_language)
+        target = config.data.target_language
+        self._measure = Measure(name, references, target_language=target)
         if metric == "bleu" and self._measure.statistics(references).is_too_short:
             log.warning(
                 "fewer than a tenth of the validation targets have four words separated by spaces: BLEU depends on "
@@ -107,7 +108,7 @@ class Validator:
             )
         if config.data.tokenizer.lowercase:
             references = [line.lower() for line in references]
-        self._other = None if metric in ("bleu", "perplexity") else Measure(metric, references)
+        self._other = None if metric in ("bleu", "perplexity") else Measure(metric, references, target_language=target)
 
     def validate(self, model: Seq2Seq) -> Validation:
         """Perplexity and BLEU of the current model. Its training mode and the random number generators do not change.

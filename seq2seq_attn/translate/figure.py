@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, get_args
 
@@ -12,6 +14,8 @@ from seq2seq_attn.files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+log = logging.getLogger(__name__)
 
 PlotFormat = Literal["png", "svg", "pdf"]
 PLOT_SUFFIXES = tuple(f".{name}" for name in get_args(PlotFormat))
@@ -31,21 +35,55 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 @contextmanager
-def any_script() -> Iterator[None]:
-    """Suppress warnings about scripts that the font lacks; they are drawn as boxes."""
+def any_script(figure: Figure) -> Iterator[str]:
+    """Give all texts of the figure installed fonts that have their characters. Yields the characters that no font has;
+    they are drawn as boxes, without matplotlib's warnings."""
+    from matplotlib.text import Text
+
+    texts: list[Text] = figure.findobj(Text)
+    families, missing = _find_fonts(frozenset("".join(text.get_text() for text in texts)))
+    for text in texts:
+        text.set_fontfamily(families)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
-        yield
+        yield missing
+
+
+@lru_cache
+def _find_fonts(characters: frozenset[str]) -> tuple[list[str], str]:
+    """The default font and those to add so that all characters have a glyph; and the characters that none has."""
+    from matplotlib.font_manager import FontProperties, findfont, fontManager
+    from matplotlib.ft2font import FT2Font
+
+    families = ["sans-serif"]
+    missing = {ord(character) for character in characters if character.isprintable()}
+    missing -= FT2Font(findfont(FontProperties(family=families))).get_charmap().keys()
+    for font in fontManager.ttflist:
+        if not missing:
+            break
+        # the font of last resort has a box for every character
+        if font.style == "normal" and not font.name.startswith("Last Resort"):
+            if missing & (known := FT2Font(font.fname).get_charmap().keys()):
+                families.append(font.name)
+                missing -= known
+    return families, "".join(map(chr, sorted(missing)))
 
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write the figure in the format of the file's suffix."""
     with atomic_path(path) as temporary, temporary.open("wb") as file:
-        write_figure(figure, file, path.suffix)
+        write_figure(figure, file, path)
 
 
-def write_figure(figure: Figure, file: BinaryIO, suffix: str) -> None:
-    """Write the figure to an open file, in the format of a suffix such as `.png`."""
+def write_figure(figure: Figure, file: BinaryIO, path: Path) -> None:
+    """Write the figure to an open file, in the format of the path's suffix. An SVG file keeps text as text, which is
+    drawn by the fonts of its reader."""
+    import matplotlib
+
     width, height = figure.get_size_inches()
-    with any_script():
-        figure.savefig(file, format=suffix[1:].lower(), dpi=min(_DPI, _MAX_PIXELS / max(width, height)))
+    format = path.suffix[1:].lower()
+    with any_script(figure) as missing, matplotlib.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(file, format=format, dpi=min(_DPI, _MAX_PIXELS / max(width, height)))
+    if missing and format != "svg":
+        shown = "".join(missing[:8])
+        log.warning("%s: boxes for %s, which no installed font has; install one, or choose .svg or .html", path, shown)

@@ -67,7 +67,7 @@ def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -
         _draw(figure, attention, title)
         for attention, title in zip(maps, [*titles, *[""] * (len(maps) - len(titles))], strict=True)
     ]
-    with any_script():
+    with any_script(figure):
         boxes = [_measure(figure, axes) for axes in every]
     candidates = [_Grid(num_columns, boxes) for num_columns in range(1, len(maps) + 1)]
     _arrange(figure, every, min(candidates, key=lambda grid: max(grid.size[0] / _ASPECT, grid.size[1])))

@@ -141,12 +141,16 @@ def test_configurations_and_settings_go_on_top(capsys: pytest.CaptureFixture[str
 
 
 def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("zh.tsv").write_text("a cat\t猫在桌子上。\n" * 20, encoding="utf-8")
-    arguments = ["--train=zh.tsv", "--source-language=en", "--target-language=zh", "--dump-config"]
-    assert run(["train", *arguments]) == 0
-    out, err = capsys.readouterr()
-    assert yaml.safe_load(out)["data"]["tokenizer"]["name"] == "sentencepiece"
-    assert "because detokenizing would put spaces inside words in 100 % of the target lines" in err
+    for target, line, reason in (
+        ("zh", "猫在桌子上。", "does not split zh"),
+        ("ca", "El gat del país.", "spaces inside"),
+    ):
+        Path("own.tsv").write_text(f"a cat\t{line}\n" * 20, encoding="utf-8")
+        arguments = ["--train=own.tsv", "--source-language=en", f"--target-language={target}", "--dump-config"]
+        assert run(["train", *arguments]) == 0
+        out, err = capsys.readouterr()
+        assert yaml.safe_load(out)["data"]["tokenizer"]["name"] == "sentencepiece"
+        assert reason in err
 
 
 def test_many_characters_get_more_subwords(capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,17 +161,19 @@ def test_many_characters_get_more_subwords(capsys: pytest.CaptureFixture[str]) -
     assert "error" not in capsys.readouterr().err
 
 
-def test_a_target_without_words_is_validated_by_chrf(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("zh.tsv").write_text("".join(f"A ball {number}\t红色的球{number}\n" for number in range(40)), encoding="utf-8")
-    of_chinese = ["--train=zh.tsv", "--source-language=en", "--target-language=zh"]
-    assert run(["train", *of_chinese, "--dump-config"]) == 0
-    out, err = capsys.readouterr()
-    assert yaml.safe_load(out)["train"]["validation"]["metric"] == "chrf"
-    assert "validation: chrF chooses the best model, because few targets have four words" in err
-    assert dumped(capsys, *of_chinese, "--set=train.validation.metric=cer")["train"]["validation"]["metric"] == "cer"
-    of_words = dumped(capsys, "--train=corpus/train", *LANGUAGES)
-    assert of_words["train"]["validation"]["metric"] == "bleu"
-    own, _ = train(capsys, *of_chinese)
+def test_targets_of_single_words_are_validated_by_chrf(capsys: pytest.CaptureFixture[str]) -> None:
+    def metric(target: str, *options: str) -> str:
+        arguments = ["--train=own.tsv", "--source-language=en", f"--target-language={target}", *options]
+        return dumped(capsys, *arguments)["train"]["validation"]["metric"]
+
+    Path("own.tsv").write_text(
+        "".join(f"A ball {number}\t红色的球{number}\n" for number in range(40)), encoding="utf-8"
+    )
+    assert metric("de") == "chrf"
+    assert metric("zh") == "bleu"  # of characters
+    assert metric("de", "--set=train.validation.metric=cer") == "cer"
+    own, err = train(capsys, "--train=own.tsv", "--source-language=en", "--target-language=de")
+    assert "validation: chrF chooses the best model" in err
     assert "chrf" in own.load_best().values
 
 

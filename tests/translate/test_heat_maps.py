@@ -5,6 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from fontTools.fontBuilder import FontBuilder
+from fontTools.ttLib.tables._g_l_y_f import Glyph
+from matplotlib.font_manager import fontManager
 
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 from seq2seq_attn.translate.figure import save_figure
@@ -81,10 +84,35 @@ def test_a_map_of_hundreds_of_tokens_stays_a_picture_of_bounded_size(tmp_path):
     assert height < width / 10
 
 
-def test_tokens_are_never_formulas_and_missing_glyphs_do_not_stop(tmp_path):
-    tokens = ["$x_1$", "$\\frac{$", "日本", "🐕", "_^", "<eos>"]
-    plot_attention(tmp_path / "p.png", [AttentionMap(tokens, tokens, np.full((6, 6), 1 / 6))], ["$\\frac{$"])
+def test_tokens_are_never_formulas_and_missing_glyphs_are_named(tmp_path, caplog):
+    tokens = ["$x_1$", "$\\frac{$", "\ua500", "\U00012000", "_^", "<eos>"]  # Vai, cuneiform
+    map = AttentionMap(tokens, tokens, np.full((6, 6), 1 / 6))
+    plot_attention(tmp_path / "p.svg", [map], ["$\\frac{$"])
+    assert "\U00012000</text>" in (tmp_path / "p.svg").read_text(encoding="utf-8")
+    assert not caplog.records
+    plot_attention(tmp_path / "p.png", [map], ["$\\frac{$"])
     size_of(tmp_path / "p.png")
+    [warning] = caplog.records
+    assert "p.png" in warning.getMessage()
+    assert "\ua500\U00012000" in warning.getMessage()
+
+
+def test_an_installed_font_that_has_the_glyphs_is_used(tmp_path, monkeypatch, caplog, figures):  # noqa: F811
+    font = FontBuilder(1000)
+    font.setupGlyphOrder([".notdef", "vai"])
+    font.setupCharacterMap({0xA500: "vai"})
+    font.setupGlyf({name: Glyph() for name in (".notdef", "vai")})
+    font.setupHorizontalMetrics(dict.fromkeys((".notdef", "vai"), (600, 0)))
+    font.setupHorizontalHeader(ascent=800, descent=-200)
+    font.setupNameTable({"familyName": "Vai", "styleName": "Regular"})
+    font.setupOS2()
+    font.setupPost()
+    font.save(tmp_path / "vai.ttf")
+    monkeypatch.setattr(fontManager, "ttflist", [*fontManager.ttflist])
+    fontManager.addfont(tmp_path / "vai.ttf")
+    plot_attention(tmp_path / "p.png", [AttentionMap(["\ua500\ua500"], ["a"], np.ones((1, 1)))])
+    assert not caplog.records
+    assert figures[0].axes[0].get_xticklabels()[0].get_fontfamily() == ["sans-serif", "Vai"]
 
 
 def test_unknown_source_tokens_are_marked(tmp_path, figures):  # noqa: F811

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from scripts.laboratory import languages
 from scripts.laboratory.harness.records import ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import mechanisms, pictures, quality, reference, results
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
@@ -15,6 +16,7 @@ from seq2seq_attn.files import write_text
 def documents() -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each document."""
     yield ROOT / "README.md", readme()
+    yield languages.PAGE, languages.own_text_page()
     evaluated = results.evaluations()
     pages = {
         DOCS / "results.md": results.results_page(evaluated),

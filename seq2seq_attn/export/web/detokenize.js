@@ -1,13 +1,10 @@
 // spaCy's words and punctuation as a line: the rules of text/tokenizers/detokenize.py.
 const setOf = (text) => new Set(text.split(' '));
-const CLOSING = setOf(', . ; : ! ? ) ] } .. ... …');
-const SPACED_IN_FRENCH = setOf('; : ! ?');
+const CLOSING = setOf(', . ; : ! ? ) ] } .. ... … ، ؛ ؟ ۔ । ॥ ։ ። ፣ ፤');
+const SPACED_IN_FRENCH = setOf('; : ! ? « »');
 const OPENING = setOf('( [ { ¿ ¡');
 // Opening to closing marks. A mark that closes itself opens if none is open.
-const QUOTES = {
-  en: { '"': '"', "'": "'", '“': '”', '‘': '’', '``': "''" },
-  de: { '"': '"“”', "'": "'", '„': '“”', '‚': '‘’', '»': '«', '“': '”' },
-};
+const QUOTES = { '"': '"', "'": "'", '“': '”', '”': '”“', '„': '“”', '‘': '’', '‚': '‘’', '«': '»', '»': '«', '``': "''" };
 const ELIDING = setOf('ca fr it');
 const CURRENCIES = setOf('$ £ € ¥');
 const ENTITIES = setOf('amp quot lt gt apos nbsp');
@@ -38,10 +35,10 @@ function detokenized(tokens, language) {
 // Whether a token is written without a space on its left, and on its right.
 function attachment(tokens, index, openQuotes, language) {
   const [token, previous, following] = [tokens[index], tokens[index - 1] ?? '', tokens[index + 1] ?? ''];
-  if (CLOSING.has(token)) return language === 'fr' && SPACED_IN_FRENCH.has(token) ? NEITHER : LEFT;
+  if (language === 'fr' && SPACED_IN_FRENCH.has(token)) return NEITHER;
+  if (CLOSING.has(token)) return LEFT;
   if (OPENING.has(token)) return RIGHT;
-  const quotes = QUOTES[language] ?? QUOTES.en;
-  if (token in quotes || closes(token, openQuotes, quotes)) return quote(tokens, index, openQuotes, quotes);
+  if (token in QUOTES || closes(token, openQuotes)) return quote(tokens, index, openQuotes);
   if (token === '/' || (token === '-' && isInsideWord(previous, following, language))) return BOTH;
   if (CURRENCIES.has(token)) return beginsWithDigit(following) && !endsInDigit(previous) ? RIGHT : NEITHER;
   if (token === '#') return isLetterOrDigit(following) ? RIGHT : NEITHER;
@@ -52,7 +49,7 @@ function attachment(tokens, index, openQuotes, language) {
   return continuesWord(previous, token, language) ? LEFT : NEITHER;
 }
 
-const closes = (token, openQuotes, quotes) => openQuotes.length > 0 && quotes[openQuotes.at(-1)].includes(token);
+const closes = (token, openQuotes) => openQuotes.length > 0 && QUOTES[openQuotes.at(-1)].includes(token);
 
 function isInsideWord(previous, following, language) {
   if (language === 'de') return endsInDigit(previous) && beginsWithDigit(following);
@@ -67,10 +64,10 @@ function continuesWord(previous, token, language) {
   return BARE_CLITICS.has(clitic) && (PRONOUNS.has(before) || before === "'" || before === '’');
 }
 
-function quote(tokens, index, openQuotes, quotes) {
+function quote(tokens, index, openQuotes) {
   const token = tokens[index];
   const rest = tokens.slice(index + 1);
-  if (closes(token, openQuotes, quotes)) {
+  if (closes(token, openQuotes)) {
     openQuotes.pop();
     return LEFT;
   }

@@ -24,6 +24,10 @@ const percent = (value) => `${Math.round(100 * value)} %`;
 function draw() {
   const text = document.getElementById('text').value;
   translators.forEach((one, number) => drawRun(one, number, text, references.get(text.trim())));
+  if (data.accuracy.length) {
+    const heading = el('p', { class: 'quiet' }, 'Test sentences translated without a mistake; the line is your sentence:');
+    document.getElementById('curve').replaceChildren(heading, curve(text.split(/\s+/u).filter(Boolean).length));
+  }
 }
 
 function drawRun(one, number, text, reference) {
@@ -140,12 +144,44 @@ function light(word, others, weights) {
   for (const event of ['pointerleave', 'blur']) word.addEventListener(event, () => set(false));
 }
 
+function svg(tag, attributes, ...children) {
+  const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  node.append(...children);
+  return node;
+}
+
+// How many test sentences each model translates without a mistake, by length, with a mark at the sentence's own.
+function curve(numWords) {
+  const points = data.accuracy;
+  const longest = points.at(-1).length;
+  const x = (length) => 40 + (250 * Math.min(length, longest)) / longest;
+  const y = (share) => 110 - 95 * share;
+  const label = (left, top, text, anchor = 'start') => svg('text', { x: left, y: top, 'text-anchor': anchor }, text);
+  const lines = translators.map((one, run) => {
+    const drawn = points.map(({ length, shares }) => `${x(length)},${y(shares[run])}`).join(' ');
+    return svg('polyline', { class: one.run.has_attention ? 'looks' : 'keeps', points: drawn });
+  });
+  const ends = translators.map((one, run) =>
+    label(x(longest) + 5, y(points.at(-1).shares[run]) + 4, one.run.has_attention ? 'looks back' : 'one vector'));
+  const summary = translators.map(({ run }, number) => {
+    const [first, last] = [points[0], points.at(-1)].map(({ shares }) => percent(shares[number]));
+    return `${run.title}: ${first} of the shortest, ${last} of the longest`;
+  });
+  return svg(
+    'svg',
+    { class: 'curve', viewBox: '0 0 370 150', role: 'img', 'aria-label': `Test sentences translated without a mistake. ${summary.join('. ')}.` },
+    label(34, y(1) + 4, '100 %', 'end'), label(34, y(0) + 4, '0 %', 'end'),
+    label(165, 145, 'words in the sentence', 'middle'), label(x(0), 127, '0', 'middle'), label(x(longest), 127, Math.round(longest), 'middle'),
+    svg('path', { class: 'axis', d: `M${x(0)},${y(1)} V${y(0)} H${x(longest)}` }),
+    ...lines, ...ends,
+    ...(numWords ? [svg('line', { class: 'here', x1: x(numWords), x2: x(numWords), y1: y(1), y2: y(0) })] : []),
+  );
+}
+
 function ribbons(figure, sources, targets, weights) {
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const origin = figure.getBoundingClientRect();
-  svg.setAttribute('width', figure.scrollWidth);
-  svg.setAttribute('height', figure.scrollHeight);
-  svg.setAttribute('aria-hidden', 'true');
+  const layer = svg('svg', { width: figure.scrollWidth, height: figure.scrollHeight, 'aria-hidden': true });
   const middle = (node, side) => {
     const box = node.getBoundingClientRect();
     return [box.left + box.width / 2 - origin.left + figure.scrollLeft, box[side] - origin.top];
@@ -155,15 +191,12 @@ function ribbons(figure, sources, targets, weights) {
     sources.forEach((source, s) => {
       if (weights[t][s] < 0.03) return;
       const [a, b] = middle(source, 'bottom');
-      const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-      path.setAttribute('class', 'ribbon');
-      path.setAttribute('d', `M${a},${b} C${a},${(b + y) / 2} ${x},${(b + y) / 2} ${x},${y}`);
-      path.setAttribute('stroke-width', String(1 + 5 * weights[t][s]));
-      path.setAttribute('stroke-opacity', String(0.15 + 0.75 * weights[t][s]));
-      svg.append(path);
+      const d = `M${a},${b} C${a},${(b + y) / 2} ${x},${(b + y) / 2} ${x},${y}`;
+      const [width, opacity] = [1 + 5 * weights[t][s], 0.15 + 0.75 * weights[t][s]];
+      layer.append(svg('path', { class: 'ribbon', d, 'stroke-width': width, 'stroke-opacity': opacity }));
     });
   });
-  figure.prepend(svg);
+  figure.prepend(layer);
 }
 
 // The one vector of a model without attention, a pixel per number.
@@ -270,6 +303,7 @@ function build() {
       EXAMPLES.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Longer'), slider) : null,
       EXAMPLES.length > 1 ? el('p', { class: 'quiet' }, 'The sentences of the slider are from the test set: words that their reference lacks are underlined.') : null,
     ),
+    el('div', { id: 'curve' }),
     ...translators.map((one, number) => el('section', { id: `run-${number}`, 'aria-label': one.run.title, 'aria-live': 'polite' })),
   );
   draw();

@@ -3,8 +3,8 @@ const SPACE = '▁'; // SentencePiece's mark for a space
 
 function normalized(text, lowercase) {
   const clean = text
-    .replace(/[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, '')
-    .replace(/[\p{Cc}\u2028\u2029]/gu, ' ');
+    .replace(/[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, '')
+    .replace(/[\p{Cc}\u200b\u2028\u2029]/gu, ' ');
   return (lowercase ? clean.toLowerCase() : clean).normalize('NFC').split(/\s+/u).filter(Boolean).join(' ');
 }
 

@@ -3,13 +3,13 @@ appendix A.2.2).
 
     c_i = attend(s_{i-1})      s_i = cell([E y_{i-1} ; c_i], s_{i-1})      features_i = f([s_i ; c_i ; E y_{i-1}])
 
-f is the readout of `model/readout.py`. With several layers (`Stack`) s is the state of the top layer, which
+f is the readout of `model/decoder/base.py`. With several layers (`Stack`) s is the state of the top layer, which
 is the query and is read by f; the first layer reads embedding and context.
 """
 
 from torch import Tensor
 
-from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, State, StepOutput
+from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, Readout, State, StepOutput
 
 
 class Bahdanau(Decoder):
@@ -19,7 +19,7 @@ class Bahdanau(Decoder):
         super().__init__(settings)
         context_size = self.attention.context_size
         self.cell = settings.build_stack([settings.embedding_size, context_size], is_residual=residual)
-        self.readout = settings.build_readout(context_size)
+        self.readout = Readout(settings, context_size)
         self.feature_size = self.readout.size
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:

@@ -1,6 +1,7 @@
 """Detokenize spaCy's words and punctuation by rules that restore the spaces.
 
-The rules are made for English and German; other languages share most of the English rules.
+The rules are made for English and German; other languages share most of the English rules. Quotation marks are paired
+in the same way in all languages: «a», »a«, “a”, „a“, „a”, ”a”.
 """
 
 from __future__ import annotations
@@ -9,14 +10,11 @@ from collections.abc import Sequence
 
 from seq2seq_attn.text.languages import short_code
 
-_CLOSING = frozenset(", . ; : ! ? ) ] } .. ... …".split())
-_SPACED_IN_FRENCH = frozenset("; : ! ?".split())
+_CLOSING = frozenset(", . ; : ! ? ) ] } .. ... … ، ؛ ؟ ۔ । ॥ ։ ። ፣ ፤".split())
+_SPACED_IN_FRENCH = frozenset("; : ! ? « »".split())
 _OPENING = frozenset("( [ { ¿ ¡".split())
 # Opening to closing marks. A mark that closes itself opens if none is open.
-_QUOTES = {
-    "en": {'"': '"', "'": "'", "“": "”", "‘": "’", "``": "''"},
-    "de": {'"': '"“”', "'": "'", "„": "“”", "‚": "‘’", "»": "«", "“": "”"},
-}
+_QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”“", "„": "“”", "‘": "’", "‚": "‘’", "«": "»", "»": "«", "``": "''"}
 _ELIDING = frozenset(("ca", "fr", "it"))
 """languages with words such as l' and dell'"""
 _CURRENCIES = frozenset("$ £ € ¥".split())
@@ -50,13 +48,14 @@ def _attachment(tokens: Sequence[str], i: int, open_quotes: list[str], language:
     """Whether token i is written without a space on its left, and on its right."""
     token = tokens[i]
     previous, following = tokens[i - 1] if i else "", tokens[i + 1] if i + 1 < len(tokens) else ""
+    if language == "fr" and token in _SPACED_IN_FRENCH:
+        return _NEITHER
     if token in _CLOSING:
-        return _NEITHER if language == "fr" and token in _SPACED_IN_FRENCH else _LEFT
+        return _LEFT
     if token in _OPENING:
         return _RIGHT
-    quotes = _QUOTES.get(language, _QUOTES["en"])
-    if token in quotes or (open_quotes and token in quotes[open_quotes[-1]]):
-        return _quote(tokens, i, open_quotes, quotes)
+    if token in _QUOTES or (open_quotes and token in _QUOTES[open_quotes[-1]]):
+        return _quote(tokens, i, open_quotes)
     if token == "/" or (token == "-" and _is_inside_word(previous, following, language)):
         return _BOTH
     if token in _CURRENCIES:
@@ -97,9 +96,9 @@ def _continues_word(previous: str, token: str, language: str) -> bool:
     return token in _BARE_CLITICS and (previous in _PRONOUNS or previous in ("'", "’"))
 
 
-def _quote(tokens: Sequence[str], i: int, open_quotes: list[str], quotes: dict[str, str]) -> tuple[bool, bool]:
+def _quote(tokens: Sequence[str], i: int, open_quotes: list[str]) -> tuple[bool, bool]:
     token = tokens[i]
-    if open_quotes and token in quotes[open_quotes[-1]]:
+    if open_quotes and token in _QUOTES[open_quotes[-1]]:
         open_quotes.pop()
         return _LEFT
     if token == "'" and token not in tokens[i + 1 :]:  # no closing mark: an apostrophe

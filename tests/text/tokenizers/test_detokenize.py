@@ -37,6 +37,16 @@ OTHERS = [
     ("fr", "L'homme qu'il voit, aujourd'hui."),
     ("it", "L'uomo beve dell'acqua."),
     ("ca", "Els d'aquí."),
+    ("ru", "Он сказал: «да»."),
+    ("cs", "Ptá se: „Kde je voda?“"),
+    ("pl", "„Gdzie”, pyta."),
+    ("sv", "Hon frågar: ”Var är vattnet?”"),
+    ("da", "Hun spørger: »Hvor er vandet?«"),
+    ("ar", "تسأل، يوماً ما: «أين الماء؟»"),
+    ("ur", "وہ پوچھتی ہے: ”پانی کہاں ہے؟“ پھر جاتی ہے۔"),
+    ("hi", "वह पूछती है: “पानी कहाँ है?” फिर जाती है।"),
+    ("bn", "সে যায়।"),
+    ("am", "“ውሃው የት ነው?” ብላ፣ ትጠይቃለች።"),
 ]
 
 
@@ -51,7 +61,7 @@ def test_lines_come_back(language, line):
 def test_the_share_of_lines_whose_words_get_spaces_inside():
     assert breaks_words("zh", ["红色的球在桌子上。", "球"]) == 0.5
     assert breaks_words("en", ["He 's here .", "It can't.", "A man."]) == 0.0
-    assert breaks_words("ru", ["Он сказал: «да»."] * 3 + ["Он сказал."]) == 0.75
+    assert breaks_words("ca", ["Comportar-se bé."] * 3 + ["La casa."]) == 0.75
 
 
 @pytest.mark.parametrize("text", ["", "'", '"', "-", "- -", "' ' '", "“", ")", "/ #", "&", "€ % n't"])

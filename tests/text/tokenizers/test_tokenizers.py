@@ -141,6 +141,7 @@ def test_lower_case_is_part_of_the_tokenizer(name, tmp_path):
 def test_normalize():
     assert normalize(" a\u00a0b\tc\x00d  e\u0301 \u200fx\u2028y ") == "a b c d é x y"
     assert normalize("ÄB\u0130", lowercase=True) == "äbi̇"
+    assert normalize("ទឹក\u200bនៅ\u200b\u200bឯណា?") == "ទឹក នៅ ឯណា?"
     assert normalize("\ud800") == "\ufffd"
     assert normalize("👩‍👧") == "👩‍👧"  # the joiner inside an emoji stays
 

@@ -1,0 +1,66 @@
+"""How text in each language of tests/e2e/languages.yaml is treated: `scripts/lab languages` writes the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import yaml
+
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe
+from scripts.laboratory.pages.render import DOCS, grouped, provenance, replace_block, table
+from seq2seq_attn.cli.own_text import find_settings
+from seq2seq_attn.config import load_config
+from seq2seq_attn.files import read_json, write_json, write_lines
+from seq2seq_attn.metrics.bleu import bleu_tokenizer
+from seq2seq_attn.text.languages import separates_words
+from seq2seq_attn.text.normalize import normalize
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers
+
+RECORD = RECORDS / "languages.json"
+PAGE = DOCS / "own-text.md"
+HEAD = ("languages", "script", "tokens", "BLEU's tokenizer", "lengths count", "lines that come back")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the record."""
+    languages = yaml.safe_load((ROOT / "tests" / "e2e" / "languages.yaml").read_text(encoding="utf-8"))
+    english = languages.pop("en")["lines"]
+    rows = [{"script": row["script"], **row_of(code, english, row["lines"])} for code, row in languages.items()]
+    write_json(RECORD, {"environment": describe("lab languages"), "rows": rows})
+
+
+def row_of(code: str, english: Sequence[str], lines: Sequence[str]) -> Record:
+    """What is chosen for a text of these lines, translated from English."""
+    with TemporaryDirectory() as folder:
+        for language, text in (("en", english), (code, lines)):
+            write_lines(Path(folder, f"text.{language}"), text)
+        names, settings = find_settings({"train_text": [f"{folder}/text"], "source_language": "en"})
+    tokenizer = load_config(names, settings).data.tokenizer
+    _, built = build_tokenizers(english, lines, source_languages=["en"], target_language=code, **tokenizer.model_dump())
+    back = map(built.detokenize, built.tokenize_many(lines))
+    return {
+        "code": code,
+        "tokens": "words" if tokenizer.name == "spacy" else "subwords",
+        "bleu": bleu_tokenizer(code),
+        "lengths": "words" if separates_words(code) else "characters",
+        "num_equal": sum(line == normalize(text) for line, text in zip(back, lines, strict=True)),
+        "num_lines": len(lines),
+    }
+
+
+def own_text_page() -> str:
+    """docs/own-text.md with its table of languages, a row per script and treatment."""
+    record = read_json(RECORD)
+    groups = grouped(record["rows"], "script", "tokens", "bleu", "lengths")
+    rows = [
+        [
+            *(", ".join(f"`{row['code']}`" for row in group), script, tokens, f"`{bleu}`", lengths),
+            f"{sum(row['num_equal'] for row in group)} of {sum(row['num_lines'] for row in group)}",
+        ]
+        for (script, tokens, bleu, lengths), group in groups.items()
+    ]
+    block = f"{table(HEAD, rows, align='---')}\n\n{provenance(record, 'lab languages')}"
+    text = PAGE.read_text(encoding="utf-8")
+    return replace_block(text, "<!-- languages: written by scripts/docs -->", "<!-- end of languages -->", block)
