@@ -78,10 +78,12 @@ def test_a_perfect_translation_is_perfect_and_another_is_not(code: str) -> None:
         settings=Settings(by_length="9,19", length_of="reference", metrics=tuple(METRICS)),
     )
     [scores] = scored.sets
-    for part in (scores, *scores.buckets):
+    for part in (scores.whole, *scores.buckets):
         for measure, (perfect, _) in part.scores.items():
             assert perfect.interval.value == pytest.approx(0 if METRICS[measure].is_lower_better else 100)
             assert not perfect.is_too_short
-    assert all(0 < half.interval.value < 100 for measure, (_, half) in scores.scores.items() if measure != "exact")
+    assert all(
+        0 < half.interval.value < 100 for measure, (_, half) in scores.whole.scores.items() if measure != "exact"
+    )
     for measure in ("bleu_tutorial", "ter", "wer"):
         assert ("|characters" in scores.signatures[measure]) == (code in WITHOUT_SPACES)
