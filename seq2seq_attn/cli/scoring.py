@@ -24,7 +24,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import WordWeights
 from seq2seq_attn.metrics.alignment import GoldAttention, Weights
 from seq2seq_attn.run_dir import RunDir, newest_run
-from seq2seq_attn.runtime.memory import suggest_smaller_batch
+from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.parallel import Text, find_text
@@ -77,7 +77,8 @@ def score_pairs(
     check_files([*text.paths, *([links] if links else [])], {"the scores": STREAM, **files})
     sources, targets = _read(text, reads_one_source=len(run_dir.config().data.sources) == 1)
     gold = None if links is None else _read_links(links, sources, targets)
-    translator = load(run_dir.path, device)
+    with paused_collector():
+        translator = load(run_dir.path, device)
     check_attention(translator, {**files, "--links": links})
     scores: list[PairScore] = []
     weights, between_words = list[Weights](), WordWeights()

@@ -22,7 +22,13 @@ from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunk
 from seq2seq_attn.cli.writers import attention_outputs, check_attention, line_form, line_writer, open_attention_writers
 from seq2seq_attn.config import SearchConfig, shorten
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives, suggest_smaller_batch
+from seq2seq_attn.runtime.memory import (
+    TRANSLATING_PRIMITIVES,
+    keep_memory_flat,
+    keep_primitives,
+    paused_collector,
+    suggest_smaller_batch,
+)
 from seq2seq_attn.text.corpus import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
 from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_about_tabs
@@ -64,7 +70,8 @@ def translate_lines(
     check_files(names, {"-o": output, **files})
     keep_memory_flat()
     keep_primitives(TRANSLATING_PRIMITIVES)
-    translator = load(run or None, device, precision=precision)
+    with paused_collector():
+        translator = load(run or None, device, precision=precision)
     _check_sources(texts, names, translator)
     check_attention(translator, files)
     keep_attention = format == "json" or any(files.values())

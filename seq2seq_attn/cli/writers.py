@@ -21,7 +21,6 @@ import numpy as np
 from seq2seq_attn.cli.options import Format
 from seq2seq_attn.cli.streams import open_output
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.report.html import TranslatedLine, html_maps
 from seq2seq_attn.text.links import links_between_words, words_of
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import source_words
@@ -176,6 +175,8 @@ def _npz_writer(path: Path) -> Iterator[Writer]:
 def _drawing_writer(path: Path) -> Iterator[Writer]:
     """Keeps the first lines that have attention, and writes them at the end of the block, unless an error ends it: as
     an HTML page, or in one picture."""
+    from seq2seq_attn.report.html import TranslatedLine, html_maps  # which imports all of the evaluation
+
     is_page = _kind(path) == ".html"
     max_lines = MAX_PAGE_LINES if is_page else MAX_HEAT_MAPS
     drawn: list[tuple[AttentionMap, str]] = []
