@@ -19,11 +19,10 @@ from torch.nn import functional
 from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, AttentionBuilder, Keys, Normalizer, Stateless, attend
 from seq2seq_attn.model.cell.base import CellBuilder, InputCell
-from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
+from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 from seq2seq_attn.model.layers import Dropout, SourceEmbedding
 from seq2seq_attn.model.output.base import Outputs, ScoredOutput
-from seq2seq_attn.model.readout import Bridge
 from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel

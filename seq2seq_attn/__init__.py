@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from seq2seq_attn._version import __version__
 
 if TYPE_CHECKING:
+    from seq2seq_attn.cli.comparison import compare
     from seq2seq_attn.cli.evaluation import evaluate
     from seq2seq_attn.cli.train import train_model
     from seq2seq_attn.model.variants import import_variants
@@ -29,6 +30,7 @@ __all__ = [
     "Translation",
     "Translator",
     "__version__",
+    "compare",
     "evaluate",
     "import_variants",
     "load",
@@ -40,6 +42,7 @@ _HOMES = {
     "AttentionMap": "translate.attention_map",
     "Translation": "translate.translation",
     "Translator": "translate.translator",
+    "compare": "cli.comparison",
     "evaluate": "cli.evaluation",
     "import_variants": "model.variants",
     "load": "translate.load",

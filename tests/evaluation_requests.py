@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import seq2seq_attn
-from seq2seq_attn.evaluation.scores import Resampling
+from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.report.pages import Report
 
 QUICK = Resampling(num_resamples=50, num_trials=50)

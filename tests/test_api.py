@@ -7,11 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import seq2seq_attn
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.cli import comparison
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
@@ -20,7 +23,8 @@ from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 from tests.train.conftest import toy_settings, write_toy_corpus
 
-NAMES = ("AttentionMap", "Translation", "Translator", "evaluate", "import_variants", "load", "train_model")
+FUNCTIONS = ("compare", "evaluate", "import_variants", "load", "train_model")
+NAMES = ("AttentionMap", "Translation", "Translator", *FUNCTIONS)
 
 
 @pytest.fixture(scope="module")
@@ -123,10 +127,8 @@ def test_several_translations_are_asked_of_the_other_method(root: Path) -> None:
     assert len(translator.translate_n_best(SOURCE[:1], n_best=2)[0]) == 2
 
 
-def test_training_scoring_and_evaluation_from_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_toy_corpus(tmp_path / "toy")
-    settings = dict(one.split("=", 1) for one in toy_settings(tmp_path / "toy"))
+def test_training_scoring_and_evaluation_from_python(toy_folder: Path) -> None:
+    settings = dict(one.split("=", 1) for one in toy_settings(toy_folder / "toy"))
     settings |= {"data.test": {"test": "toy/test"}, "train.max_epochs": 1, "model.attention.name": "bilinear"}
     run = seq2seq_attn.train_model("base", settings, run_dir="mine")
     assert (run.path, run.is_finished()) == (Path("mine"), True)
@@ -137,6 +139,13 @@ def test_training_scoring_and_evaluation_from_python(tmp_path: Path, monkeypatch
     [pair] = seq2seq_attn.load("mine").score(["Hund Katze"], ["cat dog"])
     assert pair.log_prob < 0
     assert pair.attention_map().weights_TS.shape == pair.attention.shape
+
+
+@pytest.fixture
+def toy_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_toy_corpus(tmp_path / "toy")
+    return tmp_path
 
 
 @pytest.fixture
@@ -189,6 +198,34 @@ def test_a_resume_keeps_the_settings_of_the_run(trained: list[Config], tmp_path:
     assert trained == [config]
     seq2seq_attn.train_model()
     assert trained[1] == load_config(["multi30k"])
+
+
+@pytest.mark.parametrize("names", ["toy/train", ["toy/train.de", "toy/train.en"]])
+def test_own_text_from_python(trained: list[Config], toy_folder: Path, names: str | list[str]) -> None:
+    seq2seq_attn.train_model(None, {"seed": 3}, train_text=names, source_language="de", target_language="en")
+    [config] = trained
+    assert (config.data.corpus, config.data.train, config.seed) == ("files", names, 3)
+    assert config.name == "own-de-en"
+
+
+def test_a_comparison_from_python_plans_what_the_command_plans(
+    monkeypatch: pytest.MonkeyPatch, toy_folder: Path
+) -> None:
+    plans: list[Any] = []
+    monkeypatch.setattr(comparison, "train_and_compare", lambda planned, at_once: plans.append((planned, at_once)))
+    vary = {"attention": ["additive", "bilinear"], "train.optimizer.betas": [[0.9, 0.98]]}
+    text = {"train_text": "toy/train", "source_language": "de", "target_language": "en"}
+    settings = {"train.max_epochs": 2}
+    seq2seq_attn.compare("quickstart", vary, settings, seeds=[1, 2], output="out", at_once=3, **text)
+    arguments = ["compare", "-c", "quickstart", "--vary", "attention=additive,bilinear", "--at-once", "3"]
+    arguments += ["--vary", "train.optimizer.betas=[0.9, 0.98]", "--set", "train.max_epochs=2", "--train", "toy/train"]
+    arguments += ["--source-language", "de", "--target-language", "en"]
+    run([*arguments, "--seeds", "1-2", "--output", "out"])
+    from_python, from_command = (
+        ([(run.path, config, words) for run, config, words in planned], at_once) for planned, at_once in plans
+    )
+    assert from_python == from_command
+    assert [path.name for path, *_ in from_python[0]][:2] == [f"{n}+betas=-0.9-0.98-s1" for n in vary["attention"]]
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, {(1, 2): 3}, [1j]])

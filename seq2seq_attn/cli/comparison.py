@@ -7,19 +7,22 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from seq2seq_attn.cli.evaluation import evaluate
+from seq2seq_attn.cli.options import OwnText
+from seq2seq_attn.cli.own_text import find_settings, from_python
 from seq2seq_attn.cli.train_runs import PlannedRun, train_runs
-from seq2seq_attn.config import load_config
+from seq2seq_attn.config import load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.evaluation.test_sets import has_test_set
+from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.runtime.device import resolve_device
@@ -31,6 +34,37 @@ ONE_THREAD = "train.num_threads=1"
 MAX_SEEDS = 1_000
 
 log = logging.getLogger(__name__)
+
+
+def compare(
+    config: str | Path | Sequence[str | Path] | None = None,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    seeds: Sequence[int] = (1, 2, 3),
+    output: str | Path | None = None,
+    at_once: int | None = None,
+    imports: Sequence[str] = (),
+    **text: Unpack[OwnText],
+) -> Path:
+    """Train variants with several seeds and compare their scores, as `seq2seq compare` does, with its errors. `vary`
+    has the values of each setting; `config`, `settings` and `text` are those of `train_model`. Returns the report's
+    path.
+
+    >>> compare("quickstart", {"attention": ["additive", "bilinear"]}, seeds=[1, 2])  # doctest: +SKIP
+    PosixPath('runs/compare-quickstart/report.html')
+    """
+    import_variants(imports)
+    config_names, overrides = find_settings(from_python(config, settings, text))
+    planned = plan_runs(
+        with_default(config_names),
+        [f"{key}={json.dumps([*values])[1:-1]}" for key, values in (vary or {}).items()],
+        [*dict.fromkeys(seeds)],
+        settings=overrides,
+        imports=imports,
+        output=None if output is None else Path(output),
+    )
+    return train_and_compare(planned, at_once)
 
 
 def train_and_compare(planned: Sequence[PlannedRun], at_once: int | None = None) -> Path:

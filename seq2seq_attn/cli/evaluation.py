@@ -17,14 +17,14 @@ from typing import Any
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
 from seq2seq_attn.evaluation.names import Arm, find_arms, run_names
-from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
-from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, Decoding, System, make_ensemble, read_validations
+from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble, read_validations
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts, translate_set
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
 from seq2seq_attn.metrics.by_length import parse_edges
+from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
 from seq2seq_attn.report.files import ReportFiles
 from seq2seq_attn.report.pages import Report
@@ -75,17 +75,18 @@ def evaluate(
         UsageError: options contradict each other, or runs do not go together.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
+    paths = [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs
     return _evaluate(
-        [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs,
+        _make_systems(paths, search, device, precision, ensemble=ensemble),
         [split] if isinstance(split, str) else split,
         None if source is None else Path(source),
         [Path(reference)] if isinstance(reference, str | Path) else [*map(Path, reference)],
         concatenate,
         settings=Settings(by_length, length_of, tuple(dict.fromkeys(metric)), resampling, merge_below, length_in),
-        decoding=Decoding(search, device, precision, reuse_hypotheses, show_progress),
         files=ReportFiles(_path(json), _path(report), plots, _path(csv), _path(latex)),
-        ensemble=ensemble,
+        reuse_hypotheses=reuse_hypotheses,
         no_attention=no_attention,
+        show_progress=show_progress,
     )
 
 
@@ -94,28 +95,26 @@ def _path(path: str | Path | None) -> Path | None:
 
 
 def _evaluate(
-    runs: Sequence[str | Path],
+    systems: Sequence[System],
     splits: Sequence[str],
     source: Path | None,
     references: Sequence[Path],
     concatenate: Sequence[int],
     *,
     settings: Settings,
-    decoding: Decoding,
     files: ReportFiles,
-    ensemble: bool,
+    reuse_hypotheses: bool,
     no_attention: bool,
+    show_progress: bool,
 ) -> Report:
     if settings.by_length is not None:
         parse_edges(settings.by_length)
-    systems = _make_systems(runs, decoding, ensemble=ensemble)
     singles = [system for system in systems if not system.is_ensemble]
     if files.is_named:
         files.check([*([source] if source else []), *references])
         hyps_dirs = _named_hyps_dirs(systems, files)
     else:
-        variation = decoding.variation(systems[0].config.search)
-        name = _report_name(len(singles), source, splits, concatenate) + variation
+        name = _report_name(len(singles), source, splits, concatenate) + systems[0].variation
         files = _files_in_run(systems[0].runs[0].path / f"{name}.json", files.plots)
         hyps_dirs = [system.hyps_dir if files.json else None for system in systems]
     sets = find_sets(
@@ -125,10 +124,11 @@ def _evaluate(
         source=source,
         references=references,
         concatenate=concatenate,
-        show_progress=decoding.show_progress,
+        show_progress=show_progress,
     )
+    options = {"reuse_hypotheses": reuse_hypotheses, "keep_maps": files.is_html, "show_progress": show_progress}
     translations = [
-        [translate_set(system, test_set, hyps_dir=hyps_dir, keep_maps=files.is_html) for test_set in sets]
+        [translate_set(system, test_set, hyps_dir=hyps_dir, **options) for test_set in sets]
         for system, hyps_dir in zip(systems, hyps_dirs, strict=True)
     ]
     report = _score(sets, systems, translations, settings, no_attention=no_attention)
@@ -139,11 +139,12 @@ def _evaluate(
     return report
 
 
-def _make_systems(runs: Sequence[str | Path], decoding: Decoding, *, ensemble: bool) -> list[System]:
+def _make_systems(
+    runs: Sequence[str | Path], search: dict[str, Any], device: str, precision: str, *, ensemble: bool
+) -> list[System]:
     """The runs, then their ensemble if it is requested."""
     if not runs:
         raise UsageError("no run to evaluate: name at least one")
-    _ = decoding.resolved_precision  # an error before data is prepared
     run_dirs = [RunDir(run) for run in runs]
     configs = [run.config() for run in run_dirs]
     for run in run_dirs:
@@ -151,8 +152,10 @@ def _make_systems(runs: Sequence[str | Path], decoding: Decoding, *, ensemble: b
             log.warning("%s: its training has not finished; its best model so far is evaluated", run.path)
     names = run_names([run.path for run in run_dirs], configs)
     systems = [
-        System(name, [run], [config], decoding) for name, run, config in zip(names, run_dirs, configs, strict=True)
+        System(name, [run], [config], options=search, device=device, precision=precision)
+        for name, run, config in zip(names, run_dirs, configs, strict=True)
     ]
+    _ = systems[0].resolved_precision  # an error before data is prepared
     if not ensemble:
         return systems
     if len(runs) == 1:
@@ -193,7 +196,7 @@ def _score(
         }
         for system in systems
     ]
-    environment = describe_environment(sys.argv, resolve_device(systems[0].decoding.device))
+    environment = describe_environment(sys.argv, resolve_device(systems[0].device))
     return Report(scored, described, environment)
 
 

@@ -32,8 +32,8 @@ def flag(name: str, help: str) -> Any:
     return typer.Option(name, help=help)
 
 
-class ConfigOptions(TypedDict, total=False):
-    """Options that make a configuration: files and settings, or a text of the user's own."""
+class OwnText(TypedDict, total=False):
+    """A text of the user's own."""
 
     train_text: Annotated[
         list[str],
@@ -52,6 +52,11 @@ class ConfigOptions(TypedDict, total=False):
     test_text: Annotated[list[str], option("FILE", "Test pairs for --train, used by evaluate.", "--test")]
     source_language: Annotated[str, option("CODE", "Language to translate from.", default=_LANGUAGES)]
     target_language: Annotated[str, option("CODE", "Language to translate into.", default=_LANGUAGES)]
+
+
+class ConfigOptions(OwnText, total=False):
+    """Options that make a configuration: files and settings, or a text of the user's own."""
+
     config: Annotated[
         list[str],
         option("NAME|FILE", "Packaged configuration or YAML file; later ones override earlier ones.", "--config", "-c"),

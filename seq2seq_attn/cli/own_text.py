@@ -6,10 +6,12 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from seq2seq_attn.cli.options import ConfigOptions
+from seq2seq_attn.cli.options import ConfigOptions, OwnText
 from seq2seq_attn.config import Config, load_config, shorten
 from seq2seq_attn.config.load import as_overrides, read_config
 from seq2seq_attn.config.section import Section
@@ -96,7 +98,7 @@ def _find_specs(options: ConfigOptions) -> dict[str, Spec]:
             continue
         if not (train and all(names)):
             raise UsageError(f"{key}={shorten(names)}: expected --train TEXT and the names of files: {KINDS}")
-        paths = [*map(os.path.expanduser, names)]
+        paths = [*map(os.path.expanduser, [names] if isinstance(names, str) else names)]
         specs[key] = paths[0] if len(paths) == 1 else paths
     return specs
 
@@ -153,3 +155,11 @@ def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | Non
     if (share := breaks_words(languages[-1], targets)) > MAX_BROKEN:
         return f"detokenizing would put spaces inside words in {100 * share:.1f} % of the target lines"
     return None
+
+
+def from_python(
+    config: str | Path | Sequence[str | Path] | None, settings: Mapping[str, Any] | None, text: OwnText
+) -> ConfigOptions:
+    """The arguments of a Python function as the options of a command."""
+    names = [config] if isinstance(config, str | Path) else config or []
+    return {"config": [*map(str, names)], "settings": as_overrides(settings or {}), **text}

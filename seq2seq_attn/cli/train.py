@@ -59,6 +59,7 @@ def train_model(
     run_dir: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    **text: Unpack[shared.OwnText],
 ) -> RunDir:
     """Train as `seq2seq train` does. Returns the run, with its directory as `path`.
 
@@ -72,15 +73,19 @@ def train_model(
         run_dir: where the run is written; None: `runs/<date>-<configuration>-s<seed>`.
         resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was interrupted.
         overwrite: replace the run in `run_dir`.
+        text: your own text, as the command takes it: `train_text`, `valid_text` and `test_text`, each a prefix, a
+            table, or a list of source file and target file; `source_language` and `target_language`.
 
     Raises:
         UsageError, UserError: as the command.
     """
-    from seq2seq_attn.config.load import as_overrides
+    from seq2seq_attn.cli.own_text import find_settings, from_python
+    from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train.loop import train
     from seq2seq_attn.train.session import load_settings
 
-    names = [config] if isinstance(config, str | Path) else config or []
     path = None if run_dir is None else Path(run_dir)
-    loaded, path = load_settings([*map(str, names)], as_overrides(settings or {}), run_dir=path, resume=resume)
+    is_resumed = resume and (path is None or RunDir(path).config_path.exists())
+    names, overrides = find_settings(from_python(config, settings, text), is_resumed=is_resumed)
+    loaded, path = load_settings(names, overrides, run_dir=path, resume=resume)
     return train(loaded, run_dir=path, resume=resume, overwrite=overwrite)

@@ -68,12 +68,16 @@ def named_arms(arms: Sequence[str]) -> list[Arm]:
 def _arm_names(members: Sequence[Sequence[int]], names: Sequence[str], configs: Sequence[Config]) -> list[str]:
     """By the first of these that tells all arms apart: the directories' names without their seeds, unless `train` named
     them; what differs between the configurations; the configurations' names; the first runs' names."""
-    stripped = [_without_seed(name, config.seed) for name, config in zip(names, configs, strict=True)]
-    by_directory, by_config = _shared(members, stripped), _shared(members, [config.name for config in configs])
+    without_seed = []
+    for name, config in zip(names, configs, strict=True):
+        stripped = re.sub(rf"(?:(?:^|[-_./])s|[-_./]?seed)?[-_./]?(?<!\d){config.seed}$", "", name)
+        without_seed.append(Path(stripped).name or name)
+    by_directory, by_config = _shared(members, without_seed), _shared(members, [config.name for config in configs])
     by_setting = differences([configs[runs[0]] for runs in members])
-    if any(map(is_dated, names)):
-        return by_setting or by_config or by_directory or [names[runs[0]] for runs in members]
-    return by_directory or by_setting or by_config or [names[runs[0]] for runs in members]
+    choices = [by_directory, by_setting, by_config]
+    if any(map(_is_dated, names)):
+        choices = [by_setting, by_config, by_directory]
+    return next(filter(None, choices), [names[runs[0]] for runs in members])
 
 
 def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str] | None:
@@ -81,11 +85,6 @@ def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str]
     shared = [{names[run] for run in runs} for runs in members]
     is_clear = all(len(arm_names) == 1 for arm_names in shared) and len(set.union(*shared)) == len(members)
     return [name for arm_names in shared for name in arm_names] if is_clear else None
-
-
-def _without_seed(name: str, seed: int) -> str:
-    stripped = re.sub(rf"(?:(?:^|[-_./])s|[-_./]?seed)?[-_./]?(?<!\d){seed}$", "", name)
-    return Path(stripped).name or name
 
 
 def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
@@ -97,14 +96,14 @@ def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{', '.join(map(str, paths))}: the same path twice; name each once")
     names = [path.resolve().name for path in paths]
-    if all(map(is_dated, names)) and (varied := differences(configs)):
+    if all(map(_is_dated, names)) and (varied := differences(configs)):
         names = varied
     elif len(set(names)) < len(names):
         names = [str(path) for path in paths]
     return [visible(name) for name in names]
 
 
-def is_dated(name: str) -> bool:
+def _is_dated(name: str) -> bool:
     """Whether `train` named a directory: by date, configuration and seed."""
     return _DATED.match(Path(name).name) is not None
 
@@ -118,22 +117,25 @@ def trained_settings(config: Config) -> dict[str, Any]:
 def differences(configs: Sequence[Config]) -> list[str] | None:
     """For each configuration the few settings that tell it from the others, `attention=bilinear`. None: some are alike,
     or they differ in too many settings for a name."""
-    settings = [trained_settings(config) for config in configs]
+    settings = [
+        {
+            key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for key, value in trained_settings(config).items()
+        }
+        for config in configs
+    ]
     varied = [
         key
-        for key in dict.fromkeys(key for values in settings for key in values)
-        if any(values.get(key) != settings[0].get(key) for values in settings)
+        for key in dict.fromkeys(key for texts in settings for key in texts)
+        if any(texts.get(key) != settings[0].get(key) for texts in settings)
     ]
     # The options of different variants follow from the variants.
     options = tuple(key.removesuffix("name") + "options." for key in varied if key.endswith(".name"))
     for keys in ([key for key in varied if not key.startswith(options)], varied):
-        names = []
-        for values in settings:
-            texts = {
-                key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-                for key, value in values.items()
-            }
-            names.append(", ".join(f"{_short(key, keys)}={texts[key]}" for key in keys if key in texts))
+        # `attention` for `model.attention.name`; the key itself if that is not clear
+        short = [re.sub(r"^\w+\.|\.name$|\.options(?=\.)", "", key) for key in keys]
+        labels = {key: own if short.count(own) == 1 else key for key, own in zip(keys, short, strict=True)}
+        names = [", ".join(f"{labels[key]}={texts[key]}" for key in keys if key in texts) for texts in settings]
         if len(keys) <= _MAX_SETTINGS and all(names) and len(set(names)) == len(names):
             return names
     return None
@@ -142,16 +144,5 @@ def differences(configs: Sequence[Config]) -> list[str] | None:
 def _flatten(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in values.items():
-        if isinstance(value, dict):
-            flat |= _flatten(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
+        flat |= _flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return flat
-
-
-def _short(key: str, keys: Sequence[str]) -> str:
-    """`attention` for `model.attention.name`, `hidden_size` for `model.hidden_size`; the key itself if that is not
-    clear."""
-    shortened = [re.sub(r"^\w+\.|\.name$|\.options(?=\.)", "", name) for name in keys]
-    own = shortened[keys.index(key)]
-    return own if shortened.count(own) == 1 else key

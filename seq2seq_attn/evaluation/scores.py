@@ -7,8 +7,10 @@ the buckets of all runs hold the same sentence pairs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.translations import LineCounts
@@ -16,12 +18,11 @@ from seq2seq_attn.metrics.attention_stats import AttentionScore, AttentionStatis
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.significance import (
-    DEFAULT_SEED,
-    NUM_RESAMPLES,
-    NUM_TRIALS,
+    DEFAULT_RESAMPLING,
     BootstrapSamples,
     Interval,
     PairedTest,
+    Resampling,
     Spread,
     bootstrap,
     mean_difference,
@@ -33,18 +34,6 @@ from seq2seq_attn.metrics.significance import (
 )
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS
 from seq2seq_attn.text.normalize import visible
-
-
-@dataclass(frozen=True)
-class Resampling:
-    """How intervals and p-values are resampled."""
-
-    num_resamples: int = NUM_RESAMPLES
-    num_trials: int = NUM_TRIALS
-    seed: int = DEFAULT_SEED
-
-
-DEFAULT_RESAMPLING = Resampling()
 
 
 @dataclass(frozen=True)
@@ -76,7 +65,8 @@ class ArmScore:
 
 @dataclass(frozen=True)
 class BucketScores:
-    """One length bucket: each metric's scores, in the order of the arms and in the order of the runs."""
+    """The sentence pairs of one length, or all of a set: each metric's scores, in the order of the arms, and in that of
+    the runs, each as an arm of its own."""
 
     bucket: Bucket
     scores: dict[str, list[ArmScore]]
@@ -84,30 +74,37 @@ class BucketScores:
     attention: Sequence[AttentionScore] = ()
     """in the order of the runs; empty: not analyzed"""
 
+    @property
+    def is_too_short(self) -> bool:
+        """Whether a metric says little, because few references have four tokens."""
+        return any(scores[0].is_too_short for scores in self.scores.values())
+
 
 @dataclass(frozen=True)
 class SetScores:
     """One test set: the scores of each metric, overall and by length."""
 
     name: str
-    num_pairs: int
     runs: list[str]
     """their names"""
     arms: list[Arm]
+    whole: BucketScores
+    """all sentence pairs, under every metric"""
+    buckets: list[BucketScores]
+    """by length, under `bucket_metrics`"""
     signatures: dict[str, str]
-    scores: dict[str, list[ArmScore]]
-    """in the order of the arms"""
-    run_scores: dict[str, list[ArmScore]]
-    """in the order of the runs, each as an arm of its own"""
+    """of each metric"""
     details: dict[str, list[str]]
     """sacreBLEU's verbose part for each run: precisions, brevity penalty, lengths"""
-    buckets: list[BucketScores] = field(default_factory=list)
     num_concatenated: int = 1
     """number of pairs of the corpus that are concatenated into each pair"""
-    attention: Sequence[AttentionScore] = ()
-    """in the order of the runs; empty: not analyzed"""
     counts: Sequence[LineCounts] = ()
     """in the order of the runs; empty: no model translated"""
+
+    @property
+    def num_pairs(self) -> int:
+        """The number of sentence pairs."""
+        return len(self.whole.bucket)
 
     @property
     def is_grouped(self) -> bool:
@@ -117,16 +114,16 @@ class SetScores:
     @property
     def bucket_metrics(self) -> list[str]:
         """The metrics that buckets are scored by, the one to show where there is room for one first."""
-        return metrics_by_length(list(self.scores))
+        return metrics_by_length(list(self.whole.scores))
 
     def ungrouped(self) -> SetScores:
         """The same scores with each run as an arm of its own."""
-        buckets = [replace(row, scores=row.run_scores) for row in self.buckets]
-        return replace(self, arms=named_arms(self.runs), scores=self.run_scores, buckets=buckets)
+        whole, *buckets = (replace(part, scores=part.run_scores) for part in (self.whole, *self.buckets))
+        return replace(self, arms=named_arms(self.runs), whole=whole, buckets=buckets)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; `groups` are the arms, where there are fewer of them than runs."""
-        measures = self._measures(self)
+        measures = self._measures(self.whole)
         for measure in measures:
             measure["signature"] = self.signatures[measure["name"]]
             for run, details in zip(measure["runs"], self.details[measure["name"]], strict=True):
@@ -139,29 +136,19 @@ class SetScores:
         }
         if self.counts:
             values["translations"] = self._by_run(counts._asdict() for counts in self.counts)
-        values["buckets"] = [
-            {
-                "label": row.bucket.label,
-                "lower": row.bucket.lower,
-                "upper": row.bucket.upper,
-                "num_pairs": len(row.bucket),
-                "is_thin": row.bucket.is_thin,
-                "measures": self._measures(row),
-            }
-            for row in self.buckets
-        ]
-        if self.attention:
-            buckets = [
-                {"label": row.bucket.label, "runs": self._by_run(run.to_dict() for run in row.attention)}
-                for row in self.buckets
-            ]
-            values["attention"] = {"runs": self._by_run(run.to_dict() for run in self.attention), "buckets": buckets}
+        values["buckets"] = [{**part.bucket.to_dict(), "measures": self._measures(part)} for part in self.buckets]
+        if self.whole.attention:
+            whole, *buckets = (
+                {"label": part.bucket.label, "runs": self._by_run(run.to_dict() for run in part.attention)}
+                for part in (self.whole, *self.buckets)
+            )
+            values["attention"] = {"runs": whole["runs"], "buckets": buckets}
         return values
 
     def _by_run(self, parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         return [{"run": run, **values} for run, values in zip(self.runs, parts, strict=True)]
 
-    def _measures(self, part: SetScores | BucketScores) -> list[dict[str, Any]]:
+    def _measures(self, part: BucketScores) -> list[dict[str, Any]]:
         measures = []
         for name, run_scores in part.run_scores.items():
             values: dict[str, Any] = {"name": name, "runs": self._by_run(score.to_dict() for score in run_scores)}
@@ -204,44 +191,35 @@ def score_set(
     for metric in metrics:
         measure = Measure(metric, references, *other_references, target_language=target_language)
         statistics[metric] = [measure.statistics(lines) for lines in hypotheses.values()]
-    inside = {metric: statistics[metric] for metric in metrics_by_length(metrics)}
-    rows = []
-    for bucket in buckets:
-        attention_scores = [run.subset(bucket.indices).score() for run in attention]
-        rows.append(BucketScores(bucket, *_score_arms(inside, arms, resampling, bucket), attention_scores))
-    scores, run_scores = _score_arms(statistics, arms, resampling)
+    whole = Bucket(0, None, np.arange(len(references)))
+    by_length = {metric: statistics[metric] for metric in metrics_by_length(metrics)}
     return SetScores(
         visible(name),
-        len(references),
         list(hypotheses),
         arms,
-        {metric: runs[0].signature for metric, runs in statistics.items()},
-        scores,
-        run_scores,
-        {metric: [run.details for run in runs] for metric, runs in statistics.items()},
-        rows,
-        num_concatenated,
-        [run.score() for run in attention],
-        counts,
+        whole=_score_bucket(whole, statistics, attention, arms, resampling),
+        buckets=[_score_bucket(bucket, by_length, attention, arms, resampling) for bucket in buckets],
+        signatures={metric: runs[0].signature for metric, runs in statistics.items()},
+        details={metric: [run.details for run in runs] for metric, runs in statistics.items()},
+        num_concatenated=num_concatenated,
+        counts=counts,
     )
 
 
-def _score_arms(
+def _score_bucket(
+    bucket: Bucket,
     statistics: Mapping[str, Sequence[CorpusStatistics]],
+    attention: Sequence[AttentionStatistics],
     arms: Sequence[Arm],
     resampling: Resampling,
-    bucket: Bucket | None = None,
-) -> tuple[dict[str, list[ArmScore]], dict[str, list[ArmScore]]]:
-    """The scores of the arms and those of the runs, from the statistics of the runs, of all pairs or of a bucket."""
+) -> BucketScores:
     scores, run_scores = {}, {}
-    for name, runs in statistics.items():
-        if bucket is not None:
-            runs = [run.subset(bucket.indices) for run in runs]
-        samples = bootstrap(runs, num_resamples=resampling.num_resamples, seed=resampling.seed)
-        scores[name] = run_scores[name] = compare(samples, resampling)
+    for metric, set_runs in statistics.items():
+        runs = bootstrap([run.subset(bucket.indices) for run in set_runs], resampling)
+        scores[metric] = run_scores[metric] = compare(runs, resampling)
         if len(arms) < len(runs):
-            scores[name] = compare([pool([samples[run] for run in arm.runs]) for arm in arms], resampling)
-    return scores, run_scores
+            scores[metric] = compare([pool([runs[run] for run in arm.runs]) for arm in arms], resampling)
+    return BucketScores(bucket, scores, run_scores, [run.subset(bucket.indices).score() for run in attention])
 
 
 def metrics_by_length(metrics: Sequence[str]) -> list[str]:
@@ -255,13 +233,11 @@ def compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[Ar
     for arm in arms:
         score = ArmScore(spread(arm.values), mean_interval(arm), is_too_short=baseline.runs[0].is_too_short)
         if arm is not baseline:
-            pair = [*baseline.runs, *arm.runs]
+            is_pair = len(baseline.runs) == len(arm.runs) == 1
             score = replace(
                 score,
-                bootstrap=mean_difference(baseline, arm, seed=resampling.seed),
-                randomization=paired_randomization(*pair, num_trials=resampling.num_trials, seed=resampling.seed)
-                if len(pair) == 2
-                else None,
+                bootstrap=mean_difference(baseline, arm, resampling),
+                randomization=paired_randomization(baseline.runs[0], arm.runs[0], resampling) if is_pair else None,
                 retention=mean_retention(baseline, arm),
             )
         scores.append(score)

@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from seq2seq_attn.evaluation.names import Arm
-from seq2seq_attn.evaluation.scores import DEFAULT_RESAMPLING, Resampling, SetScores, score_set
+from seq2seq_attn.evaluation.scores import SetScores, score_set
 from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, concatenated_name
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, join_statistics
 from seq2seq_attn.metrics.bleu import IntArray
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges
+from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf
 from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -48,38 +48,6 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Decoding:
-    """How systems translate."""
-
-    search: Mapping[str, Any] = field(default_factory=dict)
-    """options of the search on top of the runs' own"""
-    device: str = "auto"
-    precision: str = "auto"
-    reuse_hypotheses: bool = False
-    """take saved translations if the same model made them of the same lines in the same way"""
-    show_progress: bool = False
-
-    @property
-    def resolved_precision(self) -> Precision:
-        """The precision of the products. Raises UsageError: an unknown device or precision."""
-        return translation_precision(self.precision, resolve_device(self.device))
-
-    def variation(self, own: SearchConfig) -> str:
-        """The differences from a run's own search settings and from fp32, for file names: `.beam1.penalty0.5.bf16`."""
-        default, chosen = (decisive_options(find_search(own, options)[1]) for options in ({}, self.search))
-        parts = []
-        for key, value in chosen.items():
-            if default.get(key) != value:
-                text = f"{value:g}" if isinstance(value, int | float) else re.sub(r"\W+", "-", str(value)).strip("-")
-                parts.append(f".{_SHORT_NAMES.get(key, key)}{text[:_MAX_NAME]}")
-        precision = self.resolved_precision
-        return "".join([*parts, *([f".{precision}"] if precision != "fp32" else [])])
-
-
-DEFAULT_DECODING = Decoding()
-
-
-@dataclass(frozen=True)
 class System:
     """One run, or an ensemble, of which the first run gives the search settings and keeps the hypotheses. The model is
     loaded when it is first needed."""
@@ -87,9 +55,13 @@ class System:
     name: str
     runs: Sequence[RunDir]
     configs: Sequence[Config]
-    decoding: Decoding = DEFAULT_DECODING
     members: Sequence[str] = ()
     """the names of an ensemble's runs; empty: a single run"""
+    _: KW_ONLY
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """of the search, on top of the runs' own"""
+    device: str = "auto"
+    precision: str = "auto"
 
     @property
     def is_ensemble(self) -> bool:
@@ -104,7 +76,24 @@ class System:
     @property
     def search(self) -> SearchConfig:
         """The options of the search, with the first run's own where none are named."""
-        return find_search(self.config.search, self.decoding.search)[1]
+        return find_search(self.config.search, self.options)[1]
+
+    @property
+    def resolved_precision(self) -> Precision:
+        """The precision of the products. Raises UsageError: an unknown device or precision."""
+        return translation_precision(self.precision, resolve_device(self.device))
+
+    @property
+    def variation(self) -> str:
+        """The differences from the first run's own search and from fp32, for file names: `.beam1.penalty0.5.bf16`."""
+        default = decisive_options(find_search(self.config.search, {})[1])
+        parts = []
+        for key, value in decisive_options(self.search).items():
+            if default.get(key) != value:
+                text = f"{value:g}" if isinstance(value, int | float) else re.sub(r"\W+", "-", str(value)).strip("-")
+                parts.append(f".{_SHORT_NAMES.get(key, key)}{text[:_MAX_NAME]}")
+        precision = self.resolved_precision
+        return "".join([*parts, *([f".{precision}"] if precision != "fp32" else [])])
 
     @property
     def hyps_dir(self) -> Path:
@@ -115,8 +104,7 @@ class System:
     @cached_property
     def translator(self) -> Translator:
         """The loaded model."""
-        paths = [run.path for run in self.runs]
-        return load(paths, self.decoding.device, precision=self.decoding.precision)
+        return load([run.path for run in self.runs], self.device, precision=self.precision)
 
     @property
     def model_hash(self) -> str | list[str]:
@@ -132,7 +120,7 @@ class System:
         options = decisive_options(self.search).items()
         how = {
             "search": {key: value for key, value in options if key in _REPORTED or value != defaults.get(key)},
-            "precision": self.decoding.resolved_precision,
+            "precision": self.resolved_precision,
         }
         lowercases = self.config.data.tokenizer.lowercase
         if self.is_ensemble:
@@ -158,12 +146,12 @@ def make_ensemble(systems: Sequence[System]) -> System:
     """Single runs as one system, named `ensemble of A, B`, or by their number if that is long."""
     names = [system.name for system in systems]
     members = ", ".join(names)
-    return System(
-        f"ensemble of {members if len(members) <= _MAX_NAME else f'{len(names)} runs'}",
-        [system.runs[0] for system in systems],
-        [system.config for system in systems],
-        systems[0].decoding,
-        names,
+    return replace(
+        systems[0],
+        name=f"ensemble of {members if len(members) <= _MAX_NAME else f'{len(names)} runs'}",
+        runs=[system.runs[0] for system in systems],
+        configs=[system.config for system in systems],
+        members=names,
     )
 
 

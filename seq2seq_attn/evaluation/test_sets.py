@@ -199,8 +199,14 @@ def _corpus_sets(
     """Splits of the corpus that all runs share. What the settings alone show to be wrong is an error before minutes are
     spent on preparing it."""
     for run, config in zip(runs, configs, strict=True):
-        _check_splits(config.data, splits)
-        if not _may_share_sets(config.data, configs[0].data):
+        data, first = config.data, configs[0].data
+        for split in splits:
+            if split not in split_names(data):
+                raise UsageError(f"--split {split!r}: this corpus has {', '.join(split_names(data))}")
+        if not splits and not has_test_set(data):
+            raise UsageError("this corpus has no test set: give --split valid, or --source FILE --reference FILE")
+        has_other_sides = (data.sources, data.target_language) != (first.sources, first.target_language)
+        if has_other_sides or (data.corpus != first.corpus and "files" not in (data.corpus, first.corpus)):
             raise _different(run, runs[0])
     corpora: dict[str, PreparedCorpus] = {}  # the same settings prepare the same text
     sets: list[EvaluationSet] = []
@@ -214,23 +220,6 @@ def _corpus_sets(
             sets = run_sets
         _check_text(run, config.data, corpora[key], splits)
     return sets
-
-
-def _check_splits(data: DataConfig, splits: Sequence[str]) -> None:
-    """Raise UsageError for an unknown or missing split."""
-    names = split_names(data)
-    for split in splits:
-        if split not in names:
-            raise UsageError(f"--split {split!r}: this corpus has {', '.join(names)}")
-    if not splits and not has_test_set(data):
-        raise UsageError("this corpus has no test set: give --split valid, or --source FILE --reference FILE")
-
-
-def _may_share_sets(one: DataConfig, other: DataConfig) -> bool:
-    """Whether two corpora can have the same test sets, by their settings; the texts of files must be read first."""
-    if (one.sources, one.target_language) != (other.sources, other.target_language):
-        return False
-    return one.corpus == other.corpus or "files" in (one.corpus, other.corpus)
 
 
 def _different(run: RunDir, first: RunDir) -> UsageError:

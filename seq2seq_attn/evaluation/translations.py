@@ -76,25 +76,34 @@ class SystemTexts:
 
 
 def translate_set(
-    system: System, test_set: EvaluationSet, *, hyps_dir: Path | None = None, keep_maps: bool = False
+    system: System,
+    test_set: EvaluationSet,
+    *,
+    hyps_dir: Path | None = None,
+    reuse_hypotheses: bool = False,
+    keep_maps: bool = False,
+    show_progress: bool = False,
 ) -> SetTranslations:
-    """Translate each source line, or take saved translations if `system.decoding` says so.
+    """Translate each source line.
 
     Args:
         hyps_dir: takes the lines (of files under `files/`) with a note of how they were made; None: they are not saved.
             Search settings and precision that differ from the run's own are in the file's name: `test.beam1.txt`.
+        reuse_hypotheses: take saved translations if the same model made them of the same lines in the same way.
         keep_maps: keep attention maps for the HTML page.
     """
     folder = "files/" if test_set.is_file else ""
-    name = f"{folder}{test_set.name}{system.decoding.variation(system.config.search)}.txt"
+    name = f"{folder}{test_set.name}{system.variation}.txt"
     made_by = _how_made(system, test_set)
-    if system.decoding.reuse_hypotheses:
+    if reuse_hypotheses:
         paths = [folder / name for folder in dict.fromkeys((hyps_dir, system.hyps_dir)) if folder is not None]
         saved = _read_saved([path for path in paths if path.exists()], made_by, len(test_set.source))
         if saved is not None:
             return saved
     with suggest_smaller_batch(system.search.batch_size):
-        translations = _translate(system, test_set, made_by["max_source_length"], keep_maps=keep_maps)
+        translations = _translate(
+            system, test_set, made_by["max_source_length"], keep_maps=keep_maps, show_progress=show_progress
+        )
     if hyps_dir is not None:
         run = system.runs[0].path
         if hyps_dir == system.hyps_dir and not (hyps_dir / name).parent.resolve().is_relative_to(run.resolve()):
@@ -104,7 +113,9 @@ def translate_set(
     return translations
 
 
-def _translate(system: System, test_set: EvaluationSet, max_source_length: int, *, keep_maps: bool) -> SetTranslations:
+def _translate(
+    system: System, test_set: EvaluationSet, max_source_length: int, *, keep_maps: bool, show_progress: bool
+) -> SetTranslations:
     translator = system.translator
     if test_set.num_concatenated > 1:
         translator = translator.with_max_source_length(max_source_length)
@@ -114,11 +125,11 @@ def _translate(system: System, test_set: EvaluationSet, max_source_length: int, 
     maps: list[PackedMap | None] = []
     unknown: list[UnknownTokens | None] = []
     for best, *_ in tqdm(
-        translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.decoding.search),
+        translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.options),
         desc=visible(f"{system.name}, {test_set.name}"),
         total=len(test_set.source),
         unit="line",
-        disable=not system.decoding.show_progress,
+        disable=not show_progress,
     ):
         lines.append(best.text)
         num_cut += best.is_cut
@@ -177,7 +188,7 @@ def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
         **decisive_options(system.search),
         # the length above which sources are split; concatenated pairs are not: they would be single pairs again
         "max_source_length": test_set.num_concatenated * system.config.data.max_length,
-        "precision": system.decoding.resolved_precision,
+        "precision": system.resolved_precision,
         "model_sha256": system.model_hash,
         _SOURCE_HASH: hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),
         **hashes,

@@ -75,11 +75,11 @@ class AttentionStatistics:
         counts_N5 = np.zeros((1, 5)) if self.attention_N5 is None else self.attention_N5
         entropy, tokens, dropped, repeated, source_words = counts_N5.sum(axis=0).tolist()
         return AttentionScore(
-            entropy=_share(entropy, tokens),
-            dropped=_share(dropped, source_words),
-            repeated=_share(repeated, source_words),
-            missing=_share(missing, reference_words),
-            excess=_share(excess, hypothesis_words),
+            entropy=entropy / tokens if tokens else None,
+            dropped=dropped / source_words if source_words else None,
+            repeated=repeated / source_words if source_words else None,
+            missing=missing / reference_words if reference_words else None,
+            excess=excess / hypothesis_words if hypothesis_words else None,
             gold={} if self.gold is None else self.gold.scores(),
         )
 
@@ -126,7 +126,3 @@ def overlap_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple
         Counter(word.lower() for word in words if any(map(str.isalnum, word))) for words in (hypothesis, reference)
     )
     return (expected - written).total(), expected.total(), (written - expected).total(), written.total()
-
-
-def _share(part: float, whole: float) -> float | None:
-    return part / whole if whole else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +51,11 @@ class Bucket:
     def is_thin(self) -> bool:
         """Whether it has too few pairs for its score to be trusted."""
         return len(self) < MIN_PAIRS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        bounds = {"lower": self.lower, "upper": self.upper}
+        return {"label": self.label, **bounds, "num_pairs": len(self), "is_thin": self.is_thin}
 
 
 def parse_edges(text: str) -> tuple[int, ...] | int:

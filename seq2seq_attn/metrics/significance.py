@@ -27,13 +27,22 @@ import numpy.typing as npt
 from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
 from seq2seq_attn.metrics.table import METRICS
 
-DEFAULT_SEED = 12345
-"""sacreBLEU's"""
-NUM_RESAMPLES = 1_000
-NUM_TRIALS = 10_000
-
 _ROUNDING = 1e-9  # sums of the same numbers in another order differ by some 1e-15
 CHUNK_CELLS = 1 << 22  # of resamples x sentence pairs held at once, so that memory does not grow with the corpus
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How intervals and p-values are resampled; the numbers and the seed are sacreBLEU's."""
+
+    num_resamples: int = 1_000
+    """of the bootstrap"""
+    num_trials: int = 10_000
+    """of the randomization"""
+    seed: int = 12345
+
+
+DEFAULT_RESAMPLING = Resampling()
 
 
 @dataclass(frozen=True)
@@ -99,13 +108,11 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(fmean(values), deviation, min(values), max(values), len(values))
 
 
-def bootstrap(
-    runs: Sequence[CorpusStatistics], *, num_resamples: int = NUM_RESAMPLES, seed: int = DEFAULT_SEED
-) -> list[BootstrapSamples]:
+def bootstrap(runs: Sequence[CorpusStatistics], resampling: Resampling = DEFAULT_RESAMPLING) -> list[BootstrapSamples]:
     """Score each run by itself over the same R resamples of the sentence pairs; `pool` makes arms of the runs."""
     sums: list[list[npt.NDArray[np.float32]]] = [[] for _ in runs]
-    num_pairs, rng = _common_length(runs), np.random.default_rng(seed)
-    for size in _chunks(num_pairs, num_resamples):
+    num_pairs, rng = _common_length(runs), np.random.default_rng(resampling.seed)
+    for size in _chunks(num_pairs, resampling.num_resamples):
         drawn_RN = rng.choice(num_pairs, size=(size, num_pairs), replace=True)
         cells = (drawn_RN + num_pairs * np.arange(size)[:, None]).ravel()
         counts_RN = np.bincount(cells, minlength=size * num_pairs).reshape(size, num_pairs).astype(np.float64)
@@ -139,7 +146,9 @@ def percentile_interval(value: float, samples: FloatArray) -> Interval:
     return Interval(value, float(ordered[cut]), float(ordered[len(ordered) - cut - 1]))
 
 
-def mean_difference(baseline: BootstrapSamples, arm: BootstrapSamples, *, seed: int = DEFAULT_SEED) -> PairedTest:
+def mean_difference(
+    baseline: BootstrapSamples, arm: BootstrapSamples, resampling: Resampling = DEFAULT_RESAMPLING
+) -> PairedTest:
     """The paired bootstrap of the two means.
 
     p is that of sacreBLEU's `--paired-bs`: the share of resamples whose absolute difference exceeds the mean of these
@@ -148,10 +157,10 @@ def mean_difference(baseline: BootstrapSamples, arm: BootstrapSamples, *, seed: 
     """
     difference = arm.mean - baseline.mean
     if abs(difference) < _ROUNDING:
-        return PairedTest("bootstrap", 0.0, 1.0, len(arm.means_R), seed)
+        return PairedTest("bootstrap", 0.0, 1.0, len(arm.means_R), resampling.seed)
     differences = np.abs(arm.means_R - baseline.means_R)
     p_value = _p_value(differences - differences.mean(), abs(difference))
-    return PairedTest("bootstrap", difference, p_value, len(differences), seed)
+    return PairedTest("bootstrap", difference, p_value, len(differences), resampling.seed)
 
 
 def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
@@ -164,11 +173,7 @@ def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interva
 
 
 def paired_randomization(
-    baseline: CorpusStatistics,
-    system: CorpusStatistics,
-    *,
-    num_trials: int = NUM_TRIALS,
-    seed: int = DEFAULT_SEED,
+    baseline: CorpusStatistics, system: CorpusStatistics, resampling: Resampling = DEFAULT_RESAMPLING
 ) -> PairedTest:
     """Paired approximate randomization: each trial swaps the two systems' outputs sentence by sentence with probability
     one half. p is the share of trials whose absolute difference is at least that of the systems, both plus one; 1 for
@@ -177,7 +182,7 @@ def paired_randomization(
     sacreBLEU's `--paired-ar` counts strictly larger differences. Where the systems differ in a few sentences, most
     trials tie with the difference, and its p is far too small: 1 / (trials + 1) for a single sentence, instead of 1.
     """
-    num_pairs = _common_length((baseline, system))
+    num_pairs, num_trials, seed = _common_length((baseline, system)), resampling.num_trials, resampling.seed
     difference = system.score().score - baseline.score().score
     if abs(difference) < _ROUNDING:
         return PairedTest("randomization", 0.0, 1.0, num_trials, seed)

@@ -56,11 +56,11 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
         attentions: the attention variant of each run, so that two arms can be called the attention model and the fixed
             vector; empty: unknown.
     """
-    metric = next((name for name in scores.bucket_metrics if not scores.scores[name][0].is_too_short), None)
+    metric = next((name for name in scores.bucket_metrics if not scores.whole.scores[name][0].is_too_short), None)
     if metric is None:
         return f"No conclusion: few references of {scores.name} have four tokens, so BLEU says little."
     names = _names(scores, attentions)
-    overall = _Part(f"all {scores.num_pairs:,} sentence pairs", scores.scores[metric])
+    overall = _Part(f"all {scores.num_pairs:,} sentence pairs", scores.whole.scores[metric])
     solid = [row for row in scores.buckets if not row.bucket.is_thin]
     ends = [_Part(row.bucket.label, row.scores[metric]) for row in (solid[0], solid[-1])] if len(solid) > 1 else []
     title = METRICS[metric].title
@@ -109,7 +109,12 @@ def _two(names: Sequence[str], title: str, unit: str, overall: _Part, ends: Sequ
         return f"{names[0]} and {names[1]} score the same: {overall.value(0):.1f} {title}."
     clear = [part for part in ends if part.is_clear(1)]
     if not clear:
-        return _two_overall(names, title, overall, has_lengths=bool(ends))
+        first, second = overall.scores
+        scores = f"{names[0]} scores {_with_interval(first, title)}, {names[1]} {_with_interval(second, '')}"
+        if not overall.is_clear(1):
+            return f"No clear difference: on {overall.sentences} {scores}."
+        lengths = "; the difference is clear on neither the shortest nor the longest sentences alone" if ends else ""
+        return f"On {overall.sentences} {scores}{lengths}."
     shown = clear[-1]  # the longest sentences, if the arms differ there
     other = ends[0] if shown is ends[1] else ends[1]
     sentence = (
@@ -123,15 +128,6 @@ def _two(names: Sequence[str], title: str, unit: str, overall: _Part, ends: Sequ
         return f"{sentence}the difference ({difference}) is not clear."
     same_sign = (other.difference(1) > 0) == (shown.difference(1) > 0)
     return f"{sentence}they differ by {difference}{'' if same_sign else ', the other way round'}."
-
-
-def _two_overall(names: Sequence[str], title: str, overall: _Part, *, has_lengths: bool) -> str:
-    first, second = overall.scores
-    scores = f"{names[0]} scores {_with_interval(first, title)}, {names[1]} {_with_interval(second, '')}"
-    if not overall.is_clear(1):
-        return f"No clear difference: on {overall.sentences} {scores}."
-    lengths = "; the difference is clear on neither the shortest nor the longest sentences alone" if has_lengths else ""
-    return f"On {overall.sentences} {scores}{lengths}."
 
 
 def _many(names: Sequence[str], title: str, part: _Part, where: str, *, lowest_is_best: bool) -> str:

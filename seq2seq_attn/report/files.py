@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
+from seq2seq_attn.evaluation.scores import BucketScores, SetScores
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, concatenated_name
 from seq2seq_attn.evaluation.translations import SystemTexts
 from seq2seq_attn.files import check_distinct, check_writable, link_target, write_json, write_text
-from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
@@ -141,13 +140,11 @@ def csv_text(sets: Sequence[SetScores]) -> str:
     writer.writeheader()
     for scores in sets:
         about = {"test_set": scores.name, "num_concatenated": scores.num_concatenated}
-        whole = {"length": "all", "num_pairs": scores.num_pairs, "is_thin": scores.num_pairs < MIN_PAIRS}
-        parts: list[tuple[dict[str, Any], SetScores | BucketScores]] = [(whole, scores)]
-        for row in scores.buckets:
-            bucket = row.bucket
-            where = {"length": bucket.label, "lower": bucket.lower, "upper": bucket.upper}
-            parts.append((where | {"num_pairs": len(bucket), "is_thin": bucket.is_thin}, row))
-        for where, part in parts:
+        for part in (scores.whole, *scores.buckets):
+            bounds = part.bucket.to_dict()
+            where = {"length": bounds.pop("label"), **bounds}
+            if part is scores.whole:
+                where["lower"] = None
             for values in _score_rows(scores, part):
                 # a spreadsheet would take text that begins like this for a formula
                 cells = (about | where | values).items()
@@ -157,25 +154,21 @@ def csv_text(sets: Sequence[SetScores]) -> str:
     return out.getvalue()
 
 
-def _score_rows(scores: SetScores, part: SetScores | BucketScores) -> Iterator[dict[str, Any]]:
+def _score_rows(scores: SetScores, part: BucketScores) -> Iterator[dict[str, Any]]:
     """The scores of the runs, then those of the arms where these have several runs."""
     arm_names = [arm.name for arm in scores.arms]
     kinds = [("run", scores.runs, part.run_scores), *([("arm", arm_names, part.scores)] if scores.is_grouped else [])]
     for kind, names, by_metric in kinds:
         for metric, metric_scores in by_metric.items():
             for name, score in zip(names, metric_scores, strict=True):
-                yield {"measure": metric, "kind": kind, "name": name, **_values(score)}
-
-
-def _values(score: ArmScore) -> dict[str, Any]:
-    interval, test, kept = score.interval, score.bootstrap, score.retention
-    values = {"num_seeds": score.spread.num_seeds, "sd": score.spread.standard_deviation}
-    values |= {"score": interval.value, "low": interval.low, "high": interval.high}
-    if test is not None:
-        values |= {"difference": test.difference, "p_value": test.p_value}
-    if kept is not None:
-        values |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}
-    return values
+                interval, test, kept = score.interval, score.bootstrap, score.retention
+                values = {"num_seeds": score.spread.num_seeds, "sd": score.spread.standard_deviation}
+                values |= {"score": interval.value, "low": interval.low, "high": interval.high}
+                if test is not None:
+                    values |= {"difference": test.difference, "p_value": test.p_value}
+                if kept is not None:
+                    values |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}
+                yield {"measure": metric, "kind": kind, "name": name, **values}
 
 
 def latex_text(report: Report) -> str:
@@ -197,16 +190,16 @@ def latex_text(report: Report) -> str:
 
 def escape_latex(text: str) -> str:
     """Text that stays text in LaTeX; a character that its standard fonts lack becomes its number, U+65E5."""
-    return "".join(map(_latex_character, unicodedata.normalize("NFC", " ".join(text.split()))))
-
-
-def _latex_character(char: str) -> str:
-    if char in _LATEX:
-        return _LATEX[char]
-    if char.isascii():
-        return char if char.isprintable() else " "
-    is_latin = unicodedata.normalize("NFD", char)[0].isascii() or char in "ßæÆøØœŒłŁđıÐðÞþ"
-    return char if is_latin and char < "\u0180" else f"U+{ord(char):04X}"
+    escaped = []
+    for char in unicodedata.normalize("NFC", " ".join(text.split())):
+        is_latin = unicodedata.normalize("NFD", char)[0].isascii() or char in "ßæÆøØœŒłŁđıÐðÞþ"
+        if char in _LATEX:
+            escaped.append(_LATEX[char])
+        elif char.isascii():
+            escaped.append(char if char.isprintable() else " ")
+        else:
+            escaped.append(char if is_latin and char < "\u0180" else f"U+{ord(char):04X}")
+    return "".join(escaped)
 
 
 def _latex_cell(cell: str) -> str:

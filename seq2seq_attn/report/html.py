@@ -70,8 +70,7 @@ class TranslatedLine:
 
 
 def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> str:
-    """The report as a page: the finding, a map, scores, curves, sentences with their attention,
-    configurations.
+    """The report as a page: the finding, a map, scores, curves, sentences with their attention, configurations.
 
     Args:
         sets: the sets that were scored, without the pooled one.
@@ -93,16 +92,6 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         }
         for name, system in zip(names, systems, strict=True)
     ]
-    sentences = {
-        "sets": [_describe_set(test_set) for test_set in sets],
-        "source": flatten(test_set.source for test_set in sets),
-        "reference": flatten(test_set.references for test_set in sets),
-        "length": flatten(lengths.tolist() for lengths in report.scored.lengths[: len(sets)]),
-        "hypotheses": [flatten(made.lines for made in system.translations) for system in systems],
-        "chrf": chrf,
-        "unknown": [_unknown_tokens(system, tokens) for system in systems],
-        "maps": [[tokens.add(packed) for packed in run_maps] for run_maps in maps],
-    }
     payload = {
         "kind": "evaluation",
         "report": report.data,
@@ -114,15 +103,22 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
         "runs": runs,
         "floor": floor,
         "example": example and example._asdict(),
-        "sentences": sentences,
+        "sentences": {
+            "sets": [
+                {"name": visible(one.name), "num_pairs": len(one.references), "num_concatenated": one.num_concatenated}
+                for one in sets
+            ],
+            "source": flatten(test_set.source for test_set in sets),
+            "reference": flatten(test_set.references for test_set in sets),
+            "length": flatten(lengths.tolist() for lengths in report.scored.lengths[: len(sets)]),
+            "hypotheses": [flatten(made.lines for made in system.translations) for system in systems],
+            "chrf": chrf,
+            "unknown": [_unknown_tokens(system, tokens) for system in systems],
+            "maps": [[tokens.add(packed) for packed in run_maps] for run_maps in maps],
+        },
         "tokens": tokens.lists,
     }
     return _page("Evaluation: " + ", ".join(names), payload)
-
-
-def _describe_set(test_set: EvaluationSet) -> dict[str, Any]:
-    num_pairs, num_concatenated = len(test_set.references), test_set.num_concatenated
-    return {"name": visible(test_set.name), "num_pairs": num_pairs, "num_concatenated": num_concatenated}
 
 
 def html_maps(lines: Sequence[TranslatedLine]) -> str:

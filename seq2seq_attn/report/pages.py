@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from seq2seq_attn.evaluation.scores import BucketScores, SetScores
+from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.evaluation.scoring import Scored
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.conclusion import clear_note, conclude
@@ -126,8 +126,7 @@ class Report:
         blocks = []
         for scores in self.sets:
             blocks += [f"{scores.name}: {scores.num_pairs:,} sentence pairs", score_table(scores).to_text()]
-            tables = _score_tables(scores, self.unit, scores.bucket_metrics[:1]) + _attention_tables(scores, self.unit)
-            blocks += [f"{title}\n{table.to_text()}" for title, table in tables]
+            blocks += [f"{title}\n{table.to_text()}" for title, table in _tables(scores, self.unit, in_detail=False)]
             if lines := _count_lines(scores):
                 blocks.append("\n".join(lines))
         blocks += [self.conclusion, "\n".join([*self.legend, *self._signatures])]
@@ -142,7 +141,7 @@ class Report:
                 f"## {escape_markdown(scores.name)}, {scores.num_pairs:,} sentence pairs",
                 score_table(scores).to_markdown(),
             ]
-            for title, table in _detailed_tables(scores, self.unit):
+            for title, table in _tables(scores, self.unit, in_detail=True):
                 blocks += [f"### {escape_markdown(title)}", table.to_markdown()]
             if lines := _count_lines(scores):
                 blocks.append(_markdown_list(lines))
@@ -175,7 +174,7 @@ class Report:
             )
         if first.is_grouped:
             lines.append(SEEDS_NOTE)
-        if first.attention:
+        if first.whole.attention:
             lines.append(ATTENTION_NOTE)
         if any(gold_table(scores) is not None for scores in self.sets):
             lines.append(GOLD_NOTE)
@@ -193,8 +192,8 @@ class Report:
         ]
         where = []
         for scores in self.sets:
-            short = [row.bucket.label for row in scores.buckets if _is_too_short(row)]
-            is_short = _is_too_short(scores)
+            short = [part.bucket.label for part in scores.buckets if part.is_too_short]
+            is_short = scores.whole.is_too_short
             where += [scores.name] if is_short else [f"{scores.name}, {self.unit} {label}" for label in short]
         if where:
             lines.append(
@@ -219,11 +218,6 @@ def _search_lines(description: dict[str, Any]) -> list[str]:
     return [f"{description['name']}: {', '.join(settings)}"]
 
 
-def _is_too_short(part: SetScores | BucketScores) -> bool:
-    """Whether a metric says little, because few references have four tokens."""
-    return any(scores[0].is_too_short for scores in part.scores.values())
-
-
 def _markdown_list(lines: Sequence[str]) -> str:
     return "\n".join(f"- {escape_markdown(line)}" for line in lines)
 
@@ -243,20 +237,10 @@ def _count_lines(scores: SetScores) -> list[str]:
     return lines
 
 
-def _detailed_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
-    """All tables but `score_table`: of the arms, of each run by itself where arms have several, of attention."""
-    tables = _score_tables(scores, unit, scores.bucket_metrics)
-    if scores.is_grouped:
-        runs = scores.ungrouped()
-        tables.append(("Each run by itself", score_table(runs)))
-        for metric in scores.bucket_metrics:
-            title = f"{METRICS[metric].title} by length, each run by itself"
-            tables.append((title, length_table(runs, metric, unit=unit)))
-    return [*tables, *_attention_tables(scores, unit)]
-
-
-def _score_tables(scores: SetScores, unit: str, metrics: Sequence[str]) -> list[tuple[str, Table]]:
-    """Each metric by length, and how far seeds differ where an arm has several."""
+def _tables(scores: SetScores, unit: str, *, in_detail: bool) -> list[tuple[str, Table]]:
+    """All tables but `score_table`: how far seeds differ where an arm has several, the scores by length, and attention.
+    In detail they show every metric, and each run by itself where arms have several."""
+    metrics = scores.bucket_metrics if in_detail else scores.bucket_metrics[:1]
     means = ", means over seeds" if scores.is_grouped else ""
     tables = [("Seeds", seeds_table(scores))] if scores.is_grouped else []
     for metric in metrics:
@@ -265,10 +249,14 @@ def _score_tables(scores: SetScores, unit: str, metrics: Sequence[str]) -> list[
         if len(scores.arms) > 2:
             against = f"{title}, against {scores.arms[0].name}{means}"
             tables.append((against, comparison_table(scores, metric, unit=unit)))
+    if in_detail and scores.is_grouped:
+        runs = scores.ungrouped()
+        tables.append(("Each run by itself", score_table(runs)))
+        for metric in metrics:
+            title = f"{METRICS[metric].title} by length, each run by itself"
+            tables.append((title, length_table(runs, metric, unit=unit)))
+    if scores.whole.attention:
+        tables.append(("Attention by length", attention_table(scores, unit=unit)))
+    if (gold := gold_table(scores)) is not None:
+        tables.append(("Attention against gold links", gold))
     return tables
-
-
-def _attention_tables(scores: SetScores, unit: str) -> list[tuple[str, Table]]:
-    tables = [("Attention by length", attention_table(scores, unit=unit))] if scores.attention else []
-    gold = gold_table(scores)
-    return [*tables, *([("Attention against gold links", gold)] if gold is not None else [])]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from seq2seq_attn.evaluation.scores import ArmScore, SetScores
+from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE, AttentionScore
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.metrics.table import METRICS
@@ -69,20 +69,20 @@ def display_width(text: str) -> int:
 
 def summary_table(sets: Sequence[SetScores], metric: str) -> Table:
     """One row per test set: each arm's score and interval; with two arms also difference and p."""
-    rows = [[scores.name, f"{scores.num_pairs:,}", *_score_cells(scores.scores[metric])] for scores in sets]
+    rows = [[scores.name, f"{scores.num_pairs:,}", *_score_cells(scores.whole.scores[metric])] for scores in sets]
     return Table([METRICS[metric].title, "n", *_arm_headers(sets[0])], rows)
 
 
 def score_table(scores: SetScores) -> Table:
     """One row per metric: each arm's score and interval; with two arms also difference and p."""
-    rows = [[METRICS[metric].title, *_score_cells(arm_scores)] for metric, arm_scores in scores.scores.items()]
+    rows = [[METRICS[metric].title, *_score_cells(arm_scores)] for metric, arm_scores in scores.whole.scores.items()]
     return Table(["measure", *_arm_headers(scores)], rows)
 
 
 def seeds_table(scores: SetScores) -> Table:
     """One row per metric and arm: number of seeds, their mean, standard deviation and extremes."""
     rows = []
-    for metric, arm_scores in scores.scores.items():
+    for metric, arm_scores in scores.whole.scores.items():
         title = METRICS[metric].title
         for arm, score in zip(scores.arms, arm_scores, strict=True):
             spread = score.spread
@@ -97,8 +97,9 @@ def length_table(scores: SetScores, metric: str = "bleu", *, unit: str = "source
     """One row per bucket, and one for the whole set if there are several: n, each arm's score and interval; with two
     arms also difference, p and the share of the first arm's score that the second keeps."""
     rows = []
-    for label, num_pairs, arm_scores, is_thin in _length_rows(scores, metric):
-        rows.append([label, f"{num_pairs:,}", *_score_cells(arm_scores, with_retention=True, is_thin=is_thin)])
+    for label, part in _length_parts(scores):
+        cells = _score_cells(part.scores[metric], with_retention=True, is_thin=label.endswith(THIN_MARK))
+        rows.append([label, f"{len(part.bucket):,}", *cells])
     return Table([unit, "n", *_arm_headers(scores, with_retention=True)], rows)
 
 
@@ -106,8 +107,9 @@ def comparison_table(scores: SetScores, metric: str = "bleu", *, unit: str = "so
     """The rows of `length_table`: of each arm after the first the difference to the first, p and the share kept. For
     three arms and more, where `length_table` has no room for them."""
     rows = []
-    for label, _, arm_scores, is_thin in _length_rows(scores, metric):
-        compared = [_comparison_cells(score, with_retention=True, is_thin=is_thin) for score in arm_scores[1:]]
+    for label, part in _length_parts(scores):
+        is_thin = label.endswith(THIN_MARK)
+        compared = [_comparison_cells(score, with_retention=True, is_thin=is_thin) for score in part.scores[metric][1:]]
         rows.append([label, *("  ".join(cells) for cells in compared)])
     return Table([unit, *(f"{arm.name}: difference, p, kept" for arm in scores.arms[1:])], rows)
 
@@ -117,13 +119,10 @@ def has_thin_bucket(scores: SetScores) -> bool:
     return any(row.bucket.is_thin for row in scores.buckets)
 
 
-def _length_rows(scores: SetScores, metric: str) -> list[tuple[str, int, list[ArmScore], bool]]:
-    """Label, number of pairs, scores of the arms and whether it is thin, of each bucket and of the whole set."""
-    rows = [
-        (row.bucket.label + THIN_MARK * row.bucket.is_thin, len(row.bucket), row.scores[metric], row.bucket.is_thin)
-        for row in scores.buckets
-    ]
-    return rows if len(rows) == 1 else [*rows, ("all", scores.num_pairs, scores.scores[metric], False)]
+def _length_parts(scores: SetScores) -> list[tuple[str, BucketScores]]:
+    """Each bucket with its label, marked where it is thin, and the whole set if there are several."""
+    parts = [(part.bucket.label + THIN_MARK * part.bucket.is_thin, part) for part in scores.buckets]
+    return parts if len(parts) == 1 else [*parts, (scores.whole.bucket.label, scores.whole)]
 
 
 def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str]:
@@ -156,10 +155,9 @@ def _comparison_cells(score: ArmScore, *, with_retention: bool, is_thin: bool) -
 
 def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:
     """One row per bucket and arm, and for the whole set if there are several buckets."""
-    parts = [(row.bucket.label + THIN_MARK * row.bucket.is_thin, row.attention) for row in scores.buckets]
     rows = []
-    for label, runs in parts if len(parts) == 1 else [*parts, ("all", scores.attention)]:
-        for index, (name, members) in enumerate(_by_arm(scores, runs)):
+    for label, part in _length_parts(scores):
+        for index, (name, members) in enumerate(_by_arm(scores, part)):
             entropy, *shares = (_mean([getattr(run, field) for run in members]) for field in _FIELDS)
             cells = ["-" if entropy is None else f"{entropy:.2f}", *map(_percent, shares)]
             rows.append(["" if index else label, name, *cells])
@@ -169,7 +167,7 @@ def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:
 def gold_table(scores: SetScores) -> Table | None:
     """One row per arm and shift: error rate, precision, recall and mass; None without gold links."""
     rows = []
-    for name, members in _by_arm(scores, scores.attention) if scores.attention else ():
+    for name, members in _by_arm(scores, scores.whole) if scores.whole.attention else ():
         for shift in members[0].gold:
             values = [fmean(getattr(run.gold[shift], field) for run in members) for field in _GOLD_FIELDS]
             label = name if shift == min(members[0].gold) else ""
@@ -181,8 +179,8 @@ def _kind(scores: SetScores) -> str:
     return "arm" if scores.is_grouped else "run"
 
 
-def _by_arm(scores: SetScores, runs: Sequence[AttentionScore]) -> list[tuple[str, list[AttentionScore]]]:
-    return [(arm.name, [runs[run] for run in arm.runs]) for arm in scores.arms]
+def _by_arm(scores: SetScores, part: BucketScores) -> list[tuple[str, list[AttentionScore]]]:
+    return [(arm.name, [part.attention[run] for run in arm.runs]) for arm in scores.arms]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -156,7 +156,7 @@ class Translator:
         self, lines: Iterable[str], *, keep_attention: bool = True, **options: Any
     ) -> Iterator[list[Translation]]:
         """`translate_n_best` for the lines of any iterable, in bounded memory; `n_best` as configured."""
-        search, values = find_search(self.search, options)
+        search, values = find_search(self.search, options) if options else self._configured_search
         if values.unk == "copy" and not self.has_attention:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
@@ -273,6 +273,11 @@ class Translator:
             is_cut=hypothesis.is_cut,
             unknown=self.find_unknown(segment),
         )
+
+    @cached_property
+    def _configured_search(self) -> tuple[Search, SearchConfig]:
+        """The search of a call without options."""
+        return find_search(self.search)
 
     @cached_property
     def _steps(self) -> StepModel[Any]:

@@ -76,7 +76,7 @@ def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another() -
         ("toy", ["additive", "additive-2"]),
         (name, [name]),
     ]
-    [_, of_ensemble] = report.sets[0].scores["bleu"]
+    [_, of_ensemble] = report.sets[0].whole.scores["bleu"]
     assert of_ensemble.bootstrap is not None
     assert name in report.summary
 

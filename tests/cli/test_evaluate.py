@@ -34,7 +34,7 @@ def test_one_run_on_its_test_sets(workshop, caplog):
     expected = [found.text for found in translator.translate(SOURCE)]
     written = (workshop / "additive/hyps/short.txt").read_text(encoding="utf-8")
     assert written == "".join(f"{line}\n" for line in expected)
-    assert report.sets[0].scores["bleu"][0].interval.value == sacrebleu.corpus_bleu(expected, [TARGET]).score
+    assert report.sets[0].whole.scores["bleu"][0].interval.value == sacrebleu.corpus_bleu(expected, [TARGET]).score
     assert "all test sets: 30 sentence pairs" in report.text
     assert "additive: beam size 3, length penalty 0" in report.text
     assert "report.json" in caplog.text
@@ -133,8 +133,8 @@ def test_runs_of_one_arm_are_grouped(workshop):
         {"name": "none", "runs": ["none"], "seeds": [1]},
     ]
     [scores] = report.sets
-    of_runs = [score.interval.value for score in scores.run_scores["bleu"]]
-    assert scores.scores["bleu"][0].spread.mean == pytest.approx((of_runs[0] + of_runs[1]) / 2, abs=1e-9)
+    of_runs = [score.interval.value for score in scores.whole.run_scores["bleu"]]
+    assert scores.whole.scores["bleu"][0].spread.mean == pytest.approx((of_runs[0] + of_runs[1]) / 2, abs=1e-9)
     assert "means over seeds" in report.text
     assert "groups" not in run_evaluate(workshop, "additive", "none", split=["long"]).data
 
@@ -203,9 +203,9 @@ def test_the_metric_of_validation_leads(workshop, tmp_path):
     config.train.validation.metric = "cer"
     make_toy_run(tmp_path / "run", config)
     report = run_evaluate(tmp_path, "run", split=["short"])
-    assert list(report.sets[0].scores) == ["cer", "bleu", "bleu_lowercase", "bleu_tutorial", "chrf"]
+    assert list(report.sets[0].whole.scores) == ["cer", "bleu", "bleu_lowercase", "bleu_tutorial", "chrf"]
     assert report.summary.startswith("CER ")
-    assert list(run_evaluate(tmp_path, "run", split=["short"], metric=["chrf"]).sets[0].scores) == ["chrf"]
+    assert list(run_evaluate(tmp_path, "run", split=["short"], metric=["chrf"]).sets[0].whole.scores) == ["chrf"]
 
 
 @pytest.mark.parametrize(
@@ -228,8 +228,8 @@ def test_targets_without_spaces_are_scored_and_counted_by_characters(workshop, t
     write_listed(hypotheses, "".join(f"{line}\n" for line in lines).encode())
     report = run_evaluate(tmp_path, "run", **options, reuse_hypotheses=True, by_length="9")
     [scores] = report.sets
-    assert {name: arms[0].interval.value for name, arms in scores.scores.items()} == pytest.approx(
-        dict.fromkeys(scores.scores, 100)
+    assert {name: arms[0].interval.value for name, arms in scores.whole.scores.items()} == pytest.approx(
+        dict.fromkeys(scores.whole.scores, 100)
     )
     assert all(row.scores["bleu"][0].interval.value == pytest.approx(100) for row in scores.buckets)
     assert f"|tok:{tokenizer}|" in report.summary

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.manifest import write_listed
+from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.run_dir import RunDir
 from tests.evaluation_requests import run_evaluate
 from tests.toy_run import TARGET, make_toy_run, toy_config
@@ -100,7 +100,7 @@ def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     write_listed(path, "".join(f"marked {line}\n" for line in TARGET).encode())
     reused = run_evaluate(workshop, "none", split=["short"], reuse_hypotheses=True)
     assert reused.data["runs"][0]["is_reused"]
-    assert reused.sets[0].scores["bleu"][0].interval.value > 50
+    assert reused.sets[0].whole.scores["bleu"][0].interval.value > 50
     run = RunDir(workshop / "none")
     run.save_best({name: tensor * 1.01 for name, tensor in run.load_best().tensors.items()}, {"update": "1"})
     changed = run_evaluate(workshop, "none", split=["short"], reuse_hypotheses=True)

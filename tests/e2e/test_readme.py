@@ -216,11 +216,12 @@ def test_the_coprocess_answers(folder):
 
 @pytest.mark.parametrize("block", blocks("python"))
 def test_python_examples_run(folder, monkeypatch, capsys, block):
-    def train_nothing(config, settings):
-        load_config([config], [f"{key}={value}" for key, value in settings.items()])
+    def train_nothing(config="own", settings=(), **_):
+        load_config([config], [f"{key}={value}" for key, value in dict(settings).items()])
         return RunDir(RUNS[0])
 
     monkeypatch.setattr(seq2seq_attn, "train_model", train_nothing, raising=False)
+    monkeypatch.setattr(seq2seq_attn, "compare", lambda config, vary, seeds: train_nothing(config), raising=False)
     exec(compile(block, "example", "exec"), {"seq2seq_attn": seq2seq_attn})
     assert capsys.readouterr().out.strip()
     assert "savefig" not in block or (folder / "map.pdf").is_file()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.evaluation import systems
-from seq2seq_attn.evaluation.systems import Decoding, System, Validation, read_validations
+from seq2seq_attn.evaluation.systems import System, Validation, read_validations
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import translate_set
 from tests.toy_run import SOURCE, TARGET, make_toy_run
@@ -21,11 +21,11 @@ def test_a_training_beside_an_evaluation_does_not_mix_two_models(tmp_path: Path)
     test_set = EvaluationSet("test", SOURCE, TARGET)
 
     def evaluate(*, is_overtaken: bool) -> tuple[object, ...]:
-        system = System("run", [run], [run.config()], Decoding(device="cpu", reuse_hypotheses=True))
+        system = System("run", [run], [run.config()], device="cpu")
         model_hash = system.model_hash
         if is_overtaken:
             run.save_best(make_toy_run(tmp_path / "later", seed=5).load_best().tensors, {"update": 9})
-        made = translate_set(system, test_set, hyps_dir=run.hyps_dir)
+        made = translate_set(system, test_set, hyps_dir=run.hyps_dir, reuse_hypotheses=True)
         return model_hash, made.lines, system.model_hash, system.describe()["model"], made.is_reused
 
     expected = evaluate(is_overtaken=False)

@@ -12,7 +12,7 @@ from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.evaluation.systems import Decoding, System
+from seq2seq_attn.evaluation.systems import System
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, find_sets
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
 from seq2seq_attn.run_dir import RunDir
@@ -90,8 +90,10 @@ def test_what_the_user_has_prepared_elsewhere_is_read(tmp_path: Path) -> None:
 
 
 def translate(run: RunDir) -> SetTranslations:
-    system = System("run", [run], [run.config()], Decoding(device="cpu", reuse_hypotheses=True))
-    return translate_set(system, EvaluationSet("test", SOURCE[:2], TARGET[:2]), hyps_dir=run.hyps_dir)
+    system = System("run", [run], [run.config()], device="cpu")
+    return translate_set(
+        system, EvaluationSet("test", SOURCE[:2], TARGET[:2]), hyps_dir=run.hyps_dir, reuse_hypotheses=True
+    )
 
 
 def test_translations_are_not_saved_through_a_link(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -65,5 +65,5 @@ def test_scores_by_length_and_the_best_system_of_an_error_rate():
     scores = score_set("test", hypotheses, references, buckets, metrics=("cer", "exact"))
     assert [list(row.scores) for row in scores.buckets] == [["cer", "exact"]] * 2
     num_right = sum(one == other for one, other in zip(hypotheses["good"], references, strict=True))
-    assert scores.scores["exact"][0].interval.value == pytest.approx(100 * num_right / len(references))
+    assert scores.whole.scores["exact"][0].interval.value == pytest.approx(100 * num_right / len(references))
     assert "good is best with" in conclude(scores)

@@ -16,6 +16,7 @@ from seq2seq_attn.metrics import significance
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.significance import (
     Interval,
+    Resampling,
     Spread,
     bootstrap,
     mean_difference,
@@ -41,9 +42,9 @@ def statistics_of(name, *systems, references=REFERENCES):
     return [measure.statistics(system) for system in systems]
 
 
-def arms(*members, **draws):
+def arms(*members, num_resamples=100, seed=12345):
     """Each list of runs as one arm, over the same resamples."""
-    samples = iter(bootstrap([run for runs in members for run in runs], **draws))
+    samples = iter(bootstrap([run for runs in members for run in runs], Resampling(num_resamples, seed=seed)))
     return [pool([next(samples) for _ in runs]) for runs in members]
 
 
@@ -69,7 +70,7 @@ def test_paired_tests_equal_sacrebleus(name, noise):
     assert test.p_value == theirs[title][1].p_value
     assert test.difference == theirs[title][1].score - theirs[title][0].score
     _, theirs = SacrebleuTest(systems, {name: make()}, [REFERENCES], "ar", n_samples=1000)()
-    p_value = paired_randomization(*ours, num_trials=1000).p_value
+    p_value = paired_randomization(*ours, Resampling(num_trials=1000)).p_value
     if name == "ter":  # counts of edits tie
         assert p_value >= theirs[title][1].p_value
     else:
@@ -146,9 +147,9 @@ def test_few_different_sentences_are_not_significant(name, num_changed, p_value)
 @pytest.mark.parametrize("name", METRICS)
 def test_chunks_draw_the_same_as_one_piece(name, monkeypatch):
     systems = statistics_of(name, BASELINE, SYSTEM)
-    whole = arms(systems, num_resamples=100), paired_randomization(*systems, num_trials=100)
+    whole = arms(systems, num_resamples=100), paired_randomization(*systems, Resampling(num_trials=100))
     monkeypatch.setattr(significance, "CHUNK_CELLS", 50 * 120)  # of 100 rows of 120 pairs, 50 fit and 32 are taken
-    chunked = arms(systems, num_resamples=100), paired_randomization(*systems, num_trials=100)
+    chunked = arms(systems, num_resamples=100), paired_randomization(*systems, Resampling(num_trials=100))
     np.testing.assert_array_equal(whole[0][0].samples, chunked[0][0].samples)
     assert whole[1] == chunked[1]
 
@@ -171,16 +172,6 @@ def test_equal_scores_do_not_differ_whatever_the_sentences(name, one, other):
     for test in TESTS:
         result = test(*statistics_of(name, one, other))
         assert (result.difference, result.p_value) == (0.0, 1.0)
-
-
-def test_a_clear_difference_is_significant_and_none_is_not():
-    worse = make_hypotheses(REFERENCES, seed=5, noise=0.9)
-    same = make_hypotheses(REFERENCES, seed=6, noise=0.30)
-    clear, none = statistics_of("bleu", BASELINE, worse), statistics_of("bleu", BASELINE, same)
-    for test in TESTS:
-        assert test(*clear).p_value < 0.01
-        assert test(*clear).difference < -5
-        assert test(*none).p_value > 0.05
 
 
 def test_retention_is_1_of_itself_and_undefined_of_a_baseline_at_zero_and_of_error_rates():

@@ -6,8 +6,8 @@ import torch
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.decoder.base import Readout
 from seq2seq_attn.model.layers import Dropout, dropout_mask
-from seq2seq_attn.model.readout import Readout
 
 CPU = torch.device("cpu")
 

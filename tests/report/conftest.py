@@ -7,10 +7,11 @@ import pytest
 from matplotlib.figure import Figure
 
 from seq2seq_attn.evaluation.names import named_arms
-from seq2seq_attn.evaluation.scores import Resampling, SetScores, score_set
+from seq2seq_attn.evaluation.scores import SetScores, score_set
 from seq2seq_attn.evaluation.scoring import Scored, Settings
 from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH
 from seq2seq_attn.metrics.by_length import make_buckets
+from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.translate.attention_map import AttentionMap

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from seq2seq_attn.evaluation.names import named_arms
-from seq2seq_attn.evaluation.scores import Resampling
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.systems import Validation
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations, SystemTexts, UnknownTokens
 from seq2seq_attn.metrics.alignment import GoldAttention
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts
+from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.runtime.environment import describe_environment

@@ -38,7 +38,8 @@ def scores_of(rows, *, p=0.001, metric="bleu", thin=()):
         for bounds in rows
         if bounds != "all"
     ]
-    return SetScores("test", 1000, names, named_arms(names), {}, row_scores("all"), {}, {}, buckets)
+    whole = BucketScores(Bucket(0, None, np.arange(1000)), row_scores("all"), {})
+    return SetScores("test", names, named_arms(names), whole, buckets, {}, {})
 
 
 def test_attention_against_the_fixed_vector():
@@ -97,10 +98,10 @@ def test_runs_that_have_learnt_nothing_are_said_to(values):
 
 def test_bleu_that_says_nothing_concludes_nothing():
     scores = scores_of({"all": (0.0, 30.0)})
-    short = {"bleu": [replace(score, is_too_short=True) for score in scores.scores["bleu"]]}
-    assert "30" not in conclude(replace(scores, scores=short))
-    also = {**short, **scores_of({"all": (41.0, 77.0)}, metric="chrf").scores}
-    assert "77.0" in conclude(replace(scores, scores=also))
+    short = {"bleu": [replace(score, is_too_short=True) for score in scores.whole.scores["bleu"]]}
+    assert "30" not in conclude(replace(scores, whole=replace(scores.whole, scores=short)))
+    also = {**short, **scores_of({"all": (41.0, 77.0)}, metric="chrf").whole.scores}
+    assert "77.0" in conclude(replace(scores, whole=replace(scores.whole, scores=also)))
 
 
 def test_one_run():
@@ -151,7 +152,8 @@ def test_arms_differ_only_if_their_seeds_do(first, second, is_clear):
     members = [tuple(runs[: len(first)]), tuple(runs[len(first) :])]
     arms = [Arm(name, indices, indices) for name, indices in zip(("additive", "fixed"), members, strict=True)]
     bleu = [arm_score(first, width=1), arm_score(second, 35.5, width=1)]
-    scores = SetScores("test", 1000, [*map(str, runs)], arms, {}, {"bleu": bleu}, {}, {}, [])
+    whole = BucketScores(Bucket(0, None, np.arange(1000)), {"bleu": bleu}, {})
+    scores = SetScores("test", [*map(str, runs)], arms, whole, [], {}, {})
     text = conclude(scores, attentions=["additive"] * len(first) + ["fixed"] * len(second))
     assert text.startswith("On all" if is_clear else "No clear difference: on all")
     assert "the attention model (additive) scores 35.5 BLEU [34.5, 36.5], the fixed vector" in text

@@ -12,6 +12,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from seq2seq_attn.errors import UsageError
@@ -19,7 +20,7 @@ from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts
-from seq2seq_attn.metrics.by_length import MIN_PAIRS
+from seq2seq_attn.metrics.by_length import MIN_PAIRS, Bucket
 from seq2seq_attn.report.files import COLUMNS, ReportFiles, csv_text, escape_latex, latex_text
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.runtime.environment import describe_environment
@@ -78,7 +79,7 @@ def read_rows(*sets: SetScores) -> list[dict[str, str]]:
 
 def test_a_row_for_each_score(two_systems):
     rows = read_rows(two_systems)
-    assert len(rows) == 2 * len(two_systems.scores) * (len(two_systems.buckets) + 1)
+    assert len(rows) == 2 * len(two_systems.whole.scores) * (len(two_systems.buckets) + 1)
     by_key = {(row["length"], row["measure"], row["name"]): row for row in rows}
     row, part = by_key["12-18", "bleu", "none"], two_systems.buckets[2]
     score = part.scores["bleu"][1]
@@ -89,7 +90,7 @@ def test_a_row_for_each_score(two_systems):
     first = by_key["all", "bleu", "additive"]
     assert (first["kind"], first["difference"], first["lower"], first["num_seeds"]) == ("run", "", "", "1")
     assert first["is_thin"] == str(two_systems.num_pairs < MIN_PAIRS)
-    few = replace(two_systems, num_pairs=20)
+    few = replace(two_systems, whole=replace(two_systems.whole, bucket=Bucket(0, None, np.arange(20))))
     assert {row["is_thin"] for row in read_rows(few) if row["length"] == "all"} == {"True"}
 
 
@@ -98,7 +99,7 @@ def test_arms_have_rows_of_their_own(grouped):
     assert [(row["measure"], row["name"], row["num_seeds"]) for row in rows[:3]] == [
         *(("bleu", "additive", "2"), ("bleu", "none", "3"), ("bleu", "initial", "1"))
     ]
-    assert float(rows[1]["sd"]) == grouped.scores["bleu"][1].spread.standard_deviation
+    assert float(rows[1]["sd"]) == grouped.whole.scores["bleu"][1].spread.standard_deviation
 
 
 @pytest.mark.parametrize("name", [HOSTILE, "=cmd|' /C calc'!A0", "+1", "-2", "@SUM(A1)"])
@@ -137,7 +138,7 @@ def test_latex_has_a_table_of_scores_and_one_by_length(two_systems, grouped):
             assert all(line.endswith(r" \\") for line in lines)
     text = latex_text(report_of(two_systems))
     assert text.count(escape_latex(two_systems.signatures["bleu"])) == 2
-    assert f"& $-${-two_systems.scores['bleu'][1].bootstrap.difference:.1f} &" in text
+    assert f"& $-${-two_systems.whole.scores['bleu'][1].bootstrap.difference:.1f} &" in text
     assert " -- &" in text  # no p-value of a thin bucket
     assert "6-11" in text  # no minus
 

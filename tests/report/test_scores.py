@@ -15,7 +15,7 @@ from tests.report.conftest import LENGTHS, QUICK, REFERENCES, SEEDS
 
 def test_scores_are_sacrebleus_overall_and_in_a_bucket(two_systems):
     hypotheses = make_hypotheses(REFERENCES, seed=1, noise=0.6)
-    assert two_systems.scores["bleu"][1].interval.value == sacrebleu.corpus_bleu(hypotheses, [REFERENCES]).score
+    assert two_systems.whole.scores["bleu"][1].interval.value == sacrebleu.corpus_bleu(hypotheses, [REFERENCES]).score
     row = two_systems.buckets[1]
     inside = [i for i, length in enumerate(LENGTHS) if 6 <= length < 12]
     alone = sacrebleu.corpus_bleu([hypotheses[i] for i in inside], [[REFERENCES[i] for i in inside]])
@@ -24,7 +24,7 @@ def test_scores_are_sacrebleus_overall_and_in_a_bucket(two_systems):
 
 
 def test_only_runs_after_the_first_are_compared(two_systems):
-    baseline, system = two_systems.scores["bleu"]
+    baseline, system = two_systems.whole.scores["bleu"]
     assert baseline.bootstrap is baseline.randomization is baseline.retention is None
     assert system.bootstrap.difference == system.interval.value - baseline.interval.value < 0
     assert system.randomization.difference == system.bootstrap.difference
@@ -34,10 +34,10 @@ def test_only_runs_after_the_first_are_compared(two_systems):
 def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
     measure = Measure("bleu", REFERENCES)
     lines = [make_hypotheses(REFERENCES, seed=number, noise=noise) for number, noise in enumerate(SEEDS.values())]
-    for indices, cell in [(range(150), grouped), *((row.bucket.indices, row) for row in grouped.buckets)]:
+    for indices, cell in [(row.bucket.indices, row) for row in (grouped.whole, *grouped.buckets)]:
         runs = [measure.statistics(hypotheses).subset(indices) for hypotheses in lines]
         values = [run.score().score for run in runs]
-        samples = bootstrap(runs, num_resamples=QUICK.num_resamples)
+        samples = bootstrap(runs, QUICK)
         additive, none, initial = cell.scores["bleu"]
         assert none.spread.mean == none.interval.value == pytest.approx(sum(values[2:5]) / 3, abs=1e-9)
         assert none.spread.min == min(values[2:5])
@@ -49,7 +49,7 @@ def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
         assert [score.interval.value for score in cell.run_scores["bleu"]] == values
     runs = grouped.ungrouped()
     assert [arm.name for arm in runs.arms] == grouped.runs
-    assert (runs.scores, runs.buckets[1].scores) == (grouped.run_scores, grouped.buckets[1].run_scores)
+    assert (runs.whole.scores, runs.buckets[1].scores) == (grouped.whole.run_scores, grouped.buckets[1].run_scores)
 
 
 def test_json_has_everything_a_reader_needs(two_systems, grouped):

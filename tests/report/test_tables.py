@@ -42,7 +42,7 @@ def test_two_runs_side_by_side(two_systems):
     assert list(table.header) == ["reference tokens", "n", "additive", "none", "difference", "p", "kept"]
     assert [row[0] for row in table.rows] == ["up to 5", "6-11*", "12-18", "19 and more*", "all"]
     assert all((row[-2] == "-") is row[0].endswith("*") for row in table.rows)  # thin: no p-value
-    baseline, system = two_systems.scores["bleu"]
+    baseline, system = two_systems.whole.scores["bleu"]
     interval, kept = system.interval, system.retention
     assert table.rows[-1][1:2] + table.rows[-1][3:5] + table.rows[-1][6:] == [
         "150",
@@ -56,12 +56,12 @@ def test_three_runs_are_compared_in_a_table_of_their_own(three_systems):
     assert list(length_table(three_systems).header) == ["source tokens", "n", "additive", "none", "initial"]
     table = comparison_table(three_systems)
     assert len(table.header) == len(table.rows[0]) == 3
-    assert table.rows[-1][2].startswith(f"{three_systems.scores['bleu'][2].bootstrap.difference:+.1f}  ")
+    assert table.rows[-1][2].startswith(f"{three_systems.whole.scores['bleu'][2].bootstrap.difference:+.1f}  ")
     assert "BLEU by length, against additive" in report_of(three_systems).text
 
 
 def test_arms(grouped):
-    spread = grouped.scores["bleu"][1].spread
+    spread = grouped.whole.scores["bleu"][1].spread
     table = seeds_table(grouped)
     assert [row[:3] for row in table.rows[:3]] == [["BLEU", "additive", "2"], ["", "none", "3"], ["", "initial", "1"]]
     extremes = f"{spread.min:.1f} to {spread.max:.1f}"
@@ -93,11 +93,11 @@ ANALYZED = [make_statistics(1), make_statistics(2), make_statistics(3, with_atte
 
 @pytest.fixture
 def analyzed(three_systems):
-    buckets = [
-        replace(row, attention=[run.subset(row.bucket.indices).score() for run in ANALYZED])
-        for row in three_systems.buckets
-    ]
-    return replace(three_systems, attention=[run.score() for run in ANALYZED], buckets=buckets)
+    whole, *buckets = (
+        replace(part, attention=[run.subset(part.bucket.indices).score() for run in ANALYZED])
+        for part in (three_systems.whole, *three_systems.buckets)
+    )
+    return replace(three_systems, whole=whole, buckets=buckets)
 
 
 def test_attention_has_a_row_for_each_bucket_and_run(analyzed):
@@ -120,7 +120,7 @@ def test_gold_links_have_a_row_for_each_shift_of_the_runs_that_have_attention(an
 
 def test_an_arm_shows_the_mean_of_its_seeds(analyzed):
     seeds = replace(analyzed, arms=named_arms(["x", "x", "y"]))
-    first, second, _ = analyzed.attention
+    first, second, _ = analyzed.whole.attention
     assert attention_table(seeds).rows[-2][1:3] == ["x", f"{(first.entropy + second.entropy) / 2:.2f}"]
     mean = (first.gold[0].error_rate + second.gold[0].error_rate) / 2
     assert gold_table(seeds).rows[1][:3] == ["", "0", f"{100 * mean:.1f} %"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -16,8 +17,7 @@ from seq2seq_attn.text.vocab import EOS, UNK
 Prefix = tuple[int, ...]
 
 
-@dataclass
-class FakeState:
+class FakeState(NamedTuple):
     sources: list[Prefix]
     """of each row, without EOS"""
     prefixes: list[Prefix]
@@ -82,21 +82,14 @@ class FakeModel:
         self.steps_of_rows.append(len(state.sources))
         prefixes = [(*p, t) for p, t in zip(state.prefixes, prev_ids_R.tolist(), strict=True)]
         rows = [self.next_log_probs(s, p[1:]) for s, p in zip(state.sources, prefixes, strict=True)]
-        next_state = FakeState(state.sources, prefixes, state.num_positions, state.rows_per_sentence)
+        next_state = state._replace(prefixes=prefixes)
         return LogProbs(torch.from_numpy(np.stack(rows)), self._weights(next_state)), next_state
 
     def reorder(self, state: FakeState, index_R: Tensor) -> FakeState:
         index = index_R.tolist()
-        assert len(index) % state.rows_per_sentence == 0
-        for first in range(0, len(index), state.rows_per_sentence):  # the contract: rows of a sentence stay together
-            group = {i // state.rows_per_sentence for i in index[first : first + state.rows_per_sentence]}
-            assert len(group) == 1
-        return FakeState(
-            [state.sources[i] for i in index],
-            [state.prefixes[i] for i in index],
-            state.num_positions,
-            state.rows_per_sentence,
-        )
+        sentences = np.array(index).reshape(-1, state.rows_per_sentence) // state.rows_per_sentence
+        assert (sentences == sentences[:, :1]).all()  # the contract: rows of a sentence stay together
+        return state._replace(sources=[state.sources[i] for i in index], prefixes=[state.prefixes[i] for i in index])
 
     def _weights(self, state: FakeState) -> Tensor | None:
         if not self.has_weights:

@@ -110,10 +110,10 @@ def test_a_hypothesis_always_exists() -> None:
 
 
 def test_a_finished_hypothesis_goes_before_a_cut_one_that_scores_more() -> None:
+    """It is cut too: without the limit, it would not be the first."""
     model = FakeModel(scripted={(): {A: 0.9, EOS: 0.1}, (A,): {A: 0.99, B: 0.01}})
     [hypotheses] = search(model, collate_source([[5]]), [2], beam_size=2, n_best=2)
-    assert [(h.ids, h.is_finished) for h in hypotheses] == [([], True), ([A, A], False)]
-    assert [h.is_cut for h in hypotheses] == [True, True]  # without the limit, the first would not be the first
+    assert [(h.ids, h.is_finished, h.is_cut) for h in hypotheses] == [([], True, True), ([A, A], False, True)]
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])

@@ -9,11 +9,9 @@ import pytest
 import torch
 
 from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.search.steps import Ensemble, PlainSteps, step_model
-from seq2seq_attn.text.vocab import BOS, EOS, UNK
 from tests.search.fake_model import FakeModel, Prefix, sources
 from tests.search.searching import best_of_all, search
 
@@ -103,30 +101,3 @@ def test_an_ensemble_of_one_model_or_of_equal_ones_is_that_model(attention: str,
                 assert found[0].weights_TS is None
             else:
                 np.testing.assert_allclose(found[0].weights_TS, expected[0].weights_TS, atol=1e-6)
-
-
-@torch.inference_mode()
-def plain_log_prob(models: list[Seq2Seq], source: list[int], tokens: list[int]) -> float:
-    """Token by token, one sentence, each model by its own steps."""
-    prepared = [model.prepare(collate_source([source])) for model in models]
-    memories, states = [memory for memory, _ in prepared], [state for _, state in prepared]
-    total, previous = 0.0, BOS
-    for token in tokens:
-        probs = []
-        for place, model in enumerate(models):
-            step = model.step(torch.tensor([previous]), states[place], memories[place])
-            states[place] = step.state
-            probs.append(model.output.log_probs(step, memories[place])[0, token].double().exp().item())
-        total, previous = total + np.log(np.mean(probs)), token
-    return total
-
-
-def test_two_models_of_different_kinds_and_sizes() -> None:
-    models = [small_model("additive", 3), small_model("fixed", 4, hidden_size=17)]
-    ids, batch = sources(5, 3)
-    with torch.inference_mode():
-        ensemble = Ensemble([step_model(model) for model in models])
-    found = search(ensemble, batch, [3] * 5, beam_size=7**3)  # UNK and seven free ids, or nearly
-    for source, [best] in zip(ids, found, strict=True):
-        scored = best_of_all(lambda c, s=source: plain_log_prob(models, s, [*c, EOS]), 3, range(UNK, 11))
-        assert (best.ids, best.score) == (scored[0][0], pytest.approx(scored[0][1], rel=1e-5))

@@ -11,6 +11,7 @@ import pytest
 
 from seq2seq_attn.config import SearchConfig, config_from_dict, load_config
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model import variants
 from seq2seq_attn.model.variants import SEARCH, import_variants, packaged_variants
 from seq2seq_attn.search import beam, mbr
 from seq2seq_attn.search.base import find_search
@@ -102,7 +103,7 @@ def untyped(model, source, options):
 @pytest.fixture
 def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
+    monkeypatch.setattr(variants, "_imported", {})
     Path("own_search.py").write_text(OWN)
     import_variants("own_search")
     yield

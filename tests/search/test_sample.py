@@ -96,10 +96,3 @@ def test_log_probs_are_the_model_s_own() -> None:
     for source, [hypothesis] in zip(ids, found, strict=True):
         expected = model.log_prob(source, hypothesis.ids, is_finished=hypothesis.is_finished)
         assert hypothesis.log_prob == pytest.approx(expected, rel=1e-5)
-
-
-def test_a_low_temperature_is_greedy_search() -> None:
-    model, ids = FakeModel(num_free=8, seed=4), [[5, 6], [7], [8, 8, 8]]
-    greedy = search(model, collate_source(ids), [7] * 3, method="greedy")
-    found = samples(model, ids, [7] * 3, temperature=0.01)
-    assert [sample.ids for [sample] in found] == [best.ids for [best] in greedy]

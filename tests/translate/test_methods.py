@@ -36,11 +36,7 @@ def test_samples_do_not_depend_on_the_batch(translator: Translator) -> None:
     together = translator.translate_n_best(LINES, **options)
     assert all(len(samples) == 3 for line, samples in zip(LINES, together, strict=True) if line)
     assert len({text for samples in together for text in texts(samples)}) > len(LINES)
-    for batch_size in (1, 4):
-        assert [texts(s) for s in translator.translate_n_best(LINES, batch_size=batch_size, **options)] == [
-            texts(samples) for samples in together
-        ]
-    alone = [translator.translate_n_best([line], **options)[0] for line in LINES]
+    alone = translator.translate_n_best(LINES, batch_size=1, **options)
     assert [texts(samples) for samples in alone] == [texts(samples) for samples in together]
     assert texts(translator.translate(LINES, method="sample", temperature=2.0, seed=2)) != [s[0].text for s in together]
 
@@ -51,12 +47,9 @@ def test_minimum_bayes_risk_takes_the_sample_that_the_others_resemble_most() -> 
     chrf = CHRF()
     expected = [sum(chrf.sentence_score(text, [other]).score for other in drawn) / 4 for text in drawn]
     assert least_risk(drawn, n_best=2) == [(0, pytest.approx(expected[0])), (1, pytest.approx(expected[1]))]
-
-
-def test_minimum_bayes_risk_prefers_similar_samples_to_a_frequent_one() -> None:
     similar = ["the brown dog runs in the park", "a brown dog runs in the park", "a brown dog runs in a park"]
     best, *_, worst = least_risk(["Zzz", *similar, "Zzz"], n_best=4)
-    assert (best[0], worst[0]) == (2, 0)
+    assert (best[0], worst[0]) == (2, 0)  # not the most frequent one
 
 
 def test_a_translator_chooses_among_its_samples(translator: Translator) -> None:

@@ -108,10 +108,9 @@ def test_a_line_longer_than_the_run_s_limit_is_decoded_whole(translators):
 
 def test_a_translator_scores_pairs(translators):
     translator = translators["additive"]
-    assert_same(translator.score(SOURCES, TARGETS, batch_size=3), list(force_decode(translator, SOURCES, TARGETS)))
-    worse = translator.score(SOURCE[:1], TARGET[1:2])
-    assert worse[0].log_prob != translator.score(SOURCE[:1], TARGET[:1])[0].log_prob
-    assert_same(translator.score(iter(SOURCES), map(str, TARGETS)), translator.score(SOURCES, TARGETS))
+    decoded = list(force_decode(translator, SOURCES, TARGETS))
+    assert_same(translator.score(iter(SOURCES), map(str, TARGETS), batch_size=3), decoded)
+    assert translator.score(SOURCE[:1], TARGET[1:2])[0].log_prob != decoded[0].log_prob
     with pytest.raises(TypeError, match=r"sources.*score\(\[source\], \[target\]\)"):
         translator.score("Ein Hund", "A dog")
     with pytest.raises(TypeError, match=r"targets\[0\]"):

@@ -19,6 +19,12 @@ from seq2seq_attn.model.layers import Dropout
 from seq2seq_attn.model.tensors import wide
 
 
+class State(NamedTuple):
+    """A state that is the hidden state alone."""
+
+    hidden_BH: Tensor
+
+
 class Cell(nn.Module, ABC):
     """One step of a recurrence. The state is any batch-first named tuple of tensors. Of any cell
 
@@ -36,9 +42,9 @@ class Cell(nn.Module, ABC):
     def project_inputs(self, *inputs: Tensor) -> Tensor:
         """Project the inputs, [..., I] each, to pre-activations [..., P], input bias included."""
 
-    @abstractmethod
     def start(self, hidden_BH: Tensor) -> Any:
-        """The state before the first step."""
+        """The state before the first step; a cell with more than a hidden state has its own."""
+        return State(hidden_BH)
 
     @abstractmethod
     def step(self, inputs_BP: Tensor, state: Any) -> Any:

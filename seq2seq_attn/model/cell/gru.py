@@ -8,18 +8,11 @@ W x includes the input's bias.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from seq2seq_attn.model.cell.base import GatedCell
-
-
-class State(NamedTuple):
-    """The hidden state."""
-
-    hidden_BH: Tensor
+from seq2seq_attn.model.cell.base import GatedCell, State
 
 
 class GRU(GatedCell):
@@ -27,10 +20,6 @@ class GRU(GatedCell):
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int) -> None:
         super().__init__(input_sizes, hidden_size, num_gates=3)
-
-    def start(self, hidden_BH: Tensor) -> State:
-        """The hidden state as given."""
-        return State(hidden_BH)
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
         return next_state(inputs_BP, self.project_state(state.hidden_BH), state)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from seq2seq_attn.model.cell.base import NormalizedCell
-from seq2seq_attn.model.cell.gru import State, next_state
+from seq2seq_attn.model.cell.base import NormalizedCell, State
+from seq2seq_attn.model.cell.gru import next_state
 
 
 class LayerNormGRU(NormalizedCell):
@@ -19,10 +19,6 @@ class LayerNormGRU(NormalizedCell):
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int) -> None:
         super().__init__(input_sizes, hidden_size, groups=[2, 1])
-
-    def start(self, hidden_BH: Tensor) -> State:
-        """The hidden state as given."""
-        return State(hidden_BH)
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
         """The step of `gru`, from normalized projections."""

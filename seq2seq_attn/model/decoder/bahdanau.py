@@ -3,7 +3,7 @@ appendix A.2.2).
 
     c_i = attend(s_{i-1})      s_i = cell([E y_{i-1} ; c_i], s_{i-1})      features_i = f([s_i ; c_i ; E y_{i-1}])
 
-f is the readout of `model/readout.py`. With several layers (`Stack`) s is the state of the top layer, which
+f is the readout of `model/decoder/base.py`. With several layers (`Stack`) s is the state of the top layer, which
 is the query and is read by f; the first layer reads embedding and context.
 """
 
@@ -12,9 +12,8 @@ from torch import Tensor
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AttentionBuilder
 from seq2seq_attn.model.cell.base import CellBuilder, build_stack
-from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
+from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, Readout, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.readout import Bridge, Readout
 
 
 class Bahdanau(Decoder):

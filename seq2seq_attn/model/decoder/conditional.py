@@ -3,10 +3,10 @@
     s'_j = cell_1(E y_{j-1}, s_{j-1})      c_j = attend(s'_j)      s_j = cell_2(c_j, s'_j)
     features_j = f([s_j ; c_j ; E y_{j-1}])
 
-f is the readout of `model/readout.py`, and s_0 its bridge from the encoder's final states; Nematus starts from the mean
-of all states. With several layers (`Stack` of `cell/base.py`) the two cells are the first layer: its
-s'_j is the query, cell_2 alone reads the context, and f reads the state of the top layer (the stacked decoder of
-Miceli Barone et al. 2017, in its simplest form).
+f is the readout of `model/decoder/base.py`, and s_0 its bridge from the encoder's final states; Nematus starts from the
+mean of all states. With several layers (`Stack` of `cell/base.py`) the two cells are the first layer: its s'_j is the
+query, cell_2 alone reads the context, and f reads the state of the top layer (the stacked decoder of Miceli Barone et
+al. 2017, in its simplest form).
 
 In our measurements it is better than `bahdanau` on natural text by more than a BLEU point (docs/quality.md), and its
 weights align better (docs/attention.md).
@@ -17,9 +17,8 @@ from torch import Tensor
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AttentionBuilder
 from seq2seq_attn.model.cell.base import CellBuilder, build_stack, first_layer, with_first_layer
-from seq2seq_attn.model.decoder.base import Decoder, Memory, State, StepOutput
+from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, Readout, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.readout import Bridge, Readout
 
 
 class Conditional(Decoder):

@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AttentionBuilder
 from seq2seq_attn.model.cell.base import CellBuilder, build_stack
-from seq2seq_attn.model.decoder.base import Decoder, Memory, StepOutput
+from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import Dropout
-from seq2seq_attn.model.readout import Bridge
 
 
 class State(NamedTuple):
