@@ -9,7 +9,7 @@ import json
 import logging
 import math
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from gzip import GzipFile
@@ -41,6 +41,15 @@ LineForm = Callable[[int, str, list[Translation]], str]
 """the output line for the same"""
 
 log = logging.getLogger(__name__)
+
+
+def write_lines(
+    writers: Sequence[Writer], lines: Sequence[str], translations: Iterable[list[Translation]], *, first: int = 0
+) -> None:
+    """Pass each line with its translations to each writer. `first`: the number of the first line."""
+    for number, (line, translated) in enumerate(zip(lines, translations, strict=True), first):
+        for write in writers:
+            write(number, line, translated)
 
 
 def line_writer(out: BinaryIO, form: LineForm) -> Writer:
