@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq_attn.data.batch import Batch, SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, AttentionBuilder, Keys, Normalizer, Stateless, attend
-from seq2seq_attn.model.cell.base import CellBuilder, InputCell
-from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, State, StepOutput
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.cell.base import InputCell
+from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 from seq2seq_attn.model.layers import Dropout, SourceEmbedding
 from seq2seq_attn.model.output.base import Outputs, ScoredOutput
@@ -96,23 +96,10 @@ def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
 class Late(Decoder):
     """The recurrence does not read the context; only the prediction does."""
 
-    def __init__(
-        self,
-        *,
-        build_cell: CellBuilder,
-        build_attention: AttentionBuilder,
-        embedding_size: int,
-        hidden_size: int,
-        memory_size: int,
-    ) -> None:
-        attention = build_attention(query_size=hidden_size)
-        super().__init__(attention, feature_size=hidden_size + attention.context_size)
-        self.cell = build_cell(input_sizes=[embedding_size], hidden_size=hidden_size)
-        self.bridge = Bridge(memory_size, hidden_size)
-
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
-        memory, attention_state = self.attention.prepare(encoded, source)
-        return Memory.of(memory, source), State(self.cell.start(self.bridge(encoded)), attention_state)
+    def __init__(self, settings: DecoderSettings) -> None:
+        super().__init__(settings)
+        self.cell = settings.build_cell(input_sizes=[settings.embedding_size], hidden_size=settings.hidden_size)
+        self.feature_size = settings.hidden_size + self.attention.context_size
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE), state.cell)

@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.decoder.base import Decoder
+from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings
 from seq2seq_attn.model.encoder.base import Encoder
 from seq2seq_attn.model.layers import Embedding, VectorEmbedding
 from seq2seq_attn.model.output.base import Output
@@ -79,7 +79,6 @@ def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int
 
 def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
     """The decoder, which builds its cells and its attention."""
-    hidden_size = config.hidden_size or memory_size
     build_attention = partial(
         build_variant,
         "attention",
@@ -88,19 +87,17 @@ def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
         memory_size=memory_size,
         normalizer=find_build("normalizer", config.attention.normalizer, function="weights"),
     )
-    decoder: Decoder = build_variant(
-        "decoder",
-        config.decoder.name,
-        config.decoder.options,
+    settings = DecoderSettings(
         build_cell=partial(build_variant, "cell", config.decoder.cell, {}),
         build_attention=build_attention,
         embedding_size=config.embedding_size,
-        hidden_size=hidden_size,
+        hidden_size=config.hidden_size or memory_size,
         memory_size=memory_size,
         readout_size=config.readout_size,
         num_layers=config.decoder.num_layers,
         dropout=config.dropout.readout,
     )
+    decoder: Decoder = build_variant("decoder", config.decoder.name, config.decoder.options, settings=settings)
     return decoder
 
 

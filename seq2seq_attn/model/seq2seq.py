@@ -95,6 +95,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
             if keep_TB is not None:
                 choice_B = model.output.log_probs(step, memory).argmax(dim=-1)  # without gradient, as any index
                 ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
+    extras = [step.extra for step in steps]
     features_TBF = torch.stack([step.features_BF for step in steps])
     return Outputs(
         features_NF=features_TBF.flatten(0, 1).index_select(0, batch.positions_N),
@@ -107,11 +108,6 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
         memory=memory,
         output=model.output,
         batch=batch,
-        extra=_stack_extras([step.extra for step in steps]),
+        extra=None if extras[0] is None else type(extras[0])(*map(torch.stack, zip(*extras, strict=True))),
         read_ids_TB=torch.stack(read) if model.output.needs_history else None,
     )
-
-
-def _stack_extras(extras: list[Any]) -> Any:
-    """The named tuples of all steps as one, whose tensors are [T, B, ...]; None if there are none."""
-    return None if extras[0] is None else type(extras[0])(*map(torch.stack, zip(*extras, strict=True)))

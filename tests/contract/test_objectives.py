@@ -78,7 +78,7 @@ def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
     output = PredictsWeights(-1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS)
     return Outputs(
         *(features_N1, batch.positions_N, batch.targets_N, first_TB1, first_TB1, first_TB1, weights_TBS),
-        *(Memory.of(None, batch.source), output, batch, draws),
+        *(Memory(None, batch.source.ids_BS, batch.source.extended_ids_BS), output, batch, draws),
         reverse_weights_SBT=weights_TBS.permute(2, 1, 0),
     )
 

@@ -6,7 +6,6 @@ import torch
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.decoder.base import Readout
 from seq2seq_attn.model.layers import Dropout, dropout_mask
 
 CPU = torch.device("cpu")
@@ -45,23 +44,17 @@ def share_of_zeros(values):
     return (values == 0.0).float().mean().item()
 
 
-def test_the_readout_is_dropped():
-    torch.manual_seed(0)
-    states_NX = torch.randn(50, 6)
-    for size in (None, 20):
-        readout = Readout(6, 6, 6, size, 0.5)
-        assert share_of_zeros(readout(states_NX, states_NX, states_NX)) == pytest.approx(0.5, abs=0.1)
-        assert share_of_zeros(readout.eval()(states_NX, states_NX, states_NX)) == 0.0
-
-
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
-def test_the_features_of_every_decoder_are_dropped(decoder):
+@pytest.mark.parametrize("readout_size", ["null", "20"])
+def test_the_features_of_every_decoder_are_dropped(decoder, readout_size):
     torch.manual_seed(0)
     settings = ["model.dropout={embedding: 0, encoder: 0, readout: 0.5}", f"model.decoder.name={decoder}"]
+    settings.append(f"model.readout_size={readout_size}")
     model = build_model(load_config(["base"], settings).model, num_source_ids=9, num_target_ids=9)
     memory, state = model.prepare(collate_source([[5, 6], [7, 8]]))
     features_BF = model.step(torch.tensor([1, 1]), state, memory).features_BF
     assert share_of_zeros(features_BF) == pytest.approx(0.5, abs=0.1)
+    assert share_of_zeros(model.eval().step(torch.tensor([1, 1]), state, memory).features_BF) == 0.0
 
 
 @pytest.mark.parametrize("num_layers", [1, 2])

@@ -139,3 +139,34 @@ def test_self_attention_equals_the_formula_position_by_position():
         expected = by_the_paper(encoder, row, length, num_heads=2)
         torch.testing.assert_close(encoded.values_BSM[row, :length], expected, rtol=1e-6, atol=1e-6)
         torch.testing.assert_close(encoded.final_BM[row], expected.mean(dim=0), rtol=1e-6, atol=1e-6)
+
+
+def read_from_the_end(encoder, words):
+    for number, cell in enumerate(encoder.layers):
+        state, states = cell.start(torch.zeros(1, 3, dtype=torch.float64)), []
+        for word in reversed(words):
+            state = cell.step(cell.project_inputs(word[None]), state)
+            states.append(cell.hidden(state)[0])
+        states = states[::-1]
+        is_added = encoder.is_residual and number
+        words = [state + word for state, word in zip(states, words, strict=True)] if is_added else states
+    return torch.stack(words)
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize(("num_layers", "residual"), [(1, False), (2, False), (2, True)])
+def test_states_read_from_the_end_equal_a_loop(num_layers, residual, cell):
+    encoder = build("reversed", num_layers=num_layers, cell=cell, residual=residual)
+    encoder.embedding.weight.data[0] = torch.nan  # padding is never read
+    encoded = encoder(SOURCE)
+    for row, length in enumerate(LENGTHS):
+        expected = read_from_the_end(encoder, list(encoder.embedding(SOURCE.ids_BS[row, :length])))
+        torch.testing.assert_close(encoded.values_BSM[row, :length], expected)
+        torch.testing.assert_close(encoded.final_BM[row], expected[0])
+
+
+def test_gradients_reach_every_word():
+    encoder = build("reversed", num_layers=2)
+    encoder(SOURCE).final_BM.sum().backward()
+    reached = encoder.embedding.weight.grad.abs().sum(dim=1).nonzero().flatten()
+    assert reached.tolist() == sorted(set(SOURCE.ids_BS[SOURCE.mask_BS].tolist()))

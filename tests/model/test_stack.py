@@ -7,9 +7,10 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.cell.base import Stack, build_stack
+from seq2seq_attn.model.cell.base import Stack
 from seq2seq_attn.model.cell.gru import GRU as build_gru
 from seq2seq_attn.model.cell.lstm import LSTM as build_lstm
+from seq2seq_attn.model.decoder.base import DecoderSettings
 from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.train.loss import batch_loss
@@ -21,8 +22,8 @@ SIZE, INPUT_SIZES, BATCH = 5, [3, 7], 2
 
 def stack(build_cell=build_gru, *, num_layers=3, dropout=0.0, is_residual=False):
     torch.manual_seed(1)
-    sizes = {"input_sizes": INPUT_SIZES, "hidden_size": SIZE, "num_layers": num_layers}
-    cell = build_stack(build_cell, **sizes, dropout=dropout, is_residual=is_residual)
+    settings = DecoderSettings(build_cell, None, 0, SIZE, 0, None, num_layers, dropout)
+    cell = settings.build_stack(INPUT_SIZES, is_residual=is_residual)
     for parameter in cell.parameters():
         torch.nn.init.uniform_(parameter, -1.0, 1.0)
     return cell.double().eval()

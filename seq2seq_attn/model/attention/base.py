@@ -17,7 +17,7 @@ Shapes: B sentence pairs (or rows in search), S source positions, H query size, 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +61,12 @@ class SameContext(NamedTuple):
 
 class Stateless(NamedTuple):
     """The state of a variant whose steps do not depend on each other."""
+
+
+class LastWeights(NamedTuple):
+    """The state of a variant whose step reads the weights of the last one."""
+
+    weights_BS: Tensor
 
 
 class Heads(NamedTuple):
@@ -140,12 +146,6 @@ class ConstantAttention(Attention):
     def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
         """The context and its weights, as `prepare` made them."""
         return Attended(memory.context_BM, memory.weights_BS, state)
-
-
-class AttentionBuilder(Protocol):
-    """Builds the attention that the configuration names, for queries of this size."""
-
-    def __call__(self, *, query_size: int) -> Attention: ...
 
 
 def attend(scores_BS: Tensor, values_BSM: Tensor, mask_BS: Tensor, normalizer: Normalizer) -> tuple[Tensor, Tensor]:

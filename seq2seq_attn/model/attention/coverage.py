@@ -93,17 +93,13 @@ class Coverage(AdditiveAttention):
         coverage_BSD = state.coverage_BSD
         scores_BS = self.scores(query_BH, memory.keys_BSA, self.coverage_projection(coverage_BSD))
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
-        return Attended(context_BM, weights_BS, State(self._cover(query_BH, memory, weights_BS, coverage_BSD)))
-
-    def _cover(self, query_BH: Tensor, memory: Memory, weights_BS: Tensor, coverage_BSD: Tensor) -> Tensor:
-        """The next coverage."""
         if self.update is None:
             share_BS = weights_BS if memory.fertility_BS is None else weights_BS / memory.fertility_BS
-            return coverage_BSD + share_BS.unsqueeze(2)
+            return Attended(context_BM, weights_BS, State(coverage_BSD + share_BS.unsqueeze(2)))
         values_BSM = memory.values_BSM
         query_BSH = query_BH.unsqueeze(1).expand(-1, values_BSM.shape[1], -1)
         tensors = (weights_BS.unsqueeze(-1), values_BSM, query_BSH)
         with torch.autocast(values_BSM.device.type, enabled=False):  # it would round the state at every step
             inputs = torch.cat([tensor.to(coverage_BSD.dtype) for tensor in tensors], dim=-1)
             updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1))
-        return updated.view(coverage_BSD.shape)
+        return Attended(context_BM, weights_BS, State(updated.view(coverage_BSD.shape)))

@@ -22,8 +22,6 @@ German verbs at the end of a clause require moving backwards in the source, whic
 to English is a negative control (docs/attention.md).
 """
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -31,15 +29,9 @@ from torch.nn import functional
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, LastWeights
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.tensors import wide_dtype
-
-
-class State(NamedTuple):
-    """The weights of the last step."""
-
-    weights_BS: Tensor
 
 
 class Monotonic(AdditiveAttention):
@@ -58,13 +50,13 @@ class Monotonic(AdditiveAttention):
         self.offset_bias_1 = nn.Parameter(torch.zeros(1))
         self.noise = noise
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, LastWeights]:
         """Project the values to keys, once; reading begins at the first position."""
         weights_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
         weights_BS[:, 0] = 1.0
-        return self.keys(encoded), State(weights_BS)
+        return self.keys(encoded), LastWeights(weights_BS)
 
-    def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: LastWeights) -> Attended:
         """Read on from where the last step stopped."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         weight_A = self.weight_norm_gain_1 * functional.normalize(self.score_weight_A, dim=0)
@@ -76,7 +68,7 @@ class Monotonic(AdditiveAttention):
         else:
             weights_BS = _first_stop(scores_BS, is_last_BS, state.weights_BS)
         context_BM = torch.bmm(weights_BS.unsqueeze(1), memory.values_BSM).squeeze(1)
-        return Attended(context_BM, weights_BS, State(weights_BS))
+        return Attended(context_BM, weights_BS, LastWeights(weights_BS))
 
 
 def _expected(scores_BS: Tensor, mask_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Tensor:

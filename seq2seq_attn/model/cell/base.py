@@ -1,15 +1,15 @@
 """The contract of recurrent cells, and the weights that most of them share.
 
 A variant is a file of this folder with one final class, built of `input_sizes` and `hidden_size`. Its inputs are
-projected separately from its state, so that inputs known in advance are projected for all steps at once. `build_stack`
-makes one cell of several.
+projected separately from its state, so that inputs known in advance are projected for all steps at once. `Stack` is one
+cell of several.
 
 Shapes: B rows, I input size, H hidden size, G gates, P = G * H.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -80,58 +80,48 @@ class InputCell(Cell):
 
 
 class GatedCell(InputCell):
-    """A cell whose gates are sums of products with its inputs and with its hidden state. Arguments as of
-    `InputCell`."""
+    """A cell whose gates are sums of products with its inputs and with its hidden state. Arguments as of `InputCell`.
+
+    With `norm_groups`, which say how many gates are normalized together and sum up to their number, both projections
+    have layer normalization (Ba, Kiros, Hinton 2016, section 3.1).
+
+        LN(a) = gain * (a - mean(a)) / sqrt(var(a) + 1e-5) + bias
+    """
+
+    norm_groups: Sequence[int] = ()
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int, *, num_gates: int) -> None:
         super().__init__(input_sizes, hidden_size, num_gates=num_gates)
         self.recurrent_weight_PH = nn.Parameter(torch.empty(num_gates * hidden_size, hidden_size))
         self.recurrent_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
-
-    def project_state(self, hidden_BH: Tensor) -> Tensor:
-        """Project the previous hidden state to pre-activations, recurrent bias included."""
-        return functional.linear(hidden_BH, self.recurrent_weight_PH, self.recurrent_bias_P)
-
-
-class NormalizedCell(GatedCell):
-    """A gated cell with layer normalization of both projections (Ba, Kiros, Hinton 2016, section 3.1).
-
-        LN(a) = gain * (a - mean(a)) / sqrt(var(a) + 1e-5) + bias
-
-    Args:
-        groups: how many gates are normalized together; they sum up to the number of gates.
-    """
-
-    def __init__(self, input_sizes: Sequence[int], hidden_size: int, *, groups: Sequence[int]) -> None:
-        super().__init__(input_sizes, hidden_size, num_gates=sum(groups))
-        self.group_sizes = [number * hidden_size for number in groups]
-        self.input_norm_P = nn.Parameter(torch.ones_like(self.input_bias_P))
-        self.recurrent_norm_P = nn.Parameter(torch.ones_like(self.recurrent_bias_P))
+        if self.norm_groups:
+            self.input_norm_P = nn.Parameter(torch.ones_like(self.input_bias_P))
+            self.recurrent_norm_P = nn.Parameter(torch.ones_like(self.recurrent_bias_P))
 
     def project_inputs(self, *inputs: Tensor) -> Tensor:
-        """Project the inputs, [..., I] each, to normalized pre-activations [..., P]."""
+        if not self.norm_groups:
+            return super().project_inputs(*inputs)
         pairs = zip(inputs, self.input_weights, strict=True)
         projected = torch.stack([functional.linear(tensor, weight) for tensor, weight in pairs]).sum(dim=0)
         return self._normalize(projected, self.input_norm_P, self.input_bias_P)
 
     def project_state(self, hidden_BH: Tensor) -> Tensor:
-        """Project the previous hidden state to normalized pre-activations."""
+        """Project the previous hidden state to pre-activations, recurrent bias included."""
+        if not self.norm_groups:
+            return functional.linear(hidden_BH, self.recurrent_weight_PH, self.recurrent_bias_P)
         projected_BP = functional.linear(hidden_BH, self.recurrent_weight_PH)
         return self._normalize(projected_BP, self.recurrent_norm_P, self.recurrent_bias_P)
 
     def _normalize(self, projected: Tensor, gain_P: Tensor, bias_P: Tensor) -> Tensor:
         """[..., P], in float32 or wider."""
-        groups = torch.split(wide(projected), self.group_sizes, dim=-1)
+        sizes = [number * self.hidden_size for number in self.norm_groups]
+        groups = torch.split(wide(projected), sizes, dim=-1)
         parts = [functional.layer_norm(group, group.shape[-1:]) for group in groups]
         return torch.cat(parts, dim=-1) * gain_P + bias_P
 
 
-class CellBuilder(Protocol):
-    """Builds cells of the variant that the configuration names."""
-
-    def __call__(self, *, input_sizes: Sequence[int], hidden_size: int) -> Cell:
-        """A cell of these sizes."""
-        ...
+CellBuilder = Callable[..., Cell]
+"""builds cells of the variant that the configuration names; called with `input_sizes` and `hidden_size`"""
 
 
 class StackState(NamedTuple):
@@ -183,23 +173,8 @@ class Stack(Cell):
         return [cast(Cell, layer) for layer in self.layers]
 
 
-def build_stack(
-    build_cell: CellBuilder,
-    input_sizes: Sequence[int],
-    hidden_size: int,
-    num_layers: int,
-    *,
-    dropout: float,
-    is_residual: bool,
-) -> Cell:
-    """`num_layers` layers as one cell; a single layer is the cell itself."""
-    sizes = [input_sizes, *[[hidden_size]] * (num_layers - 1)]
-    layers = [build_cell(input_sizes=layer_sizes, hidden_size=hidden_size) for layer_sizes in sizes]
-    return layers[0] if num_layers == 1 else Stack(layers, dropout=dropout, is_residual=is_residual)
-
-
 def first_layer(state: Any) -> Any:
-    """The first layer's state in the state of a cell that `build_stack` made."""
+    """The first layer's state in the state of a cell that may be a `Stack`."""
     return state.layers[0] if isinstance(state, StackState) else state
 
 

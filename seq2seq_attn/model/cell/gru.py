@@ -22,14 +22,9 @@ class GRU(GatedCell):
         super().__init__(input_sizes, hidden_size, num_gates=3)
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
-        return next_state(inputs_BP, self.project_state(state.hidden_BH), state)
-
-
-def next_state(inputs_BP: Tensor, projected_BP: Tensor, state: State) -> State:
-    """The formula above, from W x and U h with their biases (`inputs_BP`, `projected_BP`); in the state's dtype."""
-    hidden_BH = state.hidden_BH
-    x_r, x_z, x_n = inputs_BP.to(hidden_BH.dtype).chunk(3, dim=-1)
-    h_r, h_z, h_n = projected_BP.to(hidden_BH.dtype).chunk(3, dim=-1)
-    reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
-    new = torch.tanh(x_n + reset * h_n)
-    return State(torch.lerp(new, hidden_BH, update))
+        hidden_BH = state.hidden_BH
+        x_r, x_z, x_n = inputs_BP.to(hidden_BH.dtype).chunk(3, dim=-1)
+        h_r, h_z, h_n = self.project_state(hidden_BH).to(hidden_BH.dtype).chunk(3, dim=-1)
+        reset, update = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+        new = torch.tanh(x_n + reset * h_n)
+        return State(torch.lerp(new, hidden_BH, update))

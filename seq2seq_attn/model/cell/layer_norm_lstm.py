@@ -12,20 +12,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.model.cell.base import NormalizedCell
-from seq2seq_attn.model.cell.lstm import State
+from seq2seq_attn.model.cell.lstm import LSTM, State
 
 
-class LayerNormLSTM(NormalizedCell):
-    """Pre-activations i, f, g, o side by side: P = 4 * H."""
+class LayerNormLSTM(LSTM):
+    """The parts of `lstm`, with normalized projections and memory."""
+
+    norm_groups = (4,)
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int) -> None:
-        super().__init__(input_sizes, hidden_size, groups=[4])
+        super().__init__(input_sizes, hidden_size)
         self.memory_norm = nn.LayerNorm(hidden_size)
-
-    def start(self, hidden_BH: Tensor) -> State:
-        """The hidden state as given, an empty memory."""
-        return State(hidden_BH, torch.zeros_like(hidden_BH))
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
         i, f, g, o = (inputs_BP + self.project_state(state.hidden_BH)).chunk(4, dim=-1)

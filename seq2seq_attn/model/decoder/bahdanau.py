@@ -9,41 +9,18 @@ is the query and is read by f; the first layer reads embedding and context.
 
 from torch import Tensor
 
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AttentionBuilder
-from seq2seq_attn.model.cell.base import CellBuilder, build_stack
-from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, Readout, State, StepOutput
-from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, Readout, State, StepOutput
 
 
 class Bahdanau(Decoder):
     """Query s_{i-1}, one cell, a readout. `residual`: each layer but the first adds its input to its output."""
 
-    def __init__(
-        self,
-        *,
-        build_cell: CellBuilder,
-        build_attention: AttentionBuilder,
-        embedding_size: int,
-        hidden_size: int,
-        memory_size: int,
-        readout_size: int | None,
-        num_layers: int,
-        dropout: float,
-        residual: bool = False,
-    ) -> None:
-        attention = build_attention(query_size=hidden_size)
-        inputs = [embedding_size, attention.context_size]
-        cell = build_stack(build_cell, inputs, hidden_size, num_layers, dropout=dropout, is_residual=residual)
-        readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
-        super().__init__(attention, readout.size)
-        self.bridge = Bridge(memory_size, cell.hidden_size)
-        self.cell = cell
-        self.readout = readout
-
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
-        memory, attention_state = self.attention.prepare(encoded, source)
-        return Memory.of(memory, source), State(self.cell.start(self.bridge(encoded)), attention_state)
+    def __init__(self, settings: DecoderSettings, residual: bool = False) -> None:
+        super().__init__(settings)
+        context_size = self.attention.context_size
+        self.cell = settings.build_stack([settings.embedding_size, context_size], is_residual=residual)
+        self.readout = Readout(settings, context_size)
+        self.feature_size = self.readout.size
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         """Attend with the previous state, then update it."""

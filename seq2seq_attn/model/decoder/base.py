@@ -6,7 +6,7 @@ features that predict the next token (Bahdanau, Cho, Bengio 2015, appendix A.2.2
 The paper's s_0 reads the backward state of the first word alone; h_final is the encoder's summary of both directions.
 The appendix reads out s_{i-1}; we read s_i, as the paper's equation 4 does.
 
-A variant is a file in this folder with one final class, which `model/build.py` builds.
+A variant is a file in this folder with one final class, built of `DecoderSettings` and options of its own.
 
 Shapes: B rows (sentence pairs, or rows in search), S source positions, K steps so far, E embedding size, H hidden size,
 M context size, F features.
@@ -15,6 +15,8 @@ M context size, F features.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -22,9 +24,35 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention
+from seq2seq_attn.model.cell.base import Cell, CellBuilder, Stack
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import Dropout
 from seq2seq_attn.model.tensors import wide
+
+
+@dataclass(frozen=True)
+class DecoderSettings:
+    """What every decoder is built of."""
+
+    build_cell: CellBuilder
+    build_attention: Callable[..., Attention]
+    """called with `query_size`"""
+    embedding_size: int
+    hidden_size: int
+    memory_size: int
+    """M of the encoder's values and summary"""
+    readout_size: int | None
+    """None: the features are state, context and embedding as they are"""
+    num_layers: int
+    dropout: float
+    """rate on the features, and between layers"""
+
+    def build_stack(self, input_sizes: Sequence[int], *, is_residual: bool) -> Cell:
+        """`num_layers` layers as one cell, of which the first reads inputs of these sizes; a single layer is the cell
+        itself."""
+        sizes = [input_sizes, *[[self.hidden_size]] * (self.num_layers - 1)]
+        layers = [self.build_cell(input_sizes=layer_sizes, hidden_size=self.hidden_size) for layer_sizes in sizes]
+        return layers[0] if len(layers) == 1 else Stack(layers, dropout=self.dropout, is_residual=is_residual)
 
 
 class Memory(NamedTuple):
@@ -38,11 +66,6 @@ class Memory(NamedTuple):
     """int64, for outputs that copy source tokens"""
     output: Any = None
     """the output's memory"""
-
-    @classmethod
-    def of(cls, attention: Any, source: SourceBatch) -> Memory:
-        """The memory, from the attention's part and the source batch."""
-        return cls(attention, source.ids_BS, source.extended_ids_BS)
 
 
 class History(NamedTuple):
@@ -89,25 +112,6 @@ class State(NamedTuple):
     attention: Any
 
 
-class Decoder(nn.Module, ABC):
-    """`attention` is queried at every step; `feature_size` is the width F of the features. Where the features are
-    a function of state, context and embedding alone, `readout` is that function: the output `marginal` calls it with
-    each source value as the context."""
-
-    def __init__(self, attention: Attention, feature_size: int) -> None:
-        super().__init__()
-        self.attention = attention
-        self.feature_size = feature_size
-
-    @abstractmethod
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Any]:
-        """The memory of a source batch, and the state before the first step."""
-
-    @abstractmethod
-    def step(self, embedded_BE: Tensor, state: Any, memory: Memory) -> StepOutput:
-        """One step, from the previous token's embedding."""
-
-
 class Bridge(nn.Module):
     """The initial hidden state, tanh(W h_final + b)."""
 
@@ -127,17 +131,41 @@ class Readout(nn.Module):
     of a linear layer where `readout_size` is given (the paper takes a maxout layer).
     """
 
-    def __init__(
-        self, hidden_size: int, context_size: int, embedding_size: int, readout_size: int | None, dropout: float
-    ) -> None:
+    def __init__(self, settings: DecoderSettings, context_size: int) -> None:
         super().__init__()
-        joined_size = hidden_size + context_size + embedding_size
-        self.projection = None if readout_size is None else nn.Linear(joined_size, readout_size)
-        self.size = readout_size or joined_size
-        self.dropout = Dropout(dropout)
+        joined_size = settings.hidden_size + context_size + settings.embedding_size
+        self.size = settings.readout_size or joined_size
+        self.projection = None if settings.readout_size is None else nn.Linear(joined_size, self.size)
+        self.dropout = Dropout(settings.dropout)
 
     def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """States [..., H], contexts [..., M] and embeddings [..., E] to features [..., F]."""
         joined = torch.cat([hidden, context.to(hidden.dtype), embedded.to(hidden.dtype)], dim=-1)
         features: Tensor = self.dropout(joined if self.projection is None else torch.tanh(self.projection(joined)))
         return features
+
+
+class Decoder(nn.Module, ABC):
+    """A variant adds its `cell` to `attention` and `bridge`, and sets `feature_size`, the width F of its features.
+
+    Where the features are a function of state, context and embedding alone, `readout` is that function: the output
+    `marginal` calls it with each source value as the context.
+    """
+
+    cell: Cell
+    feature_size: int
+
+    def __init__(self, settings: DecoderSettings) -> None:
+        super().__init__()
+        self.attention = settings.build_attention(query_size=settings.hidden_size)
+        self.bridge = Bridge(settings.memory_size, settings.hidden_size)
+
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Any]:
+        """The memory of a source batch, and the state before the first step: as it is, a `State`."""
+        memory, attention_state = self.attention.prepare(encoded, source)
+        state = State(self.cell.start(self.bridge(encoded)), attention_state)
+        return Memory(memory, source.ids_BS, source.extended_ids_BS), state
+
+    @abstractmethod
+    def step(self, embedded_BE: Tensor, state: Any, memory: Memory) -> StepOutput:
+        """One step, from the previous token's embedding."""

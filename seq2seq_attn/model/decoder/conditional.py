@@ -14,45 +14,26 @@ weights align better (docs/attention.md).
 
 from torch import Tensor
 
-from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AttentionBuilder
-from seq2seq_attn.model.cell.base import CellBuilder, build_stack, first_layer, with_first_layer
-from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, Readout, State, StepOutput
-from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.cell.base import Cell, first_layer, with_first_layer
+from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, Readout, State, StepOutput
 
 
 class Conditional(Decoder):
     """Query s'_j, which has read the previous token but not the source. `residual`: each layer but the first adds its
     input to its output."""
 
-    def __init__(
-        self,
-        *,
-        build_cell: CellBuilder,
-        build_attention: AttentionBuilder,
-        embedding_size: int,
-        hidden_size: int,
-        memory_size: int,
-        readout_size: int | None,
-        num_layers: int,
-        dropout: float,
-        residual: bool = False,
-    ) -> None:
-        attention = build_attention(query_size=hidden_size)
-        readout = Readout(hidden_size, attention.context_size, embedding_size, readout_size, dropout)
-        first_cell = build_cell(input_sizes=[embedding_size], hidden_size=hidden_size)
-        second_cell = build_stack(
-            build_cell, [attention.context_size], hidden_size, num_layers, dropout=dropout, is_residual=residual
-        )
-        super().__init__(attention, readout.size)
-        self.bridge = Bridge(memory_size, first_cell.hidden_size)
-        self.first_cell = first_cell
-        self.second_cell = second_cell
-        self.readout = readout
+    def __init__(self, settings: DecoderSettings, residual: bool = False) -> None:
+        super().__init__(settings)
+        context_size = self.attention.context_size
+        self.first_cell = settings.build_cell(input_sizes=[settings.embedding_size], hidden_size=settings.hidden_size)
+        self.second_cell = settings.build_stack([context_size], is_residual=residual)
+        self.readout = Readout(settings, context_size)
+        self.feature_size = self.readout.size
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
-        memory, attention_state = self.attention.prepare(encoded, source)
-        return Memory.of(memory, source), State(self.second_cell.start(self.bridge(encoded)), attention_state)
+    @property
+    def cell(self) -> Cell:  # type: ignore[override]
+        """The second cell, whose state is the decoder's."""
+        return self.second_cell
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         """Read the token, attend, read the context."""

@@ -13,9 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AttentionBuilder
-from seq2seq_attn.model.cell.base import CellBuilder, build_stack
-from seq2seq_attn.model.decoder.base import Bridge, Decoder, Memory, StepOutput
+from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import Dropout
 
@@ -33,38 +31,20 @@ class Luong(Decoder):
     """Query h_t, one cell, an attentional state of `readout_size`, or of the hidden state's size where that is null.
     `residual`: each layer but the first adds its input to its output."""
 
-    def __init__(
-        self,
-        *,
-        build_cell: CellBuilder,
-        build_attention: AttentionBuilder,
-        embedding_size: int,
-        hidden_size: int,
-        memory_size: int,
-        readout_size: int | None,
-        num_layers: int,
-        dropout: float,
-        input_feeding: bool = True,
-        residual: bool = False,
-    ) -> None:
-        attention = build_attention(query_size=hidden_size)
-        size = readout_size or hidden_size
-        num_fed = size if input_feeding else 0
-        cell = build_stack(
-            build_cell, [embedding_size, num_fed], hidden_size, num_layers, dropout=dropout, is_residual=residual
-        )
-        super().__init__(attention, size)
-        self.bridge = Bridge(memory_size, cell.hidden_size)
-        self.cell = cell
-        self.attentional = nn.Linear(attention.context_size + cell.hidden_size, size, bias=False)
-        self.dropout = Dropout(dropout)
-        self.num_fed = num_fed
+    def __init__(self, settings: DecoderSettings, input_feeding: bool = True, residual: bool = False) -> None:
+        super().__init__(settings)
+        self.feature_size = settings.readout_size or settings.hidden_size
+        self.num_fed = self.feature_size if input_feeding else 0
+        self.cell = settings.build_stack([settings.embedding_size, self.num_fed], is_residual=residual)
+        joined_size = self.attention.context_size + settings.hidden_size
+        self.attentional = nn.Linear(joined_size, self.feature_size, bias=False)
+        self.dropout = Dropout(settings.dropout)
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
-        memory, attention_state = self.attention.prepare(encoded, source)
-        hidden_BH = self.bridge(encoded)
+        memory, state = super().prepare(encoded, source)
+        hidden_BH = self.cell.hidden(state.cell)
         fed_BF = hidden_BH.new_zeros(hidden_BH.shape[0], self.num_fed)
-        return Memory.of(memory, source), State(self.cell.start(hidden_BH), attention_state, fed_BF)
+        return memory, State(state.cell, state.attention, fed_BF)
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         """Update the state, then attend with it."""

@@ -7,7 +7,7 @@ Shapes: B sentence pairs, S source positions, M value size, I input size, H hidd
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -77,26 +77,21 @@ def _run(cell: Cell, gates_SBP: Tensor) -> Tensor:
     dtype = wide_dtype(gates_SBP.dtype)
     state = cell.start(gates_SBP.new_zeros(gates_SBP.shape[1], cell.hidden_size, dtype=dtype))
     if torch.compiler.is_exporting():  # the loop would fix the number of positions
-        return _scan(cell, gates_SBP, state)
+        from torch._higher_order_ops.scan import scan
+
+        tensors, structure = tree_flatten(state)  # the state of an exported operation must be a list of tensors
+
+        def step(tensors: list[Tensor], gates_BP: Tensor) -> tuple[list[Tensor], Tensor]:
+            state = cell.step(gates_BP, tree_unflatten(tensors, structure))
+            return tree_flatten(state)[0], cell.hidden(state).clone()
+
+        hiddens_SBH: Tensor = scan(step, tensors, gates_SBP)[1]
+        return hiddens_SBH
     hiddens = []
     for gates_BP in gates_SBP:
         state = cell.step(gates_BP, state)
         hiddens.append(cell.hidden(state))
     return torch.stack(hiddens)
-
-
-def _scan(cell: Cell, gates_SBP: Tensor, start: Any) -> Tensor:
-    """The same as an operation of an exported graph, whose state must be a list of tensors."""
-    from torch._higher_order_ops.scan import scan
-
-    tensors, structure = tree_flatten(start)
-
-    def step(tensors: list[Tensor], gates_BP: Tensor) -> tuple[list[Tensor], Tensor]:
-        state = cell.step(gates_BP, tree_unflatten(tensors, structure))
-        return tree_flatten(state)[0], cell.hidden(state).clone()
-
-    hiddens_SBH: Tensor = scan(step, tensors, gates_SBP)[1]
-    return hiddens_SBH
 
 
 def find_reversal(lengths_B: Tensor, num_positions: int) -> Tensor:

@@ -3,7 +3,7 @@
 A variant is a file in this folder with one final class, which `model/build.py` builds.
 
 Shapes: B rows, T steps, K steps so far, N target tokens of a batch, padded to a multiple, S source positions,
-F features, V target vocabulary.
+F features, V target vocabulary, X = V + S.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model import speed
@@ -27,6 +28,10 @@ ROWS_AT_ONCE = 1024
 """target tokens whose log-probabilities over the vocabulary are computed at once"""
 CHUNK_CELLS = 8 * 1024 * 1024
 """logits computed at once, 32 MB in float32; autograd keeps those of all chunks until the backward pass"""
+
+LEAST_WEIGHT = 1e-20
+"""lower bound on the weight of a source position, below which it has no gradient: with 0, the loss of a copied token
+would be infinite"""
 
 
 class Outputs(NamedTuple):
@@ -64,23 +69,21 @@ class Outputs(NamedTuple):
 
     def rows(self, chosen: slice | Tensor) -> tuple[StepOutput, Memory]:
         """The steps that predict the chosen target tokens, and the memory of their sentences, row by row. The
-        attention's memory, of which each row would get a copy, is left out: outputs do not read it."""
+        attention's memory, of which each row would get a copy, is left out: outputs do not read it. In a history, the
+        steps after the chosen one are padding."""
         positions_N = self.positions_N[chosen]
         tensors = (self.hidden_TBH, self.contexts_TBM, self.embedded_TBE, self.weights_TBS)
         hidden, context, embedded, weights = (t.flatten(0, 1).index_select(0, positions_N) for t in tensors)
-        history = None if self.read_ids_TB is None else self._history(self.read_ids_TB, positions_N)
+        num_steps, num_pairs = self.hidden_TBH.shape[:2]
+        rows_N, history = positions_N % num_pairs, None
+        if self.read_ids_TB is not None:
+            steps_K = torch.arange(num_steps, device=positions_N.device)
+            is_later_NK = steps_K > (positions_N // num_pairs).unsqueeze(1)
+            ids_NK = self.read_ids_TB.t()[rows_N].masked_fill(is_later_NK, PAD)
+            hidden_NKH = self.hidden_TBH.transpose(0, 1)[rows_N].masked_fill(is_later_NK.unsqueeze(2), 0.0)
+            history = History(ids_NK, hidden_NKH)
         step = StepOutput(self.features_NF[chosen], hidden, context, embedded, weights, None, history)
-        return step, select_rows(self.memory._replace(attention=None), positions_N % self.hidden_TBH.shape[1])
-
-    def _history(self, read_ids_TB: Tensor, positions_N: Tensor) -> History:
-        """The history of the steps at these positions; steps after each position become padding."""
-        num_steps, num_pairs = read_ids_TB.shape
-        steps_K = torch.arange(num_steps, device=positions_N.device)
-        is_later_NK = steps_K > (positions_N // num_pairs).unsqueeze(1)
-        rows_N = positions_N % num_pairs
-        ids_NK = read_ids_TB.t()[rows_N].masked_fill(is_later_NK, PAD)
-        hidden_NKH = self.hidden_TBH.transpose(0, 1)[rows_N].masked_fill(is_later_NK.unsqueeze(2), 0.0)
-        return History(ids_NK, hidden_NKH)
+        return step, select_rows(self.memory._replace(attention=None), rows_N)
 
 
 class BatchLoss(NamedTuple):
@@ -113,8 +116,11 @@ class Output(nn.Module, ABC):
         """`log_probs_BV` of the next token, in float32 or wider; [B, V + S] with the source positions."""
 
     def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """int64 [N], the target tokens as columns of `log_probs`; PAD in padding rows."""
-        return outputs.targets_N
+        """int64 [N], the target tokens as columns of `log_probs`: extended ids, if it copies; PAD in padding rows."""
+        if not self.copies_source:
+            return outputs.targets_N
+        extended_N = batch.tgt_extended_BT.t().flatten()[outputs.positions_N]
+        return extended_N.masked_fill(outputs.targets_N == PAD, PAD)
 
     @torch.no_grad()
     def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
@@ -166,7 +172,10 @@ class ScoredOutput(Output):
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
         """log p of the target tokens (their columns of `log_probs`), and m; both [N], in float32 or wider. Rows of PAD
         may have any finite score."""
-        return score_logits(self.logits(step, memory), targets_N)
+        logits_NV = self.logits(step, memory)
+        log_norm_N = logits_NV.logsumexp(dim=1)
+        chosen_N = logits_NV.gather(1, targets_N.unsqueeze(1)).squeeze(1)
+        return chosen_N - log_norm_N, logits_NV.mean(dim=1) - log_norm_N
 
     def num_softmaxes(self, num_positions: int) -> int:
         """Number of softmaxes over the vocabulary per target token, for this number of source positions."""
@@ -199,14 +208,66 @@ def smoothed_loss(log_probs_N: Tensor, means_N: Tensor, outputs: Outputs, label_
     return BatchLoss(loss_sum, nll_sum)
 
 
-def score_logits(logits_NV: Tensor, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-    """`ScoredOutput.score` of a softmax over logits."""
-    log_norm_N = logits_NV.logsumexp(dim=1)
-    chosen_N = logits_NV.gather(1, targets_N.unsqueeze(1)).squeeze(1)
-    return chosen_N - log_norm_N, logits_NV.mean(dim=1) - log_norm_N
+class Copying(NamedTuple):
+    """A distribution over the target vocabulary, mixed with copies of tokens: of the source (`copy`, `copynet`), or of
+    the translation so far (`history_pointer`, where "source position" means an earlier step).
+
+        p(w) = p_gen P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} a_j
+
+    a are weights over source positions. Tokens are compared by their extended ids (`text/vocab.py`): w runs over the V
+    target ids, then over the S source positions. A source token that the target vocabulary lacks is counted at the
+    first position of that spelling. The source's EOS is the target's.
+    """
+
+    logits_NV: Tensor
+    """logits of P_vocab"""
+    log_generate_N1: Tensor
+    """log p_gen"""
+    log_copy_N1: Tensor
+    """log of the factor on the weights: 1 - p_gen, or 1 if the weights already sum to 1 - p_gen"""
+    weights_NS: Tensor
+    extended_ids_NS: Tensor
+    """the column of each weight"""
+
+    def log_probs(self) -> Tensor:
+        """`log_probs_NX`; -inf for a position that stands for no token."""
+        generated_NV = self.log_generate_N1 + torch.log_softmax(self.logits_NV, dim=-1)
+        generated_NX = functional.pad(generated_NV, (0, self.extended_ids_NS.shape[1]), value=-torch.inf)
+        copied_NX = torch.zeros_like(generated_NX).scatter_add(
+            1, self.extended_ids_NS, self.weights_NS.clamp_min(LEAST_WEIGHT)
+        )
+        return mixed(generated_NX, self.log_copy_N1, copied_NX)
+
+    def score(self, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        """log p of the target tokens, the only ones that are mixed, and the mean of log P_vocab over the vocabulary."""
+        target_N1 = targets_N.unsqueeze(1)
+        log_norm_N1 = self.logits_NV.logsumexp(dim=1, keepdim=True)
+        is_known_N1 = target_N1 < self.logits_NV.shape[1]
+        logits_N1 = self.logits_NV.gather(1, target_N1.where(is_known_N1, 0))
+        generated_N1 = torch.where(is_known_N1, self.log_generate_N1 + logits_N1 - log_norm_N1, -torch.inf)
+        is_target_NS = self.extended_ids_NS == target_N1
+        copied_N1 = (self.weights_NS.clamp_min(LEAST_WEIGHT) * is_target_NS).sum(dim=1, keepdim=True)
+        log_probs_N1 = mixed(generated_N1, self.log_copy_N1, copied_N1)
+        return log_probs_N1.squeeze(1), self.logits_NV.mean(dim=1) - log_norm_N1.squeeze(1)
 
 
-def extended_targets(outputs: Outputs, batch: Batch) -> Tensor:
-    """int64 [N], the extended ids of the target tokens, for `Output.targets` of an output that copies."""
-    extended_N = batch.tgt_extended_BT.t().flatten()[outputs.positions_N]
-    return extended_N.masked_fill(outputs.targets_N == PAD, PAD)
+def mixed(generated: Tensor, log_share: Tensor, added: Tensor) -> Tensor:
+    """log(exp(generated) + exp(log_share) added), with finite gradients where `added` is 0."""
+    is_added = added > 0
+    return torch.logaddexp(generated, torch.where(is_added, log_share + added.where(is_added, 1.0).log(), -torch.inf))
+
+
+class CopyingOutput(ScoredOutput):
+    """An output whose distribution is the mixture `Copying`."""
+
+    copies_source = True
+
+    @abstractmethod
+    def copying(self, step: StepOutput, memory: Memory) -> Copying:
+        """The parts of the mixture at a step."""
+
+    def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
+        return self.copying(step, memory).log_probs()
+
+    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
+        return self.copying(step, memory).score(targets_N)

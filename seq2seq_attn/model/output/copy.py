@@ -4,7 +4,7 @@
 
 P_vocab = softmax(W_o features + b_o), as in `softmax.py`. a are the attention weights, c the context, s the decoder's
 state, x the embedding of the previous token. w_h*, w_s and w_x side by side, with b, are `gate`. Tokens are compared as
-`model/copying.py` describes.
+`output/base.py` describes.
 
     L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
 
@@ -17,8 +17,8 @@ from torch import nn
 from torch.nn import functional
 
 from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.copying import Copying, CopyingOutput
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.output.base import Copying, CopyingOutput
 from seq2seq_attn.model.tensors import wide
 
 

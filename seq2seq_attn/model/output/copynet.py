@@ -4,7 +4,7 @@
     psi_g(w) = v_w . W_o features + b_o                              psi_c(j) = sigma(h_j^T W_c) s_t,  sigma = tanh
 
 h_j is the encoder's value at source position j, s_t the decoder's state, W_c `copy_projection`. Attention weights are
-not read. Tokens are compared as `model/copying.py` describes; in its terms p_gen is the generated share of Z, and a is
+not read. Tokens are compared as `output/base.py` describes; in its terms p_gen is the generated share of Z, and a is
 softmax(psi_c). The label smoothing acts on P_vocab = softmax(psi_g), as in `copy.py`.
 
 The paper's selective read, by which the decoder's next step sees the states of the positions just copied (section 3.3),
@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.copying import Copying, CopyingOutput
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.output.base import Copying, CopyingOutput
 from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import PAD
 

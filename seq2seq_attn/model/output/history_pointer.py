@@ -20,9 +20,8 @@ Shapes: N rows, K steps so far, H hidden size, V target vocabulary.
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.model.copying import Copying
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import ScoredOutput
+from seq2seq_attn.model.output.base import Copying, ScoredOutput
 from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import UNK
 

@@ -27,10 +27,9 @@ from torch.nn import functional
 from seq2seq_attn.config.types import PositiveFloat, Whole
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.copying import mixed
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.output.base import ScoredOutput
+from seq2seq_attn.model.output.base import ScoredOutput, mixed
 from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable
 from seq2seq_attn.text.vocab import EOS

@@ -16,9 +16,8 @@ from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.attention.uniform import Uniform
-from seq2seq_attn.model.copying import LEAST_WEIGHT
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs, extended_targets, smoothed_loss
+from seq2seq_attn.model.output.base import LEAST_WEIGHT, BatchLoss, Output, Outputs, smoothed_loss
 from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import PAD
 
@@ -43,10 +42,6 @@ class Pointer(Output):
         weights_BS, extended_BS = _positive(step, memory), memory.extended_ids_BS
         least_BV = weights_BS.new_full((weights_BS.shape[0], self._num_ids), LEAST_WEIGHT)
         return functional.pad(least_BV, (0, extended_BS.shape[1])).scatter_add(1, extended_BS, weights_BS).log()
-
-    def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
-        """See `Output.targets`: their extended ids."""
-        return extended_targets(outputs, batch)
 
     def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
         """Cross-entropy over the source positions of each row."""

@@ -9,6 +9,7 @@ from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.variants import build_variant
 
 QUERY_SIZE, MEMORY_SIZE = 13, 22
+LENGTHS = (5, 2, 1)
 
 
 @pytest.fixture

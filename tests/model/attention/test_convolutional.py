@@ -1,6 +1,8 @@
 import pytest
 import torch
 
+from tests.model.attention.conftest import LENGTHS
+
 
 def convolve(inputs, conv, radius):
     """Filters over [S, C], position after position; nothing lies past the edges."""
@@ -19,7 +21,7 @@ def test_weights_are_those_of_a_loop(build, encoded, source, queries, radius):
     attention = build("convolutional", num_filters=3, radius=radius)
     memory, state = attention.prepare(encoded, source)
     attended = attention.step(queries[0], memory, state)
-    for row, length in enumerate([5, 2, 1]):
+    for row, length in enumerate(LENGTHS):
         values = encoded.values_BSM[row, :length]
         patterns = torch.relu(convolve(values, attention.pattern_filters, radius))
         features = convolve(patterns, attention.feature_filters, radius) * queries[0, row]

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-LENGTHS = (5, 2, 1)
+from tests.model.attention.conftest import LENGTHS
 
 
 def scores(attention, values, query):

@@ -2,13 +2,14 @@ import pytest
 import torch
 
 from seq2seq_attn.errors import UsageError
+from tests.model.attention.conftest import LENGTHS
 
 
 def test_even_coordinates_are_scored_and_odd_ones_averaged(build, encoded, source, queries):
     attention = build("key_value", attention_size=7)
     memory, state = attention.prepare(encoded, source)
     attended = attention.step(queries[0], memory, state)
-    for row, length in enumerate([5, 2, 1]):
+    for row, length in enumerate(LENGTHS):
         scores, values = [], []
         for h in encoded.values_BSM[row, :length]:
             key = torch.stack([h[m] for m in range(0, 22, 2)])

@@ -3,6 +3,8 @@ import math
 import pytest
 import torch
 
+from tests.model.attention.conftest import LENGTHS
+
 
 def oracle(attention, values, query, step, radius):
     """Weights of one sentence, position after position."""
@@ -33,6 +35,6 @@ def test_weights_are_those_of_a_loop(build, encoded, source, queries, window, ra
         query = queries[step % 3]
         attended = attention.step(query, memory, state)
         state = attended.state
-        for row, length in enumerate([5, 2, 1]):
+        for row, length in enumerate(LENGTHS):
             expected = oracle(attention, encoded.values_BSM[row, :length], query[row], step, radius)
             torch.testing.assert_close(attended.weights_BS[row, :length], expected)

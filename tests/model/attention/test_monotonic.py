@@ -3,7 +3,7 @@ import itertools
 import pytest
 import torch
 
-LENGTHS = (5, 2, 1)
+from tests.model.attention.conftest import LENGTHS
 
 
 @pytest.fixture

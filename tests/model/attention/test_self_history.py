@@ -1,5 +1,7 @@
 import torch
 
+from tests.model.attention.conftest import LENGTHS
+
 
 def oracle(attention, values, queries):
     """Contexts of one sentence at each step."""
@@ -23,6 +25,6 @@ def test_contexts_are_those_of_a_loop(build, encoded, source, queries):
     for step, query in enumerate(queries):
         attended = attention.step(query, memory, state)
         state = attended.state
-        for row, length in enumerate([5, 2, 1]):
+        for row, length in enumerate(LENGTHS):
             expected = oracle(attention, encoded.values_BSM[row, :length], queries[:, row])[step]
             torch.testing.assert_close(attended.context_BM[row], expected)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from seq2seq_attn.errors import UsageError
+from tests.model.attention.conftest import LENGTHS
 
 TERMS = ("position", "markov", "fertility")
 
@@ -36,12 +37,12 @@ def test_weights_are_those_of_a_loop(build, encoded, source, queries, terms):
     memory, state = attention.prepare(encoded, source)
     expected = [
         oracle(attention, encoded.values_BSM[row, :length], queries[:, row], terms, 2)
-        for row, length in enumerate([5, 2, 1])
+        for row, length in enumerate(LENGTHS)
     ]
     for step, query in enumerate(queries):
         attended = attention.step(query, memory, state)
         state = attended.state
-        for row, length in enumerate([5, 2, 1]):
+        for row, length in enumerate(LENGTHS):
             torch.testing.assert_close(attended.weights_BS[row, :length], expected[row][step])
 
 
