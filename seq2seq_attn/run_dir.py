@@ -227,7 +227,7 @@ class RunDir:
                 f"{self.model_path}: not the model of this run's {RUN_CONFIG} and vocabularies; copy the run again"
             )
         with torch.random.fork_rng(devices=[]):  # building draws weights that are replaced right away
-            model = build_model(config, **sizes)
+            model = build_model(config, **sizes, is_loaded=True)
         model.load_state_dict(saved.tensors)
         return model, ModelInfo(saved.values, saved.sha256)
 
