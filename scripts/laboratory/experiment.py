@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "experiments"
 RUNS = Path("runs/lab")
 ChosenOn = Literal["", "validation", "published elsewhere"]
-Schema = Literal["evaluation", "levers", "mechanisms", "names", "points", "systems"]
+Schema = Literal["domains", "evaluation", "levers", "mechanisms", "names", "points", "systems"]
 
 
 class Arm(BaseModel):
@@ -83,6 +83,8 @@ class Experiment(BaseModel):
     test_source: list[str] = []
     """a test set in files, scored outside `evaluate`: lines, plain or .gz; several are columns of several sources"""
     test_reference: str = ""
+    tests: dict[str, list[str]] = {}
+    """source and reference of several test sets in files, by name"""
     chosen_on: ChosenOn = ""
     """the data that the settings of the arms were chosen on"""
     writes: Schema = Field(alias="schema")

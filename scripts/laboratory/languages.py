@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
-from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe
-from scripts.laboratory.pages.render import DOCS, grouped, provenance, replace_block, table
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe, load_records
+from scripts.laboratory.pages.render import DOCS, grouped, provenance, render, replace_block, table
 from seq2seq_attn.cli.own_text import find_settings
 from seq2seq_attn.config import load_config
 from seq2seq_attn.files import read_json, write_json, write_lines
@@ -63,4 +63,6 @@ def own_text_page() -> str:
     ]
     block = f"{table(HEAD, rows, align='---')}\n\n{provenance(record, 'lab languages')}"
     text = PAGE.read_text(encoding="utf-8")
-    return replace_block(text, "<!-- languages: written by scripts/docs -->", "<!-- end of languages -->", block)
+    text = replace_block(text, "<!-- languages: written by scripts/docs -->", "<!-- end of languages -->", block)
+    block = render("own-text-finetune.md.j2", record=load_records(RECORDS)["finetune"])
+    return replace_block(text, "<!-- finetune: written by scripts/docs -->", "<!-- end of finetune -->", block)

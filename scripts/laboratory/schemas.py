@@ -259,6 +259,25 @@ def systems(results: Results) -> Records:
     yield results.path, {"systems": rows, **about, **_header(results)}
 
 
+def domains(results: Results) -> Records:
+    """BLEU of each arm on several test sets in files, by seed."""
+    experiment, signatures, num_test = results.experiment, set(), {}
+    rows: list[Record] = [{"arm": arm, "about": experiment.arms[arm].about} for arm in results.runs_by_arm]
+    for row, runs in zip(rows, results.runs_by_arm.values(), strict=True):
+        row |= {"seeds": [run.seed for run in runs], "minutes": [read_training(run.path)["minutes"] for run in runs]}
+        row["bleu"] = {}
+        for name, (source, reference) in experiment.tests.items():
+            sources, references = read_lines(Path(source)), read_lines(Path(reference))
+            scored = [score_lines(run.path, sources, references)[1] for run in runs]
+            row["bleu"][name] = [round(statistics.score().score, 2) for statistics in scored]
+            signatures |= {statistics.signature for statistics in scored}
+            num_test[name] = len(references)
+    [signature] = signatures
+    about: Record = {"what": experiment.about, "chosen_on": experiment.chosen_on, "config": experiment.configs[0]}
+    about |= {"num_test": num_test, "signature": signature, "environment": describe("scripts/lab")}
+    yield results.path, {"systems": rows, **about}
+
+
 def score_lines(
     path: Path, sources: Sequence[str], references: Sequence[str], **options: Any
 ) -> tuple[list[str], CorpusStatistics]:
@@ -312,5 +331,5 @@ def names(results: Results) -> Records:
 
 
 SCHEMAS: dict[str, Callable[[Results], Records]] = {
-    schema.__name__: schema for schema in (evaluation, levers, mechanisms, names, points, systems)
+    schema.__name__: schema for schema in (domains, evaluation, levers, mechanisms, names, points, systems)
 }
