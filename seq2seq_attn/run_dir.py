@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seq2seq_attn.config import Config, ModelConfig, config_from_dict, dump_config
-from seq2seq_attn.config.load import read_mapping
-from seq2seq_attn.data.store import PreparedCorpus, vocab_path
+from seq2seq_attn.config import Config, ModelConfig, dump_config
+from seq2seq_attn.config.load import RUN_CONFIG, load_run_config
+from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.manifest import (
     MANIFEST,
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 
     from seq2seq_attn.model.seq2seq import Seq2Seq
 
-_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT = "config.yaml", "model.safetensors", "finished.json", "environment.json"
-_CORPUS, _LOG, _METRICS, _LAST = "corpus.json", "train.log", "metrics.jsonl", "last"
+_MODEL, _FINISHED, _ENVIRONMENT = "model.safetensors", "finished.json", "environment.json"
+_LOG, _METRICS, _LAST = "train.log", "metrics.jsonl", "last"
 REVERSE = "reverse"
 LOCK = ".train.lock"
 """locked while training writes to the run; the file itself stays"""
 _APPENDED = (_LOG, _METRICS, LOCK, _LAST, REVERSE)
 """Training appends to these, or writes in them; every other file is replaced as a whole."""
 _TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
-_LISTED = (_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, _CORPUS, *_TEXT_FILES)
+_LISTED = (RUN_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, RUN_CORPUS, *_TEXT_FILES)
 """the files that the manifest lists"""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
@@ -79,7 +79,7 @@ class RunDir:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.config_path = self.path / _CONFIG
+        self.config_path = self.path / RUN_CONFIG
         self.model_path = self.path / _MODEL
         """the best model"""
         self.last_dir = self.path / _LAST
@@ -104,7 +104,7 @@ class RunDir:
         run = cls(path)
         run.check_free(overwrite=overwrite)
         files = {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}
-        for old in sorted(files, key=lambda path: path.name == _CONFIG):  # last: it makes the folder a run
+        for old in sorted(files, key=lambda path: path.name == RUN_CONFIG):  # last: it makes the folder a run
             shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
         run.path.mkdir(parents=True, exist_ok=True)
         return run
@@ -121,7 +121,7 @@ class RunDir:
             return
         if not self.config_path.exists():
             raise UsageError(
-                f"{self.path}: not empty and not a run directory (it has no {_CONFIG}); choose another --run-dir"
+                f"{self.path}: not empty and not a run directory (it has no {RUN_CONFIG}); choose another --run-dir"
             )
         if not overwrite:
             raise UsageError(f"{self.path}: already holds a run; --resume continues it, --overwrite replaces it")
@@ -138,18 +138,8 @@ class RunDir:
     # ---- configuration, text ----
 
     def config(self) -> Config:
-        """The full configuration of the run.
-
-        Raises:
-            UserError: this is not a run directory, or its configuration is damaged or of another version.
-        """
-        if not self.config_path.is_file():
-            raise UserError(f"{self.path}: not a run directory (no {_CONFIG}); name one that `seq2seq train` wrote")
-        check_files(self.path, prefix=_CONFIG)
-        try:
-            return config_from_dict(read_mapping(self.config_path, _CONFIG))
-        except UsageError as error:
-            raise UserError(f"{self.config_path}: not readable by this version of seq2seq-attn: {error}") from None
+        """The full configuration of the run. Raises UserError as `load_run_config`."""
+        return load_run_config(self.path)
 
     def save_config(self, config: Config) -> None:
         """Write the full configuration."""
@@ -165,12 +155,12 @@ class RunDir:
         prepared.source_vocab.save(vocab_path(self.path, source))
         prepared.target_vocab.save(vocab_path(self.path, target))
         list_files(self.path, [path for pattern in _TEXT_FILES for path in self.path.glob(pattern)])
-        write_listed_json(self.path / _CORPUS, prepared.text_hashes(is_reverse=is_reverse))
+        write_listed_json(self.path / RUN_CORPUS, prepared.text_hashes(is_reverse=is_reverse))
 
     def text_hashes(self) -> dict[str, str]:
         """`PreparedCorpus.text_hashes` of the corpus that the run was trained on. Raises UserError if they are missing
         or damaged."""
-        return read_listed_json(self.path / _CORPUS)
+        return read_listed_json(self.path / RUN_CORPUS)
 
     def text_files(self, side: Side) -> dict[str, str]:
         """The SHA-256 of the tokenizer and vocabulary files of a side, by name. Raises UserError if one is missing or
@@ -234,10 +224,10 @@ class RunDir:
         shapes, expected_shapes = ({name: t.shape for name, t in some.items()} for some in (saved.tensors, expected))
         if shapes != expected_shapes:
             raise UserError(
-                f"{self.model_path}: not the model of this run's {_CONFIG} and vocabularies; copy the run again"
+                f"{self.model_path}: not the model of this run's {RUN_CONFIG} and vocabularies; copy the run again"
             )
         with torch.random.fork_rng(devices=[]):  # building draws weights that are replaced right away
-            model = build_model(config, **sizes)
+            model = build_model(config, **sizes, is_loaded=True)
         model.load_state_dict(saved.tensors)
         return model, ModelInfo(saved.values, saved.sha256)
 
@@ -269,7 +259,7 @@ class RunDir:
 
     def remove_leftovers(self) -> None:
         """Remove temporary files of a process that was killed, and all of a run that was not even begun."""
-        has_draft = any(self.path.glob(f".{_CONFIG}.*.tmp"))
+        has_draft = any(self.path.glob(f".{RUN_CONFIG}.*.tmp"))
         if has_draft and not self.config_path.exists():
             (self.path / MANIFEST).unlink(missing_ok=True)
         for name in (*_LISTED, MANIFEST):

@@ -1,6 +1,7 @@
 """One thread a process: small tensors gain nothing from more, and test processes share the cores. And Ctrl-C is heard:
 what a shell starts in the background ignores SIGINT, and so would the processes that tests start."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -19,6 +20,13 @@ def multi30k_dir() -> Path:
     if not named or not Path(named).is_dir():
         pytest.skip("SEQ2SEQ_MULTI30K_DIR names no folder with the Multi30k files")
     return Path(named)
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """Commands exempt what they load from garbage collection; here many commands share a process."""
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from typing import Any
 
 from seq2seq_attn.cli.options import ConfigOptions, OwnText
 from seq2seq_attn.config import Config, load_config, shorten
-from seq2seq_attn.config.load import as_overrides, read_config
+from seq2seq_attn.config.load import RUN_CONFIG, as_overrides, load_run_config, read_config
 from seq2seq_attn.config.section import Section
 from seq2seq_attn.data.own_text import check_headers
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.metrics.bleu import MIN_LONG, Measure
 from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
@@ -43,19 +43,26 @@ _KEYS = {
 log = logging.getLogger(__name__)
 
 
-def find_settings(options: ConfigOptions, *, is_resumed: bool = False) -> tuple[list[str], list[str]]:
+def find_settings(
+    options: ConfigOptions, *, from_run: Path | None = None, is_resumed: bool = False
+) -> tuple[list[str], list[str]]:
     """The options of a command as `config_names` and `overrides` of `load_config`. A text adds its languages, a name
-    such as `own-en-fr`, and, unless a configuration sets a name, the configuration for a corpus of this size. A resumed
-    run has name and settings already.
+    such as `own-en-fr`, and, unless a configuration sets a name, the configuration for a corpus of this size; a run to
+    be tuned (`from_run`) has name, languages and settings. So has a resumed run.
 
     Raises:
-        UsageError: `--valid` or `--test` without `--train`, too many files, languages that the text does not name or
-            that contradict it, or a name close to that of an existing file.
+        UsageError: as `_check_tuning`, `--valid` or `--test` without `--train`, too many files, languages that the text
+            does not name or that contradict it, or a name close to that of an existing file.
         UserError: a file does not exist or cannot be read.
     """
     config_names = [*options.get("config", [])]
     named = {_KEYS[name]: value for name, value in options.items() if name in _KEYS}
     overrides = [*options.get("settings", []), *as_overrides(named)]
+    if from_run is not None:
+        overrides += as_overrides({"data.vocab_from": from_run, "train.start_from": from_run})
+        if not is_resumed:
+            _check_tuning(from_run, options)
+            config_names = [str(from_run / RUN_CONFIG), "finetune", *config_names]
     codes = (options.get("source_language"), options.get("target_language"))
     source, target = (code.lower() if code and len(code) == 2 else code for code in codes)
     config = load_config(config_names, overrides)
@@ -79,13 +86,27 @@ def find_settings(options: ConfigOptions, *, is_resumed: bool = False) -> tuple[
     if not data.source_languages:
         languages["data.source_language"] = sources[0]
     overrides += as_overrides({"data.corpus": "files", **languages, **specs})
-    if is_resumed:
+    if is_resumed or from_run is not None:
         return config_names, overrides
     is_complete = any("name" in read_config(name) for name in config_names)
     settings = {} if is_complete else _choose_settings(train, config, config_names, overrides)
     head, *overlays = load_config(config_names).name.split("+")
     settings["name"] = "+".join([f"{head}-{'+'.join(sources)}-{target}", *overlays])
     return config_names, [*as_overrides(settings), *overrides]
+
+
+def _check_tuning(run: Path, options: ConfigOptions) -> None:
+    """Raises UsageError if there is no text to tune a run on, no such run, or it translates other languages."""
+    if "train_text" not in options:
+        raise UsageError(f"--from {run}: expected --train TEXT, the text to tune it on")
+    try:
+        data = load_run_config(run).data
+    except UserError as error:
+        raise UsageError(f"--from {error}") from None
+    for side, language in (("source", data.source_name), ("target", data.target_language)):
+        code = options.get(f"{side}_language", language)
+        if code != language:
+            raise UsageError(f"--{side}-language {code}: --from {run} has {language}; leave this out")
 
 
 def _find_specs(options: ConfigOptions) -> dict[str, Spec]:

@@ -17,7 +17,7 @@ GROUPS = {
     "Text": "input split source target reference concatenate train_text valid_text test_text links source_language "
     "target_language data_dir source_dir",
     "Settings": "config vary seeds settings seed dump_config imports",
-    "Run": "run run_dir resume overwrite",
+    "Run": "run from_run run_dir resume overwrite",
     "Search": "ensemble method beam_size n_best length_penalty coverage_penalty no_repeat_ngram max_length_ratio unk "
     "prefix",
     "Samples": "num_samples temperature top_k top_p",

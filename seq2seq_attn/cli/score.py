@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict, Unpack
 import typer
 
 from seq2seq_attn.cli import options as shared
+from seq2seq_attn.runtime.memory import paused_collector
 
 
 class ScoreOptions(TypedDict, total=False):
@@ -45,6 +46,7 @@ def score(search: dict[str, Any], **options: Unpack[ScoreOptions]) -> None:
     The model reads each translation (forced decoding). Prints a line per pair: its log-probability in nats, a tab,
     and its number of target tokens, <eos> included. The perplexity of all pairs goes to stderr.
     """
-    from seq2seq_attn.cli.scoring import score_pairs
+    with paused_collector():
+        from seq2seq_attn.cli.scoring import score_pairs
 
     score_pairs(**options, **search)

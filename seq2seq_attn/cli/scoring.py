@@ -18,13 +18,14 @@ from seq2seq_attn.cli.writers import (
     line_writer,
     open_attention_writers,
     rounded,
+    write_lines,
 )
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import WordWeights
 from seq2seq_attn.metrics.alignment import GoldAttention, Weights
 from seq2seq_attn.run_dir import RunDir, newest_run
-from seq2seq_attn.runtime.memory import suggest_smaller_batch
+from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
 from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.parallel import Text, find_text
@@ -77,28 +78,28 @@ def score_pairs(
     check_files([*text.paths, *([links] if links else [])], {"the scores": STREAM, **files})
     sources, targets = _read(text, reads_one_source=len(run_dir.config().data.sources) == 1)
     gold = None if links is None else _read_links(links, sources, targets)
-    translator = load(run_dir.path, device)
+    with paused_collector():
+        translator = load(run_dir.path, device)
     check_attention(translator, {**files, "--links": links})
     scores: list[PairScore] = []
     weights, between_words = list[Weights](), WordWeights()
 
+    def record(number: int, line: str, translations: list[Translation]) -> None:
+        scores.append(score_pair(translator, translations[0]))
+        if gold is not None:
+            weights.append(between_words.convert(translations[0], words_of(line), words_of(targets[number])))
+
     def form(number: int, line: str, translations: list[Translation]) -> str:
         score = scores[number]
-        if format == "json":
-            return _as_json(score, translations[0])
-        return f"{score.log_prob:.4f}\t{score.num_tokens}"
+        text = f"{score.log_prob:.4f}\t{score.num_tokens}"
+        return _as_json(score, translations[0]) if format == "json" else text
 
     batch_size = batch_size or translator.search.batch_size
     with ExitStack() as stack, suggest_smaller_batch(batch_size):
         out = line_writer(stack.enter_context(open_output(STREAM)), form)
         writers = [out, *open_attention_writers(stack, translator, alignment, attention)]
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
-        for number, (line, pair) in enumerate(zip(sources, decoded, strict=True)):
-            scores.append(score_pair(translator, pair))
-            if gold is not None:
-                weights.append(between_words.convert(pair, words_of(line), words_of(targets[number])))
-            for write in writers:
-                write(number, line, [pair])
+        write_lines([record, *writers], sources, ([pair] for pair in decoded))
     _log_totals(scores)
     if gold is not None:
         _log_fit(weights, gold, between_words)

@@ -132,6 +132,8 @@ def open_input(path: str) -> Iterator[BinaryIO]:
     if path == STREAM:
         if sys.stdin is None:
             raise UserError("standard input is closed; give a text or -i FILE")
+        if sys.stdin.isatty():
+            log.info("type a sentence and press Enter; Ctrl-D ends")
         yield sys.stdin.buffer
         return
     try:

@@ -16,6 +16,14 @@ class TrainOptions(shared.ConfigOptions, total=False):
     """The options of the command."""
 
     links: shared.Links
+    from_run: Annotated[
+        Path,
+        shared.option(
+            "RUN",
+            "Fine-tune a run on --train: its model, tokenizers and vocabularies, with configs/finetune.yaml.",
+            "--from",
+        ),
+    ]
     run_dir: Annotated[Path, shared.option("DIR", "Where the run is written.", default="runs/<date>-<config>-s<seed>")]
     resume: Annotated[
         bool, shared.flag("--resume", "Continue --run-dir, or the newest unfinished run, exactly where it stopped.")
@@ -41,7 +49,7 @@ def train(**options: Unpack[TrainOptions]) -> None:
 
     run_dir, resume, overwrite = options.get("run_dir"), options.get("resume", False), options.get("overwrite", False)
     is_resumed = resume and (run_dir is None or RunDir(run_dir).config_path.exists())
-    config_names, overrides = find_settings(options, is_resumed=is_resumed)
+    config_names, overrides = find_settings(options, from_run=options.get("from_run"), is_resumed=is_resumed)
     config, run_dir = load_settings(config_names, overrides, run_dir=run_dir, resume=resume)
     if options.get("dump_config"):
         check_start(config, run_dir, resume=resume, overwrite=overwrite)
@@ -56,6 +64,7 @@ def train_model(
     config: str | Path | Sequence[str | Path] | None = None,
     settings: Mapping[str, Any] | None = None,
     *,
+    from_run: str | Path | None = None,
     run_dir: str | Path | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -70,6 +79,7 @@ def train_model(
         config: packaged configuration or YAML file; later ones override earlier ones. None: `multi30k`, or, with
             `resume`, that of the run.
         settings: single settings by dotted key, as `--set` takes them; None is `null`.
+        from_run: fine-tune this run on `train_text`, as `--from` does.
         run_dir: where the run is written; None: `runs/<date>-<configuration>-s<seed>`.
         resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was interrupted.
         overwrite: replace the run in `run_dir`.
@@ -86,6 +96,7 @@ def train_model(
 
     path = None if run_dir is None else Path(run_dir)
     is_resumed = resume and (path is None or RunDir(path).config_path.exists())
-    names, overrides = find_settings(from_python(config, settings, text), is_resumed=is_resumed)
+    start = None if from_run is None else Path(from_run)
+    names, overrides = find_settings(from_python(config, settings, text), from_run=start, is_resumed=is_resumed)
     loaded, path = load_settings(names, overrides, run_dir=path, resume=resume)
     return train(loaded, run_dir=path, resume=resume, overwrite=overwrite)

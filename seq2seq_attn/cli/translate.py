@@ -9,6 +9,7 @@ import typer
 
 from seq2seq_attn.cli import options as shared
 from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.runtime.memory import paused_collector
 
 
 class TranslateOptions(TypedDict, total=False):
@@ -58,6 +59,7 @@ def translate(search: dict[str, Any], **options: Unpack[TranslateOptions]) -> No
 
     Output line i translates input line i. A run with several sources takes a TEXT or -i FILE for each, or tabs.
     """
-    from seq2seq_attn.cli.translation import translate_lines
+    with paused_collector():
+        from seq2seq_attn.cli.translation import translate_lines
 
     translate_lines(**options, **search, show_progress=shared.is_terminal())

@@ -19,10 +19,23 @@ from tqdm import tqdm
 
 from seq2seq_attn.cli.options import Format
 from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output
-from seq2seq_attn.cli.writers import attention_outputs, check_attention, line_form, line_writer, open_attention_writers
+from seq2seq_attn.cli.writers import (
+    attention_outputs,
+    check_attention,
+    line_form,
+    line_writer,
+    open_attention_writers,
+    write_lines,
+)
 from seq2seq_attn.config import SearchConfig, shorten
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives, suggest_smaller_batch
+from seq2seq_attn.runtime.memory import (
+    TRANSLATING_PRIMITIVES,
+    keep_memory_flat,
+    keep_primitives,
+    paused_collector,
+    suggest_smaller_batch,
+)
 from seq2seq_attn.text.corpus import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
 from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_about_tabs
@@ -59,12 +72,15 @@ def translate_lines(
         UsageError: options contradict each other or need attention that the model does not have.
         UserError: a run or file cannot be read, or a file cannot be written.
     """
-    names = _find_inputs(texts, input, str(search.get("prefix", "")))
+    texts = [*map(_utf8, texts)]
+    search |= {"prefix": _utf8(search["prefix"])} if "prefix" in search else {}
+    names = _find_inputs(texts, input)
     files = attention_outputs(alignment, attention)
     check_files(names, {"-o": output, **files})
     keep_memory_flat()
     keep_primitives(TRANSLATING_PRIMITIVES)
-    translator = load(run or None, device, precision=precision)
+    with paused_collector():
+        translator = load(run or None, device, precision=precision)
     _check_sources(texts, names, translator)
     check_attention(translator, files)
     keep_attention = format == "json" or any(files.values())
@@ -74,16 +90,13 @@ def translate_lines(
         readers = [LineReader(stack.enter_context(open_input(name)), name) for name in names]
         side_writers = open_attention_writers(stack, translator, alignment, attention)
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
-        form = line_form(format, options.n_best, with_weights=bool(attention))
-        writers = [line_writer(out, form), *side_writers, warnings.record]
+        as_line = line_form(format, options.n_best, with_weights=bool(attention))
+        writers = [line_writer(out, as_line), *side_writers, warnings.record]
         bar = stack.enter_context(_progress_bar(names, output, show_progress))
-        lines = line_chunks(readers) if readers else iter([_lines(texts, num_sources(translator.source_tokenizer))])
         num_lines = 0
-        for chunk in lines:
+        for chunk in line_chunks(readers) if readers else [_lines(texts, num_sources(translator.source_tokenizer))]:
             translated = translator.translate_lines(chunk, keep_attention=keep_attention, **search)
-            for number, (line, translations) in enumerate(zip(chunk, translated, strict=True), num_lines):
-                for write in writers:
-                    write(number, line, translations)
+            write_lines(writers, chunk, translated, first=num_lines)
             num_lines += len(chunk)
             bar.update(len(chunk))
     warnings.log_totals()
@@ -91,18 +104,27 @@ def translate_lines(
         reader.warn_about_invalid()
 
 
-def _find_inputs(texts: Sequence[str], inputs: Sequence[str], prefix: str) -> Sequence[str]:
+def _utf8(argument: str) -> str:
+    """The text of an argument. Python keeps bytes that it cannot decode as surrogates, in the C locale all of UTF-8."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        try:
+            return os.fsencode(argument).decode("utf-8")
+        except UnicodeError:
+            shown = shorten(argument.encode("utf-8", "replace").decode())
+            raise UsageError(
+                f"{shown}: invalid UTF-8; expected text in UTF-8, for example from iconv -t UTF-8"
+            ) from None
+    return argument
+
+
+def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
     """The inputs, if the texts are not on the command line."""
     if texts and inputs:
         raise UsageError(f"both a text and -i {inputs[0]}: give only one of them")
     if inputs.count(STREAM) > 1:
         raise UsageError("-i - -i -: standard input is named twice; give a file for each source, at most one of them -")
-    for text in (*texts, prefix):
-        shown = text.encode("utf-8", "replace").decode()
-        if shown != text:  # Python keeps the bytes of an argument that are not UTF-8 as surrogates
-            raise UsageError(
-                f"{shorten(shown)}: invalid UTF-8; expected text in UTF-8, for example from iconv -t UTF-8"
-            )
     if not texts and not inputs and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
     return [] if texts else inputs or [STREAM]

@@ -9,7 +9,7 @@ import json
 import logging
 import math
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from gzip import GzipFile
@@ -21,7 +21,6 @@ import numpy as np
 from seq2seq_attn.cli.options import Format
 from seq2seq_attn.cli.streams import open_output
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.report.html import TranslatedLine, html_maps
 from seq2seq_attn.text.links import links_between_words, words_of
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import source_words
@@ -42,6 +41,15 @@ LineForm = Callable[[int, str, list[Translation]], str]
 """the output line for the same"""
 
 log = logging.getLogger(__name__)
+
+
+def write_lines(
+    writers: Sequence[Writer], lines: Sequence[str], translations: Iterable[list[Translation]], *, first: int = 0
+) -> None:
+    """Pass each line with its translations to each writer. `first`: the number of the first line."""
+    for number, (line, translated) in enumerate(zip(lines, translations, strict=True), first):
+        for write in writers:
+            write(number, line, translated)
 
 
 def line_writer(out: BinaryIO, form: LineForm) -> Writer:
@@ -176,6 +184,8 @@ def _npz_writer(path: Path) -> Iterator[Writer]:
 def _drawing_writer(path: Path) -> Iterator[Writer]:
     """Keeps the first lines that have attention, and writes them at the end of the block, unless an error ends it: as
     an HTML page, or in one picture."""
+    from seq2seq_attn.report.html import TranslatedLine, html_maps  # which imports all of the evaluation
+
     is_page = _kind(path) == ".html"
     max_lines = MAX_PAGE_LINES if is_page else MAX_HEAT_MAPS
     drawn: list[tuple[AttentionMap, str]] = []

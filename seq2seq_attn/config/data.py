@@ -16,6 +16,7 @@ from seq2seq_attn.config.types import (
     RatioOfLengths,
     TextName,
     VocabSize,
+    Weight,
 )
 
 
@@ -105,6 +106,12 @@ class DataConfig(Section):
     line per pair, with words split at spaces and tabs and numbered from 0. None: no objective needs them."""
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
+    vocab_from: FilePath | None = None
+    """A run whose tokenizers and vocabularies are taken, instead of making them from this text, for fine-tuning
+    (`train --from`). `tokenizer` and `vocab` are then that run's."""
+    mix: Weight = 0.0
+    """Pairs of the training text of the run in `vocab_from`, per training pair of this text: they keep a tuned model
+    from forgetting. They are drawn at random, always the same, and treated as those of `extra`."""
     num_processes: NumProcesses | None = None
     """Processes for preparing the corpus; None: one per available CPU, or a single one for a small corpus. The result
     does not depend on it."""

@@ -15,9 +15,12 @@ from seq2seq_attn.config.explain import explain, shorten, shorten_key, unknown_k
 from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
 from seq2seq_attn.config.yaml_text import MAX_DEPTH, YamlError, dump_yaml, parse_yaml
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import packaged
+from seq2seq_attn.manifest import check_files
 
+RUN_CONFIG = "config.yaml"
+"""the configuration in a run directory"""
 _MAX_BYTES = 1 << 20
 _MAX_NAME = 300
 _DEFAULT = "multi30k"
@@ -72,6 +75,22 @@ def config_from_dict(values: dict[str, Any]) -> Config:
         return Config.model_validate(values)
     except ValidationError as error:
         raise UsageError(explain(error)) from None
+
+
+def load_run_config(run_dir: Path) -> Config:
+    """The full configuration of a run.
+
+    Raises:
+        UserError: this is not a run directory, or its configuration is damaged or of another version.
+    """
+    path = run_dir / RUN_CONFIG
+    if not path.is_file():
+        raise UserError(f"{run_dir}: not a run directory (no {RUN_CONFIG}); name one that `seq2seq train` wrote")
+    check_files(run_dir, prefix=RUN_CONFIG)
+    try:
+        return config_from_dict(read_mapping(path, RUN_CONFIG))
+    except UsageError as error:
+        raise UserError(f"{path}: not readable by this version of seq2seq-attn: {error}") from None
 
 
 def dump_config(config: Config) -> str:

@@ -102,7 +102,7 @@ class TrainConfig(Section):
 
     start_from: FilePath | None = None
     """A run whose best weights are the start, instead of random ones: one that was pretrained on other pairs, or a
-    first stage of training. It has the same model, tokenizers and vocabularies."""
+    first stage of training. It has the same model, tokenizers and vocabularies (`data.vocab_from`)."""
     max_epochs: PositiveInt | None = 10
     max_updates: PositiveInt | None = None
     max_minutes: PositiveFloat | None = None

@@ -19,6 +19,7 @@ from typing import Any
 from tqdm import tqdm
 
 from seq2seq_attn.config import Config, DataConfig
+from seq2seq_attn.config.load import load_run_config
 from seq2seq_attn.data.audit import describe_dropped
 from seq2seq_attn.data.builder import SplitBuilder, read_chunks, tokenize_chunk
 from seq2seq_attn.data.links import (
@@ -30,6 +31,7 @@ from seq2seq_attn.data.links import (
     write_pharaoh_links,
 )
 from seq2seq_attn.data.processes import map_in_order
+from seq2seq_attn.data.reuse import count_unknown, draw_pairs, find_vocab_dir, reuse_identity
 from seq2seq_attn.data.sequences import write_vectors
 from seq2seq_attn.data.sources import RawCorpus, RawText, extra_identity, find_extra, find_raw_corpus, write_extra
 from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, side_path, vectors_path, vocab_path
@@ -39,7 +41,7 @@ from seq2seq_attn.manifest import list_files
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
-from seq2seq_attn.text.tokenizers.factory import build_tokenizers
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
 log = logging.getLogger(__name__)
@@ -57,6 +59,7 @@ _STALE_AFTER_S = 24 * 3600.0
 def prepare_corpus(
     config: Config,
     *,
+    own_run: Path | None = None,
     also_in: Sequence[Path] = (),
     before_build: Callable[[], None] = lambda: None,
     show_progress: bool = False,
@@ -66,6 +69,7 @@ def prepare_corpus(
 
     Args:
         config: its `data` section is read.
+        own_run: a run that was trained on this corpus; it replaces `data.vocab_from`, which may be gone.
         also_in: other data folders to look in.
         before_build: called if the corpus must be prepared, before anything is written; raises an error to forbid it.
         show_progress: draw tqdm bars on stderr.
@@ -76,7 +80,8 @@ def prepare_corpus(
     """
     for _ in range(_MAX_TRIES):
         raw = find_raw_corpus(config.data, show_progress=show_progress)
-        identity = _identity(config.data, raw)
+        vocab_dir = find_vocab_dir(config.data, own_run)
+        identity = _identity(config.data, raw, vocab_dir)
         name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
         folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
         prepared = next(filter(None, map(_reusable, folders)), None)
@@ -86,8 +91,8 @@ def prepare_corpus(
         before_build()
         started = time.monotonic()
         with _temporary_folder(folders[0]) as temporary:
-            _build(temporary, config.data, raw, identity, show_progress)
-            if _identity(config.data, find_raw_corpus(config.data)) == identity:
+            _build(temporary, config.data, raw, vocab_dir, identity, show_progress)
+            if _identity(config.data, find_raw_corpus(config.data), vocab_dir) == identity:
                 prepared = _put(temporary, folders[0])
                 log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
                 break
@@ -99,7 +104,7 @@ def prepare_corpus(
     return prepared
 
 
-def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
+def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[str, Any]:
     """Everything that decides the folder's content, and nothing else (not the location of files, not the model)."""
     tokenizer = data.tokenizer.model_dump()
     if data.tokenizer.name != "sentencepiece":
@@ -119,6 +124,7 @@ def _identity(data: DataConfig, raw: RawCorpus) -> dict[str, Any]:
         },
         **links_identity(data),
         **extra_identity(data),
+        **reuse_identity(data, vocab_dir),
         "versions": {package: importlib.metadata.version(package)} if package else {},
     }
 
@@ -133,7 +139,14 @@ def _reusable(directory: Path) -> PreparedCorpus | None:
         return None
 
 
-def _build(directory: Path, data: DataConfig, raw: RawCorpus, identity: dict[str, Any], show_progress: bool) -> None:
+def _build(
+    directory: Path,
+    data: DataConfig,
+    raw: RawCorpus,
+    vocab_dir: Path | None,
+    identity: dict[str, Any],
+    show_progress: bool,
+) -> None:
     """Write all files of a prepared corpus."""
     with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as drafts:
         draft_dir = Path(drafts)
@@ -142,17 +155,24 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, identity: dict[str
         if text.train_links is not None:
             check_num_links(text.train_links, num_pairs["train"])
         text = text.limited(data.limit, draft_dir / "limited")
-        extra, extra_notes = write_extra(draft_dir / "extra", find_extra(data), text.files, data.sources)
-        tokenizers = _tokenizers(data, [text.files["train"], *([extra] if extra and data.extra_in_vocab else [])])
+        extra_texts = [(", ".join(map(str, extra.paths)), extra.pairs()) for extra in find_extra(data)]
+        if data.mix and data.vocab_from is not None:
+            old = _old_corpus(data.vocab_from, identity["mix"]["text"])
+            number = round(data.mix * corpus.count_pairs(*text.files["train"]))
+            extra_texts.append((f"data.mix={data.mix:g}", draw_pairs(old, number)))
+        extra, notes = write_extra(draft_dir / "extra", extra_texts, text.files, data.sources)
+        in_vocab = [text.files["train"], *([extra] if extra and data.extra_in_vocab else [])]
+        tokenizers = [load_tokenizer(vocab_dir, side) for side in SIDES] if vocab_dir else _tokenizers(data, in_vocab)
         for name, tokenizer in zip(SIDES, tokenizers, strict=True):
             tokenizer.save(directory, name)
         splits = {split: SplitBuilder(directory, split, draft_dir) for split in text.files}
         num_used = sum(min(data.limit.for_split(split) or count, count) for split, count in num_pairs.items())
         _tokenize(splits, text.files, directory, data, num_used, show_progress)
-        vocabs = _vocabs(data, splits["train"])
+        vocabs = _vocabs(data, splits["train"], vocab_dir)
+        notes += count_unknown(splits["train"], vocabs) if vocab_dir else []
         if extra:
             _tokenize(splits, {"train": extra}, directory, data, corpus.count_pairs(*extra), show_progress)
-            vocabs = _vocabs(data, splits["train"]) if data.extra_in_vocab else vocabs
+            vocabs = _vocabs(data, splits["train"], vocab_dir) if data.extra_in_vocab else vocabs
         _check_not_empty(splits["train"], identity["config"])
         for builder in splits.values():
             builder.write_ids(vocabs)
@@ -163,11 +183,22 @@ def _build(directory: Path, data: DataConfig, raw: RawCorpus, identity: dict[str
         for split in text.files if VECTORS in data.sources else ():
             lines = corpus.iter_lines(side_path(directory, split, "source", "txt"))
             write_vectors(vectors_path(directory, split), lines, data.sources.index(VECTORS))
-        notes = [*text.notes, *extra_notes, *_write_all_links(directory, draft_dir, data, text, splits)]
+        notes = [*text.notes, *notes, *_write_all_links(directory, draft_dir, data, text, splits)]
     for name, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, name))
     write_json(directory / META_NAME, {**identity, "notes": notes, "splits": list(splits), "audit": audit})
     list_files(directory, directory.iterdir())
+
+
+def _old_corpus(run_dir: Path, text_hash: str) -> PreparedCorpus:
+    """The corpus of the run whose text is mixed in. Raises UserError if it cannot be prepared or has changed."""
+    try:
+        old = prepare_corpus(load_run_config(run_dir), own_run=run_dir)
+    except UserError as error:
+        raise type(error)(f"data.mix: {error}") from None
+    if old.text_hashes()["train"] != text_hash:
+        raise UserError(f"data.mix: the training text of {run_dir} has changed; put it back, or set data.mix=0")
+    return old
 
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
@@ -189,7 +220,7 @@ def _write_all_links(
 ) -> list[str]:
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
     for split, path in text.links.items():
-        if split != "train" or not data.extra:  # extra pairs have no gold links
+        if split != "train" or not (data.extra or data.mix):  # extra pairs have no gold links
             kept = compress(corpus.iter_raw_lines(path), splits[split].keep)
             with (directory / f"{split}.links").open("wb") as stream:
                 stream.writelines(line + b"\n" for line in kept)
@@ -240,7 +271,9 @@ def _tokenize(
             bar.update(2 * len(chunk.sources))
 
 
-def _vocabs(data: DataConfig, train: SplitBuilder) -> list[Vocab]:
+def _vocabs(data: DataConfig, train: SplitBuilder, vocab_dir: Path | None) -> list[Vocab]:
+    if vocab_dir is not None:
+        return [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
     counters = [side.kept for side in train.sides]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2

@@ -189,10 +189,10 @@ def find_extra(data: DataConfig) -> list[Text]:
             in different orders.
         UserError: a file does not exist.
     """
-    if data.extra and data.links not in (None, IBM1):
+    if (data.extra or data.mix) and data.links not in (None, IBM1):
         raise UsageError(
-            f"data.links={shorten(data.links)}: aligns the pairs of the corpus, not those of data.extra; set "
-            f"data.links={IBM1} or null"
+            f"data.links={shorten(data.links)}: aligns the pairs of the corpus, not those of data.extra and data.mix; "
+            f"set data.links={IBM1} or null"
         )
     own = own_text.find_splits(data).values() if data.extra and data.corpus == "files" else ()
     try:
@@ -218,12 +218,16 @@ def extra_identity(data: DataConfig) -> dict[str, Any]:
 
 
 def write_extra(
-    directory: Path, texts: Sequence[Text], files: Files, source_languages: Sequence[str]
+    directory: Path,
+    texts: Sequence[tuple[str, Iterable[tuple[str, str]]]],
+    files: Files,
+    source_languages: Sequence[str],
 ) -> tuple[tuple[Path, Path] | None, list[str]]:
     """Write the pairs of the texts into a new directory, without those that have a sentence of a validation or test set
     on either side. Returns the source and the target file (None without texts), and a note about each text.
 
     Args:
+        texts: the name of each text, and its pairs.
         files: those of the corpus.
         source_languages: tells which of the sources are vectors.
 
@@ -239,9 +243,9 @@ def write_extra(
     written = directory / f"train.{SIDES[0]}", directory / f"train.{SIDES[1]}"
     notes = []
     with written[0].open("w", encoding="utf-8") as sources, written[1].open("w", encoding="utf-8") as targets:
-        for text in texts:
+        for name, pairs in texts:
             num_kept = num_dropped = 0
-            for source, target in text.pairs():
+            for source, target in pairs:
                 if denied.isdisjoint(sentence_keys([source], source_languages) | sentence_keys([target])):
                     sources.write(f"{source}\n")
                     targets.write(f"{target}\n")
@@ -249,7 +253,7 @@ def write_extra(
                 else:
                     num_dropped += 1
             notes.append(
-                f"extra: {', '.join(map(str, text.paths))}: {num_kept:,} pairs; {num_dropped:,} dropped, because they "
+                f"extra: {name}: {num_kept:,} pairs; {num_dropped:,} dropped, because they "
                 "contain a sentence of a validation or test set"
             )
     return written, notes
@@ -267,6 +271,6 @@ def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ("",)) -> set
 
 
 def without_extra(config: Config) -> Config:
-    """The configuration of the corpus alone."""
-    data = config.data.model_copy(update={"extra": [], "extra_in_vocab": False})
+    """The configuration of the corpus alone, without `data.extra` and `data.mix`."""
+    data = config.data.model_copy(update={"extra": [], "extra_in_vocab": False, "mix": 0.0})
     return config.model_copy(update={"data": data})

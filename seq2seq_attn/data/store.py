@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 """Increased when the same text gives other files. Part of the folder's hash, so the text is prepared again."""
 META_NAME = "meta.json"
+RUN_CORPUS = "corpus.json"
+"""the file in a run directory with the hashes by which it knows its corpus"""
 
 
 class PairStore:
@@ -126,12 +128,14 @@ class PreparedCorpus:
 
     def text_hashes(self, *, is_reverse: bool = False) -> dict[str, str]:
         """The hashes by which a run knows its corpus: of the `content` of all files, however they were made; of the
-        `train` text and the `valid_sources`, whatever tokenizes them. `is_reverse`: for a run from target to source."""
+        `train` text and the `valid_sources`, whatever tokenizes them; and of the text that `data.mix` draws `mixed`
+        pairs from. `is_reverse`: for a run from target to source."""
         source, target = reversed(SIDES) if is_reverse else SIDES
         return {
             "content": sha256_of_values({name: hashed for name, hashed in self._hashes.items() if name != META_NAME}),
             "train": sha256_of_values([self._hashes[f"train.{side}.txt"] for side in (source, target)]),
             "valid_sources": self._hashes[f"valid.{source}.txt"],
+            **({"mixed": self.meta["mix"]["text"]} if "mix" in self.meta else {}),
         }
 
     @cached_property

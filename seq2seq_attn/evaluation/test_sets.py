@@ -232,6 +232,7 @@ def _prepare_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCo
     try:
         return prepare_corpus(
             without_extra(config),  # the extra files may not be on this machine
+            own_run=run.path,
             also_in=above,
             before_build=lambda: _check_paths(run, config),
             show_progress=show_progress,
@@ -253,7 +254,7 @@ def _check_text(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits:
         trained_on, now = run.text_hashes(), prepared.text_hashes()
     except UserError:  # translation raises the error that explains it
         return
-    if "train" in splits and not data.extra and trained_on["train"] != now["train"]:
+    if "train" in splits and not (data.extra or data.mix) and trained_on["train"] != now["train"]:
         log.warning("%s: trained on other pairs than --split train has now: the text has changed", run.path)
     if data.corpus != "files" or data.valid is not None or "valid" not in splits:
         return

@@ -29,10 +29,16 @@ ENCODER_SHORTHANDS = {
 
 
 def build_model(
-    config: ModelConfig, *, num_source_ids: int, num_target_ids: int, vector_sizes: Sequence[int | None] = (None,)
+    config: ModelConfig,
+    *,
+    num_source_ids: int,
+    num_target_ids: int,
+    vector_sizes: Sequence[int | None] = (None,),
+    is_loaded: bool = False,
 ) -> Seq2Seq:
     """An initialized model. Draws from the global generator. With several sources each has an encoder of its own;
-    `vector_sizes`: the dimension of each source's vectors; None for text.
+    `vector_sizes`: the dimension of each source's vectors; None for text. `is_loaded`: saved values follow, so
+    `initialize`, which takes a second for large recurrent matrices, is left out.
 
     Raises:
         UsageError: a variant is unknown, or sizes do not fit together.
@@ -42,7 +48,8 @@ def build_model(
     output = _build_output(config, encoder, decoder, num_source_ids, num_target_ids)
     embedding = Embedding(num_target_ids, config.embedding_size, dropout=config.dropout.embedding)
     model = Seq2Seq(encoder, embedding, decoder, output)
-    initialize(model)
+    if not is_loaded:
+        initialize(model)
     if config.tie_embeddings != "none":
         _tie(model, tie_source=config.tie_embeddings == "all")
     _freeze_embeddings(model, config)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.normalize import decompose
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
 
 _PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
@@ -111,7 +112,7 @@ def _first_words(
     has no word there."""
     words: list[int | None] = []
     for token, size, start in zip(tokens, sizes, np.cumsum([0, *sizes]), strict=False):
-        marks = unicodedata.normalize("NFKD", token) if size == 0 else ""
+        marks = decompose(token) if size == 0 else ""
         if marks and all(map(unicodedata.combining, marks)):
             start -= 1  # they belong to the character before them
         has_word = 0 <= start < len(character_words) and token != SOURCE_END
@@ -135,5 +136,5 @@ def _num_characters(text: str) -> int:
     # Lower-cased and in compatibility form, as tokens may be; one letter can become two. Decomposed and without
     # combining marks, so that the numbers of the parts of a text add up. Spaces and characters without width do not
     # count.
-    letters = unicodedata.normalize("NFKD", text.lower().replace(SPACE, ""))
+    letters = decompose(text.lower().replace(SPACE, ""))
     return sum(unicodedata.category(letter) not in _UNSEEN and not unicodedata.combining(letter) for letter in letters)

@@ -38,6 +38,11 @@ def normalize(text: str, *, lowercase: bool = False) -> str:
     return " ".join(text.split())
 
 
+def decompose(text: str) -> str:
+    """The text in NFKD, with at most 30 combining marks in a row."""
+    return unicodedata.normalize("NFKD", _MAYBE_MARKS.sub(_cap_marks, text))
+
+
 def _cap_marks(run: re.Match[str]) -> str:
     kept: list[str] = []
     num_marks = 0
@@ -62,7 +67,7 @@ def visible(text: str) -> str:
 def bare(text: str) -> str:
     """The letters, digits and combining marks of a text, case folded: equal for texts that differ in case, spaces and
     punctuation only. A text without letters and digits keeps its symbols."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = unicodedata.normalize("NFKC", _MAYBE_MARKS.sub(_cap_marks, text)).casefold()
     if not any(map(str.isalnum, folded)):
         return "".join(folded.split())
     return _NEITHER_LETTER_NOR_DIGIT.sub(_marks, folded)

@@ -138,8 +138,8 @@ def _check_imported(config: Config) -> None:
         return
     with torch.random.fork_rng(devices=[]):
         num_ids = len(SPECIALS) + max(SOURCE_LENGTHS)
-        sizes = {"num_source_ids": num_ids, "num_target_ids": num_ids}
-        model = build_model(settings, **sizes, vector_sizes=_vector_sizes(config))
+        vectors = _vector_sizes(config)
+        model = build_model(settings, num_source_ids=num_ids, num_target_ids=num_ids, vector_sizes=vectors)
         objectives = build_objectives(config, model)
         batch, pairs = _dry_batch(config, range(3)), [_dry_batch(config, [row]) for row in range(3)]
         variant = ", ".join(imported)

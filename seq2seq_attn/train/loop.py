@@ -75,8 +75,11 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
     reuse_large_blocks()
     with join_group() as group:
         path = group.broadcast(lambda: check_start(config, run_dir, resume=resume, overwrite=overwrite))
-        prepared = group.first_before_others(lambda: prepare_corpus(config, show_progress=sys.stderr.isatty()))
-        group.first_before_others(lambda: set_num_threads(config, prepared, path if resume else None))
+        own_run = path if resume else None
+        prepared = group.first_before_others(
+            lambda: prepare_corpus(config, own_run=own_run, show_progress=sys.stderr.isatty())
+        )
+        group.first_before_others(lambda: set_num_threads(config, prepared, own_run))
         run = RunDir(path or group.broadcast(lambda: create_run_dir(config)))
         config = with_length_limit(config, prepared.pairs("train"))
         with catch_signals() as stop, ExitStack() as locks:

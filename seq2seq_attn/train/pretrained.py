@@ -91,8 +91,7 @@ def _load_run(updater: Updater, run: RunDir, prepared: PreparedCorpus) -> list[s
         if (before := run.vocab(side)) != vocab:  # type: ignore[arg-type]
             raise UsageError(
                 f"train.start_from={run.path}: its {side} vocabulary has {len(before)} types and is not this corpus's, "
-                f"which has {len(vocab)}; to train on other pairs, keep its corpus and add them with data.extra, which "
-                "leaves the vocabularies as they are"
+                f"which has {len(vocab)}; set data.vocab_from={run.path}, as `seq2seq train --from` does"
             )
     if vector_sizes(run.tokenizer("source")) != vector_sizes(prepared.source_tokenizer):
         raise UsageError(f"train.start_from={run.path}: its vectors differ in size from this corpus's")

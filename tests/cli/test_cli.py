@@ -203,6 +203,39 @@ def test_closed_streams_are_one_line_too() -> None:
         assert "unexpected error" not in done.stderr
 
 
+ENDING = """
+import atexit, sys, threading, time
+from seq2seq_attn.__main__ import main
+atexit.register(print, "at exit", file=sys.stderr)
+threading.Thread(target=lambda: (time.sleep(0.2), print("thread", file=sys.stderr))).start()
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdout", "code", "error"),
+    [
+        ("evaluate --help", "| cat >out", 0, ""),
+        ("evaluate --help", ">out", 0, ""),
+        ("evaluate --help", "| true", 0, ""),
+        ("evaluate --help", ">&-", 0, ""),
+        ("--version", ">/dev/full", 1, "error: standard output: "),
+        ("trian", ">out", 2, "error: "),
+    ],
+)
+def test_the_end_of_the_process(arguments: str, stdout: str, code: int, error: str) -> None:
+    """Threads and exit handlers finish, and all output is written, although the interpreter is not torn down."""
+    command = f"{sys.executable} -c '{ENDING}' {arguments} {stdout}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == code
+    *lines, last = done.stderr.splitlines()
+    assert last == "at exit"
+    lines.remove("thread")
+    assert [line[: len(error)] for line in lines] == ([error] if error else [])
+    if "out" in stdout and code == 0:
+        assert "--help" in Path("out").read_text().splitlines()[-1]
+
+
 class Gone(io.StringIO):
     """A stream whose reader has gone."""
 

@@ -190,6 +190,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(toy: Path, caplog: pytes
     assert train_runs([bad, good], at_once=1) == [bad]
     assert good.run.is_finished()
     assert "bad-s1: failed with exit code 2, log in out/bad-s1.log: error: config 'absent'" in caplog.text
+    assert ["minutes left" in message for message in caplog.messages if " of 2: " in message] == [True, False]
     shutil.rmtree("out/toy-s1/last")
     assert train_runs([good], at_once=1) == []
 

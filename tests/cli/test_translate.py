@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import subprocess
 import sys
@@ -367,6 +368,23 @@ def test_options_that_cannot_be(
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     with pytest.raises(UsageError, match=message):
         translate(run=run.path, **options)  # type: ignore[arg-type]
+
+
+def test_utf8_in_a_locale_that_cannot_decode_it(run: RunDir, capfd: pytest.CaptureFixture[str]) -> None:
+    in_c_locale = "Männer".encode().decode("ascii", "surrogateescape")
+    translate([in_c_locale, "Männer"], run=run.path, format="json")
+    sources = [json.loads(line)["source"] for line in capfd.readouterr().out.splitlines()]
+    assert sources == ["Männer", "Männer"]
+
+
+def test_reading_from_a_terminal_is_said(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    (tmp_path / "typed").write_text("Hund\n")
+    with (tmp_path / "typed").open() as file, redirected(0, "stdin", file), caplog.at_level("INFO"):
+        monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+        translate(input="-", run=run.path)
+    assert any("Ctrl-D" in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize("option", ["output", "alignment", "attention"])

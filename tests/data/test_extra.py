@@ -119,7 +119,8 @@ def test_every_sentence_of_every_test_set_of_multi30k_is_denied(multi30k_dir, wr
     data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "extra": extra}
     config = config_from_dict({"data": data})
     files = find_raw_corpus(config.data).read().files
-    kept, notes = write_extra(tmp_path / "kept", find_extra(config.data), files, config.data.sources)
+    found = [(str(text), text.pairs()) for text in find_extra(config.data)]
+    kept, notes = write_extra(tmp_path / "kept", found, files, config.data.sources)
     assert [read_lines(path) for path in kept] == [["a new sentence"] * 3] * 2
     assert [note.split(": ")[-1].split(", because")[0] for note in notes] == ["1 pairs; 3,475 dropped"] * 3
 

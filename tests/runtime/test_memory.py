@@ -1,5 +1,6 @@
 """Effects of the memory switches."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import pytest
 import torch
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.runtime.memory import explain_memory_error, keep_primitives
+from seq2seq_attn.runtime.memory import explain_memory_error, keep_primitives, paused_collector
 
 CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
@@ -20,6 +21,17 @@ def test_the_cache_is_limited_unless_the_user_says_how(monkeypatch):
     monkeypatch.setenv(CAPACITY, "7")
     keep_primitives(64)
     assert os.environ[CAPACITY] == "7"
+
+
+def test_the_collector_is_paused_and_then_spares_what_was_loaded():
+    with paused_collector():
+        loaded = [[]]
+        with paused_collector():
+            pass
+        assert not gc.isenabled()
+        assert not gc.get_freeze_count()
+    assert gc.isenabled()
+    assert not any(each is loaded for each in gc.get_objects())  # it no longer looks at them
 
 
 FREED = """

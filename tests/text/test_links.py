@@ -68,3 +68,8 @@ def test_the_links_of_a_long_line_take_memory_in_proportion_to_it():
 def test_a_token_over_several_words_links_the_first():
     assert links_between_words([(0, 0)], ["ab.."], ["x"], ["ab", ".."], ["x"]) == [(0, 0)]
     assert links_between_words([(0, 0)], ["a..."], ["x"], ["a", "..."], ["x"]) == [(0, 0)]
+
+
+def test_combining_marks_take_no_quadratic_time() -> None:
+    word = "a" + "\u0301\u0323" * 50_000  # minutes in CPython's own decomposition
+    assert links_between_words([(0, 0)], [word], ["a"], [word], ["a"]) == [(0, 0)]

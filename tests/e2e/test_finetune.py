@@ -1,0 +1,130 @@
+"""Fine-tuning: a run's tokenizers, vocabularies and model on other text, with and without pairs of its own text."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn import train_model
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train import checkpoint
+from tests.cli.command_line import assert_fails, outputs
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+NEW = [("Hund Vogel", "bird dog"), ("Vogel Maus", "mouse bird"), ("Katze Hund", "dog cat"), ("Mann", "man")] * 5
+NUM_NEW = len(NEW)
+TUNE = ["train", "--from=old", "--train=new.tsv", "--valid=corpus/valid", "--test=corpus/test"]
+OLD = ["prepare", "-c", "old/config.yaml", "--set=data.vocab_from=old"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run `old` on words, the toy corpus, and a new text with words that the run lacks."""
+    folder = tmp_path_factory.mktemp("finetune")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_toy_corpus(Path("corpus"))
+        settings = [*toy_settings(Path("corpus")), "data.data_dir=data", "data.tokenizer.name=spaces"]
+        settings += ["train.max_updates=6", "train.max_epochs=1", "data.limit.train=100"]
+        assert run(["train", "-c", "base", "--run-dir=old", *(f"--set={setting}" for setting in settings)]) == 0
+    (folder / "new.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in NEW), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _folder(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+
+
+def tune(*arguments: str) -> RunDir:
+    assert run([*TUNE, *arguments, "--run-dir=new"]) == 0
+    return RunDir("new")
+
+
+def test_a_run_is_tuned_with_its_vocabulary(capsys: pytest.CaptureFixture[str]) -> None:
+    new, old = tune("--set=train.max_epochs=2"), RunDir("old")
+    err = capsys.readouterr().err
+    for side in ("source", "target"):
+        assert new.vocab(side) == old.vocab(side)  # type: ignore[arg-type]
+        assert f"{side}: 15 of 35 tokens" in err  # Vogel twice and Maus, or bird and mouse, in each of 5
+    config, before = new.config(), old.config()
+    assert config.model == before.model
+    assert config.train.max_updates is None
+    assert config.data.limit.train is None
+    assert config.train.schedule.name == "cosine"
+    assert "training starts from its weights" in new.log_path.read_text(encoding="utf-8")
+    assert len(outputs(capsys, "translate", "--run=new", "Hund Katze", "Vogel")) == 2
+    shutil.rmtree("old")
+    shutil.rmtree("data")  # its corpus is prepared again, from the tokenizers in the run
+    assert "BLEU" in "\n".join(outputs(capsys, "evaluate", "new", "--no-attention"))
+
+
+@pytest.mark.parametrize("mix", [0, 0.5, 6])
+def test_mixing_adds_pairs_of_the_old_text(mix: float) -> None:
+    texts = {"train_text": "new.tsv", "valid_text": "corpus/valid", "test_text": "corpus/test"}
+    new = train_model(settings={"data.mix": mix, "train.max_updates": 1}, from_run="old", **texts)
+    prepared = prepare_corpus(load_config([str(new.config_path)]))
+    kept = list(zip(*prepared.text("train"), strict=True))
+    assert kept[:NUM_NEW] == NEW
+    old = prepare_corpus(RunDir("old").config())
+    old_pairs = Counter(zip(*old.text("train"), strict=True))
+    # the run has 100 pairs: 6 * 20 are all of them, and 20 again
+    assert len(kept) + num_denied(prepared.meta["notes"]) == NUM_NEW + mix * NUM_NEW
+    assert set(kept[NUM_NEW:]) <= set(old_pairs)
+    assert old.meta["splits"] == ["train", "valid", "test"]
+
+
+def num_denied(notes: list[str]) -> int:
+    """The pairs that were drawn, but have a sentence of the validation or test set."""
+    return sum(int(note.split("pairs; ")[1].split()[0]) for note in notes if "data.mix" in note)
+
+
+@pytest.mark.parametrize("mix", ["0", "1"])
+def test_a_resume_needs_the_old_run_no_more(mix: str) -> None:
+    settings = [f"--set=data.mix={mix}", "--set=train.batch.size=4", "--set=train.schedule.name=constant"]
+    whole = checkpoint.load_state(tune(*settings, "--set=train.max_updates=4").last_dir).tensors
+    shutil.rmtree("new")
+    tune(*settings, "--set=train.max_updates=2")
+    shutil.move("old", "elsewhere")
+    shutil.move("new", "moved")
+    assert run(["train", "--resume", "--run-dir=moved", "--set=train.max_updates=4"]) == 0
+    resumed = checkpoint.load_state(RunDir("moved").last_dir).tensors
+    assert all(tensor.equal(resumed[name]) for name, tensor in whole.items())
+
+
+def test_a_changed_old_text_is_not_mixed(capsys: pytest.CaptureFixture[str]) -> None:
+    write_toy_corpus(Path("corpus"))
+    lines = Path("corpus/train.de").read_text(encoding="utf-8").replace("Hund", "Katze")
+    Path("corpus/train.de").write_text(lines, encoding="utf-8")
+    assert_fails(capsys, *TUNE, "--set=data.mix=1", code=1, message="data.mix")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "--from=old"], "--train"),
+        (["train", "--from=nowhere", "--train=new.tsv"], "--from nowhere"),
+        ([*TUNE, "--source-language=fr"], "--source-language fr"),
+        ([*TUNE, "--target-language=fr"], "--target-language fr"),
+        ([*TUNE, "--set=model.hidden_size=29"], "train.start_from"),
+        ([*TUNE, "--set=data.vocab.min_frequency=2"], "data.vocab"),
+        ([*TUNE, "--set=data.mix=-1"], "data.mix"),
+        ([*TUNE, "--set=data.mix=1", "--set=data.links=corpus/train.de"], "data.links"),
+        (["train", "-c", "old/config.yaml", "--set=data.mix=1"], "data.vocab_from"),
+        ([*OLD, "--set=data.tokenizer.name=characters"], "data.tokenizer"),
+        ([*OLD, "--set=data.source_language=en", "--set=data.target_language=de"], "data.sources"),
+        (
+            ["train", "-c", "old/config.yaml", "--set=train.start_from=old", "--set=data.limit.train=9"],
+            "data.vocab_from=old",
+        ),
+    ],
+)
+def test_wrong_uses(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert_fails(capsys, *arguments, code=2, message=message)
