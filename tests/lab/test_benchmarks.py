@@ -1,7 +1,5 @@
 """Each benchmark's whole way at tiny sizes; the tutorial's loop is the same function as ours; paired turns."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

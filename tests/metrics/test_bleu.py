@@ -1,7 +1,5 @@
 """Scores agree with sacreBLEU; wrong shapes are refused; the vectorised formulas equal a plain one."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from collections import Counter
