@@ -4,8 +4,6 @@
 to stderr. An error is one line there; `--debug` adds the traceback.
 """
 
-from __future__ import annotations
-
 import atexit
 import io
 import logging

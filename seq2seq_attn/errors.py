@@ -1,7 +1,5 @@
 """Errors shown to users. Each is one line that names the value, what is allowed, and the fix."""
 
-from __future__ import annotations
-
 
 class UserError(Exception):
     """A run-time failure: a file, a download, a run directory. The command exits with 1."""

@@ -1,7 +1,5 @@
 """Files: atomic writes, hashes, and the data files of the package."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

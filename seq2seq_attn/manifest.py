@@ -9,8 +9,6 @@ place, and the manifest lists it alone. A process killed at any moment leaves a 
 manifest does not list is not checked.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Extended ids of pairs that a test writes as ids."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from seq2seq_attn.text.vocab import SPECIALS, ExtendedIds, Vocab, extended_ids

@@ -1,7 +1,5 @@
 """The Python API: what a notebook completes, shows and runs."""
 
-from __future__ import annotations
-
 import html
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Atomic writes: the mode of the file, and what stands at its name."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

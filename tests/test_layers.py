@@ -1,7 +1,5 @@
 """Imports point one way, and help is cheap."""
 
-from __future__ import annotations
-
 import re
 import resource
 import subprocess

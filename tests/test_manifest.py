@@ -1,7 +1,5 @@
 """Each file of a folder is the one that was listed, whatever happens while it is written or read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A run directory: what it keeps comes back, damage is refused with one line, and a resume writes inside it only."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

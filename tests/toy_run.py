@@ -1,7 +1,5 @@
 """A run directory with a small model of random weights, real tokenizers and vocabularies: enough to translate with."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace

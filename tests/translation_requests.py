@@ -1,7 +1,5 @@
 """`translate` with one run or several, and one input file or several."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The laboratory: see `scripts/lab`."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import re

@@ -6,8 +6,6 @@ TRANSLATIONS is what `seq2seq translate --n-best N` wrote for SOURCES. The pairs
 those that repeat an original pair or are blank are left out. Closeness is sentence chrF.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The demonstration of attention against one fixed vector: see `scripts/demo`."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os

@@ -5,8 +5,6 @@
 A curve is fifty deterministic updates on the reverse task, which a refactoring must not change.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

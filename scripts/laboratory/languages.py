@@ -1,7 +1,5 @@
 """How text in each language of tests/e2e/languages.yaml is treated: `scripts/lab languages` writes the record."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory

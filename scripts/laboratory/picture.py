@@ -4,8 +4,6 @@ The model of `scripts/demo`, which runs first, translates the sentence. The curv
 (`scripts/lab run demo`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Run an experiment: make its text, train the runs that are missing, score all that are finished, write the record."""
 
-from __future__ import annotations
-
 import logging
 import os
 import subprocess

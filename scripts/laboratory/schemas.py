@@ -4,8 +4,6 @@ Each schema is a function from results to records by file. The forms are those o
 measurement replaces an old one and the page follows.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict

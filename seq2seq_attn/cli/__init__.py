@@ -5,8 +5,6 @@ Nothing heavy is imported before a command runs, so that help is fast. Results g
 errors and signals.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

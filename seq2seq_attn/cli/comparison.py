@@ -1,7 +1,5 @@
 """Plan a comparison, an arm for each combination of values, each with several seeds; train, evaluate, report."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import logging

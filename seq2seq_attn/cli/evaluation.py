@@ -4,8 +4,6 @@ Several runs are compared with the first one. Lengths are counted in spaCy token
 tokens, so that all runs share the same buckets.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Sequence

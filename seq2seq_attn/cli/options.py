@@ -1,7 +1,5 @@
 """Options shared by several commands, and how a command gets its options."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

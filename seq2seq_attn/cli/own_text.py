@@ -1,7 +1,5 @@
 """Turn the options of a command into a configuration: of a text its languages, and settings for its size."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

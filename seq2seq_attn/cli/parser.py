@@ -1,7 +1,5 @@
 """What Typer's parser shows: help with options in groups and without Python types, and errors in one line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The `score` command: forced decoding of given pairs for log-probability, attention and links."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Sequence

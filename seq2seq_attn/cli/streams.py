@@ -4,8 +4,6 @@ Input is read as bytes and split at line feeds only, so that no character inside
 return) can shift the lines.
 """
 
-from __future__ import annotations
-
 import gzip
 import logging
 import sys

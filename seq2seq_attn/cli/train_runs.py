@@ -3,8 +3,6 @@
 Finished runs are kept and interrupted runs resumed, so the same call continues where it was stopped.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

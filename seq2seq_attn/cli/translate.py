@@ -1,7 +1,5 @@
 """`seq2seq translate`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, Unpack
 

@@ -3,8 +3,6 @@
 Writers take lines one by one and keep none, except for heat maps and pages, which keep the first few.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

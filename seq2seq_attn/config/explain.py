@@ -1,7 +1,5 @@
 """Explain mistakes in a configuration: the key, the value, what is allowed, the nearest valid key."""
 
-from __future__ import annotations
-
 import difflib
 import reprlib
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Load configurations from packaged names, YAML files and `KEY=VALUE` overrides; merge, check and dump them."""
 
-from __future__ import annotations
-
 import copy
 import difflib
 import json

@@ -1,7 +1,5 @@
 """The settings of the model: the variant on each axis, sizes, dropout."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The settings of a run: names, types, limits and defaults, by section. Defaults are set nowhere else."""
 
-from __future__ import annotations
-
 from seq2seq_attn.config.data import DataConfig
 from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.search import SearchConfig

@@ -1,7 +1,5 @@
 """The options of a search: one model for the configuration, the command line and the Python API."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field

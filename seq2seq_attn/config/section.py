@@ -1,7 +1,5 @@
 """The base class of all sections."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """The settings of training: batches, optimizer, schedules, validation, objectives."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from seq2seq_attn.config.section import Section

@@ -3,8 +3,6 @@
 Every number is finite, and most are bounded, so that a typo (`1e9` for `1e3`) is reported. `true` is not a number.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias

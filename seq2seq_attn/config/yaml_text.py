@@ -1,7 +1,5 @@
 """Read YAML safely: no duplicate keys, no Python tags, limited depth and size; and write it."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,8 +1,6 @@
 """The audit of a prepared corpus as text; length ratios of its training pairs, and the limit on translations that
 follows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Group pairs into batches, as lists of indices. The only user of torchtext's `batch`."""
 
-from __future__ import annotations
-
 import random
 from array import array
 from collections.abc import Callable, Iterator, Sequence

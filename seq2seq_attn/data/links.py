@@ -3,8 +3,6 @@
 They are the embedded corpus's gold links, come from a Pharaoh file, or are estimated by IBM model 1.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, compress, islice

@@ -2,8 +2,6 @@
 chosen by a hash of the source, so that the choice does not depend on the order of the lines. All pairs with a chosen
 source leave the training split."""
 
-from __future__ import annotations
-
 import heapq
 import re
 from collections import Counter

@@ -1,8 +1,6 @@
 """Prepare a corpus: read, tokenize, filter, count and numericalize raw text. The result is reused if nothing
 changed."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import logging
 import random

@@ -1,7 +1,5 @@
 """Map a function over many items in several processes, with results in order."""
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

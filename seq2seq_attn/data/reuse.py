@@ -4,8 +4,6 @@ A run that was trained on such a corpus has copies of both, and the hash of that
 evaluated without the other run.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from heapq import nlargest

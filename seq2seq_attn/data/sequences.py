@@ -6,8 +6,6 @@ the sequences.
 Shapes: S source positions without EOS, F dimension of a vector.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path

@@ -8,8 +8,6 @@ the model's own tokens.
 Shapes: T target positions, S source positions.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 Runs that differ in their seed alone are one arm. A run without such siblings is an arm of one seed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

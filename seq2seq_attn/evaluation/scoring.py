@@ -1,7 +1,5 @@
 """Score the translations of several sets: lengths, buckets that all systems share, and the sets pooled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

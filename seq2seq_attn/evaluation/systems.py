@@ -1,7 +1,5 @@
 """What is evaluated: a run, or several that translate as one (an ensemble); and the validations of its training."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

@@ -1,8 +1,6 @@
 """Test sets: splits of the runs' corpus or files of sentence pairs, as they are or with K pairs concatenated into
 one."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Translations of a set by one system, a run or an ensemble of runs: made now, or saved by an earlier evaluation."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import time

@@ -6,8 +6,6 @@ the plain code. Numbers of sentences and of source positions are free; so is any
 Shapes: B sentences, S source positions, V target vocabulary.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple

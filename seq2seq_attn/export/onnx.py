@@ -1,7 +1,5 @@
 """Write a run as ONNX: `prepare.onnx`, `step.onnx` and `model.json`, all that a program needs to translate tokens."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 import warnings

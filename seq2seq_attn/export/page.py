@@ -1,7 +1,5 @@
 """A page in which one run or two translate: graphs, weights, tokenizers and interpreter in one file."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Sequence

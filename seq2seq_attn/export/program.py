@@ -8,8 +8,6 @@ null, list, or `{"$": name}`: a value, a weight, `inf`, `-inf` or `nan`. A dtype
 `scan` is a graph: its body.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 from typing import Any, Literal, NamedTuple

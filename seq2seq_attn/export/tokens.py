@@ -1,7 +1,5 @@
 """What a program needs besides the graphs of a run: tokenizers, vocabularies, search options; as plain values."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -10,6 +10,7 @@ Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -144,6 +145,8 @@ class Measure:
 def _load(kind: str) -> Callable[..., Metric]:
     """The class that counts the statistics of a kind of metrics."""
     from sacrebleu import metrics  # takes a fifth of a second
+
+    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # its advice is on options of its own command
 
     from seq2seq_attn.metrics.edits import EditMetric
 

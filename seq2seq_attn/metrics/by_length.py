@@ -4,8 +4,6 @@ Length is counted in the tokens of one named tokenizer, the same for every syste
 its summed statistics, never a mean of sentence scores; the buckets' sums add up to the corpus's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

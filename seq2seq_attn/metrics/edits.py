@@ -8,8 +8,6 @@ h_n and r_n are the hypothesis and the reference of sentence n, with single spac
 for CER and in words split at spaces for WER. Error rates may exceed 100; less is better.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -14,8 +14,6 @@ Riezler and Maxwell 2005.
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 Nothing heavy is imported, so that the command line can list the metrics in its help.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -4,8 +4,6 @@ It compares the shortest and the longest sentences, and says so where a differen
 too few sentence pairs are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

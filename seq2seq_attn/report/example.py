@@ -1,7 +1,5 @@
 """Choose the sentence whose attention map a page begins with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

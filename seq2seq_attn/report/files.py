@@ -1,7 +1,5 @@
 """The files that an evaluation leaves: JSON, a page to read, plots, a CSV row per score, and tables in LaTeX."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -5,8 +5,6 @@ like markup stays a sentence. The page's own style and script (`web/`) are allow
 refuses everything else.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

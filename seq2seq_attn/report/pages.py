@@ -1,7 +1,5 @@
 """The report of an evaluation: scores in; text for the terminal, Markdown, and values for JSON out."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,8 +1,6 @@
 """Tables of scores and of the attention analysis, as aligned text for the terminal and as Markdown. A table is a header
 and rows of strings. Where a system is an arm of several runs, it shows their mean."""
 
-from __future__ import annotations
-
 import html
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The CPUs that this process may use, and those that other processes use."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

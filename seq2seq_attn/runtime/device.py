@@ -1,7 +1,5 @@
 """Resolve the name of a device."""
 
-from __future__ import annotations
-
 import torch
 
 from seq2seq_attn.errors import UsageError

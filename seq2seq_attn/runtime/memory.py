@@ -1,7 +1,5 @@
 """Tune the garbage collector, glibc's allocator and oneDNN's cache of compiled primitives; explain a lack of memory."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

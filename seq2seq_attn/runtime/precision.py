@@ -1,7 +1,5 @@
 """Precision: resolve `auto` for training and translation, autocast the forward pass, scale the loss for fp16."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path

@@ -7,8 +7,6 @@ for its CPU. On two CPUs beside one busy process, two threads had 0.04 to 0.5 ti
 as many threads as CPUs that other processes leave free, rounded.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import time

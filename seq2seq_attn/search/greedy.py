@@ -3,8 +3,6 @@
 Shapes: B sentences, R rows = sentences still in the batch, T tokens so far.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

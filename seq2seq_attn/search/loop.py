@@ -10,8 +10,6 @@ Shapes: B sentences, K slots (beams) of a sentence, R = B * K rows, S source pos
 picked, V target vocabulary, J candidates of a row, T steps, W n-grams of a row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

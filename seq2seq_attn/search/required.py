@@ -10,8 +10,6 @@ Besides its most probable tokens, a hypothesis is continued by the next token of
 Shapes: B beams, K slots, R = B * K rows, J candidates of a row, C of a beam, P phrases, X any rows, T tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -12,8 +12,6 @@ keeps the model's own log-probability.
 Shapes: B sentences, R rows = sentences still in the batch, V target vocabulary, T target positions.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

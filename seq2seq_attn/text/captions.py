@@ -4,8 +4,6 @@ Each split is `SPLIT.de`, `SPLIT.en` and `SPLIT.links` (Pharaoh format, German f
 the words of `tokenize_caption`.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 This gives inputs longer than any in the corpus, of the same words and with a known number of sentences.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

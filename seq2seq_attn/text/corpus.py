@@ -1,7 +1,5 @@
 """Read text files, and check that they are text."""
 
-from __future__ import annotations
-
 import codecs
 import importlib
 import io

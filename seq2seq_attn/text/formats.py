@@ -3,8 +3,6 @@
 A row maps keys (JSON, TMX) or column numbers, "1" for the first (TSV, CSV), to text. An empty row is a blank line.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -9,8 +9,6 @@ exact. Tokens are whole numbers; each direction has a table of its own.
 Shapes: C cells, P entries of the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

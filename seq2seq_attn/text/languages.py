@@ -1,7 +1,5 @@
 """Language codes: ISO 639-1 (`de`), 639-2 and 639-3 (`deu`, `ger`), with a region or script (`de-AT`, `deu_Latn`)."""
 
-from __future__ import annotations
-
 import re
 
 # Two letters, then the codes of three letters that mean the same; of a macrolanguage also its usual member (`cmn`).

@@ -3,8 +3,6 @@
 A link is a (source position, target position) pair, as in the Pharaoh format `0-0 1-2`.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence

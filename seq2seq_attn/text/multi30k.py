@@ -3,8 +3,6 @@
 The dataset is for non-commercial research and education, so its text is downloaded by each user and never shipped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import logging

@@ -1,7 +1,5 @@
 """Pairs that a cleaner of parallel text would drop."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable

@@ -1,7 +1,5 @@
 """Normalize a line before tokenization. Any string is accepted."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

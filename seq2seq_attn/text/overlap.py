@@ -4,8 +4,6 @@ The digests wait on disk; a count reads 16 bytes per pair. A collision would giv
 probability is 3e-6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Find parallel text as people keep it: a file per language, or a table, with its languages and columns."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections import Counter

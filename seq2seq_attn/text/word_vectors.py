@@ -4,8 +4,6 @@ A line is a token and its numbers, separated by spaces. A first line of two whol
 is skipped; GloVe has none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -4,8 +4,6 @@ The pairs of every batch are known before the epoch starts (`data/buckets.py`), 
 and the thread only pads.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor

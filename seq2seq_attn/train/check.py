@@ -5,8 +5,6 @@ the whole contract.
 Shapes: B sentence pairs, S source positions.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from typing import Any

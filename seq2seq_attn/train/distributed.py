@@ -5,8 +5,6 @@ divided by the number of tokens of all ranks, so an update without dropout equal
 whole batch. The ranks share a prepared corpus and a run directory, to which only the first rank writes.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -5,8 +5,6 @@ kernels of a pass at once. Its shapes and addresses are fixed, so batches are pa
 (`data.batch.rounded_up`) and copied to the graph's inputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

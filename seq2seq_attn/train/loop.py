@@ -4,8 +4,6 @@ With several processes, every rank runs the loop and only the first rank writes.
 before they act on them.
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import signal

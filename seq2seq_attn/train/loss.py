@@ -6,8 +6,6 @@ translate, score and be evaluated. Its weights are those of the update that is b
 state of the first run includes the reverse model.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple

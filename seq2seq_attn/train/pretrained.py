@@ -5,8 +5,6 @@ run include its word vectors, as training changed them, and its table.
 Runs, files and training pairs are read only when training starts, so a resumed or moved run does not need them.
 """
 
-from __future__ import annotations
-
 import logging
 
 import torch

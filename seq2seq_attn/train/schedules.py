@@ -1,7 +1,5 @@
 """Learning rate, teacher forcing ratio and weights of objectives as functions of the update (0 = first)."""
 
-from __future__ import annotations
-
 import math
 from typing import TypedDict
 

@@ -11,8 +11,6 @@ because Ctrl-C is meant for the foreground command but reaches all processes of 
 Modules that import torch are imported where they are used, so that mistakes in the settings are reported at once.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import logging

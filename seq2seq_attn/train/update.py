@@ -1,7 +1,5 @@
 """One update: the micro-batches' gradients summed over tokens, clipped, applied; or skipped when not finite."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

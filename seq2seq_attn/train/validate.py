@@ -1,7 +1,5 @@
 """Validation: teacher-forced perplexity, and BLEU (or the configured metric) of free-running translations."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence

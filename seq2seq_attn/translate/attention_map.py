@@ -3,8 +3,6 @@
 Shapes: T target positions, S source positions.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Load a run, or several runs as an ensemble, as a translator."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from itertools import product

@@ -1,7 +1,5 @@
 """Lines on their way to a model and back: chunks of lines, segments of a line, batches of segments, joined results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 

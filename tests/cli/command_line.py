@@ -1,7 +1,5 @@
 """Run a command and read its output or its error message."""
 
-from __future__ import annotations
-
 import pytest
 
 from seq2seq_attn.__main__ import run

@@ -1,7 +1,5 @@
 """Small runs to evaluate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

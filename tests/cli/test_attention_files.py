@@ -1,7 +1,5 @@
 """Several `--attention` files at once, and lines with characters that pictures cannot draw."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.etree import ElementTree
 

@@ -1,7 +1,5 @@
 """The command line as others script it: options, exit codes, one-line errors, what goes to stdout."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

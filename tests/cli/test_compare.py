@@ -1,7 +1,5 @@
 """`seq2seq compare`: arms and seeds planned, trained in processes of their own, stopped and taken up, reported."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

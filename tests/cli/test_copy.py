@@ -1,7 +1,5 @@
 """The output `copy` through the commands: trained, translating a word that neither vocabulary has."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

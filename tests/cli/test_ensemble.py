@@ -1,7 +1,5 @@
 """Several runs as one, through the commands."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Evaluation end to end, with small real runs: translate, score, compare, write."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

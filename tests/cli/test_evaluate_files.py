@@ -1,7 +1,5 @@
 """The files that an evaluation writes, and those it leaves alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A pronunciation dictionary: characters in, phonemes with spaces between them out."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`--import`: the variants of `examples/` train, are resumed and translate from a folder of the user's own."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterator

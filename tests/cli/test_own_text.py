@@ -1,7 +1,5 @@
 """Own text by one command: each format from the command line to a run that translates."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from datetime import date

@@ -1,7 +1,5 @@
 """The output `pointer` with numbers of source positions as targets, through the commands."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

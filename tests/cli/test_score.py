@@ -1,7 +1,5 @@
 """`seq2seq score`: forced decoding of given pairs, line by line."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Several sources through the four commands: texts and files in, one translation per sentence out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A source of vectors through the commands: names of .npy files in, one translation per file out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Warnings of `translate` on stderr about unreliable translations, and its JSON lines."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

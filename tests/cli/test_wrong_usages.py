@@ -1,7 +1,5 @@
 """Wrong usages of every kind: one line on stderr, exit code 1 or 2, in plain words, at once."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

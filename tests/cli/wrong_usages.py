@@ -1,7 +1,5 @@
 """Wrong usages, generated from the options of every command and the keys of the configuration; always the same ones."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from itertools import islice

@@ -1,7 +1,5 @@
 """Values that no setting may have: each is told in one line with the key, the value and what is allowed."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Configuration files as strangers write them: twice the same key, alias bombs, deep nesting, trees of `extends`."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The variants whose contract is asked: the package's, or with `--import MODULE` those of the module."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Iterator

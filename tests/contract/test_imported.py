@@ -1,7 +1,5 @@
 """`pytest tests/contract --import MODULE` asks the whole contract of the variants of a module."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The contract of training objectives, asked of every file in the folder: a new one is tested with no edit here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

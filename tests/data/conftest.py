@@ -1,7 +1,5 @@
 """Corpora of a few pairs in files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of an audit; the length limit on translations follows from the training pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Padding sentence pairs into tensors."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

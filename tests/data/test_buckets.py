@@ -1,7 +1,5 @@
 """Batches of indices, and the faults of torchtext's iterators that must not come through."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A corpus in chunks, and the faults of its pairs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Extended ids: from the text to the batch, and from an id back to the source token."""
 
-from __future__ import annotations
-
 import pytest
 
 from seq2seq_attn.config import load_config

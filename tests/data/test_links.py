@@ -1,7 +1,5 @@
 """Links between the tokens of training pairs: gold ones, and those of a Pharaoh file."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from itertools import product

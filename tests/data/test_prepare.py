@@ -1,7 +1,5 @@
 """From files to a prepared corpus, and when one is reused."""
 
-from __future__ import annotations
-
 import os
 import time
 

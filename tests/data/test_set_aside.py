@@ -1,7 +1,5 @@
 """Which pairs are set aside for validation."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

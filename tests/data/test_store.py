@@ -1,7 +1,5 @@
 """Ids on disk."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,8 +1,6 @@
 """Single-bit flips in a run directory and in a prepared corpus: each is refused with one line, or has no effect on
 anything that is used. The sample is small; the slow tier takes 200 flips of each."""
 
-from __future__ import annotations
-
 import logging
 import random
 import shutil

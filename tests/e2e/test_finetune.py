@@ -1,7 +1,5 @@
 """Fine-tuning: a run's tokenizers, vocabularies and model on other text, with and without pairs of its own text."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Text in any language: trained on, translated and scored, from and into English."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

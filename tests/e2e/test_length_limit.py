@@ -1,7 +1,5 @@
 """Targets up to five times as long as their sources are translated to their end."""
 
-from __future__ import annotations
-
 import json
 import logging
 import random

@@ -1,7 +1,5 @@
 """Two processes that `torchrun` starts train the model that one process trains; stopped and resumed, too."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

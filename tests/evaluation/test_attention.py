@@ -1,7 +1,5 @@
 """Attention analyzed: forced decoding, words and links together, against plain Python on a small real model."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Sequence

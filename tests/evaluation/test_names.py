@@ -1,7 +1,5 @@
 """Names of runs in tables: by what differs, unless the user named the directories. Arms: which runs count as one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is evaluated is one model, whatever its run is doing; learning curves from a file that may be anybody's."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Finding the test sets of runs: what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Evaluating a run neither reads nor writes outside the folder that it is in."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

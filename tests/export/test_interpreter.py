@@ -1,8 +1,6 @@
 """Exported graphs make the steps of the model, for every variant, at other sizes than those they were traced with; so
 does the page's interpreter under node, in float32 and float16."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

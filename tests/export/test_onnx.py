@@ -1,7 +1,5 @@
 """A run written as ONNX is translated by onnxruntime as by the package: with the example, which uses numpy alone."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The page of a run, in a real browser: it translates as the package does, without network; attention can be forced."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

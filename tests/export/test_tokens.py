@@ -1,7 +1,5 @@
 """The page's tokenizers split and join lines as the package's do."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each benchmark's whole way at tiny sizes; the tutorial's loop is the same function as ours; paired turns."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -10,7 +8,7 @@ import pytest
 import torch
 import yaml
 
-from scripts.laboratory.benchmarks import fast, measure, peers, prepare, scaling, search, time_to_bleu, train
+from scripts.laboratory.benchmarks import fast, measure, peers, prepare, search, time_to_bleu, train
 from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
@@ -44,7 +42,7 @@ def numbers(value: object) -> list[float]:
     return [value] if isinstance(value, int | float) else []
 
 
-@pytest.mark.parametrize("module", [train, search, fast, scaling, time_to_bleu], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [train, search, fast, time_to_bleu], ids=lambda module: module.__name__)
 def test_a_benchmark_prints_the_figures_of_its_record(module, capfd):
     module.main(["--quick"])
     found = yaml.safe_load(capfd.readouterr().out)
@@ -97,13 +95,6 @@ def test_tiny_sizes_are_never_a_record(module):
     with pytest.raises(SystemExit) as stopped:
         module.main(["--quick", "--record"])
     assert stopped.value.code == 2
-
-
-def test_the_line_of_growth_is_that_of_least_squares():
-    rows = [{"source_positions": x, "us_per_token": y} for x, y in ((10, 4.0), (20, 5.0), (30, 9.0))]
-    found = scaling.fit_line(rows)
-    assert (found["slope"], found["intercept"]) == pytest.approx((0.25, 1.0))
-    assert found["error"] == pytest.approx(1.0 / 5.0)  # at 20: 6 in place of 5
 
 
 def test_paired_turns_measure_ratios_with_intervals():

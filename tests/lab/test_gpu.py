@@ -1,7 +1,5 @@
 """`scripts/gpu` on the CPU: its blocks at tiny sizes, and which of them it runs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small made-up corpora for the metric tests: references and systems that spoil them."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Alignment scores against hand-made cases and a plain reference."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Entropy, coverage and word overlap against plain Python; counts of buckets add up to the corpus's."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """Scores agree with sacreBLEU; wrong shapes are refused; the vectorised formulas equal a plain one."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from collections import Counter
@@ -188,3 +186,10 @@ def test_mecab_is_used_where_it_is_installed(tmp_path, monkeypatch, language, mo
         (tmp_path / f"{module}.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
     assert bleu_tokenizer(language) == f"{language[:2].replace('jp', 'ja')}-mecab"
+
+
+def test_advice_on_sacrebleus_own_options_is_not_shown(caplog):
+    """It warns of a hundred lines that look tokenized, and names its option `--force`."""
+    lines = ["a dog runs ."] * 120
+    statistics_of("bleu", lines, lines).score()
+    assert not caplog.records

@@ -1,7 +1,5 @@
 """Buckets: what falls where, sums that add up, and agreement with scoring a bucket's lines alone."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

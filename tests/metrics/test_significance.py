@@ -1,7 +1,5 @@
 """Intervals and paired tests agree with sacreBLEU and with plain Python."""
 
-from __future__ import annotations
-
 import random
 import statistics
 

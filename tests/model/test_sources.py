@@ -1,7 +1,5 @@
 """Several sources: each encoder reads its own, and hierarchical attention weighs them against each other."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Variants by name: packaged ones, and those of modules that the user named. A name alone imports nothing."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A source of vectors: any encoder reads them in place of embedded tokens, alone or beside texts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

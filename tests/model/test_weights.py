@@ -1,7 +1,5 @@
 """Files of tensors."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

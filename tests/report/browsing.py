@@ -1,7 +1,5 @@
 """A headless browser, and how the tests look at a page in it. Importing this without selenium skips a test module."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

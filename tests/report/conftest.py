@@ -1,7 +1,5 @@
 """Scores of one, two and three systems, and of arms, on a made-up test set; an attention map."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure

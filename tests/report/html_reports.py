@@ -1,7 +1,5 @@
 """Reports with attention to look at: many sentences, two runs, weights as a trained model gives them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import replace

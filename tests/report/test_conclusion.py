@@ -1,7 +1,5 @@
 """The conclusion of an evaluation, on made-up scores: what it says, and what it must not say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

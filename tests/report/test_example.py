@@ -1,7 +1,5 @@
 """The sentence that a page begins with: translated well, of middle length, reordered, without unknown words."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

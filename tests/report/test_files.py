@@ -1,8 +1,6 @@
 """The files of a report: which are written, which are refused, and what a link among them does; every score once in CSV
 and LaTeX, and text that stays text."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The HTML report without a browser: what is inside the file, how large it is, that it stays text and stays alone."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -4,8 +4,6 @@ several seeds, dark mode, phone width.
 Screenshots of what was tested land in `tmp_path`.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from itertools import pairwise

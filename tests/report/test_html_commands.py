@@ -1,7 +1,5 @@
 """The HTML pages that `evaluate --report` and `translate --attention` write, from small real runs."""
 
-from __future__ import annotations
-
 import base64
 import logging
 

@@ -1,7 +1,5 @@
 """Pages: the short form, the full one, Markdown; names stay text wherever they stand."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

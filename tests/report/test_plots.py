@@ -1,7 +1,5 @@
 """Plots: real PNG files of the expected size, with the labels they need."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Scores of a set, of runs and of arms: what is compared, and the values for JSON."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables: alignment; what they show of one, two and three runs, of arms, and of their attention."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The page's JavaScript without a browser: the linter's opinion, and unit tests of its functions under node."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The CPUs of this process, and the load of others, from files that a system shows."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

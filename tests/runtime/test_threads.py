@@ -1,7 +1,5 @@
 """The number of threads: chosen by model and load, kept where the user has set it, adapted while a command runs."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A `StepModel` without weights: what follows a prefix is drawn from a generator seeded by (sentence, prefix)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The methods of `search/` on a batch of ids, without a translator, and every hypothesis as their oracle."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Diverse beam search against the formula, written out for one hypothesis at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """An ensemble against the slow definition: at each token, the log of the members' mean probability."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shallow fusion of runs; `test_scorers.py` has the scorer itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

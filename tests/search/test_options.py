@@ -1,7 +1,5 @@
 """Options of a search: what a call says, on top of what a run is configured to do."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

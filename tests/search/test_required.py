@@ -1,7 +1,5 @@
 """Required words against every hypothesis of a tiny vocabulary that contains them."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

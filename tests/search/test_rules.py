@@ -1,7 +1,5 @@
 """Prefixes, n-grams that occur once, and what a translation never holds."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

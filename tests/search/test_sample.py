@@ -1,7 +1,5 @@
 """Samples follow the model's distribution, and depend on nothing but their source, number and seed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scorers change what ranks; hypotheses keep the model's log-probability."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Joined pairs: disjoint, seeded; links moved along."""
 
-from __future__ import annotations
-
 import pytest
 
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups

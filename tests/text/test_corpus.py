@@ -1,7 +1,5 @@
 """Reading parallel text, and the audit."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,8 +1,6 @@
 """Generated files of pairs, over formats, encodings, compressions and damage: read rightly, or refused in one line
 whose advice works."""
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip

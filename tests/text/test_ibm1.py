@@ -1,7 +1,5 @@
 """IBM model 1 against loops over its formula, and its links."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 

@@ -1,7 +1,5 @@
 """Codes of languages: two letters, three, with region or script."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

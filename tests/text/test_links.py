@@ -1,7 +1,5 @@
 """Word alignments between words and between tokens."""
 
-from __future__ import annotations
-
 import tracemalloc
 import unicodedata
 

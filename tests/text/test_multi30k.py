@@ -1,7 +1,5 @@
 """Fetching Multi30k: from a server on this machine, from a folder, and all that can go wrong; offline."""
 
-from __future__ import annotations
-
 import hashlib
 import http.server
 import threading

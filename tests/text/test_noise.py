@@ -1,7 +1,5 @@
 """Noise in parallel text: each kind is counted, ordinary pairs are not, and only what is named is dropped."""
 
-from __future__ import annotations
-
 import pytest
 
 from seq2seq_attn.text.noise import KINDS, Noise

@@ -1,7 +1,5 @@
 """Pairs that occur twice, counted on digests."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

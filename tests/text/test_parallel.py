@@ -1,7 +1,5 @@
 """Parallel text as people keep it, and what they are told where they are nearly right."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

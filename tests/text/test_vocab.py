@@ -1,7 +1,5 @@
 """The vocabulary, and the faults of torchtext's `Vocab` that must not come through."""
 
-from __future__ import annotations
-
 import importlib.abc
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """A toy corpus (words translated and reversed) and configurations small enough to train in a second."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The batches of an epoch, from any position on, and the thread that builds them."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Mistakes that need no data are reported before data is prepared, by `train` and `train --dump-config` alike: settings
 that do not fit, and variants from `--import` that break the contract of their axis."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The saved state: counters, tensors, generators, and when training validates, saves and stops."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Several processes: shares, errors, generators and GPUs of the ranks. `tests/e2e/test_torchrun.py` starts some."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A file that cannot grow, as on a full disk: the error names it."""
 
-from __future__ import annotations
-
 import logging
 import resource
 import threading

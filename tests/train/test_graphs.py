@@ -1,7 +1,5 @@
 """The code around a CUDA graph, on the CPU: the recording is replaced by one that runs the pass again."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

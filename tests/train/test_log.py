@@ -1,7 +1,5 @@
 """The files that a run's log writes: `metrics.jsonl`, `train.log`, TensorBoard events with pictures."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,7 +1,5 @@
 """Training runs: what they leave, log and save; kills, signals and resumes; updates that are not finite."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -1,8 +1,6 @@
 """Start values that are not random: the weights of another run, word vectors, a translation table. A resumed and moved
 run needs none of their files."""
 
-from __future__ import annotations
-
 import logging
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Schedules of the learning rate, of the teacher forcing ratio and of the weights of objectives."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

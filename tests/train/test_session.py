@@ -1,7 +1,5 @@
 """A session of a training run: its settings and directory, the lock, and signals."""
 
-from __future__ import annotations
-
 import fcntl
 import logging
 import os

@@ -1,7 +1,5 @@
 """The number of threads of a training run: chosen, recorded, and kept by a resume."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Updates: gradients over micro-batches and ranks, clipping, the optimizer, the average, and what is not finite."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Validation: perplexity, the sample translations, and the mode of the model afterwards."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Translating with the output `copy`: source words that the target vocabulary lacks come out as they are."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

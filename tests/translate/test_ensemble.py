@@ -1,7 +1,5 @@
 """Several runs loaded as one translator, and the runs that cannot be."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

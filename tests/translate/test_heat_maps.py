@@ -1,7 +1,5 @@
 """Heat maps of attention: one cell size, sentences as titles, one colour bar, labels that can be read."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

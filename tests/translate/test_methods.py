@@ -1,7 +1,5 @@
 """Prefixes, samples and minimum Bayes risk by a translator."""
 
-from __future__ import annotations
-
 import pytest
 from sacrebleu.metrics.chrf import CHRF
 

@@ -1,7 +1,5 @@
 """Forced decoding of given pairs: the same as what search saw on its way to them, whatever the batch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Lines are cut where sentences end, batched in bounded chunks, and joined source by source."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

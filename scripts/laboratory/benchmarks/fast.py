@@ -1,7 +1,5 @@
 """The gain of each piece of speed code, switched off in paired turns with everything on; one thread, CPU time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """Options, printed figures and records that all benchmarks share."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

@@ -1,7 +1,5 @@
 """Training speed of mechanisms relative to the baseline's: the same batches in paired turns, one thread, CPU time."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Sequence

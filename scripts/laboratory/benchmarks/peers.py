@@ -5,8 +5,6 @@ batches included; seconds of a translation without loading. The models of the de
 choose end-of-sentence, so that all make the same number of steps. Configurations: `peer_configs/`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import resource

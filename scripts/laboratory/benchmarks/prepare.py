@@ -5,8 +5,6 @@ the command, the training of SentencePiece included. Per core: lines per second 
 together. Memory is resident, of all processes together (proportional set size).
 """
 
-from __future__ import annotations
-
 import random
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """Translation speed: the loop of the PyTorch attention tutorial, written anew here, against ours; greedy and beam."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 import time

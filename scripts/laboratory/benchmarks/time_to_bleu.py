@@ -4,8 +4,6 @@ The training run stops once the last target is reached. The clock is the run's o
 checkpoints, not the preparation of the data.
 """
 
-from __future__ import annotations
-
 import resource
 import signal
 import statistics

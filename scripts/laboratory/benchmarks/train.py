@@ -1,8 +1,6 @@
 """Training speed at the function of the PyTorch attention tutorial: its own loop, written anew here, against ours; and
 the updates that other benchmarks compare."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ A bidirectional GRU encoder; a decoder that concatenates its repeated state with
 GRU step and one readout per step. `packed` is its older notebook: packed source and a mask on the attention.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,8 +1,6 @@
 """Write corpora of captions as text: `python -m scripts.laboratory.captions [NAME]...`; without a name, the embedded
 one."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A corpus is a folder for `data.source_dir`, with `data.corpus=captions`: `SPLIT.
 German to English in `SPLIT.links`. Each function writes the same lines whenever it is called.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """English from the tree: subject-verb-object order, the progressive, do-support, a/an, the possessive."""
 
-from __future__ import annotations
-
 from scripts.laboratory.captions.lexicon import Adjective
 from scripts.laboratory.captions.tree import Clause, FixedPhrase, Key, NounPhrase, PrepositionalPhrase, Sentence, Token
 

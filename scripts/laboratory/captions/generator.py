@@ -16,8 +16,6 @@ Lengths and links are in tokens as `tokenize_caption` splits them. How the pairs
   years, rooms to 999, prices to 9999) have rare values, some of which a test set has and its training set has not.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Iterator
 from typing import NamedTuple

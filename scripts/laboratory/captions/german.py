@@ -1,7 +1,5 @@
 """German from the tree: declension, verb-second and verb-final order, the verbal bracket, commas."""
 
-from __future__ import annotations
-
 from scripts.laboratory.captions.lexicon import Adjective, Case
 from scripts.laboratory.captions.tree import Clause, FixedPhrase, Key, NounPhrase, PrepositionalPhrase, Sentence, Token
 

@@ -4,8 +4,6 @@ Who can do what to whom, where and when is in the lexicon's classes; here verbs 
 class, and each tense gets the modes and the adverbs that agree with it.
 """
 
-from __future__ import annotations
-
 import random
 
 from scripts.laboratory.captions.lexicon import Classes, Lexicon, Phrase, Verb

@@ -1,7 +1,5 @@
 """Random groups of captions, to be joined into one training pair each."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ A price is an upper bound (a comma may merge with another one), so the sentence 
 spent; what is left is filled with adjectives and adverbs, which cost one token each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from scripts.laboratory.captions.german import german_clause, german_np, german_pp, german_sentence

@@ -1,7 +1,5 @@
 """The words of captions: `lexicon.yaml` read into records, indexed by semantic class."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Noun phrases of captions: nouns by class, their determiners, numbers, names, pronouns, adjectives."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import TypeVar

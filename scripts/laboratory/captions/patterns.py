@@ -1,7 +1,5 @@
 """The sentence patterns of captions: the smallest sentence of each kind, before it grows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Relative clauses of captions: where they may hang, and which role their pronoun fills."""
 
-from __future__ import annotations
-
 from scripts.laboratory.captions.grammar import Grammar
 from scripts.laboratory.captions.nouns import Impossible, accepts
 from scripts.laboratory.captions.tree import Clause, Mode, NounPhrase, PrepositionalPhrase, Tense

@@ -7,8 +7,6 @@ property (its noun, its number, its adjectives, its part in the scene; of the su
 Everything is drawn from fixed seeds.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 Of the package, this uses the command `seq2seq` and the configuration.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -3,8 +3,6 @@
 The ratio of two contestants is the median over turns of the ratio of their speeds within a turn.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 import time

@@ -1,7 +1,5 @@
 """Write every document that is made from records, or check that each says what the records say: see `scripts/docs`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path

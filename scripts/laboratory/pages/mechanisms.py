@@ -1,7 +1,5 @@
 """Every mechanism on the same bench: docs/attention.md (all figures) and docs/mechanisms.md (which to choose)."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The pictures at the top of the pages, drawn from records with matplotlib."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator, Mapping
 from inspect import getsource

@@ -1,7 +1,5 @@
 """docs/quality.md: the recipes for Multi30k, and what each technique of `multi30k-fast` is worth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from statistics import fmean, stdev
 from typing import get_args

@@ -1,7 +1,5 @@
 """The reference pages of docs/, written from the code: variants, settings, commands."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The templates, and how they write numbers, tables and the origin of a measurement."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache

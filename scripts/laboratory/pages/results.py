@@ -1,8 +1,6 @@
 """Evaluations of finished runs: docs/results.md, README's blocks, the headers of configurations; and
 docs/bottleneck/README.md: how much BLEU is left on long sentences with attention, K vectors or one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -8,8 +8,6 @@ target vocabulary of the run that translates. A token that is copied from the so
 Shapes: R rows in search, V tokens that rank, Q target vocabulary, T tokens so far.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The interface of tokenizers, and those that need no library: characters, and tokens separated by spaces."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ The rules are made for English and German; other languages share most of the Eng
 in the same way in all languages: «a», »a«, “a”, „a“, „a”, ”a”.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from seq2seq_attn.text.languages import short_code

@@ -1,7 +1,5 @@
 """Build, save and load tokenizers. Each kind is imported when it is first used."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain

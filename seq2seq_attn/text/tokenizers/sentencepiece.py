@@ -1,7 +1,5 @@
 """SentencePiece subwords as tokens (Kudo and Richardson 2018)."""
 
-from __future__ import annotations
-
 import io
 import logging
 import re

@@ -1,7 +1,5 @@
 """Tokenizers that mark parts of a line: several sources, or the sentences of one."""
 
-from __future__ import annotations
-
 import logging
 import reprlib
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Its text names the file: `picture.npy`, or `pictures.npz:KEY` for an array of an
 of F numbers each. Every vector is a token, `[1]` to `[n]`, so lengths, attention and alignments work as for words.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

@@ -16,8 +16,6 @@ From the first update on, the bonus makes the weights sharp before they align, a
 halfway through training; the authors' code can also start from two trained models.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch

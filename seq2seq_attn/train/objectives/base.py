@@ -11,8 +11,6 @@ where the sums run over all micro-batches and ranks, so that accumulation and se
 Shapes: B sentence pairs, T target positions, S source positions, L links.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 from torch import Tensor

@@ -10,8 +10,6 @@ The paper adds this loss to a trained model only. Used from the first update on,
 position costs nothing, right or wrong. So the overlay starts it halfway through training.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

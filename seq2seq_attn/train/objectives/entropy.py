@@ -8,8 +8,6 @@ a_ts is the weight of source position s at target position t. In nats; the mean 
 In our measurements (docs/attention.md) the weights become sharper, but point to wrong words more often.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch

@@ -9,8 +9,6 @@ tokens per source token (Xu et al. write tau, and take 1). The mean is over sour
 In our measurements (docs/attention.md) almost no source word is dropped or repeated, and weights are flatter.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from seq2seq_attn.config.types import NonNegativeFloat

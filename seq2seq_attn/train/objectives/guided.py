@@ -13,8 +13,6 @@ A weight below 1e-30 has no gradient, so such a link teaches nothing. Weights ar
 In our measurements (docs/attention.md) the weights align better, and BLEU is lower.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -13,8 +13,6 @@ In our measurements (docs/attention.md) sampled positions learn slowly: after te
 words.
 """
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from seq2seq_attn.config.types import NonNegativeFloat

@@ -1,7 +1,5 @@
 """Putting spaCy's tokens together again."""
 
-from __future__ import annotations
-
 import pytest
 import sacrebleu
 

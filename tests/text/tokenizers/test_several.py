@@ -1,7 +1,5 @@
 """The tokenizers of several sources, and of sentences."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The contract of all tokenizers, then each of them."""
 
-from __future__ import annotations
-
 import re
 import time
 import unicodedata

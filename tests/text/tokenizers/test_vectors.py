@@ -1,7 +1,5 @@
 """Files of vectors: read, named as tokens, hashed; damaged ones are refused."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

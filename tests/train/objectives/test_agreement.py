@@ -1,7 +1,5 @@
 """Agreement: two directions trained together. The first is disturbed by nothing but the weight; the second is a run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """REINFORCE: its terms by hand and by a loop, and its gradient against all sequences of source positions."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

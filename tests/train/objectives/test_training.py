@@ -1,7 +1,5 @@
 """Objectives in training: one update however its batches are cut, a record of their means, an exact resume."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from pathlib import Path

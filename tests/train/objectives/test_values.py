@@ -1,7 +1,5 @@
 """Each objective against values by hand, and against loops over its formula."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command line of scripts/gpu. Needs the standard library only: on a bare machine the rest comes with `--from`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -1,8 +1,6 @@
 """Several seeds side by side as one batched model: their weights are stacked, and `vmap` makes each product a batched
 one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

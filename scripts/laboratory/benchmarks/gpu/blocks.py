@@ -3,8 +3,6 @@
 python -m scripts.laboratory.benchmarks.gpu.blocks NAME cuda|cpu RECORD SECONDS
 """
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Such a machine has Python, pip, a CUDA build of torch, and numpy, sacrebleu, saf
 has no network. spaCy stays out: it would take four fifths of the bundle, and no block tokenizes with it.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import shutil
 import subprocess

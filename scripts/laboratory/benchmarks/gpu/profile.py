@@ -1,7 +1,5 @@
 """Profile an update and a search: the number of kernels, how long they keep the GPU busy, and their arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
