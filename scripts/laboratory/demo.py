@@ -24,7 +24,7 @@ from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
 ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")
 CONFIGS = {ATTENTION: "demo", FIXED: "demo-fixed"}
-REPORT, PAGE = Path("runs/demo-report.json"), Path("runs/demo.html")
+REPORT, PAGE = ATTENTION / "report.comparison.json", Path("runs/demo.html")
 
 SENTENCE = "Im Park hat die junge Frau dem Kind, das weint, den roten Ball gezeigt."
 REFERENCE = "In the park, the young woman showed the red ball to the child who is crying."
@@ -126,7 +126,7 @@ def attention_text(attention: AttentionMap) -> str:
 
 
 def show_scores() -> None:
-    report = evaluate(list(CONFIGS), json=REPORT, plots="png", no_attention=True)
+    report = evaluate(list(CONFIGS), no_attention=True)
     step(f"BLEU by sentence length (as a plot: {plot_path(REPORT, 'bleu')})")
     [scores] = report.sets
     header = [report.unit, *(row.bucket.label for row in scores.buckets)]
