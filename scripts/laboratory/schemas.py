@@ -211,11 +211,17 @@ def _seed_scores(results: Results, run: Run) -> Record:
     report = results.evaluate([run], f"report-{run.path.name}").data
     [test] = report["sets"]
     [attention], [score] = test["attention"]["runs"], test["measures"][0]["runs"]
-    by_length = [{"label": bucket["label"], **_bleu(bucket)[0]} for bucket in test["buckets"]]
+    by_length = [
+        {
+            **{key: bucket[key] for key in ("label", "num_pairs")},
+            "bleu": round(bucket["measures"][0]["runs"][0]["score"], 2),
+        }
+        for bucket in test["buckets"]  # without signatures
+    ]
     return {
         **_bleu(test)[0],
         **{key: round(score[key], 2) for key in ("low", "high")},
-        "by_length": [{key: bucket[key] for key in ("label", "num_pairs", "bleu")} for bucket in by_length],
+        "by_length": by_length,
         "error_rates": {str(gold["shift"]): _rounded(gold["error_rate"]) for gold in attention.get("gold", [])},
         **{key: _rounded(attention[key]) for key in ("entropy", "dropped", "repeated")},
         "search": report["runs"][0]["search"],
