@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def row_of(code: str, english: Sequence[str], lines: Sequence[str]) -> Record:
-    """What is chosen for a text of these lines, translated from English."""
+    """The tokenizer and metric settings that `train --train` chooses for translating English into this language."""
     with TemporaryDirectory() as folder:
         for language, text in (("en", english), (code, lines)):
             write_lines(Path(folder, f"text.{language}"), text)

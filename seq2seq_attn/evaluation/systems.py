@@ -1,4 +1,4 @@
-"""What is evaluated: a run, or several that translate as one (an ensemble); and the validations of its training."""
+"""Systems under evaluation: a single run or an ensemble of runs, with the validations of their training."""
 
 import json
 import logging

@@ -42,8 +42,8 @@ def count_duplicates(path: Path) -> int:
 
 
 def count_overlap(path: Path, train_path: Path) -> tuple[int, int]:
-    """The number of a split's pairs that are also training pairs, and the number whose source is a training source, in
-    files with the rows of `digest_pairs`. Pairs with a blank source are not counted."""
+    """Count the pairs of a split that are also training pairs, and those whose source is a training source. Both files
+    have the rows of `digest_pairs`. Pairs with a blank source are not counted."""
     rows, train = _read(path), _read(train_path)
     rows = rows[rows[:, 0] != 0]
     is_known_source, is_known_pair = (np.isin(rows[:, column], train[:, column]) for column in (0, 1))

@@ -53,7 +53,7 @@ class Window:
 
 @dataclass
 class TrainState:
-    """The counters of a training run: plain numbers, saved as JSON."""
+    """Training progress as plain numbers, saved as JSON."""
 
     update: int = 0
     """applied updates"""

@@ -1,4 +1,4 @@
-"""The log of a training run: `train.log` and stderr, `metrics.jsonl`, TensorBoard events, and a progress bar."""
+"""Training logs: `train.log` and stderr, `metrics.jsonl`, TensorBoard events, and a progress bar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session of a training run: its settings, its directory with a lock, its threads, and the signals that end it.
+"""A training session: settings, the locked run directory, threads, and the signals that end it.
 
 Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first signal is only recorded;
 the training loop checks `StopRequest.is_set` between updates. At the second signal the process exits at once. The last

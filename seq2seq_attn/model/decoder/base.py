@@ -32,7 +32,7 @@ from seq2seq_attn.model.tensors import wide
 
 @dataclass(frozen=True)
 class DecoderSettings:
-    """What every decoder is built of."""
+    """The builders and sizes that every decoder is constructed with."""
 
     build_cell: CellBuilder
     build_attention: Callable[..., Attention]

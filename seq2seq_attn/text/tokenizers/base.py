@@ -57,7 +57,7 @@ class Tokenizer(ABC):
         write_json(directory / f"{side}.tokenizer.json", {"name": self.name, **self.settings()})
 
     def settings(self) -> dict[str, Any]:
-        """What `load_tokenizer` needs besides the name."""
+        """The settings that `load_tokenizer` needs, without the tokenizer's name."""
         return {"lowercase": self.lowercase}
 
 
