@@ -6,8 +6,11 @@ the plain code. Numbers of sentences and of source positions are free; so is any
 Shapes: B sentences, S source positions, V target vocabulary.
 """
 
+import io
+import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from typing import Any, NamedTuple
 
 import torch
@@ -72,8 +75,7 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     if model.output.needs_history:
         raise UsageError("this model cannot be exported, as its output points to earlier target tokens")
     model = model.eval()
-    with torch.no_grad(), speed.plain(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # PyTorch's own use of its pytrees
+    with torch.no_grad(), speed.plain(), quiet():
         (ids_BS, memory, state), other = (_example(model, *numbers) for numbers in _EXAMPLES)
         free = [_free_dimensions(*pair) for pair in zip((memory, state), other[1:], strict=True)]
         prepare, step = _Prepare(model), _Step(model, memory, state)
@@ -96,10 +98,23 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     return Graphs(prepared, stepped, *names)
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Discard warnings, logs and prints of PyTorch's exporters: none concerns the graphs, and errors are raised."""
+    level = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+
+
 def _example(model: Seq2Seq, num_sentences: int, num_positions: int, num_steps: int) -> tuple[Tensor, Any, Any]:
     """Source ids, and memory and state after some steps."""
     ids_BS = torch.full((num_sentences, num_positions), len(SPECIALS))
-    ids_BS[:, -1] = EOS
+    ids_BS[:, -num_steps:] = EOS  # as of several sentences: their number is free
     memory, state = model.prepare(SourceBatch(ids_BS, torch.full((num_sentences,), num_positions), ids_BS))
     for _ in range(num_steps):
         state = model.step(torch.full((num_sentences,), EOS), state, memory).state

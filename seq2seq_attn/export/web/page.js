@@ -61,7 +61,7 @@ function drawRun(one, number, text, reference) {
       token,
     ),
   );
-  const between = one.run.has_attention || !result.source.length ? [] : strip(one, result);
+  const between = one.run.has_attention || !result.source.length ? [] : strip(result);
   const figure = el('div', { class: 'figure', dir: 'auto' }, el('div', { class: 'row' }, sources), between, el('div', { class: 'row target' }, targets));
   section.replaceChildren(
     el('h2', {}, one.run.title),
@@ -200,8 +200,8 @@ function ribbons(figure, sources, targets, weights) {
 }
 
 // The one vector of a model without attention, a pixel per number.
-function strip(one, result) {
-  const vector = one.vector(result.sourceIds).data;
+function strip(result) {
+  const vector = result.start[0].data;
   const canvas = el('canvas', { class: 'strip', width: vector.length, height: 1, role: 'img', 'aria-label': `The sentence as ${vector.length} numbers` });
   const context = canvas.getContext('2d');
   const style = getComputedStyle(document.documentElement);

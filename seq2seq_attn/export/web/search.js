@@ -1,19 +1,30 @@
 // Beam search as search/beam.py makes it: finished hypotheses keep their slots, so that the beam narrows; one slot is
 // greedy search. `force` maps steps to weights that replace the attention's, or to the one position that has all weight;
-// `prefix` are ids to begin with. `kept` are all hypotheses that were continued or finished, each with its parent.
+// `prefix` are ids to begin with. `kept` are all hypotheses that were continued or finished, each with its
+// parent; `start` is the state of the decoder before its first step.
 function decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix = [], force = {} }) {
   const { memory, state } = model.prepare([ids]);
-  let alive = [{ ids: [], logProb: 0, state, steps: [] }];
+  let alive = [{ ids: [], logProb: 0, steps: [] }];
+  let [copies, states] = [memory, state]; // a row for each of `alive`
   const [finished, cut, kept] = [[], [], []];
   for (let length = 1; alive.length > 0; length++) {
-    const free = beamSize - finished.length;
-    const chosen = alive.flatMap((hypothesis) => continued(hypothesis, length)).toSorted((a, b) => b.logProb - a.logProb);
+    const forced = force[length - 1];
+    const weights = Number.isInteger(forced) ? ids.map((_, position) => Number(position === forced)) : forced;
+    const previous = alive.map((hypothesis) => hypothesis.ids.at(-1) ?? special.bos);
+    const step = model.step(previous, copies, states, weights && { weights: alive.flatMap(() => [...weights]) });
+    const rowOf = (numbers, row) => numbers.subarray((row * numbers.length) / previous.length, ((row + 1) * numbers.length) / previous.length);
+    const chosen = alive.flatMap((parent, row) => {
+      const made = { weights: rowOf(step.weights, row), logProbs: rowOf(step.logProbs, row) };
+      const best = length <= prefix.length ? [prefix[length - 1]] : topTokens(made.logProbs, beamSize, special);
+      return best.map((id) => ({ parent, row, made, id, logProb: parent.logProb + made.logProbs[id] }));
+    });
     alive = [];
-    for (const hypothesis of chosen.slice(0, free)) {
-      hypothesis.score = hypothesis.logProb / length ** lengthPenalty;
-      hypothesis.isFinished = hypothesis.ids.at(-1) === special.eos;
+    for (const { parent, row, made, id, logProb } of chosen.toSorted((a, b) => b.logProb - a.logProb).slice(0, beamSize - finished.length)) {
+      const score = logProb / length ** lengthPenalty;
+      const isFinished = id === special.eos;
+      const hypothesis = { parent, row, logProb, score, isFinished, ids: [...parent.ids, id], steps: [...parent.steps, made] };
       kept.push(hypothesis);
-      if (hypothesis.isFinished) finished.push(hypothesis);
+      if (isFinished) finished.push(hypothesis);
       else if (length >= limit + prefix.length) cut.push(hypothesis);
       else alive.push(hypothesis);
     }
@@ -22,24 +33,10 @@ function decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix = 
       const best = Math.max(...alive.map((hypothesis) => hypothesis.logProb));
       if (best / (lengthPenalty > 0 ? limit : length + 1) ** lengthPenalty <= worst) break;
     }
+    if (alive.length !== previous.length) copies = model.rows(memory, alive.map(() => 0));
+    states = model.rows(step.state, alive.map((hypothesis) => hypothesis.row));
   }
-  return { ...(finished.length > 0 ? finished : cut).reduce((a, b) => (b.score > a.score ? b : a)), kept };
-
-  function continued(hypothesis, length) {
-    const forced = force[length - 1];
-    const weights = Number.isInteger(forced) ? ids.map((_, position) => Number(position === forced)) : forced;
-    const previous = hypothesis.ids.at(-1) ?? special.bos;
-    const step = model.step([previous], memory, hypothesis.state, weights && { weights });
-    const logProbs = step.logProbs;
-    const best = length <= prefix.length ? [prefix[length - 1]] : topTokens(logProbs, beamSize, special);
-    return best.map((id) => ({
-      parent: hypothesis,
-      ids: [...hypothesis.ids, id],
-      logProb: hypothesis.logProb + logProbs[id],
-      state: step.state,
-      steps: [...hypothesis.steps, { weights: step.weights, logProbs }],
-    }));
-  }
+  return { ...(finished.length > 0 ? finished : cut).reduce((a, b) => (b.score > a.score ? b : a)), kept, start: state };
 }
 
 // The most probable ids, ties by the lower id; never PAD and BOS.
@@ -73,7 +70,7 @@ function translator(run, kernel) {
     const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id) => spelled(id, tokens));
     const weights = run.has_attention ? best.steps.map((step) => step.weights) : [];
     const unknown = tokens.map((token) => !known.has(token));
-    return { source: tokens, unknown, sourceIds: ids, tokens: words, text: target.detokenize(words), logProb: best.logProb, weights, ...best };
+    return { source: tokens, unknown, tokens: words, text: target.detokenize(words), logProb: best.logProb, weights, ...best };
   }
-  return { run, translate, spelled, tokenizeTarget: target.tokenize, vector: (ids) => model.prepare([ids]).state[0] };
+  return { run, translate, spelled, tokenizeTarget: target.tokenize };
 }
