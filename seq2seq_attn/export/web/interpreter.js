@@ -44,14 +44,13 @@ const Seq2Seq = (() => {
   const view = (x, shape, strides, start) => take(x, shape, offsetsOf(shape, strides, start));
 
   // A copy with other values at some offsets: `values` is a tensor, or a number for all.
-  function put(x, offsets, values, change = (_, value) => value) {
+  function put(x, offsets, values, merge = (_, value) => value) {
     const data = x.data.slice();
-    offsets.forEach((offset, i) => (data[offset] = change(data[offset], isTensor(values) ? values.data[i] : values)));
+    offsets.forEach((offset, i) => (data[offset] = merge(data[offset], isTensor(values) ? values.data[i] : values)));
     return tensor(x.shape, data);
   }
 
   // ---- elementwise operations
-
   // Repeats axes of length 1, from the last to the first, a block at a time.
   function expand(x, wanted) {
     const added = wanted.length - x.shape.length;
@@ -105,18 +104,13 @@ const Seq2Seq = (() => {
     }, Type, values);
   }
   // The most frequent functions have loops of their own, which engines compile to a few instructions.
-  function add(a, b) {
-    if (!isTensor(a) && !isTensor(b)) return a + b;
-    return elementwise((out, x, y) => {
-      for (let i = 0; i < out.length; i++) out[i] = x[i] + y[i];
-    }, null, [a, b]);
-  }
-  function mul(a, b) {
-    if (!isTensor(a) && !isTensor(b)) return a * b;
-    return elementwise((out, x, y) => {
-      for (let i = 0; i < out.length; i++) out[i] = x[i] * y[i];
-    }, null, [a, b]);
-  }
+  const binary = (apply, loop) => (a, b) => (isTensor(a) || isTensor(b) ? elementwise(loop, null, [a, b]) : apply(a, b));
+  const add = binary((x, y) => x + y, (out, x, y) => {
+    for (let i = 0; i < out.length; i++) out[i] = x[i] + y[i];
+  });
+  const mul = binary((x, y) => x * y, (out, x, y) => {
+    for (let i = 0; i < out.length; i++) out[i] = x[i] * y[i];
+  });
   const tanh = (a) => elementwise((out, x) => {
     for (let i = 0; i < out.length; i++) out[i] = 1 - 2 / (Math.exp(2 * x[i]) + 1);
   }, Float32Array, [a]);
@@ -130,7 +124,6 @@ const Seq2Seq = (() => {
   const logAddExp = (a, b) => (a === b ? a + Math.LN2 : Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b))));
 
   // ---- products
-
   // Kernels (kernel.wat) by the memory in which their weights lie, and the rows that one multiplies at once.
   const kernels = new WeakMap();
   const ROWS = 8;
@@ -200,7 +193,6 @@ const Seq2Seq = (() => {
   }
 
   // ---- along an axis
-
   // The numbers that a function makes of each line of numbers along an axis.
   function along(x, axis, make, Type = Float32Array) {
     const [at, last] = [axisOf(x, axis), x.shape.length - 1];
@@ -261,7 +253,6 @@ const Seq2Seq = (() => {
   }
 
   // ---- shapes and indices
-
   function reshape(x, wanted) {
     const rest = x.data.length / Math.abs(sizeOf(wanted));
     return tensor(wanted.map((length) => (length === -1 ? rest : length)), x.data);
@@ -356,7 +347,6 @@ const Seq2Seq = (() => {
   }
 
   // ---- layers
-
   function conv1d(x, weight, bias, stride, padding) {
     const patches = unfold(pad(x, [padding?.[0] ?? 0, padding?.[0] ?? 0]), 2, weight.shape[2], stride?.[0] ?? 1);
     const out = einsum('bclk,ock->bol', [patches, weight]);
@@ -393,7 +383,6 @@ const Seq2Seq = (() => {
   }
 
   // ---- operations by name; each accepts as many arguments as it lists
-
   const OPERATIONS = {
     add, 'add.Tensor': add, mul, 'mul.Tensor': mul, 'lerp.Tensor': lerp, tanh, sigmoid,
     clone: (x) => x, detach: (x) => x,
@@ -464,7 +453,6 @@ const Seq2Seq = (() => {
   }
 
   // ---- graphs
-
   const NUMBERS = { inf: Infinity, '-inf': -Infinity, nan: NaN };
 
   // The outputs of a graph. `forced`: the name of a node, and the value to use instead of its own.
@@ -522,7 +510,7 @@ const Seq2Seq = (() => {
   // The weights by name, from their bytes side by side. A matrix in int8 is followed by a scale for each row.
   function weightsOf(entries, bytes, kernel) {
     const room = kernel ? kernelMemory(kernel, entries) : (length) => new Float32Array(length);
-    const [weights, table] = [new Map(), halves()];
+    const [weights, numbers] = [new Map(), halves()];
     let start = 0;
     const read = (Type, length) => new Type(bytes.slice(start, (start += length * Type.BYTES_PER_ELEMENT)).buffer);
     for (const { name, shape, dtype } of entries) {
@@ -532,7 +520,7 @@ const Seq2Seq = (() => {
       if (dtype === 'float32') data.set(read(Float32Array, length));
       if (dtype === 'float16') {
         const stored = read(Uint16Array, length);
-        for (let i = 0; i < length; i++) data[i] = table[stored[i]];
+        for (let i = 0; i < length; i++) data[i] = numbers[stored[i]];
       }
       if (dtype === 'int8') {
         const [stored, scales] = [read(Int8Array, length), read(Float32Array, shape[0])];

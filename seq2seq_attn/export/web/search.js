@@ -39,12 +39,12 @@ function decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix = 
   return { ...(finished.length > 0 ? finished : cut).reduce((a, b) => (b.score > a.score ? b : a)), kept, start: state };
 }
 
-// The most probable ids, ties by the lower id; never PAD and BOS.
+// The most probable ids, ties by the lower id; never PAD, BOS and what else the search excludes.
 function topTokens(logProbs, count, special) {
   const best = [];
   for (let id = 0; id < logProbs.length; id++) {
-    if (id === special.pad || id === special.bos) continue;
     if (best.length === count && logProbs[id] <= logProbs[best[count - 1]]) continue;
+    if (id === special.pad || id === special.bos || id === special.excluded) continue;
     let place = best.length;
     while (place > 0 && logProbs[id] > logProbs[best[place - 1]]) place--;
     best.splice(place, 0, id);
@@ -58,19 +58,24 @@ function translator(run, kernel) {
   const model = Seq2Seq.load(run.program, run.weights, kernel);
   const [source, target] = [run.source, run.target].map((side) => tokenizer(side));
   const known = new Map(run.source.tokens.map((token, id) => [token, id]));
-  const special = run.ids;
+  const special = { ...run.ids, excluded: run.search.unk === 'forbid' ? run.ids.unk : null };
   const spelled = (id, tokens) => run.target.tokens[id] ?? tokens[id - run.target.tokens.length] ?? '';
+  // An unknown word as its source token with the most attention, if the search is to copy.
+  function written(id, weights, tokens) {
+    if (id !== special.unk || run.search.unk !== 'copy') return spelled(id, tokens);
+    return tokens[weights.slice(0, -1).reduce((best, weight, position, all) => (weight > all[best] ? position : best), 0)];
+  }
   function translate(text, { beamSize = run.search.beam_size, prefix = [], force = {} } = {}) {
     const tokens = source.tokenize(text);
-    if (tokens.length === 0) return { source: [], tokens: [], text: '', logProb: 0, weights: [], steps: [], ids: [] };
+    const unknown = tokens.map((token) => !known.has(token));
+    if (tokens.length === 0) return { source: [], unknown, tokens: [], text: '', logProb: 0, weights: [], steps: [], ids: [] };
     const ids = [...tokens.map((token) => known.get(token) ?? special.unk), special.eos];
     const limit = Math.floor((run.search.max_length_ratio ?? 2) * tokens.length) + run.search.max_length_extra;
     const lengthPenalty = run.search.length_penalty;
     const best = decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix, force });
-    const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id) => spelled(id, tokens));
+    const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id, t) => written(id, best.steps[t].weights, tokens));
     const weights = run.has_attention ? best.steps.map((step) => step.weights) : [];
-    const unknown = tokens.map((token) => !known.has(token));
-    return { source: tokens, unknown, tokens: words, text: target.detokenize(words), logProb: best.logProb, weights, ...best };
+    return { source: tokens, unknown, tokens: words, text: target.detokenize(words), weights, ...best };
   }
-  return { run, translate, spelled, tokenizeTarget: target.tokenize };
+  return { run, translate, spelled, special, tokenizeTarget: target.tokenize };
 }
