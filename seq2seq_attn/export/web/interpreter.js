@@ -42,7 +42,6 @@ const Seq2Seq = (() => {
     return tensor(shape, data);
   }
   const view = (x, shape, strides, start) => take(x, shape, offsetsOf(shape, strides, start));
-
   // A copy with other values at some offsets: `values` is a tensor, or a number for all.
   function put(x, offsets, values, merge = (_, value) => value) {
     const data = x.data.slice();

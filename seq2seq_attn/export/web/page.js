@@ -43,8 +43,8 @@ function compared(number, results, reference) {
   if (!tokens.length || (reference === undefined && results.length < 2)) return { marked: [], mark: '', note: '' };
   const expected = new Set(reference === undefined ? results[1 - number].tokens : translators[number].tokenizeTarget(reference));
   const marked = tokens.map((token) => !expected.has(token));
-  const some = marked.includes(true);
-  const count = some ? `${marked.filter(Boolean).length} of ${tokens.length} words are not` : 'Every word is';
+  const some = marked.filter(Boolean).length;
+  const count = some ? `${some} of ${tokens.length} words are not` : 'Every word is';
   if (reference !== undefined) return { marked, mark: 'wrong', note: `${count} in the reference${some ? ' (red)' : ''}.` };
   const doubt = some ? ' (dotted); no reference says which is right' : '';
   return { marked, mark: 'differs', note: `${count} in the other model's translation${doubt}.` };
@@ -251,7 +251,6 @@ function change(number, changes) {
 }
 
 const reset = (number) => change(number, UNTOUCHED);
-
 // Force the chosen step to attend to one source position; the words before it stay, the rest is decoded again.
 function attendTo(number, position, result) {
   const { chosen, force } = choices[number];

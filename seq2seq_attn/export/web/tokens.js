@@ -91,7 +91,7 @@ function spacy({ lowercase, language, rules }) {
   };
   const [prefix, suffix, url] = [rules.prefix, rules.suffix, rules.url].map((pattern) => compiled(pattern, ''));
   const [infix, match] = [compiled(rules.infix, 'g'), compiled(rules.match, '')];
-  const affix = (text, pattern) => pattern?.exec(text)?.[0] && pattern.exec(text);
+  const affix = (text, pattern) => [pattern?.exec(text)].find((hit) => hit?.[0]);
   const isMatch = (text) => match !== null && match.test(text);
   function split(span, cases = special) {
     const tokens = [];
