@@ -17,6 +17,7 @@ from seq2seq_attn.cli.options import echo
 from seq2seq_attn.cli.parser import GroupedCommand
 from seq2seq_attn.cli.prepare import prepare
 from seq2seq_attn.cli.score import score
+from seq2seq_attn.cli.serve import serve
 from seq2seq_attn.cli.train import train
 from seq2seq_attn.cli.translate import translate
 
@@ -52,7 +53,7 @@ def _options(
         raise typer.Exit
 
 
-_COMMANDS = (prepare, train, evaluate, translate, score, compare, export)
+_COMMANDS = (prepare, train, evaluate, translate, score, compare, export, serve)
 COMMANDS = [command.__name__ for command in _COMMANDS]
 
 for command in _COMMANDS:
