@@ -13,19 +13,8 @@ PACKAGE = ROOT / "seq2seq_attn"
 # Left may not import right.
 ORDER = (
     *("_version", "__init__", "errors", "files", "manifest", "runtime", "config", "text", "data", "model"),
-    *(
-        "search",
-        "run_dir",
-        "translate",
-        "metrics",
-        "train",
-        "evaluation",
-        "report",
-        "export",
-        "serve",
-        "cli",
-        "__main__",
-    ),
+    *("search", "run_dir", "hub", "translate", "metrics", "train", "evaluation", "report", "export"),
+    *("serve", "cli", "__main__"),
 )
 LAZY = ("__init__",)
 """imports on demand what lies to the right of it"""
