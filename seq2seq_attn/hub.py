@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from seq2seq_attn._version import __version__
+from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.manifest import MANIFEST, check_files, read_listed_json
