@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 import time
+from asyncio.subprocess import PIPE
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,8 +42,6 @@ MAX_BATCH_CHARACTERS = 8_192
 """of a batch of several lines, so that other requests do not wait long for it"""
 BODY_TIMEOUT_S, DRAIN_TIMEOUT_S = 10, 60
 """to receive a request; to finish accepted requests after a signal"""
-CLIENT_GONE = 499
-"""the status, as in nginx's log, of a request whose client hung up"""
 
 log = logging.getLogger(__name__)
 
@@ -110,8 +109,8 @@ class Batcher:
 def translate_batch(lines: Sequence[Line]) -> list[str | Exception]:
     """Translations, or errors. If a batch fails, each line is tried alone: no text may harm another client's."""
     try:
-        texts = [line.text for line in lines]
-        return [each.text for each in lines[0].translator.translate(texts, keep_attention=False)]
+        translations = lines[0].translator.translate([line.text for line in lines], keep_attention=False)
+        return [translation.text for translation in translations]
     except Exception as error:
         return [error] if len(lines) == 1 else [translate_batch([line])[0] for line in lines]
 
@@ -122,13 +121,8 @@ class App:
     def __init__(
         self, translators: Mapping[tuple[str, str], Translator], page: Sequence[str], key: str, max_characters: int
     ) -> None:
-        """
-        Args:
-            translators: by source and target language.
-            page: arguments of `seq2seq export` that name the runs of the page.
-            key: what clients must send; empty: nothing.
-            max_characters: of the texts of a request.
-        """
+        """`translators`: by source and target language. `page`: arguments of `seq2seq export`, the runs of the page.
+        `key`: what clients must send; empty: nothing. `max_characters`: of the texts of a request."""
         self.batcher = Batcher()
         self._translators, self._key, self._max_characters = translators, key.encode(), max_characters
         self._page = page
@@ -154,7 +148,7 @@ class App:
         try:
             await self._app(scope, receive, send_on)
         except ClientDisconnect:
-            status = CLIENT_GONE
+            status = 499  # as in nginx's log
         except Exception as error:  # Starlette has answered; the message may hold text
             log.error("%s in the next request", type(error).__name__)
         seconds = time.perf_counter() - began_at
@@ -269,8 +263,8 @@ class App:
         """The source languages of some pairs with their probabilities in percent, the most probable first."""
         readers = {pair[0]: self._translators[pair] for pair in pairs}
         sources = {source: (each.source_tokenizer, each.source_vocab) for source, each in readers.items()}
-        detecting = self.batcher.thread.submit(detect_language, "\n".join(texts)[:1_000], sources)
-        return await asyncio.wrap_future(detecting)
+        text = "\n".join(texts)[:1_000]
+        return await asyncio.wrap_future(self.batcher.thread.submit(detect_language, text, sources))
 
 
 def parse_form(text: str) -> dict[str, Any]:
@@ -289,9 +283,8 @@ async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
     """Status and text of the page of some runs, with parameters in full precision, or of why they have none."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
-        command = ["-m", "seq2seq_attn", "export", "--weights", "fp32", "--output", str(path), *arguments]
-        pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=pipe, stderr=pipe)
+        command = [sys.executable, "-m", "seq2seq_attn", "export", "--weights", "fp32", "-o", str(path), *arguments]
+        process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE)
         _, errors = await process.communicate()
         if process.returncode:
             return 404, html.escape(errors.decode(errors="replace").strip().rpartition("\n")[2])
@@ -299,12 +292,8 @@ async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
 
 
 def load_runs(runs: Iterable[Path], **options: str) -> tuple[dict[tuple[str, str], Translator], list[Path]]:
-    """The translators of runs by source and target language, and the one or two runs of the page. Of several runs for
-    the same languages, the first translates. `options`: of `load`.
-
-    Raises:
-        UserError: a run is damaged, or does not read one text.
-    """
+    """The translators of runs by source and target language, of which the first run counts, and the one or two runs of
+    the page. `options`: of `load`. Raises UserError as `load`, or if a run reads several sources, or files."""
     by_pair: dict[tuple[str, str], list[Path]] = {}
     for run in runs:
         data = RunDir(run).config().data

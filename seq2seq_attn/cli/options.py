@@ -188,10 +188,9 @@ def check_runs(runs: list[Path] | None) -> list[Path] | None:
         UserError: one is not a run directory, or cannot be downloaded.
     """
     if runs:
-        from seq2seq_attn.hub import local_run
-        from seq2seq_attn.run_dir import RunDir
+        from seq2seq_attn.run_dir import RunDir, find_run
 
-        runs = [local_run(run) for run in runs]
+        runs = [find_run(run) for run in runs]
         for run in runs:
             RunDir(run).config()
     return runs

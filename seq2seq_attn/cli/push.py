@@ -27,7 +27,7 @@ def push(**options: Unpack[PushOptions]) -> None:
     vocabularies and the command that trained it. --run hf:OWNER/NAME then loads it. Log in with hf auth login, or set
     HF_TOKEN; needs pip install 'seq2seq-attn[hub]'.
     """
-    from seq2seq_attn.hub import push_run
+    from seq2seq_attn.export.hub import push_run
     from seq2seq_attn.run_dir import RunDir
 
     run, repository = RunDir(options["run"]), options["repository"]

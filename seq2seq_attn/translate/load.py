@@ -8,9 +8,8 @@ from pathlib import Path
 import torch
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.hub import local_run
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.run_dir import RunDir, find_run, newest_run
 from seq2seq_attn.runtime.cpus import Load
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import Precision, translation_precision
@@ -44,7 +43,7 @@ def load(
     """
     on_device = resolve_device(device)
     named = [run] if isinstance(run, str | Path) else run
-    run_dirs = [newest_run()] if named is None else [RunDir(local_run(path)) for path in named]
+    run_dirs = [newest_run()] if named is None else [RunDir(find_run(path)) for path in named]
     if named is None:
         log.info("model: %s", run_dirs[0].path)
     machine = Load()

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seq2seq_attn import hub, load
+from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.export.hub import make_card, push_run
 from seq2seq_attn.files import write_json
-from seq2seq_attn.hub import local_run, make_card, push_run
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run_dir import RunDir, find_run
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 
 NAME = "ann/captions"
@@ -153,7 +153,7 @@ def test_a_run_that_was_pushed_translates_the_same_elsewhere(
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [each.text for each in load(run.path, "cpu").translate(SOURCE)]
     assert load(f"hf:{NAME}@{COMMIT}", "cpu").translate(SOURCE[:1])[0].text == done.stdout.splitlines()[0]
-    assert {path.name for path in local_run(f"hf:{NAME}").iterdir()} == served.files.keys() - {
+    assert {path.name for path in find_run(f"hf:{NAME}").iterdir()} == served.files.keys() - {
         "README.md",
         "model.pickle",
     }
@@ -190,7 +190,7 @@ def test_a_damaged_download_is_refused(served: type[Hub], run: RunDir, name: str
     push_run(run, NAME)
     served.files[name] = served.files[name].replace(b"e", b"x", 1)
     with pytest.raises(UserError, match=re.escape(name)):
-        local_run(f"hf:{NAME}")
+        find_run(f"hf:{NAME}")
 
 
 def test_a_downloaded_run_may_not_name_another(served: type[Hub], run: RunDir) -> None:
@@ -199,7 +199,7 @@ def test_a_downloaded_run_may_not_name_another(served: type[Hub], run: RunDir) -
     run.save_config(config)
     push_run(run, NAME)
     with pytest.raises(UserError, match=r"search\.scorers"):
-        local_run(f"hf:{NAME}")
+        find_run(f"hf:{NAME}")
 
 
 @pytest.mark.parametrize("name", ["hf:ann/none", "hf:../..", "hf:", "hf:ann/captions@none"])
@@ -220,5 +220,5 @@ def test_an_unfinished_run_is_not_pushed(served: type[Hub], run: RunDir) -> None
 def test_the_hub_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(UserError, match=re.escape("pip install 'seq2seq-attn[hub]'")):
-        local_run(f"hf:{NAME}")
-    assert hub.local_run("runs/x") == Path("runs/x")
+        find_run(f"hf:{NAME}")
+    assert find_run("runs/x") == Path("runs/x")

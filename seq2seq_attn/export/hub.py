@@ -1,56 +1,24 @@
-"""Runs on the Hugging Face hub: `hf:OWNER/NAME` names one, and `push_run` publishes one with a card from its records.
+"""Publish a run on the Hugging Face hub, with a model card from its records. `run_dir.find_run` downloads it again."""
 
-Of a run, the hub holds the files that its manifest lists, none of which is code. Needs the extra `hub`.
-"""
-
-from __future__ import annotations
-
-import importlib
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.manifest import MANIFEST, check_files, read_listed_json
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run_dir import HUB, RunDir, open_hub
 
-PREFIX = "hf:"
 _LIBRARY = "seq2seq-attn"
-_PATTERNS = ["*.json", "*.safetensors", "*.vocab", "*.sentencepiece.model", "config.yaml"]
-"""all files of a run; others, such as a pickle or a program, are not downloaded"""
 _CORPORA = {
     "captions": ("the generated captions of seq2seq-attn, under its license (MIT)", "mit"),
     "multi30k": ("Multi30k, for non-commercial research and education", "other"),
 }
 """the corpora that have a name, with the license of a model trained on them"""
-_MEASURES = ("bleu", "chrf", "ter")
-"""those of the card"""
+_MEASURES = ("bleu", "chrf", "ter")  # those of the card
 
 log = logging.getLogger(__name__)
-
-
-def local_run(name: str | Path) -> Path:
-    """The directory of a run. `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION` is downloaded, or taken from the hub's cache,
-    and checked against its manifest.
-
-    Raises:
-        UserError: it cannot be downloaded, is damaged, or names another run, of this machine.
-    """
-    if not str(name).startswith(PREFIX):
-        return Path(name)
-    repository, _, revision = str(name).removeprefix(PREFIX).partition("@")
-    hub = _import_hub()
-    with _one_line(f"{name}: cannot be downloaded"):
-        run = RunDir(hub.snapshot_download(repository, revision=revision or None, allow_patterns=_PATTERNS))
-    check_files(run.path)
-    if run.config().search.scorers:
-        raise UserError(f"{name}: its search.scorers name a run of this machine, which a downloaded run may not")
-    return run.path
 
 
 def push_run(run: RunDir, repository: str, *, license: str | None = None, is_private: bool = False) -> str:
@@ -63,13 +31,12 @@ def push_run(run: RunDir, repository: str, *, license: str | None = None, is_pri
     Raises:
         UserError: the run is unfinished or damaged, or the hub refuses it.
     """
-    hub = _import_hub()
     if not run.is_finished():
         raise UserError(f"{run.path}: not finished; only finished runs are published")
     content: dict[str, Any] = {name: str(run.path / name) for name in [*check_files(run.path), MANIFEST]}
-    content["README.md"] = make_card(run, repository, license).encode()
-    api, operations = hub.HfApi(), [hub.CommitOperationAdd(*item) for item in content.items()]
-    with _one_line(f"{repository}: cannot be published"):
+    with open_hub(f"{repository}: cannot be published") as hub:
+        content["README.md"] = make_card(run, repository, license).encode()
+        api, operations = hub.HfApi(), [hub.CommitOperationAdd(*item) for item in content.items()]
         api.create_repo(repository, private=is_private or None, exist_ok=True)
         api.create_commit(repository, operations, commit_message=f"{run.path.name}, by {_LIBRARY} {__version__}")
     return f"{api.endpoint}/{repository}"
@@ -81,20 +48,22 @@ def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
     Raises:
         UserError: a record is damaged.
     """
-    hub, config, name = _import_hub(), run.config(), run.path.name
+    from huggingface_hub import EvalResult, ModelCardData
+
+    config, name = run.config(), run.path.name
     data, model = config.data, config.model
     corpus, default_license = _CORPORA.get(data.corpus, ("a text of its own", "unknown"))
     scores = list(_scores(run))
     if not scores:
         log.warning("%s: no report.json, so the card has no scores; run seq2seq evaluate %s first", run.path, run.path)
-    metadata = hub.ModelCardData(
+    metadata = ModelCardData(
         language=[*dict.fromkeys([*data.sources, data.target_language])],
         license=license or default_license,
         library_name=_LIBRARY,
         pipeline_tag="translation",
         model_name=name,
         eval_results=[
-            hub.EvalResult("translation", data.corpus, test, measure, score, metric_args={"signature": signature})
+            EvalResult("translation", data.corpus, test, measure, score, metric_args={"signature": signature})
             for test, _, measure, score, _, signature in scores
         ]
         or None,
@@ -105,7 +74,7 @@ def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
         name=name,
         languages=f"{data.source_name} to {data.target_language}",
         model=f"encoder {model.encoder.name}, decoder {model.decoder.name}, attention {model.attention.name}",
-        repository=repository,
+        repository=f"{HUB}{repository}",
         scores="".join(f"| {' | '.join(map(str, row))} |\n" for row in scores) or "| not evaluated | | | | | |\n",
         seed=config.seed,
         updates=finished.get("update"),
@@ -129,23 +98,6 @@ def _scores(run: RunDir) -> Iterator[tuple[str, int, str, float, str, str]]:
                     yield test["name"], test["num_pairs"], measure["name"], score, interval, measure["signature"]
 
 
-def _import_hub() -> ModuleType:
-    try:
-        return importlib.import_module("huggingface_hub")
-    except ModuleNotFoundError:
-        raise UserError("huggingface_hub: not installed; run: pip install 'seq2seq-attn[hub]'") from None
-
-
-@contextmanager
-def _one_line(text: str) -> Iterator[None]:
-    """Turn an error of the hub's library, of which there are many kinds, into a UserError of one line."""
-    try:
-        yield
-    except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{text}: {reason}") from error
-
-
 _TEMPLATE = """\
 ---
 {yaml}
@@ -157,7 +109,7 @@ Translates {languages}: a recurrent network of seq2seq-attn with {model}.
 
 ```bash
 pip install 'seq2seq-attn[hub]'
-seq2seq translate --run hf:{repository} "..."
+seq2seq translate --run {repository} "..."
 ```
 
 | test set | pairs | measure | score | 95 % interval | signature |
