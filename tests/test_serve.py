@@ -21,6 +21,7 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 from starlette.exceptions import HTTPException
 
+from scripts.laboratory.serve import Amount, measure
 from seq2seq_attn import load, serve
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import SearchConfig
@@ -387,3 +388,13 @@ def test_the_page_has_both_runs_or_says_why_not(app: App, runs: list[Path], tmp_
         status, text = client.ask("GET", "/")
         assert status == 404
         assert "none" in text
+
+
+@pytest.mark.slow
+def test_two_hundred_clients_and_ten_thousand_malformed_requests(runs: list[Path]) -> None:
+    figures = measure(runs[0], Amount(turns=2, turn_s=5.0, alone=20))
+    assert (figures["clients"]["failed"], figures["clients"]["wrong"]) == (0, 0)
+    assert {status[0] for status in figures["malformed"]["statuses"]} == {"4"}
+    assert figures["malformed"]["log_lines"] == 10_000
+    assert (figures["stop"]["exit_code"], figures["stop"]["lost"]) == (143, 0)
+    assert figures["memory_mib"][-1] < figures["memory_mib"][0] + 50
