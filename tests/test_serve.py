@@ -267,7 +267,7 @@ def test_a_text_that_fails_harms_no_other() -> None:
     async def ask() -> list[object]:
         batcher = Batcher()
         return await asyncio.gather(
-            *(batcher.translate(translator, [text]) for text in ("a", "b", "c!", "d")), return_exceptions=True
+            *(batcher.translate(translator, [text]) for text in ("a", "b", "!", "d")), return_exceptions=True
         )
 
     first, second, failed, last = asyncio.run(ask())
