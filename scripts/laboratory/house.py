@@ -38,7 +38,7 @@ LIMITS = {
     "files": 228,
     "files at the root": 7,
     "lines": 25_500,
-    "functions": 1_479,
+    "functions": 1_480,
     "classes": 301,
     "lines of the longest file": 350,
     "lines of the longest function": 50,

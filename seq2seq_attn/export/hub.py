@@ -1,7 +1,7 @@
 """Publish a run on the Hugging Face hub, with a model card from its records. `run_dir.find_run` downloads it again."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from seq2seq_attn import __version__
@@ -75,7 +75,7 @@ def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
         languages=f"{data.source_name} to {data.target_language}",
         model=f"encoder {model.encoder.name}, decoder {model.decoder.name}, attention {model.attention.name}",
         repository=f"{HUB}{repository}",
-        scores="".join(f"| {' | '.join(map(str, row))} |\n" for row in scores) or "| not evaluated | | | | | |\n",
+        scores="".join(map(_row, scores)) or "| not evaluated | | | | | |\n",
         seed=config.seed,
         updates=finished.get("update"),
         minutes=round(finished.get("minutes", 0.0), 1),
@@ -96,6 +96,11 @@ def _scores(run: RunDir) -> Iterator[tuple[str, int, str, float, str, str]]:
                 if scored["run"] == run.path.name and measure["name"] in _MEASURES:
                     score, interval = round(scored["score"], 1), f"{scored['low']:.1f} to {scored['high']:.1f}"
                     yield test["name"], test["num_pairs"], measure["name"], score, interval, measure["signature"]
+
+
+def _row(cells: Sequence[object]) -> str:
+    """A row of a table; signatures hold its separator."""
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |\n"
 
 
 _TEMPLATE = """\
