@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable
@@ -343,6 +344,7 @@ def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) ->
     values["state"]["elapsed_s"] = 3600.0
     write_tensors(run.last_dir / checkpoint.STATE, tensors, values)
     train(toy_config("train.max_minutes=61"), run_dir=run.path, resume=True)
+    assert re.search(r"update 3, .* about (0\.9|1\.0) minutes left", logged(run))
     last = json.loads(run.metrics_path.read_text().splitlines()[-1])
     assert last["update"] == 20
     assert 3600 < last["elapsed_s"] < 3660
