@@ -36,10 +36,10 @@ START_TIMEOUT_S = 120.0
 class Amount(NamedTuple):
     """How much is measured."""
 
-    turns: int = 6
-    turn_s: float = 10.0
+    turns: int = 3
+    turn_s: float = 20.0
     clients: int = 200
-    alone: int = 200
+    alone: int = 100
     malformed: int = 10_000
 
 
@@ -66,6 +66,11 @@ class Server(NamedTuple):
     def log_lines(self) -> list[str]:
         """The lines of its log so far."""
         return self.log_path.read_text(encoding="utf-8").splitlines()
+
+    def cpu_s(self) -> float:
+        """CPU seconds of its threads so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory_mib(self) -> float:
         """Its resident memory."""
@@ -216,29 +221,36 @@ def measure(run: Path, amount: Amount) -> Record:
     expected = [each.text for each in translator.translate(texts, keep_attention=False)]
     answers: list[Answer] = []
     memory: list[float] = []
+    cpu_ms: dict[str, list[float]] = {"serve": [], "translate": []}
     with tempfile.TemporaryDirectory() as folder, running(run, Path(folder)) as server:
         ask_all(server.port, texts, 1, 1.0)
         alone: list[Answer] = []
+        began_at = server.cpu_s()
         while len(alone) < amount.alone:
             alone += ask_all(server.port, texts, 1, 0.5)
+        alone_cpu_ms = 1000 * (server.cpu_s() - began_at) / len(alone)
 
         def serve(_: int) -> float:
+            began_at = server.cpu_s()
             turn = ask_all(server.port, texts, amount.clients, amount.turn_s)
             answers.extend(turn)
             memory.append(server.memory_mib())
+            cpu_ms["serve"].append(1000 * (server.cpu_s() - began_at) / len(turn))
             return sum(answer.status == 200 for answer in turn)
 
         def translate(_: int) -> float:
-            began_at, count = time.perf_counter(), 0
+            began_at, cpu_began_at, count = time.perf_counter(), time.process_time(), 0
             while time.perf_counter() < began_at + amount.turn_s:
                 translator.translate(texts, keep_attention=False)
                 count += len(texts)
+            cpu_ms["translate"].append(1000 * (time.process_time() - cpu_began_at) / count)
             return count
 
         contestants = [Contestant("serve", serve), Contestant("translate", translate)]
         take_turns(contestants, amount.turns)
         num_lines = len(server.log_lines())
         statuses = send_malformed(server.port, amount.malformed)
+        time.sleep(1.0)  # a line is written after its answer
         num_malformed_lines = len(server.log_lines()) - num_lines
         stopped = stop_in_mid_flight(server, texts, amount)
     ratio = paired_ratio(contestants[0].speeds, contestants[1].speeds)
@@ -246,7 +258,7 @@ def measure(run: Path, amount: Amount) -> Record:
         "run": run.name,
         "amount": amount._asdict(),
         "load_average": os.getloadavg()[0],
-        "alone": {"requests": len(alone), **percentiles_ms(alone)},
+        "alone": {"requests": len(alone), **percentiles_ms(alone), "cpu_ms": alone_cpu_ms},
         "clients": {
             "requests": len(answers),
             "failed": sum(answer.status != 200 for answer in answers),
@@ -254,6 +266,7 @@ def measure(run: Path, amount: Amount) -> Record:
             **percentiles_ms(answers),
         },
         "sentences_per_s": {one.name: one.speed for one in contestants},
+        "cpu_ms_per_sentence": {name: statistics.median(values) for name, values in cpu_ms.items()},
         "ratio": ratio.value,
         "interval": [ratio.low, ratio.high],
         "memory_mib": memory,
