@@ -322,8 +322,8 @@ def newest_run(runs_dir: str | Path = "runs") -> RunDir:
 
 
 def find_run(name: str | Path) -> Path:
-    """The directory of a run. `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION` is downloaded, or taken from the hub's cache,
-    and checked against its manifest. Other files than those of a run, such as programs, are not downloaded.
+    """The directory of a run. Of `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`, its files are downloaded, or taken from
+    the hub's cache, and checked against the manifest.
 
     Raises:
         UserError: it cannot be downloaded, is damaged, or names another run, of this machine.
@@ -332,8 +332,7 @@ def find_run(name: str | Path) -> Path:
         return Path(name)
     repository, _, revision = str(name).removeprefix(HUB).partition("@")
     with open_hub(f"{name}: cannot be downloaded") as hub:
-        path = hub.snapshot_download(repository, revision=revision or None, allow_patterns=[*_LISTED, MANIFEST])
-    run = RunDir(path)
+        run = RunDir(hub.snapshot_download(repository, revision=revision or None, allow_patterns=[*_LISTED, MANIFEST]))
     check_files(run.path)
     if run.config().search.scorers:
         raise UserError(f"{name}: its search.scorers name a run of this machine, which a downloaded run may not")

@@ -1,6 +1,5 @@
 """`seq2seq serve`."""
 
-import logging
 import os
 import socket
 from pathlib import Path
@@ -10,8 +9,6 @@ import typer
 
 from seq2seq_attn.cli import options as shared
 from seq2seq_attn.errors import UserError
-
-log = logging.getLogger(__name__)
 
 
 class ServeOptions(TypedDict, total=False):
@@ -58,6 +55,6 @@ def serve(**options: Unpack[ServeOptions]) -> None:
             translators, shown = load_runs(options.get("runs") or [newest_run().path], **machine)
         page = [*map(str, shown), *(f"--import={name}" for name in options.get("imports", []))]
         app = App(translators, page, os.environ.get("SEQ2SEQ_KEY", ""), options.get("max_characters", 10_000))
-        served = ", ".join(map(" to ".join, translators))
-        log.info("%s: listening at %s, port %d", served, *listener.getsockname()[:2])
+        address, bound_port = listener.getsockname()[:2]
+        typer.echo(f"{', '.join(map(' to '.join, translators))}: listening at {address}, port {bound_port}", err=True)
         make_server(app).run([listener])

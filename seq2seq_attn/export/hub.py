@@ -1,7 +1,7 @@
 """Publish a run on the Hugging Face hub, with a model card from its records. `run_dir.find_run` downloads it again."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from seq2seq_attn import __version__
@@ -68,6 +68,7 @@ def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
         ]
         or None,
     )
+    rows = [" | ".join(str(cell).replace("|", "\\|") for cell in row) for row in scores]  # signatures hold bars
     finished, environment = read_listed_json(run.path / "finished.json"), run.environment() or {}
     return _TEMPLATE.format(
         yaml=metadata.to_yaml(),
@@ -75,7 +76,7 @@ def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
         languages=f"{data.source_name} to {data.target_language}",
         model=f"encoder {model.encoder.name}, decoder {model.decoder.name}, attention {model.attention.name}",
         repository=f"{HUB}{repository}",
-        scores="".join(map(_row, scores)) or "| not evaluated | | | | | |\n",
+        scores="".join(f"| {row} |\n" for row in rows) or "| not evaluated | | | | | |\n",
         seed=config.seed,
         updates=finished.get("update"),
         minutes=round(finished.get("minutes", 0.0), 1),
@@ -96,11 +97,6 @@ def _scores(run: RunDir) -> Iterator[tuple[str, int, str, float, str, str]]:
                 if scored["run"] == run.path.name and measure["name"] in _MEASURES:
                     score, interval = round(scored["score"], 1), f"{scored['low']:.1f} to {scored['high']:.1f}"
                     yield test["name"], test["num_pairs"], measure["name"], score, interval, measure["signature"]
-
-
-def _row(cells: Sequence[object]) -> str:
-    """A row of a table; signatures hold its separator."""
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |\n"
 
 
 _TEMPLATE = """\
