@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import logging
+import os
 import re
 import signal
 import socket
@@ -333,17 +334,21 @@ def test_sigterm_ends_the_command_after_accepted_requests(runs: list[Path], tmp_
     log_path = tmp_path / "log"
     command = [sys.executable, "-m", "seq2seq_attn", "serve", *map(str, runs), "--port", "0", "--device", "cpu"]
     with log_path.open("wb") as file:
-        process = subprocess.Popen(command, stderr=file)
+        process = subprocess.Popen(command, stderr=file, env=os.environ | {"SEQ2SEQ_KEY": "key"})
     try:
         wait_for(lambda: process.poll() is not None or "port" in log_path.read_text())
         [port] = re.findall(r"listening at 127\.0\.0\.1, port (\d+)", log_path.read_text())
         client = Client(int(port))
         answers: list[object] = []
         text = "\n".join(SOURCE * 40)
-        threads = [threading.Thread(target=lambda: answers.append(client.translate(q=text))) for _ in range(3)]
+        threads = [
+            threading.Thread(target=lambda: answers.append(client.translate(q=text, api_key="key"))) for _ in range(3)
+        ]
         for thread in threads:
             thread.start()
-        wait_for(lambda: "seq2seq_lines_total" in client.ask("GET", "/metrics")[1])
+        assert client.ask("POST", "/translate", GOOD)[0] == 403
+        key = {"Authorization": "Bearer key"}
+        wait_for(lambda: "seq2seq_lines_total" in client.ask("GET", "/metrics", headers=key)[1])
         process.send_signal(signal.SIGTERM)
         for thread in threads:
             thread.join()
