@@ -72,7 +72,7 @@ def train(attentions: Sequence[str], *, num_updates: int = 1000, seeds: Sequence
     if not all((run / "finished.json").exists() for run in runs.values()):
         captions()
         settings = {**SMALL, "train.max_updates": num_updates, "train.validation.every_updates": num_updates // 2}
-        text = {name: f"{TEXT}/{name.removesuffix('_text')}" for name in ("train_text", "valid_text", "test_text")}
+        text = {"train_text": f"{TEXT}/train", "valid_text": f"{TEXT}/valid"}
         languages = {"source_language": "de", "target_language": "en"}
         varied = {"attention": list(attentions)}
         seq2seq_attn.compare("quickstart", varied, settings, seeds=seeds, output=folder, **text, **languages)
