@@ -78,7 +78,11 @@ def test_a_size_out_of_bounds_is_refused(size: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "array", [np.zeros(2), np.full((3, 2), np.nan), np.full((3, 2), 1e300), np.full((3, 2), "a"), np.full((3, 2), None)]
+    "array",
+    [
+        *(np.zeros(2), np.full((3, 2), np.nan), np.full((3, 2), 1e300), np.full((3, 2), "a"), np.full((3, 2), None)),
+        np.frombuffer(b"\1\0\0\0\0\0\xf0\x7f" * 2).reshape(1, 2),  # a signaling NaN
+    ],
 )
 def test_arrays_that_are_no_vectors_are_refused(array: np.ndarray, tmp_path: Path) -> None:
     np.save(tmp_path / "bad.npy", array, allow_pickle=True)
