@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2seq_attn._version import __version__
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +60,7 @@ def _git_state(checkout: Path) -> dict[str, Any] | None:
     run from a checkout."""
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(checkout), *arguments]
+        command = ["git", "--no-optional-locks", "-C", str(checkout), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
 
     if not (checkout / ".git").exists():

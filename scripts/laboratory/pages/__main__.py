@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.laboratory import languages
-from scripts.laboratory.harness.records import ROOT, SPEED, exit_code, load_records
-from scripts.laboratory.pages import mechanisms, pictures, quality, reference, results
+from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
+from scripts.laboratory.pages import mechanisms, pictures, quality, reference, results, site
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
 from seq2seq_attn.files import write_text
 
@@ -15,6 +15,7 @@ def documents() -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each document."""
     yield ROOT / "README.md", readme()
     yield languages.PAGE, languages.own_text_page()
+    yield DOCS / "serve.md", serve_page()
     evaluated = results.evaluations()
     pages = {
         DOCS / "results.md": results.results_page(evaluated),
@@ -42,6 +43,12 @@ def readme() -> str:
     return text
 
 
+def serve_page() -> str:
+    block = render("serve.md.j2", record=load_records(RECORDS)["serve"])
+    text = (DOCS / "serve.md").read_text(encoding="utf-8")
+    return replace_block(text, "<!-- figures: written by scripts/docs -->", "<!-- end of figures -->", block)
+
+
 def problems() -> Iterator[str]:
     """A line for each document or picture that is not what the records say, and each record that says too little."""
     advice = "not what the records say; run scripts/docs"
@@ -60,8 +67,12 @@ def main(arguments: Sequence[str]) -> int:
         lines = list(problems())
         print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr)
         return 1 if lines else 0
+    if arguments == ["learn"]:
+        return site.execute()
+    if arguments == ["site"]:
+        return site.build()
     if arguments:
-        print(f"scripts/docs {' '.join(arguments)}: expected nothing, or check", file=sys.stderr)
+        print(f"scripts/docs {' '.join(arguments)}: expected nothing, check, learn or site", file=sys.stderr)
         return 2
     for path, text in documents():
         write_text(path, text)
