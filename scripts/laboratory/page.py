@@ -5,6 +5,7 @@ import json
 import shutil
 from base64 import b64decode
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -67,14 +68,12 @@ def start_browser(folder: str) -> Any:
         UserError: the browser, its driver or selenium is missing.
     """
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    try:
-        from selenium import webdriver
-    except ImportError:
-        webdriver = None
-    if webdriver is None or binary is None or driver is None:
+    if find_spec("selenium") is None or binary is None or driver is None:
         raise UserError(
-            "chromium, chromedriver or selenium is missing; run: scripts/install dev, apt install chromium-driver"
+            "selenium, chromium or chromedriver is missing: scripts/install dev; apt install chromium-driver"
         )
+    from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = binary
     for flag in ("headless", "no-sandbox", "disable-gpu", "hide-scrollbars", f"user-data-dir={folder}/profile"):

@@ -84,13 +84,13 @@ function viterbi(marks, scores, longest, unknown) {
 // or a URL; then infixes.
 function spacy({ lowercase, language, rules }) {
   const special = new Map(Object.entries(rules.special));
-  const compiled = (pattern, flags) => {
+  const compiled = (pattern, flags, start = '') => {
     if (!pattern) return null;
-    const ignoresCase = pattern.startsWith('(?iu)');
-    return new RegExp(ignoresCase ? pattern.slice(5) : pattern, `u${flags}${ignoresCase ? 'i' : ''}`);
+    const [, ignoresCase, body] = /^(\(\?iu\))?(.*)$/su.exec(pattern);
+    return new RegExp(`${start}(?:${body})`, `u${flags}${ignoresCase ? 'i' : ''}`);
   };
-  const [prefix, suffix, url] = [rules.prefix, rules.suffix, rules.url].map((pattern) => compiled(pattern, ''));
-  const [infix, match] = [compiled(rules.infix, 'g'), compiled(rules.match, '')];
+  const [prefix, suffix, infix] = [compiled(rules.prefix, ''), compiled(rules.suffix, ''), compiled(rules.infix, 'g')];
+  const [url, match] = [rules.url, rules.match].map((pattern) => compiled(pattern, '', '^')); // as Python's re.match
   const affix = (text, pattern) => [pattern?.exec(text)].find((hit) => hit?.[0]);
   const isMatch = (text) => match !== null && match.test(text);
   function split(span, cases = special) {
