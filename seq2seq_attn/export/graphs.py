@@ -33,7 +33,8 @@ class Graphs(NamedTuple):
     """The graphs of a model in float32, and the names of what they exchange."""
 
     prepare: ExportedProgram
-    """int64 source ids [B, S], each sentence with EOS, padded with PAD -> the memory, then the state"""
+    """int64 source ids [B, S], each sentence with EOS, padded with PAD, and the ids of the same tokens in the extended
+    target vocabulary (`text/vocab.py`), which outputs that copy read -> the memory, then the state"""
     step: ExportedProgram
     """int64 previous ids [B] (BOS at first), the memory, the state -> log-probabilities [B, V] (of outputs that copy
     [B, V + S]), attention weights [B, S], the next state"""
@@ -46,9 +47,9 @@ class _Prepare(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, ids_BS: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def forward(self, ids_BS: Tensor, extended_ids_BS: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         lengths_B = torch.zeros(0)  # searches read lengths, encoders do not
-        memory, state = self.model.prepare(SourceBatch(ids_BS, lengths_B, ids_BS))
+        memory, state = self.model.prepare(SourceBatch(ids_BS, lengths_B, extended_ids_BS))
         return _tensors(memory), _tensors(state)
 
 
@@ -82,7 +83,12 @@ def export_graphs(model: Seq2Seq) -> Graphs:
         previous_B = torch.full((len(ids_BS),), EOS)
         try:
             programs = [
-                export(prepare, (ids_BS,), dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},), strict=False),
+                export(
+                    prepare,
+                    (ids_BS, ids_BS.clone()),
+                    dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},) * 2,
+                    strict=False,
+                ),
                 export(
                     step,
                     (previous_B, _tensors(memory), _tensors(state)),

@@ -39,7 +39,7 @@ def write_graphs(graphs: Graphs, folder: Path) -> None:
     next_state = [f"next_{name}" for name in state]
     folder.mkdir(parents=True, exist_ok=True)
     for name, program, inputs, outputs in (
-        ("prepare", graphs.prepare, ["source_ids"], [*memory, *state]),
+        ("prepare", graphs.prepare, ["source_ids", "extended_ids"], [*memory, *state]),
         ("step", graphs.step, ["previous_ids", *memory, *state], ["log_probs", "weights", *next_state]),
     ):
         with quiet():

@@ -102,7 +102,7 @@ def expected_steps(model: Seq2Seq, ids_BS: Tensor) -> tuple[Tensor, Tensor, Tens
 
 def graph_steps(graphs: Graphs, ids_BS: Tensor, previous_TB: Tensor) -> list[Tensor]:
     """Log-probabilities and weights of the graphs, run by PyTorch."""
-    memory, state = graphs.prepare.module()(ids_BS)
+    memory, state = graphs.prepare.module()(ids_BS, ids_BS)
     assert [len(memory), len(state)] == [len(graphs.memory), len(graphs.state)]
     step, made = graphs.step.module(), []
     for previous_B in previous_TB:
@@ -115,7 +115,8 @@ def onnx_steps(folder: Path, ids_BS: Tensor, previous_TB: Tensor) -> list[Tensor
     """Log-probabilities and weights of the graphs as ONNX, run by onnxruntime."""
     prepare, step = (InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step"))
     names = [output.name for output in prepare.get_outputs()]
-    values = dict(zip(names, prepare.run(None, {"source_ids": ids_BS.numpy()}), strict=True))
+    inputs = {node.name: ids_BS.numpy() for node in prepare.get_inputs()}
+    values = dict(zip(names, prepare.run(None, inputs), strict=True))
     made = []
     for previous_B in previous_TB:
         values["previous_ids"] = previous_B.numpy()

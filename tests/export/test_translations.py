@@ -51,7 +51,7 @@ def check(run: RunDir, lines: Sequence[str], beam_sizes: Sequence[int], weights:
     [("sentencepiece", "additive", "softmax"), ("spacy", "bilinear", "copy"), ("characters", "fixed", "softmax")],
 )
 def test_a_toy_translates_equally(tmp_path: Path, tokenizer: str, attention: str, output: str) -> None:
-    settings = toy_config(tokenizer=tokenizer, attention=attention).model_dump()
+    settings = toy_config(tokenizer=tokenizer, attention=attention, max_length=200).model_dump()
     settings["model"]["output"] = {"name": output}
     config = config_from_dict(settings)
     check(make_toy_run(tmp_path / "run", config), LINES, (1, 4))

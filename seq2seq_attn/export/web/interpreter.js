@@ -530,7 +530,8 @@ const Seq2Seq = (() => {
     return weights;
   }
 
-  // A model. `prepare` takes the ids of a sentence, EOS included, or of several, padded to one length; `step` the id of
+  // A model. `prepare` takes the ids of a sentence, EOS included, or of several, padded to one length, and
+  // if the output copies those of the extended target vocabulary; `step` the id of
   // the token before, BOS at first, or that of each sentence. Log-probabilities and attention weights of several
   // sentences lie one after another. `force`: {weights} to use instead of the graph's attention weights, which changes
   // nothing where no context is made of them (no attention, several heads). `rows` picks sentences of memory or
@@ -539,8 +540,9 @@ const Seq2Seq = (() => {
     const weights = weightsOf(program.weights, bytesOf(weightsBase64), kernelBase64 && bytesOf(kernelBase64));
     const rowsOf = (rows) => tensor([rows.length, rows[0].length], Int32Array.from(rows.flat()));
     return {
-      prepare(ids) {
-        const outputs = evaluate(program.prepare, [rowsOf(Array.isArray(ids[0]) ? ids : [ids])], weights);
+      prepare(ids, extended = ids) {
+        const inputs = [ids, extended].map((each) => rowsOf(Array.isArray(each[0]) ? each : [each]));
+        const outputs = evaluate(program.prepare, inputs, weights);
         return { memory: outputs.slice(0, program.memory.length), state: outputs.slice(program.memory.length) };
       },
       step(id, memory, state, force) {

@@ -13,7 +13,6 @@ const isPair = translators.length === 2 && translators[0].run.has_attention !== 
 
 const el = (tag, ...parts) => assemble(document.createElement(tag), ...parts);
 const svg = (tag, ...parts) => assemble(document.createElementNS('http://www.w3.org/2000/svg', tag), ...parts);
-
 function assemble(node, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
@@ -24,7 +23,6 @@ function assemble(node, attributes = {}, ...children) {
 }
 
 const percent = (value) => `${Math.round(100 * value)} %`;
-
 function draw() {
   const text = document.getElementById('text').value;
   const reference = references.get(text.trim());

@@ -2,8 +2,8 @@
 // greedy search. `force` maps steps to weights that replace the attention's, or to the one position that has all weight;
 // `prefix` are ids to begin with. `kept` are all hypotheses that were continued or finished, each with its
 // parent; `start` is the state of the decoder before its first step.
-function decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix = [], force = {} }) {
-  const { memory, state } = model.prepare([ids]);
+function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special, prefix = [], force = {} }) {
+  const { memory, state } = model.prepare([ids], [extended]);
   let alive = [{ ids: [], logProb: 0, steps: [] }];
   let [copies, states] = [memory, state]; // a row for each of `alive`
   const [finished, cut, kept] = [[], [], []];
@@ -57,11 +57,12 @@ function topTokens(logProbs, count, special) {
 function translator(run, kernel) {
   const model = Seq2Seq.load(run.program, run.weights, kernel);
   const [source, target] = [run.source, run.target].map((side) => tokenizer(side));
-  const known = new Map(run.source.tokens.map((token, id) => [token, id]));
+  const idsOf = (side) => new Map(side.tokens.map((token, id) => [token, id]).slice(Object.keys(run.ids).length)); // no special
+  const [known, written] = [run.source, run.target].map(idsOf);
   const special = { ...run.ids, excluded: run.search.unk === 'forbid' ? run.ids.unk : null };
   const spelled = (id, tokens) => run.target.tokens[id] ?? tokens[id - run.target.tokens.length] ?? '';
   // An unknown word as its source token with the most attention, if the search is to copy.
-  function written(id, weights, tokens) {
+  function spelledOrCopied(id, weights, tokens) {
     if (id !== special.unk || run.search.unk !== 'copy') return spelled(id, tokens);
     return tokens[weights.slice(0, -1).reduce((best, weight, position, all) => (weight > all[best] ? position : best), 0)];
   }
@@ -70,10 +71,13 @@ function translator(run, kernel) {
     const unknown = tokens.map((token) => !known.has(token));
     if (tokens.length === 0) return { source: [], unknown, tokens: [], text: '', logProb: 0, weights: [], steps: [], ids: [] };
     const ids = [...tokens.map((token) => known.get(token) ?? special.unk), special.eos];
+    // a token that the target vocabulary lacks has an id behind it, of its first position
+    const numTarget = run.target.tokens.length;
+    const extended = [...tokens.map((token) => written.get(token) ?? numTarget + tokens.indexOf(token)), special.eos];
     const limit = Math.floor((run.search.max_length_ratio ?? 2) * tokens.length) + run.search.max_length_extra;
     const lengthPenalty = run.search.length_penalty;
-    const best = decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix, force });
-    const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id, t) => written(id, best.steps[t].weights, tokens));
+    const best = decode(model, ids, extended, { beamSize, lengthPenalty, limit, special, prefix, force });
+    const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id, t) => spelledOrCopied(id, best.steps[t].weights, tokens));
     const weights = run.has_attention ? best.steps.map((step) => step.weights) : [];
     return { source: tokens, unknown, tokens: words, text: target.detokenize(words), weights, ...best };
   }

@@ -1,6 +1,5 @@
 // Text to tokens and back, as the Python package does, for the tokenizers that a page can have.
 const SPACE = '▁'; // SentencePiece's mark for a space
-
 function normalized(text, lowercase) {
   const clean = text
     .replace(/[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, '')
