@@ -7,6 +7,7 @@ import random
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -38,7 +39,7 @@ from seq2seq_attn.files import naming, sha256_of_values, temporary_name, write_j
 from seq2seq_attn.manifest import list_files
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.text import corpus
-from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
+from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, NoTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
@@ -161,6 +162,8 @@ def _build(
         extra, notes = write_extra(draft_dir / "extra", extra_texts, text.files, data.sources)
         in_vocab = [text.files["train"], *([extra] if extra and data.extra_in_vocab else [])]
         tokenizers = [load_tokenizer(vocab_dir, side) for side in SIDES] if vocab_dir else _tokenizers(data, in_vocab)
+        if NONE in data.sources:
+            tokenizers = [NoTokenizer(), tokenizers[1]]
         for name, tokenizer in zip(SIDES, tokenizers, strict=True):
             tokenizer.save(directory, name)
         splits = {split: SplitBuilder(directory, split, draft_dir) for split in text.files}
@@ -271,7 +274,8 @@ def _tokenize(
 
 def _vocabs(data: DataConfig, train: SplitBuilder, vocab_dir: Path | None) -> list[Vocab]:
     if vocab_dir is not None:
-        return [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
+        vocabs = [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
+        return [build_vocab(Counter()), vocabs[1]] if NONE in data.sources and not data.vocab.joint else vocabs
     counters = [side.kept for side in train.sides]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2

@@ -26,7 +26,7 @@ from seq2seq_attn.model.variants import AXES, SCORER, ModelAxis, find_build, loc
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.search.base import find_search
 from seq2seq_attn.search.steps import PlainSteps
-from seq2seq_attn.text.tokenizers.base import VECTORS
+from seq2seq_attn.text.tokenizers.base import NONE, VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import EOS, PAD, SPECIALS
 from seq2seq_attn.train.graphs import check_graphs
@@ -80,12 +80,17 @@ def check_config(config: Config) -> None:
             "no limit is set: training goes on until Ctrl-C; set train.max_epochs, max_updates, max_minutes or "
             "train.validation.patience"
         )
+    if NONE in data.sources and config.train.validation.metric != "perplexity":
+        raise UsageError(
+            f"train.validation.metric={config.train.validation.metric}: a language model (data.source_language={NONE}) "
+            "has no translations; set train.validation.metric=perplexity, or add -c language-model"
+        )
     split_names(data)  # rejects an invalid corpus
     links_file(data)
     find_extra(data)
     if data.tokenizer.name == "spacy":
         for language in [*data.sources, *([] if data.tokenizer.target else [data.target_language])]:
-            if language != VECTORS:
+            if language not in (NONE, VECTORS):
                 SpacyTokenizer(language)
 
 

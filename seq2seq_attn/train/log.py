@@ -200,7 +200,7 @@ class TrainLog:
         has_diverged = not perplexity <= 2 * self._num_types  # an untrained model has about their number
         best = " (best so far)" if is_best and not has_diverged else ""
         cut = f", {validation.num_cut} of {validation.num_pairs} hypotheses cut at the length limit"
-        shown = f", {METRICS[metric].title} {validation.scores[metric]:.2f}"
+        shown = f", {METRICS[metric].title} {validation.scores[metric]:.2f}" if metric in validation.scores else ""
         text = "validation at update %d: perplexity %.3f%s%s%s, %.1f s"
         log.info(text, state.update, perplexity, shown, best, cut if validation.num_cut else "", seconds)
         if has_diverged:

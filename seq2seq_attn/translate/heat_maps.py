@@ -108,9 +108,7 @@ def _measure(figure: Figure, axes: Axes) -> tuple[float, float, float, float]:
     return left, right, above, below
 
 
-def _arrange(
-    figure: Figure, every: Sequence[Axes], grid: tuple[FloatArray, FloatArray], size: Sequence[float]
-) -> None:
+def _arrange(figure: Figure, every: Sequence[Axes], grid: tuple[FloatArray, FloatArray], size: Sequence[float]) -> None:
     """Arrange the maps in the grid of this size, with the color bar on its right and the explanation below."""
     extents = [axes.get_position().size * figure.get_size_inches() for axes in every]
     room, height = size
