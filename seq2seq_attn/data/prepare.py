@@ -161,10 +161,7 @@ def _build(
             extra_texts.append((f"data.mix={data.mix:g}", draw_pairs(old, number)))
         extra, notes = write_extra(draft_dir / "extra", extra_texts, text.files, data.sources)
         in_vocab = [text.files["train"], *([extra] if extra and data.extra_in_vocab else [])]
-        tokenizers = [load_tokenizer(vocab_dir, side) for side in SIDES] if vocab_dir else _tokenizers(data, in_vocab)
-        if NONE in data.sources:
-            tokenizers = [NoTokenizer(), tokenizers[1]]
-        for name, tokenizer in zip(SIDES, tokenizers, strict=True):
+        for name, tokenizer in zip(SIDES, _tokenizers(data, in_vocab, vocab_dir), strict=True):
             tokenizer.save(directory, name)
         splits = {split: SplitBuilder(directory, split, draft_dir) for split in text.files}
         num_used = sum(min(data.limit.for_split(split) or count, count) for split, count in num_pairs.items())
@@ -230,7 +227,12 @@ def _write_all_links(
     return [write_estimated_links(directory, draft_dir)] if data.links == IBM1 else []
 
 
-def _tokenizers(data: DataConfig, train: Sequence[tuple[Path, Path]]) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(
+    data: DataConfig, train: Sequence[tuple[Path, Path]], vocab_dir: Path | None
+) -> tuple[Tokenizer, Tokenizer]:
+    if vocab_dir is not None:
+        source, target = (load_tokenizer(vocab_dir, side) for side in SIDES)
+        return NoTokenizer() if NONE in data.sources else source, target
     source_lines, target_lines = map(_training_lines, zip(*train, strict=True))
     return build_tokenizers(
         source_lines,

@@ -69,7 +69,7 @@ class TrainLog:
         state: TrainState,
         *,
         num_types: int,
-        is_first: bool = True,
+        is_first: bool,
     ) -> None:
         """`state`: where this session starts. `num_types`: the size of the target vocabulary."""
         self._run, self._config, self._schedules, self._num_types = run, config, schedules, num_types

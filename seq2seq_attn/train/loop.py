@@ -179,15 +179,9 @@ class Trainer:
         signal. At first, a new run is saved, and a validation may be due that a signal interrupted in the last
         session. `notes`: on the start values, for the log."""
         state, config = self.state, self.config.train
+        num_types, is_first = len(self.prepared.target_vocab), self.updater.group.is_first
         with (
-            TrainLog(
-                self.run,
-                config,
-                self.schedules,
-                state,
-                num_types=len(self.prepared.target_vocab),
-                is_first=self.updater.group.is_first,
-            ) as self.log,
+            TrainLog(self.run, config, self.schedules, state, num_types=num_types, is_first=is_first) as self.log,
             closing(self._epochs()) as updates,
         ):
             log_start(self.run, self.config, self.prepared, self.updater, state, self.schedules)
