@@ -57,7 +57,8 @@ def reuse_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
     damaged."""
     if vocab_dir is None:
         return {}
-    files = {"vocab_from": {side: check_files(vocab_dir, prefix=f"{side}.") for side in SIDES}}
+    sides = SIDES[1:] if NONE in data.sources else SIDES
+    files = {"vocab_from": {side: check_files(vocab_dir, prefix=f"{side}.") for side in sides}}
     if not data.mix:
         return files
     key = "train" if vocab_dir == data.vocab_from else "mixed"

@@ -34,6 +34,7 @@ def test_a_language_model_is_trained_and_fused(
     text = {"train_text": str(toy_corpus / "train.en"), "valid_text": str(toy_corpus / "valid.en")}
     train_model(["mt/config.yaml", "language-model"], settings, run_dir="lm", **text)  # type: ignore[arg-type]
 
+    train_model(None, {"train.max_epochs": 7}, run_dir="lm", resume=True)
     events = [json.loads(line) for line in Path("lm/metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     perplexities = [event["perplexity"] for event in events if event["event"] == "validation"]
     assert "bleu" not in events[-2]
