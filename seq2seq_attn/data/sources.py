@@ -100,6 +100,8 @@ def split_names(data: DataConfig) -> list[str]:
                 f"data.{key}={shorten(spec)}: not read with data.corpus={data.corpus}; set data.corpus=files, or use "
                 "--train TEXT"
             )
+    if len(data.sources) > 1 and NONE in data.sources:
+        raise UsageError(f"data.source_languages={shorten(data.source_languages)}: {NONE} stands alone")
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(
             f"data.source_languages={shorten(data.source_languages)}: a language is given twice; name each source once"

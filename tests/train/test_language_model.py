@@ -84,6 +84,7 @@ def test_text_without_a_source_is_one_file_or_a_prefix(tmp_path: Path) -> None:
     [
         ("train.validation.metric=bleu", r"train\.validation\.metric"),
         ("data.links=ibm1", r"data\.links"),
+        ("data.source_languages=[none, de]", r"data\.source_languages"),
         ("data.corpus=multi30k", "language 'none'"),
     ],
 )
