@@ -62,18 +62,11 @@ class TrainLog:
     """
 
     def __init__(
-        self,
-        run: RunDir,
-        config: TrainConfig,
-        schedules: Schedules,
-        state: TrainState,
-        *,
-        num_types: int,
-        is_first: bool,
+        self, run: RunDir, config: TrainConfig, schedules: Schedules, state: TrainState, *, num_types: int, writes: bool
     ) -> None:
-        """`state`: where this session starts. `num_types`: the size of the target vocabulary."""
+        """`state`: where this session starts. `num_types`: of the target vocabulary. `writes`: on the first rank."""
         self._run, self._config, self._schedules, self._num_types = run, config, schedules, num_types
-        self._writes = is_first
+        self._writes = writes
         total = schedules.total_updates
         self._bar: tqdm[Any] = tqdm(
             total=total,
@@ -81,10 +74,10 @@ class TrainLog:
             unit=" updates",
             dynamic_ncols=True,
             file=sys.stderr,
-            disable=not (is_first and sys.stderr.isatty()),
+            disable=not (writes and sys.stderr.isatty()),
             bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} updates{postfix}" if total else None,
         )
-        if not is_first:
+        if not writes:
             return
         from torch.utils.tensorboard import SummaryWriter  # slow to import
 

@@ -181,7 +181,7 @@ class Trainer:
         state, config = self.state, self.config.train
         num_types, is_first = len(self.prepared.target_vocab), self.updater.group.is_first
         with (
-            TrainLog(self.run, config, self.schedules, state, num_types=num_types, is_first=is_first) as self.log,
+            TrainLog(self.run, config, self.schedules, state, num_types=num_types, writes=is_first) as self.log,
             closing(self._epochs()) as updates,
         ):
             log_start(self.run, self.config, self.prepared, self.updater, state, self.schedules)
