@@ -68,9 +68,7 @@ def open_log(directory: Path, *, position: int | None = None, update: int = 0) -
     config = load_config(["quickstart"]).train
     saved_at = None if position is None else update
     state = TrainState(update=update, saved_at=saved_at, metrics_position=position or 0)
-    return TrainLog(
-        RunDir(directory), config, Schedules(config, updates_per_epoch=1), state, num_types=9, is_first=True
-    )
+    return TrainLog(RunDir(directory), config, Schedules(config, updates_per_epoch=1), state, num_types=9, writes=True)
 
 
 @pytest.fixture(autouse=True)
