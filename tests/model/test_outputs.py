@@ -79,7 +79,7 @@ def test_lexicon_by_hand(num_entries, four, five):
     """Token 7 has no entry; the most probable ones of token 4 are kept."""
     output = lexicon.Lexicon(**SIZES, source_attention=None, num_source_ids=9, num_entries=num_entries, epsilon=0.5)
     fill(output, 0.0)
-    output.set_table(table_of(ENTRIES))
+    assert f"{2 * num_entries} translations of 2 source types" in output.set_table(table_of(ENTRIES))
     found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory_of(output, [4, 7, EOS])).exp()
     expected = row(0.5, 0.5, 0.25 + 0.5, 0.5, 0.5 * four + 0.5, 0.5 * five + 0.5)
     torch.testing.assert_close(found, expected / expected.sum(), rtol=1e-6, atol=1e-9)
