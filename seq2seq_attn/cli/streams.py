@@ -34,11 +34,15 @@ class LineReader:
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self._stream = stream
         self.name = name
-        self.num_lines = 0
-        self.num_invalid = 0
+        self.num_lines = self._num_invalid = 0
 
     def chunks(self) -> Iterator[list[str]]:
-        """All lines, without a carriage return before the line feed, and without a byte-order mark."""
+        """All lines, without a carriage return before the line feed, and without a byte-order mark. Warns at the end of
+        lines that were not UTF-8.
+
+        Raises:
+            UserError: the stream cannot be read.
+        """
         unfinished: list[bytes] = []
         while data := self._read():
             first, *others = data.split(b"\n")
@@ -47,9 +51,12 @@ class LineReader:
                 lines = [b"".join(unfinished), *others]
                 unfinished = [lines.pop()]
                 yield [self._decode(line) for line in lines]
-        last = b"".join(unfinished)
-        if last:
+        if last := b"".join(unfinished):
             yield [self._decode(last)]
+        if self._num_invalid:
+            name = "standard input" if self.name == STREAM else self.name
+            text = "%s: %d of %d lines had invalid UTF-8; the invalid bytes were replaced by U+FFFD"
+            log.warning(text, name, self._num_invalid, self.num_lines)
 
     def _read(self) -> bytes:
         try:
@@ -68,15 +75,8 @@ class LineReader:
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError:
-            self.num_invalid += 1
+            self._num_invalid += 1
             return line.decode("utf-8", errors="replace")
-
-    def warn_about_invalid(self) -> None:
-        """Warn of lines that were not UTF-8."""
-        if self.num_invalid:
-            name = "standard input" if self.name == STREAM else self.name
-            text = "%s: %d of %d lines had invalid UTF-8; the invalid bytes were replaced by U+FFFD"
-            log.warning(text, name, self.num_invalid, self.num_lines)
 
 
 def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
