@@ -21,8 +21,6 @@ from seq2seq_attn.translate.translator import Translator
 
 ENSEMBLE_HYPS = "ensemble"
 """The folder of an ensemble's hypotheses, in its first member's `hyps/` or beside those of the members."""
-WITHOUT_EFFECT = {"batch_size", "n_best"}
-"""options of the search that do not decide the best translation"""
 MAX_METRICS_BYTES = 64 * 2**20
 """A longer `metrics.jsonl` is not read. The quickstart's has 2 KiB per validation, so this is some 30,000 of them."""
 _MAX_SHOWN = 1e12
@@ -96,8 +94,7 @@ class System:
     @property
     def hyps_dir(self) -> Path:
         """Where the first run keeps the system's translations."""
-        own = self.runs[0].hyps_dir
-        return own / ENSEMBLE_HYPS if self.is_ensemble else own
+        return self.runs[0].hyps_dir / (ENSEMBLE_HYPS if self.is_ensemble else "")
 
     @cached_property
     def translator(self) -> Translator:
@@ -155,7 +152,7 @@ def make_ensemble(systems: Sequence[System]) -> System:
 
 def decisive_options(search: SearchConfig) -> dict[str, Any]:
     """The options that decide the best translation."""
-    return search.model_dump(mode="json", exclude=WITHOUT_EFFECT)
+    return search.model_dump(mode="json", exclude={"batch_size", "n_best"})
 
 
 @dataclass(frozen=True)
