@@ -39,7 +39,7 @@ def write(*files: Path, is_named: bool = True) -> Report:
     return report
 
 
-def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path: Path) -> None:
+def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path):
     report = write(tmp_path / "out.json", tmp_path / "pages/out.md")
     assert "](../bleu-by-length.out.png)" in (tmp_path / "pages/out.md").read_text(encoding="utf-8")
     assert (tmp_path / "bleu-by-length.out.png").read_bytes().startswith(b"\x89PNG")
@@ -47,7 +47,7 @@ def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(tmp_path: Path, is_named: bool) -> None:
+def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(tmp_path, is_named):
     # a run may be a stranger's, with links out of it
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
     write(tmp_path / "link.json", is_named=is_named)
@@ -55,7 +55,7 @@ def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(tmp_path: Path, is
 
 
 @pytest.mark.parametrize("part", ["json", "csv", "latex"])
-def test_no_part_replaces_an_input(tmp_path: Path, part: str) -> None:
+def test_no_part_replaces_an_input(tmp_path, part):
     (tmp_path / "input").write_text("A dog.\n", encoding="utf-8")
     (tmp_path / "link").symlink_to(tmp_path / "input")
     for name in ("input", "link"):
