@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
 from seq2seq_attn.evaluation.names import Arm, find_arms, run_names
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
-from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble, read_validations
+from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
 from seq2seq_attn.files import read_json
@@ -75,10 +74,9 @@ def evaluate(
         UsageError: options contradict each other, or runs do not go together.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
-    paths = [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs
     files = {"json": json, "report": report, "csv": csv, "latex": latex}
     return _evaluate(
-        _make_systems(paths, search, device, precision, ensemble=ensemble),
+        _make_systems(runs, search, device, precision, ensemble=ensemble),
         [split] if isinstance(split, str) else split,
         None if source is None else Path(source),
         [Path(reference)] if isinstance(reference, str | Path) else [*map(Path, reference)],
@@ -135,19 +133,28 @@ def _evaluate(
     if not is_named and files:
         plots = plots or "png"
         _warn_if_replaced(files["json"], report)
-    page = partial(_html_page, report, sets, systems, translations)
+
+    def page() -> str:
+        return html_report(report, sets, translations, [system.history() for system in systems])
+
     if written := write_files(report, files, plots, page, is_named=is_named):
         log.info("written: %s", ", ".join(map(str, written)))
     return report
 
 
 def _make_systems(
-    runs: Sequence[str | Path], search: dict[str, Any], device: str, precision: str, *, ensemble: bool
+    runs: str | Path | Sequence[str | Path] | None,
+    search: dict[str, Any],
+    device: str,
+    precision: str,
+    *,
+    ensemble: bool,
 ) -> list[System]:
     """The runs, then their ensemble if it is requested."""
-    if not runs:
+    paths = [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs
+    if not paths:
         raise UsageError("no run to evaluate: name at least one")
-    run_dirs = [RunDir(run) for run in runs]
+    run_dirs = [RunDir(path) for path in paths]
     configs = [run.config() for run in run_dirs]
     for run in run_dirs:
         if run.last_dir.exists() and not run.is_finished():
@@ -160,7 +167,7 @@ def _make_systems(
     _ = systems[0].resolved_precision  # an error before data is prepared
     if not ensemble:
         return systems
-    if len(runs) == 1:
+    if len(paths) == 1:
         raise UsageError(f"--ensemble with one run ({run_dirs[0].path}): name two or more")
     check_alike(run_dirs)
     return [*systems, make_ensemble(systems)]
@@ -187,9 +194,11 @@ def _score(
     analyses = []
     if not no_attention:
         analyses = [_analyze(sets, system, by_system[system.name], languages) for system in systems]
-    scored = score_sets(
-        sets, by_system, languages=languages, settings=settings, arms=_find_arms(systems), analyses=analyses
-    )
+    runs = [system for system in systems if not system.is_ensemble]
+    texts = [system.runs[0].text_hashes()["train"] for system in runs]
+    arms = find_arms([system.name for system in runs], [system.config for system in runs], texts)
+    arms += [Arm(system.name, (index,), ()) for index, system in enumerate(systems) if system.is_ensemble]
+    scored = score_sets(sets, by_system, languages=languages, settings=settings, arms=arms, analyses=analyses)
     described = [
         {
             **system.describe(),
@@ -200,22 +209,6 @@ def _score(
     ]
     environment = describe_environment(sys.argv, resolve_device(systems[0].device))
     return Report(scored, described, environment)
-
-
-def _html_page(
-    report: Report,
-    sets: Sequence[EvaluationSet],
-    systems: Sequence[System],
-    translations: Sequence[Sequence[SetTranslations]],
-) -> str:
-    """The page; an ensemble has no configuration and no training history."""
-    histories = [
-        ({}, ())
-        if system.is_ensemble
-        else (system.config.model_dump(mode="json"), read_validations(system.runs[0].metrics_path))
-        for system in systems
-    ]
-    return html_report(report, sets, translations, histories)
 
 
 def _analyze(
@@ -260,14 +253,6 @@ def _named_hyps_dirs(systems: Sequence[System], files: Mapping[str, Path]) -> li
         names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
     folder = files["json"].with_name(f"{files['json'].name.removesuffix('.json')}.hyps")
     return [folder / name for name in names]
-
-
-def _find_arms(systems: Sequence[System]) -> list[Arm]:
-    """The runs grouped by configuration and training text; an ensemble is an arm of its own."""
-    runs = [system for system in systems if not system.is_ensemble]
-    texts = [system.runs[0].text_hashes()["train"] for system in runs]
-    ensembles = [Arm(system.name, (index,), ()) for index, system in enumerate(systems) if system.is_ensemble]
-    return [*find_arms([system.name for system in runs], [system.config for system in runs], texts), *ensembles]
 
 
 def _warn_if_replaced(path: Path, report: Report) -> None:

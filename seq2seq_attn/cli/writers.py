@@ -118,7 +118,7 @@ def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict
         UsageError: a file's suffix is not one of a kind of attention file.
     """
     for path in attention:
-        if _kind(path) not in (*PLOT_SUFFIXES, ".html", ".npz"):
+        if path.suffix.lower() not in (*PLOT_SUFFIXES, ".html", ".npz"):
             kinds = f"{', '.join(PLOT_SUFFIXES)}, .html or .npz"
             raise UsageError(f"--attention {path}: expected a file name that ends in {kinds}")
     numbered = {"--attention" + f" ({n})" * (n > 1): path for n, path in enumerate(attention, 1)}
@@ -134,12 +134,8 @@ def open_attention_writers(
         form = partial(_word_links, translator.source_tokenizer)
         writers.append(line_writer(stack.enter_context(open_output(alignment)), form))
     for path in attention:
-        writers.append(stack.enter_context((_npz_writer if _kind(path) == ".npz" else _drawing_writer)(path)))
+        writers.append(stack.enter_context((_npz_writer if path.suffix.lower() == ".npz" else _drawing_writer)(path)))
     return writers
-
-
-def _kind(path: Path) -> str:
-    return path.suffix.lower()
 
 
 def _word_links(tokenizer: Tokenizer, number: int, line: str, translations: list[Translation]) -> str:
@@ -184,7 +180,7 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
     an HTML page, or in one picture."""
     from seq2seq_attn.report.html import TranslatedLine, html_maps  # which imports all of the evaluation
 
-    is_page = _kind(path) == ".html"
+    is_page = path.suffix.lower() == ".html"
     max_lines = MAX_PAGE_LINES if is_page else MAX_HEAT_MAPS
     drawn: list[tuple[AttentionMap, str]] = []
     page_lines: list[TranslatedLine] = []

@@ -120,7 +120,10 @@ def score_sets(
         test_set = _merge_sets([sets[index] for index in indices])
         all_lengths.append(np.concatenate([lengths[index] for index in indices]))
         buckets = make_buckets(all_lengths[-1], edges[test_set.num_concatenated], merge_below=settings.merge_below)
-        made = {name: _merge_translations([parts[i] for i in indices]) for name, parts in translations.items()}
+        made = {}
+        for name, parts in translations.items():
+            counts = zip(*(parts[i].counts for i in indices), strict=True)
+            made[name] = SetTranslations(flatten(parts[i].lines for i in indices), LineCounts(*map(sum, counts)))
         attention = [join_statistics([run_sets[index] for index in indices]) for run_sets in analyses]
         scored.append(_score_set(test_set, made, buckets, settings, languages.target, arms, attention))
     return Scored(scored, all_lengths, tokenizer_name, edges, settings, languages)
@@ -215,11 +218,6 @@ def _choose_edges(
         return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
     counted = (languages.corpus, languages.source, settings.length_of, settings.length_in, num_concatenated)
     return MULTI30K_EDGES if counted == ("multi30k", "de", "source", "tokens", 1) else quantile_edges(lengths)
-
-
-def _merge_translations(parts: Sequence[SetTranslations]) -> SetTranslations:
-    num_cut, num_unknown = map(sum, zip(*(part.counts for part in parts), strict=True))
-    return SetTranslations(flatten(part.lines for part in parts), LineCounts(num_cut, num_unknown))
 
 
 def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:

@@ -44,6 +44,15 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
+class Validation:
+    """The scores of one validation; None: not measured."""
+
+    update: int
+    bleu: float | None
+    perplexity: float | None
+
+
+@dataclass(frozen=True)
 class System:
     """One run, or an ensemble, of which the first run gives the search settings and keeps the hypotheses. The model is
     loaded when it is first needed."""
@@ -107,6 +116,12 @@ class System:
         hashes = [info.sha256 for info in self.translator.infos]
         return hashes if self.is_ensemble else hashes[0]
 
+    def history(self) -> tuple[dict[str, Any], list[Validation]]:
+        """The configuration as plain values, and the validations of the training; an ensemble has neither."""
+        if self.is_ensemble:
+            return {}, []
+        return self.config.model_dump(mode="json"), read_validations(self.runs[0].metrics_path)
+
     def describe(self) -> dict[str, Any]:
         """Which run, of what, from which seed and commit, and how it translates. An ensemble has no seed, training or
         directory of its own."""
@@ -153,15 +168,6 @@ def make_ensemble(systems: Sequence[System]) -> System:
 def decisive_options(search: SearchConfig) -> dict[str, Any]:
     """The options that decide the best translation."""
     return search.model_dump(mode="json", exclude={"batch_size", "n_best"})
-
-
-@dataclass(frozen=True)
-class Validation:
-    """The scores of one validation; None: not measured."""
-
-    update: int
-    bleu: float | None
-    perplexity: float | None
 
 
 def read_validations(path: Path) -> list[Validation]:

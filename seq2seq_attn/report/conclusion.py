@@ -62,7 +62,11 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
     metric = next((name for name in scores.bucket_metrics if not scores.whole.scores[name][0].is_too_short), None)
     if metric is None:
         return f"No conclusion: few references of {scores.name} have four tokens, so BLEU says little."
-    names = _names(scores, attentions)
+    names = [arm.name for arm in scores.arms]
+    are_fixed = [attentions[arm.runs[0]] in SUMMARY_ONLY for arm in scores.arms] if attentions else []
+    if len(names) == len(are_fixed) == 2 and are_fixed[0] != are_fixed[1]:
+        kinds = ["the fixed vector" if is_fixed else "the attention model" for is_fixed in are_fixed]
+        names = [f"{kind} ({name})" for kind, name in zip(kinds, names, strict=True)]
     overall = _Part(f"all {scores.num_pairs:,} sentence pairs", scores.whole.scores[metric])
     solid = [row for row in scores.buckets if not row.bucket.is_thin]
     ends = [_Part(row.bucket.label, row.scores[metric]) for row in (solid[0], solid[-1])] if len(solid) > 1 else []
@@ -78,15 +82,6 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
     where = f"sentences of {ends[1].sentences} {unit}" if ends else overall.sentences
     part = ends[1] if ends else overall
     return _many(names, title, part, where, lowest_is_best=METRICS[metric].is_lower_better)
-
-
-def _names(scores: SetScores, attentions: Sequence[str]) -> list[str]:
-    names = [arm.name for arm in scores.arms]
-    are_fixed = [attentions[arm.runs[0]] in SUMMARY_ONLY for arm in scores.arms] if attentions else []
-    if len(names) == len(are_fixed) == 2 and are_fixed[0] != are_fixed[1]:
-        kinds = ["the fixed vector" if is_fixed else "the attention model" for is_fixed in are_fixed]
-        return [f"{kind} ({name})" for kind, name in zip(kinds, names, strict=True)]
-    return names
 
 
 def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:

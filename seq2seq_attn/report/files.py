@@ -179,13 +179,12 @@ def escape_latex(text: str) -> str:
     return "".join(escaped)
 
 
-def _latex_cell(cell: str) -> str:
-    """A cell with minus signs in place of the hyphens of numbers."""
-    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", "--" if cell == "-" else escape_latex(cell))
-
-
 def _latex_table(label: str, caption: str, table: Table) -> str:
-    header, *rows = ([_latex_cell(cell) for cell in line] for line in (table.header, *table.rows))
+    # The hyphens of numbers become minus signs.
+    header, *rows = (
+        [re.sub(r"(?<![\w.])-(?=\d)", "$-$", "--" if cell == "-" else escape_latex(cell)) for cell in line]
+        for line in (table.header, *table.rows)
+    )
     # A row that begins with a bracket would be read as an option of the row before.
     lines = [" & ".join([f"{{{row[0]}}}", *row[1:]]) + r" \\" for row in rows]
     columns = "l" + "r" * (len(header) - 1)

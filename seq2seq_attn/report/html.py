@@ -86,16 +86,10 @@ def html_report(
     )
     chrf = _sentence_chrf(sets, translations)
     example = choose_example(maps, chrf)
-    names = report.sets[0].runs
-    runs = [
-        {
-            "name": name,
-            "config": dict(config),
-            "no_map": ", or ".join(dict.fromkeys(made.no_map for made in run_sets)),
-            "validations": _thinned(validations),
-        }
-        for name, run_sets, (config, validations) in zip(names, translations, histories, strict=True)
-    ]
+    runs = []
+    for name, run_sets, (config, validations) in zip(report.sets[0].runs, translations, histories, strict=True):
+        no_map = ", or ".join(dict.fromkeys(made.no_map for made in run_sets))
+        runs.append({"name": name, "config": config, "no_map": no_map, "validations": _thinned(validations)})
     payload = {
         "kind": "evaluation",
         "report": report.data,
@@ -122,7 +116,7 @@ def html_report(
         },
         "tokens": tokens.lists,
     }
-    return _page("Evaluation: " + ", ".join(names), payload)
+    return _page("Evaluation: " + ", ".join(report.sets[0].runs), payload)
 
 
 def html_maps(lines: Sequence[TranslatedLine]) -> str:

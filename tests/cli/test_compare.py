@@ -13,8 +13,7 @@ import pytest
 
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.cli import comparison
-from seq2seq_attn.cli.comparison import parse_seeds, plan_runs, prepare_corpora
-from seq2seq_attn.cli.train_runs import PlannedRun, train_runs
+from seq2seq_attn.cli.comparison import PlannedRun, parse_seeds, plan_runs, prepare_corpora, train_runs
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import LOCK, RunDir
