@@ -191,7 +191,7 @@ def test_options_may_hold_attentions_with_options_of_their_own(folder):
         ("additive", "first='additive': expected {name, options}"),
         ({"nme": "additive"}, "first={'nme': 'additive'}: expected {name, options}"),
         ({"name": 3}, "first.name=3"),
-        ({"name": "aditive"}, "additive"),
+        ({"name": "aditive"}, "first.name='aditive'"),
         ({"name": "additive", "options": {"size": 3}}, "first.options.size"),
         (
             {"name": "pair", "options": {"first": {"name": "dot", "options": {"a": 1}}}},
