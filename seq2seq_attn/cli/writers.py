@@ -24,7 +24,7 @@ from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import source_words
 from seq2seq_attn.translate.attention_map import AttentionMap
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
-from seq2seq_attn.translate.packed_map import pack_map
+from seq2seq_attn.translate.packed_map import PackedMap, pack_map
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 
@@ -178,12 +178,12 @@ def _npz_writer(path: Path) -> Iterator[Writer]:
 def _drawing_writer(path: Path) -> Iterator[Writer]:
     """Keeps the first lines that have attention, and writes them at the end of the block, unless an error ends it: as
     an HTML page, or in one picture."""
-    from seq2seq_attn.report.html import TranslatedLine, html_maps  # which imports all of the evaluation
+    from seq2seq_attn.report.html import html_maps  # which imports all of the evaluation
 
     is_page = path.suffix.lower() == ".html"
     max_lines = MAX_PAGE_LINES if is_page else MAX_HEAT_MAPS
     drawn: list[tuple[AttentionMap, str]] = []
-    page_lines: list[TranslatedLine] = []
+    page_lines: list[tuple[int, str, PackedMap]] = []
     is_full = False
 
     def write(number: int, line: str, translations: list[Translation]) -> None:
@@ -194,7 +194,7 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
             is_full = True
             log.warning("%s: shows only the first %d lines; a .npz file holds them all", path, max_lines)
         elif is_page:
-            page_lines.append(TranslatedLine(number + 1, translations[0].text, pack_map(attention)))
+            page_lines.append((number + 1, translations[0].text, pack_map(attention)))
         else:
             drawn.append((attention, line))
 

@@ -11,7 +11,6 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,16 +54,6 @@ _SCRIPTS = (
     "sentences.js",
     "setup.js",
 )
-
-
-@dataclass(frozen=True)
-class TranslatedLine:
-    """One line on a page of attention maps."""
-
-    number: int
-    """in the input, from 1"""
-    hypothesis: str
-    attention: PackedMap
 
 
 def html_report(
@@ -119,18 +108,18 @@ def html_report(
     return _page("Evaluation: " + ", ".join(report.sets[0].runs), payload)
 
 
-def html_maps(lines: Sequence[TranslatedLine]) -> str:
-    """Translated lines with their attention as a page."""
+def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:
+    """Translated lines with their attention as a page: of each its number in the input, from 1, its text and map."""
     tokens = _Interned()
-    [maps], floor = _fit([[line.attention for line in lines]])
+    [maps], floor = _fit([[packed for _, _, packed in lines]])
     payload = {
         "kind": "maps",
         "title": "Attention",
         "map_note": MAP_NOTE,
         "floor": floor,
         "lines": [
-            {"number": line.number, "hypothesis": line.hypothesis, "map": tokens.add(packed)}
-            for line, packed in zip(lines, maps, strict=True)
+            {"number": number, "hypothesis": hypothesis, "map": tokens.add(packed)}
+            for (number, hypothesis, _), packed in zip(lines, maps, strict=True)
         ],
         "tokens": tokens.lists,
     }
