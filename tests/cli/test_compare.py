@@ -85,7 +85,7 @@ def test_seeds():
     assert parse_seeds("1-3") == [1, 2, 3]
     assert parse_seeds("5, 1,2-3,2") == [5, 1, 2, 3]
     for text in ("", "3-1", "a", "1-", "-1", "1-9999", "1.5"):
-        with pytest.raises(UsageError, match=r"--seeds .*"):
+        with pytest.raises(UsageError, match="--seeds"):
             parse_seeds(text)
 
 

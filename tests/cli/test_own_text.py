@@ -11,7 +11,7 @@ import yaml
 
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.run_dir import RunDir
-from tests.cli.command_line import assert_fails
+from tests.cli.command_line import assert_fails, outputs
 from tests.text.test_parallel import ENGLISH, GERMAN
 from tests.train.conftest import write_toy_corpus
 
@@ -59,30 +59,14 @@ def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 
 
 def test_a_prefix_with_everything_named(capsys):
-    own, err = train(
-        capsys, "--train=corpus/train", "--valid=corpus/valid", "--test=corpus/test", "--source-language=de"
-    )
+    text = ["--train=corpus/train", "--valid=corpus/valid", "--test=corpus/test", "--source-language=de"]
+    own, err = train(capsys, *text)
     assert own.path == Path("runs") / f"{TODAY}-own-de-en-s1"
     assert "de -> en" in err
     assert "own-tiny" in err
-    config = own.config()
-    assert (config.data.train, config.data.valid, config.data.test) == (
-        "corpus/train",
-        "corpus/valid",
-        {"test": "corpus/test"},
-    )
-    assert run(["translate", "Hund Katze"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
-
-
-def test_settings_are_those_for_the_pairs_within_the_limit(capsys):
-    for language in ("de", "en"):
-        Path(f"corpus/long.{language}").write_text("Wort\n" * 2_000)
-    names = [
-        dumped(capsys, "--train=corpus/long", *LANGUAGES, *limit)["data"]["tokenizer"]["name"]
-        for limit in ([], ["--set=data.limit=1999"], ["--set=data.limit.valid=1999"])
-    ]
-    assert names == ["sentencepiece", "spacy", "sentencepiece"]
+    data = own.config().data
+    assert (data.train, data.valid, data.test) == ("corpus/train", "corpus/valid", {"test": "corpus/test"})
+    assert len(outputs(capsys, "translate", "Hund Katze")) == 1
 
 
 @pytest.mark.parametrize("suffix", [".tsv.gz", ".jsonl"])
@@ -100,11 +84,9 @@ def test_a_table_is_all_that_it_takes(capsys, suffix):
 def test_from_a_table_to_a_translation(capsys):
     own, _ = train(capsys, "--train", write_table("train", ".tsv"), *LANGUAGES)
     assert run(["evaluate", "--split", "valid", "--no-attention"]) == 0
-    capsys.readouterr()
     for path in (Path("train.tsv"), *Path("data").rglob("*.source"), *Path("data").rglob("*.target")):
         path.unlink()
-    assert run(["translate", "Hund"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert len(outputs(capsys, "translate", "Hund")) == 1
     assert own.is_finished()
 
 
@@ -117,6 +99,9 @@ def test_settings_follow_the_size_of_the_corpus(capsys):
     assert {name for name, *_ in found} == {"own-de-en"}
     assert [tokenizer for _, tokenizer, _ in found] == ["spacy", *["sentencepiece"] * 3]
     assert [size for *_, size in found] == sorted({size for *_, size in found})
+    for limit, tokenizer in (("data.limit=1999", "spacy"), ("data.limit.valid=1999", "sentencepiece")):
+        values = dumped(capsys, "--train=big.tsv", *LANGUAGES, f"--set={limit}")
+        assert values["data"]["tokenizer"]["name"] == tokenizer
 
 
 def test_configurations_and_settings_go_on_top(capsys):
