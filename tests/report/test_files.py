@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
@@ -49,9 +49,18 @@ def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path):
 @pytest.mark.parametrize("is_named", [True, False])
 def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(tmp_path, is_named):
     # a run may be a stranger's, with links out of it
-    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
-    write(tmp_path / "link.json", is_named=is_named)
-    assert (tmp_path / "link.json").is_symlink() == (tmp_path / "real.json").exists() == is_named
+    links = [tmp_path / "link.json", tmp_path / "link.md"]
+    for link in links:
+        link.symlink_to(tmp_path / f"real{link.suffix}")
+    write(*links, is_named=is_named)
+    for link in links:
+        assert link.is_symlink() == (tmp_path / f"real{link.suffix}").exists() == is_named
+
+
+def test_a_named_link_into_a_missing_folder_is_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "file")
+    with pytest.raises(UserError, match="nowhere"):
+        check_files({"json": tmp_path / "link"})
 
 
 @pytest.mark.parametrize("part", ["json", "csv", "latex"])
