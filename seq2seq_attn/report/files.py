@@ -15,7 +15,7 @@ from seq2seq_attn.evaluation.test_sets import concatenated_name
 from seq2seq_attn.files import check_distinct, check_writable, link_target, write_json, write_text
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.pages import Report
-from seq2seq_attn.report.plots import plot_by_length, plot_retention
+from seq2seq_attn.report.plots import plot_by_length
 from seq2seq_attn.report.tables import Table, length_table, score_table
 from seq2seq_attn.translate.figure import PlotFormat
 
@@ -101,12 +101,12 @@ def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
     written = []
     for scores in report.drawn_sets:
         metric = scores.bucket_metrics[0]
-        plots: dict[str, Callable[..., None]] = {metric: plot_by_length}
+        kinds = [metric]
         if len(scores.arms) > 1 and not METRICS[metric].is_lower_better:
-            plots["retention"] = plot_retention
-        for kind, plot in plots.items():
+            kinds.append("retention")
+        for kind in kinds:
             written.append(plot_path(beside, kind, image, num_concatenated=scores.num_concatenated))
-            plot(written[-1], scores, metric=metric, unit=report.unit)
+            plot_by_length(written[-1], scores, metric=metric, unit=report.unit, as_share=kind == "retention")
     return written
 
 
