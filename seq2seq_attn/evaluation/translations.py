@@ -97,14 +97,14 @@ def _translate(
         translator = translator.with_max_source_length(max_source_length)
     started = time.monotonic()
     lines, maps, unknown, num_cut, num_unknown = [], [], [], 0, 0
-    translations = tqdm(
-        translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.options),
-        desc=visible(f"{system.name}, {test_set.name}"),
-        total=len(test_set.source),
-        unit="line",
-        disable=not show_progress,
-    )
     with suggest_smaller_batch(system.search.batch_size):
+        translations = tqdm(
+            translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.options),
+            desc=visible(f"{system.name}, {test_set.name}"),
+            total=len(test_set.source),
+            unit="line",
+            disable=not show_progress,
+        )
         for best, *_ in translations:
             lines.append(best.text)
             num_cut += best.is_cut
