@@ -213,9 +213,8 @@ class Warnings:
         if self._name and counts["unknown"]:
             tokens = f"{counts['unknown']:,} of {counts['tokens']:,} {_UNITS.get(self._tokenizer.name, 'tokens')}"
             where = f"{counts['lines_unknown']:,} of {num_lines}"
-            log.warning(
-                "%s%s unknown to this run, on %s; for example: %s", prefix, tokens, where, ", ".join(self._examples)
-            )
+            examples = ", ".join(self._examples)
+            log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, tokens, where, examples)
         if counts["broken"]:
             text = "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try --precision fp32"
             log.warning(text, prefix, f"{counts['broken']:,}", num_lines)

@@ -3,7 +3,9 @@
 import gzip
 import io
 import json
+import lzma
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -86,9 +88,9 @@ def test_two_thousand_hostile_lines(run, tmp_path, stdin, capfdbinary, caplog):
     assert out.decode().split("\n")[:-1] == [alone[line] for line in lines]
     assert len(out.decode().splitlines()) == 2_000  # nothing in a line that any reader takes for the end of one
     assert len((tmp_path / "links").read_bytes().split(b"\n")) == 2_001
-    num_invalid = sum(line.startswith((b"\xff", b"\xed\xa0")) for line in lines)
+    num_invalid = sum(line.startswith((b"\xff", b"\xed\xa0")) or b"\0" in line for line in lines)
     [message] = [message for message in caplog.messages if "UTF-8" in message]
-    assert f"{num_invalid} of 2000" in message
+    assert message.startswith(f"standard input: {num_invalid} of 2000")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +127,28 @@ def test_texts_files_and_stdin_are_the_same(run, tmp_path, stdin, capfdbinary):
     translate(run=run.path, output=tmp_path / "in")  # over an input that is not the one being read
     assert (tmp_path / "in").read_bytes() == expected
     assert capfdbinary.readouterr().out == b""
+
+
+@pytest.mark.parametrize("compress", [bytes, lzma.compress])
+@pytest.mark.parametrize(
+    ("encoding", "advice"),
+    [("utf-16", None), ("utf-16-be", "iconv -f UTF-16BE"), ("cp1252", "iconv -f WINDOWS-1252")],
+)
+def test_other_encodings_are_read_or_named(run, tmp_path, stdin, capfdbinary, caplog, compress, encoding, advice):
+    lines = [*SOURCE, "Der Kaffee – 5 €"]
+    data = "".join(f"{line}\n" for line in lines).encode(encoding)
+    (tmp_path / "in").write_bytes(compress(data))
+    translate(input=tmp_path / "in", run=run.path, beam_size=1)
+    out = capfdbinary.readouterr().out.decode()
+    if advice is None:
+        assert out.split("\n")[:-1] == [one.text for one in load(run.path).translate(lines, beam_size=1)]
+    else:
+        assert out.count("\n") == data.count(b"\n")
+        assert any(re.search(rf"in: \d of \d lines .*{advice}", message) for message in caplog.messages)
+    caplog.clear()
+    stdin(data)
+    translate(run=run.path, beam_size=1)
+    assert "iconv" in caplog.text
 
 
 def test_the_newest_run_is_the_default(run, tmp_path, monkeypatch, capfdbinary):
@@ -459,8 +483,9 @@ def test_outputs_that_cannot_be_written_are_refused_first(tmp_path, option, name
 
 def test_inputs_that_cannot_be_read_are_named(run, tmp_path):
     (tmp_path / "damaged.gz").write_bytes(gzip.compress(os.urandom(5000))[:3000])
-    for name in ("nowhere.txt", "damaged.gz"):
+    (tmp_path / "long.gz").write_bytes(gzip.compress(b"Hund\n" + b"x" * (20 << 20)))
+    for name in ("nowhere.txt", "damaged.gz", "long.gz, line 2"):
         with pytest.raises(UserError, match=name):
-            translate(input=tmp_path / name, run=run.path, output=tmp_path / "out")
+            translate(input=tmp_path / name.partition(",")[0], run=run.path, output=tmp_path / "out")
     translate(["Hund"], run=run.path, output="/dev/null")
     assert Path("/dev/null").is_char_device()

@@ -9,9 +9,7 @@ import hashlib
 import os
 import re
 import stat
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -28,12 +26,6 @@ FloatArray = npt.NDArray[np.float32]
 MAX_SIZE = 65_536
 """maximum dimension of a vector"""
 _IN_ARCHIVE = re.compile(r"(.+\.npz):(.+)")
-_DAMAGED = (
-    *(EOFError, MemoryError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError),
-    *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
-)
-"""raised by numpy and zipfile for bytes that are not an array: a header may ask for any size or syntax, or for a
-compression that zipfile does not know (NotImplementedError)"""
 
 
 class VectorsTokenizer(Tokenizer):
@@ -81,7 +73,9 @@ def read_vectors(file: str) -> FloatArray:
             array = np.lib.format.read_array(stream, allow_pickle=False)
     except KeyError:
         raise UserError(f"{file}: the archive {path} has no array {key!r}; name one that it has") from None
-    except _DAMAGED as error:
+    except UserError:
+        raise
+    except Exception as error:  # a header may ask for any size, syntax or compression
         raise _unreadable(file, error) from None
     if array.ndim != 2:
         raise UserError(f"{file}: an array with {array.ndim} dimensions; expected two, a row for each vector")
