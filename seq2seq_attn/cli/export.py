@@ -12,7 +12,12 @@ from seq2seq_attn.errors import UsageError
 class ExportOptions(TypedDict, total=False):
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN [RUN]", help="Run directories.", show_default="the run that finished last"),
+        typer.Argument(
+            metavar="RUN [RUN]",
+            help="Run directories.",
+            show_default="the run that finished last",
+            callback=shared.check_runs,
+        ),
     ]
     output: Required[Annotated[Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")]]
     weights: Annotated[
