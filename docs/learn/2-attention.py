@@ -88,7 +88,7 @@ def gru(x, h, W, b, U, d):
 # One unit reads the sentence from left to right, another from right to left. The **value** of position $j$ is both
 # states there, side by side ([Bahdanau et al. 2015](https://arxiv.org/abs/1409.0473), section 3.2):
 #
-# $$h_j = [\overrightarrow{h}_j ; \overleftarrow{h}_j]$$
+# $$h_j = [h^{\rightarrow}_j ; h^{\leftarrow}_j]$$
 #
 # So $h_j$ knows the whole sentence, and most about the words around $j$. The last states of both directions, side by
 # side, are the summary: the fixed vector of chapter 1. Here it only starts the decoder,
