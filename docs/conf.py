@@ -31,6 +31,7 @@ html_math_renderer = "mathml"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # `scripts/docs learn` executes them
+nb_merge_streams = True
 nb_custom_formats = {".py": ["scripts.laboratory.pages.site.read_notebook", {}]}
 default_role = "code"  # single backticks of docstrings
 autodoc_member_order = "bysource"
@@ -87,7 +88,9 @@ attributes: dict[str, list[str]] = {}
 
 def visit_math(self: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
     """Formulas as MathML, which browsers draw by themselves."""
-    self.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    is_block = isinstance(node, nodes.math_block)
+    formula = tex2mathml(node.astext(), as_block=is_block)
+    self.body.append(f"<p>{formula}</p>" if is_block else formula)
     raise nodes.SkipNode
 
 
