@@ -267,7 +267,7 @@ print(f"the smallest p that four and four runs can give: {smallest:.3f}")
 assert math.isclose(smallest, 2 / 70)
 
 # %% [markdown]
-# Compare this with the paired bootstrap of the first pair above, its narrow interval and its tiny p.
+# Compare this with what the paired bootstrap said of the first pair above.
 #
 # How wrong could you have been with one seed? Sixteen pairs of single runs, one of each kind, could have ended up in a
 # paper:
