@@ -46,9 +46,9 @@ for name, tensor in weights.items():
 # These are all the numbers that the model has learned. The endings of the names give the axes of a tensor; `A` is the
 # size of the scoring layer, `H` that of the decoder's state.
 #
-# We need a sentence to work with. Take one with a subordinate clause that the model translates as the reference does, and
-# in which German and English differ in word order: the source positions that the model looks at jump back by two or
-# more.
+# We need a sentence to work with. Take one with a subordinate clause that the model translates as the reference does,
+# and in which German and English differ in word order: the source positions that the model looks at jump back by two
+# or more.
 
 
 # %%
