@@ -17,7 +17,7 @@
 # numbers that are both called BLEU may not be comparable, and then ask the question that papers ask too seldom: how
 # large a difference comes from chance alone? For that you train the *same* model eight times.
 #
-# About two minutes of two cores, most of it training.
+# Less than three minutes of two cores, most of it training.
 
 # %%
 import itertools
@@ -165,7 +165,7 @@ assert abs(low - package["low"]) < 0.6
 assert abs(high - package["high"]) < 0.6
 
 # %% [markdown]
-# The interval is almost three points wide. Can a difference of one point be seen at all? Yes, if two systems
+# The interval is three to four points wide. Can a difference of one point be seen at all? Yes, if two systems
 # translate *the same* sentences: a sentence that is hard for one is hard for the other, and that part of the noise
 # cancels. The **paired** bootstrap draws the sentences once for both systems and looks at the difference:
 
