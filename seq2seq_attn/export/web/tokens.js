@@ -10,7 +10,6 @@ function normalized(text, lowercase) {
 }
 
 const joined = (tokens) => tokens.join('').replaceAll(SPACE, ' ').split(/\s+/u).filter(Boolean).join(' ');
-
 const TOKENIZERS = {
   spaces: ({ lowercase }) => ({
     tokenize: (text) => normalized(text, lowercase).split(' ').filter(Boolean),
