@@ -118,10 +118,8 @@ def read_own_text(folder: Folder, path: Path) -> None:
 
 def read_input(folder: Folder, path: Path) -> None:
     with open_input(str(path)) as stream:
-        reader = LineReader(stream, str(path))
-        for _ in reader.chunks():
+        for _ in LineReader(stream, str(path)).chunks():
             pass
-        reader.warn_about_invalid()
 
 
 def read_links(folder: Folder, path: Path) -> None:
