@@ -80,7 +80,7 @@ def expected(problems: Sequence[Mapping[str, Any]]) -> str:
 
 def _is_limit(problem: Mapping[str, Any]) -> bool:
     """Whether the value has the right type."""
-    return problem["type"] == "finite_number" or problem["type"].startswith(("greater_than", "less_than"))
+    return str(problem["type"]).startswith(("finite_number", "greater_than", "less_than"))
 
 
 def _expected(problem: Mapping[str, Any]) -> str:

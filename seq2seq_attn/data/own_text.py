@@ -1,22 +1,22 @@
-"""The user's own parallel text, rewritten as two files per split. Validation pairs are set aside if none are named,
-chosen by a hash of the source, so that the choice does not depend on the order of the lines. All pairs with a chosen
-source leave the training split."""
+"""The user's own parallel text, and any corpus as files of a line per pair. Validation pairs are set aside if none are
+named, chosen by a hash of the source, so that the choice does not depend on the order of the lines. All pairs with a
+chosen source leave the training split."""
 
 import heapq
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from hashlib import blake2b
-from itertools import repeat
+from itertools import zip_longest
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from seq2seq_attn.config import DataConfig
-from seq2seq_attn.data.links import check_num_links, parse_links
+from seq2seq_attn.data.links import LINKS, parse_links
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path
-from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text import captions
+from seq2seq_attn.text.corpus import count_lines, iter_lines
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.noise import Noise
 from seq2seq_attn.text.normalize import normalize
@@ -31,8 +31,6 @@ _VARIANT = re.compile(r"(?<=\S)\(\d+\)$")
 """the mark of another pronunciation of a word in dictionaries, as in `read(2)`"""
 SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
 """the settings that, with the text, determine which pairs are set aside; part of the folder's hash"""
-TRAIN_LINKS = "train.links"
-"""links of the training pairs that are left"""
 
 
 def name_splits(data: DataConfig) -> dict[str, Spec]:
@@ -73,28 +71,38 @@ def check_headers(texts: Sequence[Text]) -> None:
 
 
 def write_splits(
-    directory: Path, texts: Mapping[str, Text], *, drop: Collection[str] = (), links: Path | None = None
-) -> tuple[dict[str, tuple[Path, Path]], list[str]]:
-    """Write each split as `<split>.source` and `<split>.target`, without the noise that the training text is to drop.
-    Without a validation text, set pairs aside as `valid`. If there are `links` of the training pairs, write those of
-    the pairs that stay as `TRAIN_LINKS`. Returns the files, and notes on the text.
+    directory: Path, data: DataConfig, texts: Mapping[str, Text], links: Mapping[str, Mapping[str, Path]]
+) -> tuple[dict[str, int], list[str]]:
+    """Write the first pairs of each split as `line_path` names its files, up to `data.limit`, without the noise that
+    the training text is to drop. Without a validation text, set pairs aside as `valid`. Returns the number of pairs by
+    split, and notes on the text.
+
+    Args:
+        directory: for the files.
+        data: its filter, limits and languages are read.
+        texts: by split.
+        links: by split, the files of word alignments that are written beside its pairs, by kind: `GOLD`, `LINKS`.
 
     Raises:
         UserError: text or links cannot be read, or there is too little text.
     """
     notes: list[str] = []
+    num_pairs = dict.fromkeys(["train", "valid", *texts], 0)
     for split, text in texts.items():
-        is_train = split == "train"
-        noise = Noise(text.pairs(), drop if is_train else ())
+        drop = data.filter if split == "train" else ()
+        noise = Noise(text.pairs() if data.corpus == "files" else (), drop)
         chosen: set[bytes] = set()
-        if is_train and "valid" not in texts:
+        if split == "train" and "valid" not in texts:
             to_keep = Noise(text.pairs(), drop)
             chosen = choose_sources(pair for pair in text.pairs() if not drop or to_keep.keeps(*pair))
             if not chosen:
                 raise UserError(
                     f"{text}: fewer than two distinct source sentences; add text, or name some with --valid"
                 )
-        counts = _write(directory, split, text, chosen, noise, links if is_train else None)
+        is_checked = data.corpus == "files" and VECTORS not in text.languages
+        counts = _write(directory, data, split, text, chosen, noise if is_checked else None, links.get(split, {}))
+        for part in [split, "valid"] if chosen else [split]:
+            num_pairs[part] = min(counts[part], data.limit.for_split(part) or counts[part])
         notes += noise.notes(split)
         if chosen:
             notes.append(
@@ -102,44 +110,63 @@ def write_splits(
                 f"their sources), because no --valid was given; {counts[None]:,} more (with these sources, or noise) "
                 "removed from the training pairs"
             )
-    names = dict.fromkeys(["train", "valid", *texts])
-    return {split: (directory / f"{split}.{SIDES[0]}", directory / f"{split}.{SIDES[1]}") for split in names}, notes
+    return num_pairs, notes
+
+
+def line_path(directory: Path, split: str, kind: str) -> Path:
+    """The file with the lines of a split; `kind` is a side or a kind of links."""
+    return directory / f"{split}.{kind}"
 
 
 def _write(
-    directory: Path, split: str, text: Text, chosen: set[bytes], noise: Noise, links: Path | None
+    directory: Path,
+    data: DataConfig,
+    split: str,
+    text: Text,
+    chosen: set[bytes],
+    noise: Noise | None,
+    links: Mapping[str, Path],
 ) -> Counter[str | None]:
     """Write a split, and the pairs set aside from it. Returns the number of pairs by split; None: dropped."""
     counts: Counter[str | None] = Counter()
     num_filled = 0
-    if links is not None:
-        check_num_links(links, sum(1 for _ in text.pairs()))
     assigned = assign(text.pairs(), chosen) if chosen else ((*pair, split) for pair in text.pairs())
     with ExitStack() as stack:
-        kinds = SIDES if links is None else (*SIDES, "links")
         streams = {
-            name: [stack.enter_context(_writer(directory / f"{name}.{kind}")) for kind in kinds]
-            for name in ([split, "valid"] if chosen else [split])
+            part: [
+                stack.enter_context(line_path(directory, part, kind).open("w", encoding="utf-8", newline="\n"))
+                for kind in (*SIDES, *links)
+            ]
+            for part in ([split, "valid"] if chosen else [split])
         }
-        lines = repeat("") if links is None else iter_lines(links)
-        for number, ((source, target, part), line) in enumerate(zip(assigned, lines, strict=False), 1):
-            if links is not None:
-                parse_links(links, number, line, len(words_of(source)), len(words_of(target)))
-            part = part if VECTORS in text.languages or noise.keeps(source, target) else None
+        limits = {part: data.limit.for_split(part) for part in streams}
+        lines_by_kind = [
+            iter_lines(path) if kind == LINKS else captions.read_links(path, data.source_name)
+            for kind, path in links.items()
+        ]
+        rows: Iterator[Any] = zip_longest(assigned, *lines_by_kind)
+        for number, (pair, *lines) in enumerate(rows, 1):
+            if pair is None or None in lines:
+                raise _unequal_links(links.values(), sum(1 for _ in text.pairs()))
+            source, target, part = pair
+            if LINKS in links:
+                parse_links(links[LINKS], number, lines[-1], len(words_of(source)), len(words_of(target)))
+            if noise is not None and not noise.keeps(source, target):
+                part = None
             counts[part] += 1
             num_filled += bool(source.strip() and target.strip())
-            for stream, value in zip(streams[part], (source, target, line), strict=False) if part else ():
-                stream.write(f"{value}\n")
+            if part is not None and counts[part] <= (limits[part] or counts[part]):
+                for stream, value in zip(streams[part], (source, target, *lines), strict=True):
+                    stream.write(f"{value}\n")
     if not num_filled:
         purpose = {"train": "train", "valid": "validate"}.get(split, "evaluate")
         raise UserError(f"{text}: no sentence pair to {purpose} on: empty, or a side of every line is blank")
     return counts
 
 
-@contextmanager
-def _writer(path: Path) -> Iterator[IO[str]]:
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
-        yield stream
+def _unequal_links(paths: Iterable[Path], num_pairs: int) -> UserError:
+    path, num_lines = next((path, number) for path in paths if (number := count_lines(path)) != num_pairs)
+    return UserError(f"{path} has {num_lines} lines, but there are {num_pairs} pairs; line i must align pair i")
 
 
 def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:

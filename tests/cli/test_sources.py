@@ -159,7 +159,7 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
     ("settings", "message"),
     [
         (["data.source_languages=[de,de]"], "data.source_languages=['de', 'de']"),
-        (["data.source_languages=[de,../x]"], "data.source_languages='../x'"),
+        (["data.source_languages=[de,../x]"], "data.source_languages.1='../x'"),
         (["data.links=ibm1"], "data.links='ibm1': needs a single source"),
         (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a single source"),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true: not supported with several sources"),
