@@ -16,7 +16,7 @@ from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data.links import LINKS, parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text import captions
-from seq2seq_attn.text.corpus import count_lines, iter_lines
+from seq2seq_attn.text.corpus import count_lines, iter_lines, unequal_lines
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.noise import Noise
 from seq2seq_attn.text.normalize import normalize
@@ -147,7 +147,8 @@ def _write(
         rows: Iterator[Any] = zip_longest(assigned, *lines_by_kind)
         for number, (pair, *lines) in enumerate(rows, 1):
             if pair is None or None in lines:
-                raise _unequal_links(links.values(), sum(1 for _ in text.pairs()))
+                num_lines = {path: count_lines(path) for path in links.values()}
+                raise unequal_lines({text.paths[0]: sum(1 for _ in text.pairs()), **num_lines})
             source, target, part = pair
             if LINKS in links:
                 parse_links(links[LINKS], number, lines[-1], len(words_of(source)), len(words_of(target)))
@@ -162,11 +163,6 @@ def _write(
         purpose = {"train": "train", "valid": "validate"}.get(split, "evaluate")
         raise UserError(f"{text}: no sentence pair to {purpose} on: empty, or a side of every line is blank")
     return counts
-
-
-def _unequal_links(paths: Iterable[Path], num_pairs: int) -> UserError:
-    path, num_lines = next((path, number) for path in paths if (number := count_lines(path)) != num_pairs)
-    return UserError(f"{path} has {num_lines} lines, but there are {num_pairs} pairs; line i must align pair i")
 
 
 def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:

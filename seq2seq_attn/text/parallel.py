@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.corpus import count_pairs, iter_lines
+from seq2seq_attn.text.corpus import count_lines, iter_lines, unequal_lines
 from seq2seq_attn.text.formats import Format, Row, format_of, numbered
 from seq2seq_attn.text.languages import CODE, short_code
 from seq2seq_attn.text.normalize import one_line
@@ -57,8 +57,7 @@ class Text:
     def _aligned_lines(self) -> Iterator[Sequence[str]]:
         for lines in zip_longest(*map(iter_lines, self.paths)):
             if None in lines:
-                for source in self.paths[:-1]:
-                    count_pairs(source, self.paths[-1])  # raises the error, with the numbers
+                raise unequal_lines({path: count_lines(path) for path in self.paths})
             yield lines
 
     def _cells(self, format: Format) -> Iterator[Sequence[str]]:

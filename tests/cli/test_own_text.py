@@ -251,7 +251,7 @@ def test_guided_attention_learns_from_the_links_of_own_text(capsys: pytest.Captu
     assert "between tokens of training pairs, from train.links" in err
     Path("train.links").write_text("0-0\n")
     arguments = ["train", "--train=corpus/train", *LANGUAGES, "--links=train.links", *TINY_OPTIONS]
-    assert_fails(capsys, *arguments, code=1, message="train.links has 1 lines, but there are 160 training pairs")
+    assert_fails(capsys, *arguments, code=1, message="train.links has 1 lines")
 
 
 LETTERS = {"en": "abcdefghijklmnopqrstuvwxyz", "el": "αβγδεζηθικλμνξοπρστυφχψω", "fr": "abcdefghijklmnopqrstuvwxyzéèç"}
