@@ -59,11 +59,7 @@ def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ())
 
 
 def config_from_dict(values: dict[str, Any]) -> Config:
-    """Check a plain mapping and make it a configuration.
-
-    Raises:
-        UsageError: as `load_config`.
-    """
+    """Check a plain mapping and make it a configuration. Raises UsageError as `load_config`."""
     try:
         json.dumps(values, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError as error:
@@ -76,11 +72,8 @@ def config_from_dict(values: dict[str, Any]) -> Config:
 
 
 def load_run_config(run_dir: Path) -> Config:
-    """The full configuration of a run.
-
-    Raises:
-        UserError: this is not a run directory, or its configuration is damaged or of another version.
-    """
+    """The full configuration of a run. Raises UserError: this is not a run directory, or its configuration is damaged
+    or of another version."""
     path = run_dir / RUN_CONFIG
     if not path.is_file():
         raise UserError(f"{run_dir}: not a run directory (no {RUN_CONFIG}); name one that `seq2seq train` wrote")
@@ -103,11 +96,8 @@ def packaged_config_names() -> list[str]:
 
 
 def with_default(config_names: Sequence[str]) -> list[str]:
-    """`config_names`, preceded by `multi30k` if there are none or all are packaged overlays.
-
-    Raises:
-        UsageError: as `read_config`.
-    """
+    """`config_names`, preceded by `multi30k` if there are none or all are packaged overlays. Raises UsageError as
+    `read_config`."""
     is_complete = any(_is_file_name(config_name) or "name" in read_config(config_name) for config_name in config_names)
     return [*config_names] if is_complete else [_DEFAULT, *config_names]
 
@@ -165,11 +155,8 @@ def merge(
 
 
 def parse_override(override: str) -> dict[str, Any]:
-    """`KEY=VALUE` as a mapping. The value is parsed as YAML; if that fails, it is the text itself.
-
-    Raises:
-        UsageError: the key or the value is missing, or the key is not valid.
-    """
+    """`KEY=VALUE` as a mapping. The value is parsed as YAML; if that fails, it is the text itself. Raises UsageError:
+    the key or the value is missing, or the key is not valid."""
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals or not key:
@@ -191,11 +178,8 @@ def parse_override(override: str) -> dict[str, Any]:
 
 
 def as_overrides(settings: Mapping[str, object]) -> list[str]:
-    """`KEY=VALUE` for each setting. Values are JSON, which YAML reads back unchanged.
-
-    Raises:
-        UsageError: a value is neither plain data, a NumPy or torch array, nor a path.
-    """
+    """`KEY=VALUE` for each setting. Values are JSON, which YAML reads back unchanged. Raises UsageError: a value is
+    neither plain data, a NumPy or torch array, nor a path."""
     overrides = []
     for key, value in settings.items():
         try:
@@ -209,11 +193,8 @@ def as_overrides(settings: Mapping[str, object]) -> list[str]:
 
 
 def read_mapping(path: Path, what: str) -> dict[str, Any]:
-    """The values of one file. Messages call it `what`.
-
-    Raises:
-        UsageError: there is no such file, or it is not a mapping in YAML.
-    """
+    """The values of one file. Messages call it `what`. Raises UsageError: there is no such file, or it is not a mapping
+    in YAML."""
     try:
         if not path.is_file():
             raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")

@@ -48,11 +48,7 @@ def dump_yaml(values: object) -> str:
 
 
 def parse_yaml(text: str) -> Any:
-    """The values of a YAML text.
-
-    Raises:
-        YamlError: the text is not YAML, or not allowed in a configuration.
-    """
+    """The values of a YAML text. Raises YamlError: the text is not YAML, or not allowed in a configuration."""
     try:
         loader: Any = _Loader(text)
         node = loader.get_single_node()

@@ -79,11 +79,7 @@ class TokenizedChunk(NamedTuple):
 
 
 def read_chunks(files: Mapping[str, Sequence[Path]]) -> Iterator[Chunk]:
-    """The pairs of each split, in order, from a file for each side.
-
-    Raises:
-        UserError: a file can no longer be read.
-    """
+    """The pairs of each split, in order, from a file for each side. Raises UserError: a file can no longer be read."""
     for split, paths in files.items():
         sources: list[bytes] = []
         targets: list[bytes] = []
@@ -101,11 +97,7 @@ def read_chunks(files: Mapping[str, Sequence[Path]]) -> Iterator[Chunk]:
 
 def tokenize_chunk(chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_length_ratio: float) -> TokenizedChunk:
     """Tokenize both sides with the saved tokenizers of a folder. Pairs of the training split are dropped if they are
-    faulty by these limits.
-
-    Raises:
-        UserError: the tokenizers cannot be loaded.
-    """
+    faulty by these limits. Raises UserError: the tokenizers cannot be loaded."""
     source_tokenizer, target_tokenizer = _load_tokenizers(tokenizer_dir)
     sources = source_tokenizer.tokenize_many([line.decode("utf-8") for line in chunk.sources])
     targets = target_tokenizer.tokenize_many([line.decode("utf-8") for line in chunk.targets])

@@ -49,11 +49,8 @@ def links_file(data: DataConfig) -> Path | None:
 
 
 def links_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the folder's hash that depends on the links; empty without links.
-
-    Raises:
-        UsageError, UserError: as `links_file`.
-    """
+    """The part of the folder's hash that depends on the links; empty without links. Raises UsageError, UserError as
+    `links_file`."""
     path = links_file(data)
     if path is not None:
         return {"links": sha256_of(path)}
@@ -63,11 +60,8 @@ def links_identity(data: DataConfig) -> dict[str, Any]:
 
 
 def parse_links(path: Path, number: int, line: str, num_source: int, num_target: int) -> tuple[Link, ...]:
-    """The links of a line, for a pair with these numbers of words.
-
-    Raises:
-        UserError: the line is not in Pharaoh format, or a link lies outside the pair.
-    """
+    """The links of a line, for a pair with these numbers of words. Raises UserError: the line is not in Pharaoh format,
+    or a link lies outside the pair."""
     try:
         links = parse_pharaoh(line)
     except UserError as error:

@@ -35,10 +35,7 @@ SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
 
 def name_splits(data: DataConfig) -> dict[str, Spec]:
     """The text named for each split, `train` first; without `valid` if that is to be set aside. Files need not exist.
-
-    Raises:
-        UsageError: there is no training text, or a test set's name is not valid.
-    """
+    Raises UsageError: there is no training text, or a test set's name is not valid."""
     if data.train is None:
         raise UsageError(f"data.train is not set: with data.corpus=files, name your text by --train TEXT: {KINDS}")
     for split in data.test:

@@ -116,11 +116,8 @@ def _raw_files(data: DataConfig) -> RawCorpus:
 
 
 def _hashes(sources: Sequence[str], text: Text) -> list[str]:
-    """The hashes of the files of a text, and that of the files that its source of vectors names.
-
-    Raises:
-        UserError: a file cannot be read.
-    """
+    """The hashes of the files of a text, and that of the files that its source of vectors names. Raises UserError: a
+    file cannot be read."""
     hashes = [*map(sha256_of, text.paths)]
     if VECTORS in sources:
         number = list(sources).index(VECTORS)
@@ -151,11 +148,8 @@ def find_extra(data: DataConfig) -> list[Text]:
 
 
 def extra_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the folder's hash that depends on the extra pairs; empty without.
-
-    Raises:
-        UsageError, UserError: as `find_extra`.
-    """
+    """The part of the folder's hash that depends on the extra pairs; empty without. Raises UsageError, UserError as
+    `find_extra`."""
     texts = find_extra(data)
     if not texts:
         return {}

@@ -113,11 +113,8 @@ class SequenceWriter:
 
 
 def write_vectors(path: Path, lines: Iterable[str], source: int) -> None:
-    """Write the vectors of source number `source` (from 0) from the source lines of a split.
-
-    Raises:
-        UserError: a file of vectors can no longer be read.
-    """
+    """Write the vectors of source number `source` (from 0) from the source lines of a split. Raises UserError: a file
+    of vectors can no longer be read."""
     writer = SequenceWriter(path, np.float32)
     for line in lines:
         file = line.split(SOURCE_END)[source].strip() if line.strip() else ""
@@ -182,11 +179,8 @@ class PairStore:
         return self._target[index]
 
     def links(self, index: int) -> LinkArray:
-        """int32 [links, 2], source and target positions; a view into the file.
-
-        Raises:
-            ValueError: the pairs have no links.
-        """
+        """int32 [links, 2], source and target positions; a view into the file. Raises ValueError: the pairs have no
+        links."""
         if self._links is None:
             raise ValueError("these pairs have no links")
         return self._links[index].reshape(-1, 2)
@@ -221,11 +215,8 @@ class PreparedCorpus:
     """A folder that `prepare_corpus` wrote."""
 
     def __init__(self, directory: Path) -> None:
-        """Open a folder and check that it is complete.
-
-        Raises:
-            UserError: it is not a prepared corpus of this version, or a file is missing or damaged.
-        """
+        """Open a folder and check that it is complete. Raises UserError: it is not a prepared corpus of this version,
+        or a file is missing or damaged."""
         self.directory = directory
         self._hashes = check_files(directory)
         self.meta: dict[str, Any] = read_json(directory / META_NAME)

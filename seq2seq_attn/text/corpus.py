@@ -147,11 +147,7 @@ def _advice(path: Path, data: bytes) -> str:
 
 
 def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[str]]:
-    """The lines of both sides.
-
-    Raises:
-        UserError: as `read_lines`; or the files have different numbers of lines.
-    """
+    """The lines of both sides. Raises UserError as `read_lines`; or the files have different numbers of lines."""
     source, target = read_lines(source_path), read_lines(target_path)
     if len(source) != len(target):
         raise unequal_lines({source_path: len(source), target_path: len(target)})

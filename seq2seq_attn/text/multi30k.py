@@ -55,11 +55,7 @@ _log = logging.getLogger(__name__)
 
 def published_splits(*languages: str) -> dict[str, tuple[str, ...]]:
     """The files of each split that the dataset publishes in all these languages, in their order: the sources, then the
-    target.
-
-    Raises:
-        UsageError: the dataset lacks a language, or one is given twice.
-    """
+    target. Raises UsageError: the dataset lacks a language, or one is given twice."""
     published = sorted({name.split(".")[1] for name in SHA256})
     for language in languages:
         if language not in published:

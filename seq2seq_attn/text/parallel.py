@@ -46,11 +46,8 @@ class Text:
         return " and ".join(map(str, self.paths))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Source (several are joined by tabs) and target of each pair.
-
-        Raises:
-            UserError: a file cannot be read, the numbers of lines differ, or a row is not a pair.
-        """
+        """Source (several are joined by tabs) and target of each pair. Raises UserError: a file cannot be read, the
+        numbers of lines differ, or a row is not a pair."""
         for *sources, target in self._cells(self.format) if self.format else self._aligned_lines():
             yield sources[0] if len(sources) == 1 else SOURCE_END.join(map(one_line, sources)), target
 

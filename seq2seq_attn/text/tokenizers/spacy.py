@@ -69,11 +69,8 @@ class SpacyTokenizer(Tokenizer):
     name = "spacy"
 
     def __init__(self, language: str, *, lowercase: bool = False) -> None:
-        """Create the tokenizer of a language.
-
-        Raises:
-            UsageError: spaCy has no tokenizer for it, or the tokenizer needs a package that is not installed.
-        """
+        """Create the tokenizer of a language. Raises UsageError: spaCy has no tokenizer for it, or the tokenizer needs
+        a package that is not installed."""
         import spacy
 
         super().__init__(lowercase=lowercase)

@@ -47,11 +47,8 @@ class VectorsTokenizer(Tokenizer):
         self.size = size
 
     def tokenize(self, text: str) -> list[str]:
-        """`[1]` to `[n]` for the vectors of the file; none for a blank line.
-
-        Raises:
-            UserError: the file cannot be read, or its vectors have another size.
-        """
+        """`[1]` to `[n]` for the vectors of the file; none for a blank line. Raises UserError: the file cannot be read,
+        or its vectors have another size."""
         file = text.strip()
         if not file:
             return []
@@ -68,11 +65,8 @@ class VectorsTokenizer(Tokenizer):
 
 
 def read_vectors(file: str) -> FloatArray:
-    """The vectors of a file, [n, F]. Nothing is unpickled.
-
-    Raises:
-        UserError: the file is missing or is not an array of that shape, or a number is not finite.
-    """
+    """The vectors of a file, [n, F]. Nothing is unpickled. Raises UserError: the file is missing or is not an array of
+    that shape, or a number is not finite."""
     path, key = _split(file)
     if key is None and path.endswith(".npz"):
         raise UserError(f"{path}: an archive of arrays; name one of them: {path}:KEY")
@@ -127,11 +121,8 @@ def _unreadable(file: str, error: Exception) -> UserError:
 
 
 def read_token_vectors(file: str, tokens: Sequence[str]) -> FloatArray:
-    """The vectors of a file that these tokens of `VectorsTokenizer` name, [tokens, F].
-
-    Raises:
-        UserError: the file has changed since it was tokenized, or cannot be read.
-    """
+    """The vectors of a file that these tokens of `VectorsTokenizer` name, [tokens, F]. Raises UserError: the file has
+    changed since it was tokenized, or cannot be read."""
     vectors = read_vectors(file)
     numbers = [int(token[1:-1]) - 1 for token in tokens]
     if numbers and max(numbers) >= len(vectors):
@@ -140,11 +131,8 @@ def read_token_vectors(file: str, tokens: Sequence[str]) -> FloatArray:
 
 
 def hash_vectors(files: Iterable[str]) -> str:
-    """The SHA-256 of what these files hold, in this order; each archive is read once.
-
-    Raises:
-        UserError: a file cannot be read.
-    """
+    """The SHA-256 of what these files hold, in this order; each archive is read once. Raises UserError: a file cannot
+    be read."""
     digests = {"": ""}
     total = hashlib.sha256()
     for file in files:
