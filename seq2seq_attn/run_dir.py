@@ -171,11 +171,6 @@ class RunDir:
         self.text_files(side)
         return Vocab.load(vocab_path(self.path, side))
 
-    def _num_ids(self, side: Side) -> int:
-        """The size of a vocabulary, without loading it."""
-        self.text_files(side)
-        return vocab_path(self.path, side).read_bytes().count(b"\n")
-
     # ---- the best model ----
 
     def save_best(self, state_dict: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
@@ -200,8 +195,8 @@ class RunDir:
 
         sources = self.config().data.sources
         sizes: dict[str, Any] = {
-            "num_source_ids": self._num_ids("source"),
-            "num_target_ids": self._num_ids("target"),
+            "num_source_ids": len(self.vocab("source")),
+            "num_target_ids": len(self.vocab("target")),
             "vector_sizes": vector_sizes(self.tokenizer("source")) if VECTORS in sources else [None] * len(sources),
         }
         try:

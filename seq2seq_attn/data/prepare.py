@@ -57,8 +57,6 @@ SMALL_CORPUS = 100_000
 """Corpora below this number of pairs use one process, which finishes before worker processes would have started."""
 MAX_TRAINING_LINES = 100_000
 """Lines per side that a tokenizer is trained on, approximately."""
-_MAX_TRIES = 3
-"""to prepare text that changes meanwhile"""
 _STALE_AFTER_S = 24 * 3600.0
 """A temporary folder of this age was left by a killed process."""
 
@@ -85,27 +83,23 @@ def prepare_corpus(
         UsageError: the configuration does not name a valid corpus.
         UserError: raw files cannot be found or read, or do not match each other.
     """
-    for _ in range(_MAX_TRIES):
-        raw = find_raw_corpus(config.data, show_progress=show_progress)
-        vocab_dir = find_vocab_dir(config.data, own_run)
-        identity = _identity(config.data, raw, vocab_dir)
-        name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
-        folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
-        prepared = next(filter(None, map(_reusable, folders)), None)
-        if prepared is not None:
-            log.info("%s: prepared before, reused", prepared.directory)
-            break
+    raw = find_raw_corpus(config.data, show_progress=show_progress)
+    vocab_dir = find_vocab_dir(config.data, own_run)
+    identity = _identity(config.data, raw, vocab_dir)
+    name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
+    folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
+    prepared = next(filter(None, map(_reusable, folders)), None)
+    if prepared is not None:
+        log.info("%s: prepared before, reused", prepared.directory)
+    else:
         before_build()
         started = time.monotonic()
         with _temporary_folder(folders[0]) as temporary:
             _build(temporary, config.data, raw, vocab_dir, identity, show_progress)
-            if _identity(config.data, find_raw_corpus(config.data), vocab_dir) == identity:
-                prepared = _put(temporary, folders[0])
-                log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
-                break
-        log.warning("the text changed while it was prepared; preparing it again")
-    else:
-        raise UserError("the text changes while it is prepared; stop what writes to it, then try again")
+            if _identity(config.data, find_raw_corpus(config.data), vocab_dir) != identity:
+                raise UserError("the text changed while it was prepared; stop what writes to it, then try again")
+            prepared = _put(temporary, folders[0])
+        log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
     for note in prepared.meta["notes"]:
         log.info("%s", note)
     return prepared
