@@ -48,9 +48,30 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
         UsageError: the configuration does not name a valid corpus.
         UserError: a file does not exist.
     """
+    languages = (*data.sources, data.target_language)
     if data.corpus == "multi30k":
-        return _raw_multi30k(data, show_progress)
-    return _raw_captions(data) if data.corpus == "captions" else _raw_files(data)
+        published = multi30k.published_splits(*languages)
+
+        def fetch() -> Mapping[str, Text]:
+            folder = multi30k.fetch(data.data_dir, data.source_dir, languages=languages, show_progress=show_progress)
+            return {
+                split: Text(tuple(folder / name for name in names), languages) for split, names in published.items()
+            }
+
+        # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the network
+        hashes = {split: [multi30k.SHA256[name] for name in names] for split, names in published.items()}
+        return RawCorpus(hashes, fetch)
+    if data.corpus == "captions":
+        files = captions.find_captions(data.source_dir, data.source_name, data.target_language)
+        return RawCorpus(
+            identity={split: [*map(sha256_of, paths)] for split, paths in files.items()},
+            locate=lambda: {split: Text((paths.source, paths.target), languages) for split, paths in files.items()},
+            gold={split: paths.links for split, paths in files.items()},
+        )
+    texts = own_text.find_splits(data)
+    identity: dict[str, Any] = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
+    identity |= {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
+    return RawCorpus(identity, lambda: texts)
 
 
 def split_names(data: DataConfig) -> list[str]:
@@ -84,35 +105,6 @@ def split_names(data: DataConfig) -> list[str]:
         captions.check_languages(data.source_name, data.target_language)
         return [*captions.SPLITS]
     return list(dict.fromkeys(["train", "valid", *own_text.name_splits(data)]))  # valid may be set aside
-
-
-def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
-    languages = (*data.sources, data.target_language)
-    splits = multi30k.published_splits(*languages)
-
-    def locate() -> Mapping[str, Text]:
-        directory = multi30k.fetch(data.data_dir, data.source_dir, languages=languages, show_progress=show_progress)
-        return {split: Text(tuple(directory / name for name in names), languages) for split, names in splits.items()}
-
-    # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the network
-    return RawCorpus({split: [multi30k.SHA256[name] for name in names] for split, names in splits.items()}, locate)
-
-
-def _raw_captions(data: DataConfig) -> RawCorpus:
-    languages = (data.source_name, data.target_language)
-    splits = captions.find_captions(data.source_dir, *languages)
-    return RawCorpus(
-        identity={split: [*map(sha256_of, paths)] for split, paths in splits.items()},
-        locate=lambda: {split: Text((paths.source, paths.target), languages) for split, paths in splits.items()},
-        gold={split: paths.links for split, paths in splits.items()},
-    )
-
-
-def _raw_files(data: DataConfig) -> RawCorpus:
-    texts = own_text.find_splits(data)
-    identity: dict[str, Any] = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
-    identity |= {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
-    return RawCorpus(identity, lambda: texts)
 
 
 def _hashes(sources: Sequence[str], text: Text) -> list[str]:

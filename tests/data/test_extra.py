@@ -4,15 +4,12 @@ import pytest
 
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data.audit import audit_report
-from seq2seq_attn.data.own_text import line_path, write_splits
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.sources import EXTRA, find_extra, find_raw_corpus, sentence_keys, write_extra
+from seq2seq_attn.data.sources import find_extra, sentence_keys
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.corpus import read_lines
-from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.train.check import check_config
 
 TRAIN = [("Ein Hund rennt.", "A dog runs."), ("Eine Katze schläft.", "A cat sleeps.")]
@@ -102,30 +99,6 @@ def test_vowel_signs_make_other_words_and_symbols_are_sentences_too():
     words = ["क्या?", "क्यों?", "ไม่", "ไม้", "😀", "😀 😀", "!"]
     assert len(set.union(*(sentence_keys([word]) for word in words))) == len(words)
     assert sentence_keys([" ", "", "क्या", "«क्या»"]) == sentence_keys(["क्या"])
-
-
-def test_every_sentence_of_every_test_set_of_multi30k_is_denied(multi30k_dir, write_pairs, tmp_path):
-    published = ("val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
-    lines = {
-        language: [line for name in published for line in read_lines(multi30k_dir / f"{name}.{language}.gz")]
-        for language in ("de", "en")
-    }
-    texts = {
-        "pairs": (lines["de"], lines["en"]),
-        "sources": (lines["de"], [f"new {n}" for n in range(len(lines["de"]))]),
-        "references": ([f"neu {n}" for n in range(len(lines["en"]))], [line.upper() for line in lines["en"]]),
-    }
-    for name, sides in texts.items():
-        write_pairs(name, [*zip(*sides, strict=True), ("a new sentence",) * 2])
-    extra = [str(tmp_path / name) for name in texts]
-    data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "extra": extra}
-    config = config_from_dict({"data": data})
-    splits, _ = write_splits(tmp_path, config.data, find_raw_corpus(config.data).locate(), {})
-    found = [(str(text), text.pairs()) for text in find_extra(config.data)]
-    number, notes = write_extra(tmp_path, found, config.data, [*splits][1:])
-    assert number == 3
-    assert [read_lines(line_path(tmp_path, EXTRA, side)) for side in SIDES] == [["a new sentence"] * 3] * 2
-    assert [note.split(": ")[-1].split(", because")[0] for note in notes] == ["1 pairs; 3,475 dropped"] * 3
 
 
 def test_the_hash_covers_the_extra_text_and_nothing_else(make_config, write_pairs, tmp_path):

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq_attn.data.builder import count_duplicates, count_overlap, digest_pairs
-from seq2seq_attn.text.corpus import read_pairs
 
 PAIRS = st.lists(st.tuples(st.sampled_from(["", " ", "a", "ab", "ä"]), st.sampled_from(["", "b", "c", "\u2028"])))
 
@@ -25,10 +24,3 @@ def test_as_with_sets_of_strings(pairs, train):
 
 def test_where_a_side_ends_matters():
     assert count_duplicates(digests([("ab", "c"), ("a", "bc"), ("", "abc"), ("abc", "")])) == 0
-
-
-def test_the_published_corpus(multi30k_dir):
-    paths = {split: [multi30k_dir / f"{split}.{side}.gz" for side in ("de", "en")] for split in ("train", "val")}
-    train, valid = (digests([*zip(*read_pairs(*both), strict=True)]) for both in paths.values())
-    assert count_duplicates(train) == 3
-    assert count_overlap(valid, train) == (0, 1)

@@ -96,18 +96,6 @@ def test_one_vocabulary_for_both_sides(make_config):
     assert "one vocabulary for both" in audit_report(prepared)
 
 
-@pytest.mark.parametrize("name", ["sentencepiece", "characters"])
-def test_other_tokenizers(make_config, name):
-    prepared = prepare_corpus(make_config(tokenizer={"name": name, "vocab_size": 60}, max_length=90))
-    for side, tokenizer, vocab in (
-        (0, prepared.source_tokenizer, prepared.source_vocab),
-        (1, prepared.target_tokenizer, prepared.target_vocab),
-    ):
-        store = prepared.pairs("train")
-        ids = (store.source, store.target)[side](0)
-        assert tokenizer.detokenize(vocab.tokens_of(ids)) == TRAIN[0][side]
-
-
 def test_reused_when_nothing_that_matters_changed(make_config, tmp_path):
     first = prepare_corpus(make_config())
     stamps = {path.name: path.stat().st_mtime_ns for path in first.directory.iterdir()}
@@ -339,12 +327,6 @@ def test_a_limit_applies_to_links_and_to_pairs_that_are_set_aside(make_config, t
         assert limited.text(split) == tuple(side[:3] for side in whole.text(split))
     linked = [[prepared.pairs("train").links(index).tolist() for index in range(3)] for prepared in (whole, limited)]
     assert linked[0] == linked[1] != []
-
-
-def test_a_limit_of_multi30k_applies_to_all_test_sets(multi30k_dir, tmp_path):
-    data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "limit": {"train": 50, "valid": 20, "test": 7}}
-    prepared = prepare_corpus(config_from_dict({"data": {**data, "tokenizer": {"name": "spacy"}}}))
-    assert [len(prepared.pairs(split)) for split in prepared.splits] == [50, 20, 7, 7, 7]
 
 
 def test_captions_bring_their_gold_links(make_config):

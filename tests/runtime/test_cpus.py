@@ -3,8 +3,7 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,17 +13,6 @@ from seq2seq_attn.runtime import cpus
 
 BUSY = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-
-
-@pytest.fixture
-def busy_cpu() -> Iterator[int]:
-    """A CPU on which another process computes without a pause."""
-    cpu = min(cpus.affinity())
-    with subprocess.Popen([sys.executable, "-c", BUSY, str(cpu)], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield cpu
-        process.kill()
 
 
 class Machine:
@@ -106,14 +94,6 @@ def test_a_quota_lowers_the_number_of_cpus(machine: Machine, own: str, limits: d
 def test_this_machine_is_described() -> None:
     assert 1 <= cpus.num_available_cpus() <= (os.cpu_count() or 1)
     assert cpus.num_cores() in (None, *range(1, len(cpus.affinity()) + 1))
-
-
-@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="needs Linux's counters")
-def test_a_busy_process_is_seen_and_this_one_is_not(busy_cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpus, "affinity", lambda: {busy_cpu})
-    load = cpus.Load()
-    time.sleep(0.3)
-    assert 0.5 < load.look() < 1.2
 
 
 def test_looking_imports_no_torch() -> None:
