@@ -62,6 +62,18 @@ def visible(text: str) -> str:
     return _UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
+def display_width(text: str) -> int:
+    """The terminal columns that a text takes: wide East Asian characters take two, combining marks none."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def is_latin(char: str) -> bool:
+    """Whether a character is a letter or mark of ASCII, alone or with an accent, or another Latin letter."""
+    return unicodedata.normalize("NFD", char)[0].isascii() or char in "ßæÆøØœŒłŁđıÐðÞþ"
+
+
 def bare(text: str) -> str:
     """The letters, digits and combining marks of a text, case folded: equal for texts that differ in case, spaces and
     punctuation only. A text without letters and digits keeps its symbols."""
