@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from seq2seq_attn._version import __version__
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from seq2seq_attn.cli.comparison import compare

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from seq2seq_attn._version import __version__
+from seq2seq_attn import __version__
 from seq2seq_attn.cli.compare import compare
 from seq2seq_attn.cli.evaluate import evaluate
 from seq2seq_attn.cli.export import export

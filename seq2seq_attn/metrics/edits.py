@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sacrebleu.metrics.base import Metric, Score, Signature
 
-from seq2seq_attn._version import __version__
+from seq2seq_attn import __version__
 
 
 def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:

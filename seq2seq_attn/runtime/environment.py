@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seq2seq_attn._version import __version__
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     import torch
