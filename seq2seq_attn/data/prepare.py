@@ -259,7 +259,7 @@ def _train_tokenizers(draft_dir: Path, data: DataConfig, num_pairs: Mapping[str,
         sample("target"),
         source_languages=data.sources,
         target_language=data.target_language,
-        **data.tokenizer.model_dump(),
+        settings=data.tokenizer,
     )
 
 

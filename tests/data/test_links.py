@@ -2,7 +2,6 @@
 
 import gzip
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -150,19 +149,3 @@ def test_gold_links_of_captions_are_those_between_their_words(tmp_path: Path) ->
             assert linked_tokens(prepared, index) == expected
         assert np.all(prepared.pairs("train").links(index) < [len(tokens[0]), len(tokens[1])])
     assert same > 10
-
-
-@pytest.mark.parametrize("valid", ["train", None])
-def test_a_no_break_space_does_not_separate_words(make_config: ConfigMaker, tmp_path: Path, valid: str | None) -> None:
-    for language, words in {"fr": "10\u00a0€ rouge", "en": "red 10\u202f€"}.items():
-        lines = (f"{words} {number}\n" for number in range(40))
-        (tmp_path / f"many.{language}").write_text("".join(lines), encoding="utf-8")
-    (tmp_path / "train.links").write_text("0-1 1-0 2-2\n" * 40)
-    texts = {"train": str(tmp_path / "many"), "valid": None if valid is None else str(tmp_path / "many")}
-    languages = {"source_language": "fr", "target_language": "en", "tokenizer": {"name": "spaces"}}
-    prepared = prepare_corpus(make_config(links=str(tmp_path / "train.links"), **texts, **languages))
-    number = prepared.text("train")[0][0].split()[-1]
-    assert linked_tokens(prepared, 0) == {*product(("10", "€"), ("10", "€")), ("rouge", "red"), (number, number)}
-    (tmp_path / "train.links").write_text("3-0\n" * 40)
-    with pytest.raises(UserError, match=r"link 3-0 lies outside a pair of 3 and 3 words"):
-        prepare_corpus(make_config(links=str(tmp_path / "train.links"), **texts, **languages))
