@@ -151,7 +151,7 @@ def read_json(path: Path) -> Any:
         return json.loads(read_regular(path).decode("utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except Exception as error:  # of any bytes
         raise UserError(f"{path}: not a readable JSON file ({error})") from None
 
 

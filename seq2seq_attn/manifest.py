@@ -73,7 +73,7 @@ def read_listed_json(path: Path) -> dict[str, Any]:
     content, _ = read_listed(path)
     try:
         return dict(json.loads(content))
-    except (RecursionError, TypeError, ValueError):
+    except Exception:  # of any bytes
         raise UserError(f"{path}: not a JSON object; {_ADVICE}") from None
 
 

@@ -226,8 +226,9 @@ class RunDir:
             return None
         try:
             return float(read_listed_json(self.path / _FINISHED)["finished_at"])
-        except UserError as error:
-            log.warning("%s; the run counts as unfinished", error)
+        except Exception as error:  # of any bytes
+            reason = error if isinstance(error, UserError) else f"{self.path / _FINISHED}: damaged"
+            log.warning("%s; the run counts as unfinished", reason)
             return None
 
     def is_finished(self) -> bool:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import pairwise, takewhile
 from typing import Any
 
 from typer.core import TyperCommand
 
 from seq2seq_attn.config.explain import expected, shorten
+from seq2seq_attn.errors import UsageError
 
 _MAX_VALUE = 100
 
@@ -28,7 +30,20 @@ GROUPS = {
 
 
 class GroupedCommand(TyperCommand):
-    """A command whose help lists its options by `GROUPS`, or by an option's own `rich_help_panel`."""
+    """A command whose help lists its options by `GROUPS`, or by an option's own `rich_help_panel`. It does not take a
+    text that begins with a hyphen, such as `-oh no`, for an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments. Raises UsageError for such a text."""
+        with_value = {name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts}
+        texts = takewhile(lambda argument: argument != "--", args)
+        for before, text in pairwise(("", *texts)) if any(one.name == "texts" for one in self.params) else ():
+            if re.match(r"-[^\s=]*\s", text) and before not in with_value:
+                raise UsageError(
+                    f"{shorten(text)}: begins with -, as options do; write -- before texts, and a space before the "
+                    "value of an option"
+                )
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then a section per group."""

@@ -7,7 +7,6 @@ return) can shift the lines.
 import gzip
 import logging
 import sys
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, zip_longest
@@ -16,6 +15,7 @@ from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import STDOUT, check_distinct, check_writable, file_identity, link_target, named_path, naming
+from seq2seq_attn.text.corpus import MAX_LINE_BYTES, advice_on_encoding, open_text
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.segments import chunks
 
@@ -35,18 +35,25 @@ class LineReader:
         self._stream = stream
         self.name = name
         self.num_lines = 0
-        self.num_invalid = 0
+        self._num_invalid, self._first_invalid, self._sample = 0, b"", b""
 
     def chunks(self) -> Iterator[list[str]]:
-        """All lines, without a carriage return before the line feed, and without a byte-order mark."""
+        """All lines, without a carriage return before the line feed, and without a byte-order mark.
+
+        Raises:
+            UserError: the stream cannot be read, or a line has more than 16 MiB.
+        """
         unfinished: list[bytes] = []
         while data := self._read():
+            self._sample = self._sample or data
             first, *others = data.split(b"\n")
             unfinished.append(first)
             if others:
                 lines = [b"".join(unfinished), *others]
                 unfinished = [lines.pop()]
                 yield [self._decode(line) for line in lines]
+            elif sum(map(len, unfinished)) > MAX_LINE_BYTES:
+                raise UserError(f"{self.name}, line {self.num_lines + 1}: longer than 16 MiB; give a sentence per line")
         last = b"".join(unfinished)
         if last:
             yield [self._decode(last)]
@@ -57,7 +64,7 @@ class LineReader:
             return cast(bytes, self._stream.read1(_READ_BYTES))  # type: ignore[attr-defined]
         except BrokenPipeError:
             raise
-        except (OSError, EOFError, zlib.error) as error:
+        except Exception as error:  # whatever a decompressor raises
             raise UserError(f"{self.name}: cannot be read ({error})") from None
 
     def _decode(self, line: bytes) -> str:
@@ -66,17 +73,21 @@ class LineReader:
         self.num_lines += 1
         line = line.removesuffix(b"\r")
         try:
-            return line.decode("utf-8")
+            text, is_text = line.decode("utf-8"), b"\0" not in line
         except UnicodeDecodeError:
-            self.num_invalid += 1
-            return line.decode("utf-8", errors="replace")
+            text, is_text = line.decode("utf-8", errors="replace"), False
+        if not is_text:
+            self._num_invalid += 1
+            self._first_invalid = self._first_invalid or line
+        return text
 
     def warn_about_invalid(self) -> None:
-        """Warn of lines that were not UTF-8."""
-        if self.num_invalid:
+        """Warn of lines that were not UTF-8, or held a NUL character."""
+        if self._num_invalid:
             name = "standard input" if self.name == STREAM else self.name
-            text = "%s: %d of %d lines had invalid UTF-8; the invalid bytes were replaced by U+FFFD"
-            log.warning(text, name, self.num_invalid, self.num_lines)
+            text = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
+            advice = advice_on_encoding(self._sample, self._first_invalid)
+            log.warning(text, name, self._num_invalid, self.num_lines, advice)
 
 
 def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
@@ -122,10 +133,10 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path |
 
 @contextmanager
 def open_input(path: str) -> Iterator[BinaryIO]:
-    """Open a file, plain or .gz, or standard input.
+    """Open a file, as `open_text`, or standard input, as it is.
 
     Raises:
-        UserError: the file cannot be read.
+        UserError: the file cannot be read, or is not text.
     """
     if path == STREAM:
         if sys.stdin is None:
@@ -134,12 +145,8 @@ def open_input(path: str) -> Iterator[BinaryIO]:
             log.info("type a sentence and press Enter; Ctrl-D ends")
         yield sys.stdin.buffer
         return
-    try:
-        stream = gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-    with stream:
-        yield cast(BinaryIO, stream)
+    with open_text(Path(path)) as stream:
+        yield stream
 
 
 @contextmanager

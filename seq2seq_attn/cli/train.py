@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
@@ -57,7 +58,9 @@ def train(**options: Unpack[TrainOptions]) -> None:
         return
     from seq2seq_attn.train.loop import train
 
-    shared.echo(train(config, run_dir=run_dir, resume=resume, overwrite=overwrite).path)
+    run = train(config, run_dir=run_dir, resume=resume, overwrite=overwrite)
+    if os.environ.get("RANK", "0") == "0":  # once for all processes of torchrun
+        shared.echo(run.path)
 
 
 def train_model(

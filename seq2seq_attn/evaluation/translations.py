@@ -147,7 +147,7 @@ def _read_saved(paths: Sequence[Path], made_by: dict[str, Any], num_lines: int) 
         try:
             note, lines = read_listed_json(path.with_suffix(".json")), read_listed(path)[0].decode().split("\n")[:-1]
             counts = LineCounts(*(note[name] for name in LineCounts._fields))
-        except (KeyError, UserError):  # missing or damaged
+        except Exception:  # missing or damaged
             continue
         if note == {**made_by, **counts._asdict()} and len(lines) == num_lines:
             log.info("%s: made by the same model in the same way, reused", path)

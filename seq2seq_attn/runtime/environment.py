@@ -60,7 +60,7 @@ def _git_state(checkout: Path) -> dict[str, Any] | None:
     run from a checkout."""
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(checkout), *arguments]
+        command = ["git", "--no-optional-locks", "-C", str(checkout), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
 
     if not (checkout / ".git").exists():

@@ -13,7 +13,7 @@ from typing import Any
 from seq2seq_attn.errors import UserError
 
 _BLOCK_BYTES = 1 << 20
-_MAX_LINE_BYTES = 1 << 24
+MAX_LINE_BYTES = 1 << 24
 """A longer line is no sentence: 13 MB of gzip can hold a line of 3 GB."""
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "compression.zstd"}
 """the module that reads files with these first bytes"""
@@ -46,9 +46,9 @@ def iter_lines(path: Path) -> Iterator[str]:
 
 def iter_raw_lines(path: Path) -> Iterator[bytes]:
     """`iter_lines` as bytes, without checking that they are UTF-8."""
-    with _open(path) as stream:
-        for number, line in enumerate(iter(partial(stream.readline, _MAX_LINE_BYTES), b""), 1):
-            if len(line) == _MAX_LINE_BYTES:
+    with open_text(path) as stream, explain_unreadable(path):
+        for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES), b""), 1):
+            if len(line) == MAX_LINE_BYTES:
                 raise UserError(f"{path}, line {number}: longer than 16 MiB; give a sentence per line")
             yield line.removesuffix(b"\n").removesuffix(b"\r")
 
@@ -57,7 +57,7 @@ def iter_blocks(path: Path) -> Iterator[str]:
     """The text of a file in blocks of about 1 MiB, for formats whose lines say nothing. Raises UserError as
     `read_lines`."""
     decoder, number = codecs.getincrementaldecoder("utf-8")(), 1
-    with _open(path) as stream:
+    with open_text(path) as stream, explain_unreadable(path):
         while block := stream.read(_BLOCK_BYTES):
             try:
                 text = decoder.decode(block, final=not stream.peek(1))
@@ -75,26 +75,37 @@ def count_lines(path: Path) -> int:
 
 
 @contextmanager
-def _open(path: Path) -> Iterator[io.BufferedReader]:
-    """The text as bytes, decompressed, in UTF-8 without a byte-order mark. Only reading may happen inside, as whatever
-    a decompressor raises becomes a UserError."""
-    try:
-        with path.open("rb") as file, ExitStack() as stack:
+def open_text(path: Path) -> Iterator[io.BufferedReader]:
+    """A text file as bytes, decompressed, in UTF-8 without a byte-order mark. Reading it may raise whatever a
+    decompressor raises: `explain_unreadable`.
+
+    Raises:
+        UserError: the file is missing, or is not text.
+    """
+    with ExitStack() as stack:
+        with explain_unreadable(path):
+            file: io.BufferedReader[Any] = stack.enter_context(io.BufferedReader(io.FileIO(path), _BLOCK_BYTES))
             first = file.peek(8)
             module = next((name for magic, name in _COMPRESSED.items() if first.startswith(magic)), None)
             if kind := next((kind for magic, kind in _NO_TEXT.items() if first.startswith(magic)), None):
                 raise UserError(f"{path}: {kind}, not text; unpack it, or save its text as UTF-8")
-            stream = stack.enter_context(importlib.import_module(module).open(file)) if module else file
-            # much faster than iterating over the GzipFile, which splits lines in Python
-            buffered = io.BufferedReader(stream, _BLOCK_BYTES)
-            head = buffered.peek(len(BOM_UTF8))
+            if module:  # buffered, it is much faster than the GzipFile, which splits lines in Python
+                file = io.BufferedReader(stack.enter_context(importlib.import_module(module).open(file)), _BLOCK_BYTES)
+            head = file.peek(len(BOM_UTF8))
             if head.startswith(BOM_UTF8):
-                buffered.read(len(BOM_UTF8))
+                file.read(len(BOM_UTF8))
             is_utf16 = head.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
             is_mac = b"\r" in head and b"\n" not in head
             if is_utf16 or is_mac:
-                buffered = io.BufferedReader(_Recoded(buffered, is_utf16=is_utf16, is_mac=is_mac), _BLOCK_BYTES)
-            yield buffered
+                file = io.BufferedReader(_Recoded(file, is_utf16=is_utf16, is_mac=is_mac), _BLOCK_BYTES)
+        yield file
+
+
+@contextmanager
+def explain_unreadable(path: Path) -> Iterator[None]:
+    """Turn whatever a file, a decompressor or a decoder raises in the block, which only reads, into a UserError."""
+    try:
+        yield
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except ModuleNotFoundError:
@@ -102,7 +113,8 @@ def _open(path: Path) -> Iterator[io.BufferedReader]:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{path}: cannot be read ({error})") from None
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{path}: cannot be read ({reason})") from None
 
 
 class _Recoded(io.RawIOBase):
@@ -126,13 +138,13 @@ def _bad_byte(path: Path, number: int, data: bytes, start: int) -> UserError:
     number += data.count(b"\n", 0, start)
     line = data[data.rfind(b"\n", 0, start) + 1 :].partition(b"\n")[0]
     what = f"not UTF-8 (byte {data[start]:#04x})" if data[start] else "holds a NUL character"
-    return UserError(f"{path}, line {number}: {what}; {_advice(path, line)}")
+    with open_text(path) as stream, explain_unreadable(path):
+        advice = advice_on_encoding(stream.read(1 << 16), line)
+    return UserError(f"{path}, line {number}: {what}; {advice}")
 
 
-def _advice(path: Path, data: bytes) -> str:
-    """How to convert a file with these bytes, which are not UTF-8 or hold a NUL character."""
-    with _open(path) as stream:
-        sample = stream.read(1 << 16)
+def advice_on_encoding(sample: bytes, data: bytes) -> str:
+    """How to convert a text that begins with `sample` and holds `data`, which is not UTF-8 or holds a NUL character."""
     zeros = sample[::2].count(0), sample[1::2].count(0)
     if max(zeros) >= max(1, sample.count(b"\n")) and min(zeros) * 10 <= max(zeros):
         return f"convert the file, for example with iconv -f UTF-16{'LE' if zeros[1] > zeros[0] else 'BE'} -t UTF-8"

@@ -81,15 +81,17 @@ class Vocab:
 
     def save(self, path: Path) -> None:
         """Write one token per line, by id. A token that would not survive as a line is written as a JSON string."""
-        write_lines(path, map(_escape, self._tokens))
+        plain = {token for token in self._tokens if token.isprintable() and token.strip() == token}
+        plain -= {"", *(token for token in plain if token.startswith('"'))}
+        write_lines(path, (token if token in plain else json.dumps(token) for token in self._tokens))
 
     @classmethod
     def load(cls, path: Path) -> Vocab:
         """Read what `save` wrote. Raises UserError: the file is missing or is not a vocabulary."""
         try:
             lines = read_regular(path).decode("utf-8").split("\n")
-            return cls(_unescape(line) for line in lines[:-1])
-        except (OSError, ValueError) as error:
+            return cls(str(json.loads(line)) if line.startswith('"') else line for line in lines[:-1])
+        except Exception as error:  # of any bytes
             raise UserError(f"{path}: not a vocabulary file ({error})") from None
 
 
@@ -135,12 +137,3 @@ def import_torchtext() -> Any:
         reason = " ".join(str(error).split())
         raise UserError(f"torchtext cannot be imported ({reason}); run: pip install torchtext==0.6.0") from None
     return torchtext
-
-
-def _escape(token: str) -> str:
-    is_plain = token.isprintable() and not token.startswith('"') and token.strip() == token and token != ""
-    return token if is_plain else json.dumps(token)
-
-
-def _unescape(line: str) -> str:
-    return str(json.loads(line)) if line.startswith('"') else line

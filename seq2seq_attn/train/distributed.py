@@ -136,6 +136,7 @@ def join_group() -> Iterator[Group]:
 
     Raises:
         UsageError: the environment variables of `torchrun` are incomplete or not valid.
+        UserError: another process has ended inside the block.
     """
     size = os.environ.get("WORLD_SIZE", "1")
     if not size.isascii() or not size.isdecimal() or int(size) < 1:
@@ -156,6 +157,10 @@ def join_group() -> Iterator[Group]:
         package_log.setLevel(logging.ERROR)
     try:
         yield group
+    except RuntimeError as error:
+        if isinstance(error, torch.distributed.DistError) or "gloo" in str(error):
+            raise UserError("another process of this training has ended; its own output says why") from None
+        raise
     finally:
         package_log.setLevel(former)
         torch.distributed.destroy_process_group()

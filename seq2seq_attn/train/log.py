@@ -67,14 +67,11 @@ class TrainLog:
         """Log an applied update: move the bar, and after every `train.log_every_updates` write a line."""
         window, bar = state.window, self._bar
         loss, tokens_per_s = window.loss_sum / window.num_tokens, window.num_tokens / max(window.seconds, 1e-9)
+        total, max_minutes = self._schedules.total_updates, self._config.max_minutes
+        left_s = [] if max_minutes is None else [60 * max_minutes - state.elapsed_s]
+        left_s += [] if total is None else [state.elapsed_s / state.update * (total - state.update)]
+        left = f", about {max(0.0, min(left_s)) / 60:.1f} minutes left" if left_s else ""
         if not bar.disable:
-            left_s = []
-            if bar.total:
-                per_update_s = bar.format_dict["elapsed"] / max(1, state.update - bar.initial)
-                left_s.append(per_update_s * max(0, bar.total - state.update))
-            if self._config.max_minutes is not None:
-                left_s.append(max(0.0, 60 * self._config.max_minutes - state.elapsed_s))
-            left = f" left={tqdm.format_interval(min(left_s))}" if left_s else ""
             bar.set_description_str(f"epoch {epoch + 1}", refresh=False)
             bar.set_postfix_str(f"loss={loss:.3f} tokens/s={tokens_per_s:,.0f}{left}", refresh=False)
             bar.update(state.update - bar.n)
@@ -94,9 +91,9 @@ class TrainLog:
             "elapsed_s": state.elapsed_s,
         }
         self._event("train", state, epoch=epoch, **values)
-        text = "update %d, epoch %d: loss %.4f%s, gradient norm %.3f, learning rate %.3g, %.0f tokens/s"
+        text = "update %d, epoch %d: loss %.4f%s, gradient norm %.3f, learning rate %.3g, %.0f tokens/s%s"
         terms = "".join(f", {name} {mean:.4f}" for name, mean in means.items())
-        shown = (state.update, epoch + 1, loss, terms, gradient_norm, settings["learning_rate"], tokens_per_s)
+        shown = (state.update, epoch + 1, loss, terms, gradient_norm, settings["learning_rate"], tokens_per_s, left)
         log.log(logging.INFO if bar.disable else logging.DEBUG, text, *shown)
         state.window = Window()
 
@@ -259,7 +256,10 @@ class RunLog:
         path = self._run.metrics_path
         self._stream = path.open("wb" if position is None else "ab")
         if position is not None:
-            kept = min(position, path.stat().st_size)  # beyond the end, `truncate` would add zeros
+            kept = path.read_bytes()[:position].rfind(b"\n") + 1  # whole lines
+            if kept < position:
+                text = "%s: cut or changed: %d of the saved state's %d bytes remain; the learning curve has a gap"
+                log.warning(text, path, kept, position)
             self._stream.truncate(kept)
             self._stream.seek(kept)
         self._writer = SummaryWriter(str(directory), purge_step=None if position is None else update + 1)

@@ -28,6 +28,7 @@ from seq2seq_attn.config import Config, load_config, with_default
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import LOCK, RunDir
+from seq2seq_attn.train.schedules import FALLING
 
 RUNS_DIR = Path("runs")
 
@@ -172,7 +173,9 @@ def check_same_run(saved: Config, config: Config) -> None:
             raise UsageError(
                 f"{key}={new!r}: the run was started with {old!r}, which a resume cannot change; start a new run"
             )
-        log.warning("%s: %r in this session, %r before", key, new, old)
+        is_end = key in ("train.max_epochs", "train.max_updates") and config.train.schedule.name in FALLING
+        effect = f"; the learning rate jumps, as train.schedule.name={config.train.schedule.name} falls to the new end"
+        log.warning("%s: %r in this session, %r before%s", key, new, old, effect if is_end else "")
 
 
 def check_same_data(run: RunDir, config: Config, prepared: PreparedCorpus) -> None:

@@ -71,6 +71,9 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         # before the data, which is not there, is looked for
         (["train", *(f"--set={setting}" for setting in GONE)], "did you mean 'additive'?"),
         (["train", "--resume"], "runs/"),
+        (["translate", "-oh no"], "write -- before texts"),
+        (["translate", "Hund", "--und dann?"], "write -- before texts"),
+        (["translate", "--prefix", "- No", "--n-best", "-- x"], "--n-best -- x: expected"),
         (["prepare", "wmt14"], "corpus 'wmt14': expected multi30k, captions"),
         (["prepare", "captions", "-c", "quickstart"], "'captions' and --config"),
         (["train", "-c", "base", "--resume", "--overwrite", "--run-dir", "x"], "--resume and --overwrite"),

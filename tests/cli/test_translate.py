@@ -1,7 +1,9 @@
 import gzip
 import io
 import json
+import lzma
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -88,10 +90,9 @@ def test_two_thousand_hostile_lines(
     assert out.decode().split("\n")[:-1] == [alone[line] for line in lines]
     assert len(out.decode().splitlines()) == 2_000  # nothing in a line that any reader takes for the end of one
     assert len((tmp_path / "links").read_bytes().split(b"\n")) == 2_001
-    num_invalid = sum(line.startswith((b"\xff", b"\xed\xa0")) for line in lines)
-    assert [message for message in caplog.messages if "UTF-8" in message] == [
-        f"standard input: {num_invalid} of 2000 lines had invalid UTF-8; the invalid bytes were replaced by U+FFFD"
-    ]
+    num_invalid = sum(line.startswith((b"\xff", b"\xed\xa0")) or b"\0" in line for line in lines)
+    [message] = [message for message in caplog.messages if "UTF-8" in message]
+    assert message.startswith(f"standard input: {num_invalid} of 2000 lines are not UTF-8")
 
 
 @pytest.mark.parametrize(
@@ -132,6 +133,36 @@ def test_texts_files_and_stdin_are_the_same(
     translate(run=run.path, output=tmp_path / "in")  # over an input that is not the one being read
     assert (tmp_path / "in").read_bytes() == expected
     assert capfdbinary.readouterr().out == b""
+
+
+@pytest.mark.parametrize("compress", [bytes, lzma.compress])
+@pytest.mark.parametrize(
+    ("encoding", "advice"),
+    [("utf-16", None), ("utf-16-be", "iconv -f UTF-16BE"), ("cp1252", "iconv -f WINDOWS-1252")],
+)
+def test_other_encodings_are_read_or_named(
+    run: RunDir,
+    tmp_path: Path,
+    stdin: Stdin,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    caplog: pytest.LogCaptureFixture,
+    compress: Callable[[bytes], bytes],
+    encoding: str,
+    advice: str | None,
+) -> None:
+    lines = [*SOURCE, "Der Kaffee – 5 €"]
+    data = "".join(f"{line}\n" for line in lines).encode(encoding)
+    (tmp_path / "in").write_bytes(compress(data))
+    translate(input=tmp_path / "in", run=run.path, beam_size=1)
+    out = capfdbinary.readouterr().out.decode()
+    if advice is None:
+        assert out.split("\n")[:-1] == [one.text for one in load(run.path).translate(lines, beam_size=1)]
+    else:
+        assert out.count("\n") == data.count(b"\n")
+        assert re.search(rf"in: \d of \d lines .*{advice}", caplog.messages[-1])
+    stdin(data)
+    translate(run=run.path, beam_size=1)
+    assert "iconv" in caplog.messages[-1]
 
 
 def test_the_newest_run_is_the_default(
@@ -471,8 +502,11 @@ def test_the_fixed_vector_arms_have_nothing_to_write(tmp_path: Path, option: str
 
 
 def test_unusable_files_are_refused(run: RunDir, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"nowhere.txt: cannot be read \(No such file or directory\)"):
+    with pytest.raises(UserError, match=r"nowhere\.txt: no such file"):
         translate(input="nowhere.txt", run=run.path)
+    (tmp_path / "long.gz").write_bytes(gzip.compress(b"Hund\n" + b"x" * (20 << 20)))
+    with pytest.raises(UserError, match=r"long.gz, line 2: longer"):
+        translate(input=tmp_path / "long.gz", run=run.path, output=tmp_path / "out")
     (tmp_path / "damaged.gz").write_bytes(gzip.compress(os.urandom(5000))[:3000])
     with pytest.raises(UserError, match=r"damaged.gz: cannot be read"):
         translate(input=tmp_path / "damaged.gz", run=run.path, output=tmp_path / "out")

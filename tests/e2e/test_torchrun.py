@@ -1,6 +1,7 @@
 """Two processes that `torchrun` starts train the model that one process trains; stopped and resumed, too."""
 
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -37,6 +38,7 @@ def command(corpus: Path, run: Path, *settings: str, num_processes: int, options
 def train(*args: Any, **kwargs: Any) -> RunDir:
     done = subprocess.run(command(*args, **kwargs), capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{args[1]}\n"
     return RunDir(args[1])
 
 
@@ -94,12 +96,27 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus
 
 
 @pytest.mark.slow
-def test_one_of_them_complains(corpus: Path, tmp_path: Path) -> None:
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "file").write_text("not a run")
+@pytest.mark.parametrize("max_bytes", [None, 30_000])
+def test_one_of_them_complains(corpus: Path, tmp_path: Path, max_bytes: int | None) -> None:
+    """Of a folder that is taken, before training, or of a full disk, while the other process waits for it."""
+    path = tmp_path / "run"
+
+    def limit_files() -> None:
+        if max_bytes:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
+
+    if not max_bytes:
+        path.mkdir()
+        (path / "file").write_text("not a run")
     done = subprocess.run(
-        command(corpus, tmp_path / "taken", num_processes=2), capture_output=True, text=True, timeout=LIMIT_S
+        command(corpus, path, num_processes=2),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        preexec_fn=limit_files,
     )
     assert done.returncode != 0
-    [line] = [line for line in done.stderr.splitlines() if line.startswith("error:")]
-    assert str(tmp_path / "taken") in line
+    lines = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert [line for line in lines if str(path) in line] == lines[:1]
+    assert [line for line in lines[1:] if "another process of this training has ended" not in line] == []
+    assert "gloo" not in done.stderr

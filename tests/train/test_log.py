@@ -52,12 +52,16 @@ def test_a_resume_drops_what_came_after_its_state_and_a_new_run_all(tmp_path: Pa
 
 
 @pytest.mark.parametrize("kept", ["", '{"event": "train"}\n'])
-def test_a_resume_without_its_former_lines_has_the_new_ones_alone(tmp_path: Path, kept: str) -> None:
-    (tmp_path / "metrics.jsonl").write_text(kept)
+@pytest.mark.parametrize("cut", ["", '{"event": "validation", "bl', "\x1b[31m" * 99])
+def test_a_resume_without_its_former_lines_goes_on_with_whole_ones(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kept: str, cut: str
+) -> None:
+    (tmp_path / "metrics.jsonl").write_text(kept + cut)
     with RunLog(tmp_path, position=100, update=1) as run_log:
         run_log.event("train", update=2, epoch=0)
         assert run_log.position() == (tmp_path / "metrics.jsonl").stat().st_size
     assert [line.get("update") for line in lines(tmp_path)] == [*([None] if kept else []), 2]
+    assert "metrics.jsonl: cut or changed" in caplog.text
 
 
 def tensorboard(directory: Path) -> EventAccumulator:

@@ -4,19 +4,22 @@ import json
 import logging
 import math
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 import torch
 
 from seq2seq_attn import load
-from seq2seq_attn.config import Config
+from seq2seq_attn.config import Config, OptimizerConfig
 from seq2seq_attn.data import sources
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
@@ -308,20 +311,53 @@ def test_bad_updates_in_a_row_end_training_with_the_last_good_state(
     assert_same_end(train(toy_config(), run_dir=run.path, resume=True), whole)
 
 
-@pytest.mark.parametrize("average", ["0", "0.9"])
+def break_weights(patch: pytest.MonkeyPatch, draw: Random) -> None:
+    """Make a weight infinite or NaN: in an update, as an overflow does, or after it."""
+    at_update, value = draw.randrange(19), draw.choice([math.nan, math.inf, -math.inf])
+
+    def break_one(optimizer: torch.optim.Optimizer) -> None:
+        parameter = draw.choice(draw.choice(optimizer.param_groups)["params"]).data.view(-1)
+        parameter[draw.randrange(len(parameter))] = value
+
+    def build(model: torch.nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
+        optimizer, calls = build_optimizer(model, config), count()
+        optimizer.register_step_post_hook(lambda *_: break_one(optimizer) if next(calls) == at_update else None)
+        return optimizer
+
+    def step_then_break(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
+        result = train_step(self, batches, update=update, **settings)
+        if update == at_update:
+            break_one(self.optimizer)
+        return result
+
+    build_optimizer, train_step = update.build_optimizer, Updater.train_step
+    if draw.random() < 0.5:
+        patch.setattr(update, "build_optimizer", build)
+    else:
+        patch.setattr(Updater, "train_step", step_then_break)
+
+
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 100), marks=pytest.mark.slow)], ids=["few", "many"])
 def test_weights_that_are_not_finite_end_training_with_the_last_good_state(
-    toy_config: ConfigMaker, tmp_path: Path, average: str
+    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir, seeds: range
 ) -> None:
-    run, often = RunDir(tmp_path / "run"), ("train.checkpoint_every_updates=1", "train.validation.every_updates=1")
-    settings = ("train.optimizer.eps=1e-300", f"train.optimizer.average_decay={average}")  # 0 / 0 without a gradient
-    with pytest.raises(UserError, match=r"run/last .*learning_rate="):
-        train(toy_config(*settings, *often), run_dir=run.path)
-    saved = checkpoint.load_state(run.last_dir)
-    assert all(tensor.isfinite().all() for tensor in saved.tensors.values())
-    assert events(run, "bad_update")[-1]["update"] == saved.values["state"]["update"]
-    config = toy_config(*settings, "train.optimizer.eps=1e-8", *often, "train.max_updates=3")
-    assert train(config, run_dir=run.path, resume=True).is_finished()
-    assert all(tensor.isfinite().all() for tensor in run.load_best().tensors.values())
+    for seed in seeds:
+        draw, run = Random(seed), RunDir(tmp_path / f"run{seed}")
+        average = draw.choice(["0", "0.9"])
+        config = toy_config(
+            f"train.optimizer.average_decay={average}", f"train.checkpoint_every_updates={draw.randint(1, 7)}"
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            break_weights(patch, draw)
+            with pytest.raises(UserError, match=rf"run{seed}/.*learning.rate"):
+                train(config, run_dir=run.path)
+        for saved in [checkpoint.load_state(run.last_dir), *([run.load_best()] if run.model_path.exists() else [])]:
+            assert all(tensor.isfinite().all() for tensor in saved.tensors.values()), seed
+        train(config, run_dir=run.path, resume=True)
+        assert all(tensor.isfinite().all() for tensor in run.load_best().tensors.values()), seed
+        if average == "0":
+            assert_same_end(run, whole)
+        shutil.rmtree(run.path)
 
 
 def test_patience_ends_training(toy_config: ConfigMaker, tmp_path: Path) -> None:
@@ -343,6 +379,7 @@ def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) ->
     values["state"]["elapsed_s"] = 3600.0
     write_tensors(run.last_dir / checkpoint.STATE, tensors, values)
     train(toy_config("train.max_minutes=61"), run_dir=run.path, resume=True)
+    assert re.search(r"update 3, .* about (0\.9|1\.0) minutes left", logged(run))
     last = json.loads(run.metrics_path.read_text().splitlines()[-1])
     assert last["update"] == 20
     assert 3600 < last["elapsed_s"] < 3660

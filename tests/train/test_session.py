@@ -192,6 +192,10 @@ def test_a_resume_may_change_the_rest_and_says_so(caplog: pytest.LogCaptureFixtu
     changes = ["train.max_epochs=99", "data.data_dir=/elsewhere", "data.num_processes=3"]
     check_same_run(load_config(), load_config((), changes))
     assert "train.max_epochs: 99 in this session, 10 before" in caplog.text
+    assert "learning rate" not in caplog.text
+    before, now = (load_config((), ["train.schedule.name=trapezoid", f"train.max_updates={end}"]) for end in (5, 50))
+    check_same_run(before, now)
+    assert "learning rate jumps, as train.schedule.name=trapezoid" in caplog.messages[-1]
 
 
 def test_one_training_at_a_time_writes_to_a_run(

@@ -1,5 +1,8 @@
 """Validation: perplexity, the sample translations, and the mode of the model afterwards."""
 
+import json
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +13,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.train.distributed import ALONE
+from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.validate import Interrupted, Validator
 from tests.train.conftest import ConfigMaker
 
@@ -59,3 +63,34 @@ def test_a_bleu_of_few_targets_is_warned_about(
     monkeypatch.setattr(PreparedCorpus, "text", lambda *_: (sources, [target] * len(sources)))
     Validator(*parts, should_stop=lambda: False)
     assert ("train.validation.metric=chrf" in caplog.text) == is_warned
+
+
+def peak_mib() -> float:
+    """The peak of this process's memory since the last call."""
+    status = Path("/proc/self/status").read_text()
+    Path("/proc/self/clear_refs").write_text("5")
+    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("size", [16, pytest.param(512, marks=pytest.mark.slow)])
+def test_a_line_of_a_thousand_tokens_takes_little_more_memory(
+    toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path, size: int
+) -> None:
+    peaks = []
+    for number, line in enumerate(["", "Hund" + " Hund" * 199]):
+        for language in ("de", "en"):
+            text = (toy_corpus / f"valid.{language}").read_text()
+            (tmp_path / f"valid.{language}").write_text(f"{line}\n" * bool(line) + text)
+        sizes = (f"model.{key}={size}" for key in ("embedding_size", "hidden_size", "encoder.hidden_size"))
+        paths = (f"data.data_dir={tmp_path}", f"data.valid={tmp_path / 'valid'}")
+        peak_mib()
+        run = train(
+            toy_config(*sizes, *paths, "train.max_updates=1", "train.validation.num_pairs=8"),
+            run_dir=tmp_path / f"{number}",
+        )
+        peaks.append(peak_mib())
+        last = [json.loads(event) for event in run.metrics_path.read_text().splitlines() if "validation" in event][-1]
+        assert last["seconds"] > 0
+        assert last["samples"][0]["source"] == (line or last["samples"][0]["source"])
+    assert peaks[1] - peaks[0] < 300

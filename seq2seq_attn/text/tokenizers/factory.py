@@ -119,6 +119,8 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
             from seq2seq_attn.text.tokenizers.sentencepiece import load_sentencepiece
 
             return load_sentencepiece(directory / f"{side}.sentencepiece.model", lowercase=lowercase)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except UserError:
+        raise
+    except Exception:  # of any values
         raise damaged from None
     raise UserError(f"{path}: unknown tokenizer {name!r}; this version has sentencepiece, {', '.join(UNTRAINED)}")

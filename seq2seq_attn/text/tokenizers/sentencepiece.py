@@ -116,5 +116,5 @@ def load_sentencepiece(path: Path, *, lowercase: bool) -> SentencePieceTokenizer
         if not model:  # SentencePiece accepts an empty file and fails later
             raise RuntimeError("it is empty")
         return SentencePieceTokenizer(model, lowercase=lowercase)
-    except (OSError, RuntimeError) as error:
+    except Exception as error:  # of any bytes
         raise UserError(f"{path}: not a readable SentencePiece model ({error}); copy or prepare it again") from None

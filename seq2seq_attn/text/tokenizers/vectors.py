@@ -7,9 +7,7 @@ of F numbers each. Every vector is a token, `[1]` to `[n]`, so lengths, attentio
 import hashlib
 import os
 import re
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -26,12 +24,6 @@ FloatArray = npt.NDArray[np.float32]
 MAX_SIZE = 65_536
 """maximum dimension of a vector"""
 _IN_ARCHIVE = re.compile(r"(.+\.npz):(.+)")
-_DAMAGED = (
-    *(EOFError, MemoryError, NotImplementedError, OSError, OverflowError, RuntimeError, ValueError),
-    *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
-)
-"""raised by numpy and zipfile for bytes that are not an array: a header may ask for any size or syntax, or for a
-compression that zipfile does not know (NotImplementedError)"""
 
 
 class VectorsTokenizer(Tokenizer):
@@ -77,7 +69,9 @@ def read_vectors(file: str) -> FloatArray:
             array = np.lib.format.read_array(stream, allow_pickle=False)
     except KeyError:
         raise UserError(f"{file}: the archive {path} has no array {key!r}; name one that it has") from None
-    except _DAMAGED as error:
+    except UserError:
+        raise
+    except Exception as error:  # a header may ask for any size, syntax or compression
         raise _unreadable(file, error) from None
     if array.ndim != 2 or array.dtype.kind not in "fiu" or not 1 <= array.shape[1] <= MAX_SIZE:
         shape = " x ".join(map(str, array.shape))

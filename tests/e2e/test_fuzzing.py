@@ -1,0 +1,204 @@
+"""Mutated files of every kind: each reader reads them, or refuses them in one line that no terminal acts on. The sample
+is small; the slow tier makes 200,000 mutations."""
+
+import io
+import json
+import resource
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq_attn import cli
+from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.cli.streams import LineReader, open_input
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.links import parse_links
+from seq2seq_attn.evaluation.systems import System, read_validations
+from seq2seq_attn.evaluation.test_sets import EvaluationSet
+from seq2seq_attn.evaluation.translations import translate_set
+from seq2seq_attn.manifest import MANIFEST, check_files
+from seq2seq_attn.model.weights import read_tensors, write_tensors
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.parallel import find_text
+from seq2seq_attn.text.tokenizers.vectors import read_vectors
+from seq2seq_attn.text.vocab import Vocab
+from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
+from tests.text.test_generated_text import DECOMPRESS, make_pairs, table
+from tests.toy_run import make_toy_run, toy_config
+
+MAX_GROWTH_MIB, MAX_S = 600, 20
+HOSTILE = [
+    *(b"\x1b]0;owned\x07\x1b[31m", b"\r", b"\n", b"\t", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b'"'),
+    *("\u202e\u2028\x9b".encode(), b"[" * 3_000, b"{" * 3_000, b"9" * 5_000, b"-1", b"1e999", b"NaN", b"null", b"{}"),
+    *(
+        b"[]",
+        b"!!int x",
+        b"&a [*a, *a]",
+        b"<<: *a",
+        b"../../etc/passwd",
+        b"\xff" * 8,
+        b"\0" * 8,
+        b"\x7f" * 8,
+        b"\\u0000",
+    ),
+    *(b"<tu>", b"&amp;&x;", b"%s%n", b"0-99999999", b"0x7fffffff", b"\xf0\x9f\x90\x95", b"\xcc\x81" * 500),
+]
+
+
+def mutate(data: bytes, random: Random) -> bytes:
+    """The data after one to four changes at random places."""
+    changed = bytearray(data)
+    for _ in range(random.randint(1, 4)):
+        start = random.randrange(len(changed) + 1)
+        end = min(len(changed), start + random.choice([0, 1, 1, 8, 100]))
+        kind = random.randrange(6)
+        if kind == 0 and start < len(changed):
+            changed[start] ^= 1 << random.randrange(8)
+        elif kind == 1:
+            changed[start:end] = b""
+        elif kind == 2:
+            changed[start:start] = changed[start:end] * random.randint(1, 50)
+        elif kind == 3 and random.random() < 0.2:
+            del changed[start:]
+        elif kind == 4:
+            changed[start:end] = random.randbytes(end - start)
+        else:
+            changed[start:end] = random.choice(HOSTILE)
+    return bytes(changed)
+
+
+class Folder(NamedTuple):
+    """Whole files of every kind."""
+
+    path: Path
+    run: RunDir
+    system: System
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    path = tmp_path_factory.mktemp("fuzzing")
+    run = make_toy_run(path / "run")
+    run.write_environment([], "cpu")
+    shutil.copy(run.config_path, path / "own.yaml")
+    write_tensors(path / "small.safetensors", {"a": torch.ones(3, 2), "b": torch.zeros(1)}, {"x": [1, None]})
+    system = System("run", [run], [toy_config()], device="cpu")
+    translate_set(system, EvaluationSet("test", [], []), hyps_dir=run.hyps_dir)
+    lines = [{"event": "validation", "update": number, "bleu": 1.5, "perplexity": 9.25} for number in range(5)]
+    run.metrics_path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    np.save(path / "a.npy", np.ones((3, 2)))
+    np.savez_compressed(path / "a.npz", x=np.ones((3, 2)))
+    (path / "a.links").write_text("0-0 1-2 2-1\n\n3-3\n")
+    (path / "a.vec").write_text("2 3\nHund 1 2 3\nKatze 1e-3 -0.5 7\n")
+    (path / "a.txt").write_text("Ein Hund\nŁódź – „ja“\n")
+    for name in ("run", "run/hyps", "."):  # a file that it does not list is not checked
+        (path / name / MANIFEST).write_text("{}")
+    return Folder(path, run, system)
+
+
+def read_own_text(folder: Folder, path: Path) -> None:
+    for languages in (("de", "en"), (None, None)):
+        text = find_text(str(path), *languages)
+        for _ in text.pairs():
+            pass
+
+
+def read_input(folder: Folder, path: Path) -> None:
+    with open_input(str(path)) as stream:
+        reader = LineReader(stream, str(path))
+        for _ in reader.chunks():
+            pass
+        reader.warn_about_invalid()
+
+
+def read_links(folder: Folder, path: Path) -> None:
+    for number, line in enumerate(iter_lines(path), 1):
+        parse_links(path, number, line, 4, 4)
+
+
+def read_tokenizer(folder: Folder, path: Path) -> None:
+    folder.run.tokenizer("source").tokenize("Ein Hund")
+
+
+def reuse(folder: Folder, path: Path) -> None:
+    translate_set(folder.system, EvaluationSet("test", [], []), reuse_hypotheses=True)
+
+
+READERS: dict[str, Callable[[Folder, Path], object]] = {
+    "own.yaml": lambda folder, path: load_config([str(path)]),
+    "run/config.yaml": lambda folder, path: folder.run.config(),
+    "run/source.vocab": lambda folder, path: Vocab.load(path),
+    "run/source.tokenizer.json": read_tokenizer,
+    "run/source.sentencepiece.model": read_tokenizer,
+    "run/finished.json": lambda folder, path: folder.run.finished_at(),
+    "run/environment.json": lambda folder, path: folder.run.environment(),
+    "run/corpus.json": lambda folder, path: folder.run.text_hashes(),
+    "run/manifest.json": lambda folder, path: check_files(folder.run.path, prefix="finished"),
+    "run/metrics.jsonl": lambda folder, path: read_validations(path),
+    "run/hyps/test.json": reuse,
+    "run/hyps/test.txt": reuse,
+    "small.safetensors": lambda folder, path: read_tensors(path),
+    "a.npy": lambda folder, path: read_vectors(str(path)),
+    "a.npz": lambda folder, path: read_vectors(f"{path}:x"),
+    "a.links": read_links,
+    "a.vec": lambda folder, path: read_word_vectors(path, ["Hund", "hund", "Katze"], vector_size(path)),
+    "a.txt": read_input,
+    "pairs": read_own_text,
+}
+NUM_MUTATIONS = {
+    **dict.fromkeys(READERS, 12_000),
+    **dict.fromkeys(("own.yaml", "run/config.yaml", "run/hyps/test.json", "run/hyps/test.txt"), 4_000),
+    "pairs": 16_000,
+}
+"""in the slow tier: the slower readers have fewer"""
+FORGIVING = {"a.txt", "run/finished.json", "run/metrics.jsonl", "run/hyps/test.json", "run/hyps/test.txt"}
+"""what is damaged in these is left out, with a warning"""
+
+
+def whole_files(path: Path, random: Random) -> Iterator[bytes]:
+    """The content of a file, again and again; where there is none, that of generated tables."""
+    content = path.read_bytes() if path.exists() else None
+    while True:
+        text = content or table(make_pairs(random)[:9], random).encode(random.choice(["utf-8", "utf-16", "cp1252"]))
+        yield text if content is not None or random.random() < 0.7 else random.choice([*DECOMPRESS])(text)
+
+
+@pytest.mark.parametrize("share", [0.002, pytest.param(1.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_refuses_in_one_line(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str, share: float
+) -> None:
+    path, random = folder.path / name, Random(name)
+    before, files = path.read_bytes() if path.exists() else None, whole_files(path, random)
+
+    def read(**options: Any) -> int:
+        READERS[name](folder, path)
+        return 0
+
+    monkeypatch.setattr(cli, "app", read)
+    peak_kib, outcomes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, set()
+    for number in range(int(share * NUM_MUTATIONS[name])):
+        content = mutate(next(files), random)
+        path.write_bytes(content)
+        began_at, err = time.monotonic(), io.StringIO()
+        with redirect_stderr(err):
+            code = run_command(["read"])
+        shown, told = err.getvalue(), f"{name}, mutation {number}: {err.getvalue()!r}, {content[:2_000]!r}"
+        outcomes.add(code)
+        assert sum(line.startswith("error: ") for line in shown.split("\n")) == (code != 0), told
+        assert code in (0, 1, 2), told
+        assert "unexpected error" not in shown, told
+        assert shown.replace("\n", "").isprintable(), told
+        assert time.monotonic() - began_at < MAX_S, told
+    assert outcomes - {0} if name not in FORGIVING else 0 in outcomes, outcomes
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_kib < MAX_GROWTH_MIB << 10
+    path.unlink() if before is None else path.write_bytes(before)

@@ -1,0 +1,120 @@
+"""Two commands of every kind on one folder at the same time: each gives its right result, or leaves with one line."""
+
+import os
+import re
+import shutil
+import sys
+import time
+from itertools import combinations_with_replacement
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.errors import UserError
+from tests.train.conftest import toy_settings, write_toy_corpus
+
+RUN = "runs/toy-s1"
+LINES = ["Hund Katze", "Baum", "Mann Frau Kind"]
+CHANGES = ["data.data_dir=data", "train.max_epochs=1", "train.validation.num_pairs=5"]
+SETTINGS = [part for one in [*toy_settings(Path("text")), *CHANGES] for part in ("--set", one)]
+COMMANDS = {
+    "train": ["train", "-c", "base", *SETTINGS, "--run-dir", RUN, "--overwrite"],
+    "prepare": ["prepare", "-c", "base", *SETTINGS],
+    "resume": ["train", "--run-dir", RUN, "--resume"],
+    "evaluate": ["evaluate", RUN, "--split", "test", "--json", "scores.json"],
+    "translate": ["translate", "-i", "text/test.de", "-o", "out.txt", "--run", RUN, "--attention", "out.npz"],
+    "score": ["score", "text/pairs.tsv", "--run", RUN],
+    "compare": ["compare", "-c", "base", *SETTINGS, "--seeds", "1", "--output", "runs"],
+    "export": ["export", RUN, "-o", "page.html"],
+}
+FILES = {"evaluate": "scores.json", "translate": "out.txt", "export": "page.html"}
+SAMPLE = [("train", "translate"), ("prepare", "score")]
+PAIRS = [*combinations_with_replacement(COMMANDS, 2)]
+EVERY_KIND = [*PAIRS, *[pair for pair in PAIRS if {"train", "prepare"} & {*pair}][:14]]
+"""50: those that write most come twice"""
+CLOCK = re.compile(r'"(seconds|written_at)": [^,\n]+')
+LIMIT_S = 300
+
+
+def start(name: str, output: str) -> int:
+    """Start a command in a process of its own, which has imported all that it needs. Returns its id."""
+    if process := os.fork():
+        return process
+    code = 1
+    try:
+        sys.stdout, sys.stderr = (Path(f"{output}.{suffix}").open("w") for suffix in ("out", "err"))
+        for descriptor, stream in ((1, sys.stdout), (2, sys.stderr)):
+            os.dup2(stream.fileno(), descriptor)
+        code = run_command(COMMANDS[name])
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def finish(process: int) -> int:
+    give_up_at = time.monotonic() + LIMIT_S
+    while True:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > give_up_at:
+            os.kill(process, 9)
+            os.waitpid(process, 0)
+            raise TimeoutError(process)
+        time.sleep(0.02)
+
+
+def result(name: str, output: str) -> str:
+    """What a command has written, without what a clock says."""
+    text = Path(f"{output}.out").read_text() + (Path(FILES[name]).read_text() if name in FILES else "")
+    return CLOCK.sub("", text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with text, where the test works, and `whole` beside it, with a finished run in it."""
+    (tmp_path / "whole").mkdir()
+    monkeypatch.chdir(tmp_path / "whole")
+    write_toy_corpus(Path("text"))
+    Path("text/pairs.tsv").write_text("Hund Katze\tcat dog\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize("pairs", [SAMPLE, pytest.param(EVERY_KIND, marks=pytest.mark.slow)], ids=["few", "all"])
+def test_two_commands_at_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], pairs: list[tuple[str, str]]
+) -> None:
+    expected, random = {}, Random(1)
+    for name in dict.fromkeys(["train", *(name for pair in pairs for name in pair)]):
+        assert run_command(COMMANDS[name]) == 0  # in this process, so that those to come have imported all
+        Path("whole.out").write_text(capfd.readouterr().out)
+        expected[name] = result(name, "whole")
+    translations = [one.text for one in load(RUN, "cpu").translate(LINES)]
+    for number, pair in enumerate(pairs):
+        shutil.copytree(folder / "whole", folder / f"{number}")
+        monkeypatch.chdir(folder / f"{number}")
+        if random.random() < 0.5:
+            shutil.rmtree("data")  # to be prepared anew
+        processes = []
+        for place, name in enumerate(random.sample(pair, 2)):
+            processes.append((name, f"{place}-{name}", start(name, f"{place}-{name}")))
+            time.sleep(random.choice([0, 0.05, 0.3, 1.0]))
+        codes = []
+        for name, output, process in processes:
+            codes.append(code := finish(process))
+            err = Path(f"{output}.err").read_text()
+            told = f"pair {number}, {pair}, {output}: exit code {code}: {err}"
+            assert "Traceback" not in err, told
+            assert "unexpected error" not in err, told
+            assert sum(line.startswith("error: ") for line in err.splitlines()) == (code != 0), told
+            assert code or result(name, output) == expected[name], told
+        assert 0 in codes, pair
+        try:
+            assert [one.text for one in load(RUN, "cpu").translate(LINES)] == translations, pair
+        except UserError:
+            assert "train" in pair
+        shutil.rmtree(folder / f"{number}")
