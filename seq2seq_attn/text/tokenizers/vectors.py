@@ -69,8 +69,6 @@ def read_vectors(file: str) -> FloatArray:
             array = np.lib.format.read_array(stream, allow_pickle=False)
     except KeyError:
         raise UserError(f"{file}: the archive {path} has no array {key!r}; name one that it has") from None
-    except UserError:
-        raise
     except Exception as error:  # a header may ask for any size, syntax or compression
         raise _unreadable(file, error) from None
     if array.ndim != 2 or array.dtype.kind not in "fiu" or not 1 <= array.shape[1] <= MAX_SIZE:
