@@ -162,13 +162,8 @@ def _build(
             extra_texts.append((f"data.mix={data.mix:g}", draw_pairs(old, round(data.mix * num_pairs["train"]))))
         num_extra, extra_notes = write_extra(draft_dir, extra_texts, data, [*num_pairs][1:])
         notes += extra_notes
-        tokenizers: Sequence[Tokenizer]
-        if vocab_dir:
-            tokenizers = [load_tokenizer(vocab_dir, side) for side in SIDES]
-        else:
-            in_vocab = {"train": num_pairs["train"], **({EXTRA: num_extra} if data.extra_in_vocab else {})}
-            tokenizers = _train_tokenizers(draft_dir, data, in_vocab)
-        for name, tokenizer in zip(SIDES, tokenizers, strict=True):
+        in_vocab = {"train": num_pairs["train"], **({EXTRA: num_extra} if data.extra_in_vocab else {})}
+        for name, tokenizer in zip(SIDES, _tokenizers(draft_dir, data, in_vocab, vocab_dir), strict=True):
             tokenizer.save(directory, name)
         splits = {split: SplitBuilder(directory, split) for split in num_pairs}
         files = {split: [line_path(draft_dir, split, side) for side in SIDES] for split in (*num_pairs, EXTRA)}
@@ -242,8 +237,12 @@ def _write_all_links(
     return [write_pharaoh_links(directory, path, splits["train"].keep, data.links)]
 
 
-def _train_tokenizers(draft_dir: Path, data: DataConfig, num_pairs: Mapping[str, int]) -> tuple[Tokenizer, Tokenizer]:
-    """Tokenizers trained on these splits."""
+def _tokenizers(
+    draft_dir: Path, data: DataConfig, num_pairs: Mapping[str, int], vocab_dir: Path | None
+) -> Sequence[Tokenizer]:
+    """The tokenizers of both sides: those of `vocab_dir`, or new ones, trained on these splits."""
+    if vocab_dir is not None:
+        return [load_tokenizer(vocab_dir, side) for side in SIDES]
 
     def sample(side: Side) -> Iterator[str]:
         """All lines of a side, or a random sample of about `MAX_TRAINING_LINES`, always the same."""
