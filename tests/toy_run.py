@@ -48,8 +48,13 @@ def toy_config(*, tokenizer: str = "sentencepiece", attention: str = "additive",
 
 def toy_corpus(config: Config) -> PreparedCorpus:
     """Tokenizers and vocabularies of the sentences above; without the files of a prepared corpus."""
+    tokenizer = config.data.tokenizer
     source_tokenizer, target_tokenizer = build_tokenizers(
-        SOURCE, TARGET, settings=config.data.tokenizer, source_languages=["de"], target_language="en"
+        SOURCE,
+        TARGET,
+        source_languages=["de"],
+        target_language="en",
+        **tokenizer.model_dump(),
     )
     vocabs = [
         build_vocab(Counter(token for tokens in tok.tokenize_many(lines) for token in tokens))

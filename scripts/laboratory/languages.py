@@ -36,7 +36,7 @@ def row_of(code: str, english: Sequence[str], lines: Sequence[str]) -> Record:
             write_lines(Path(folder, f"text.{language}"), text)
         names, settings = find_settings({"train_text": [f"{folder}/text"], "source_language": "en"})
     tokenizer = load_config(names, settings).data.tokenizer
-    _, built = build_tokenizers(english, lines, settings=tokenizer, source_languages=["en"], target_language=code)
+    _, built = build_tokenizers(english, lines, source_languages=["en"], target_language=code, **tokenizer.model_dump())
     back = map(built.detokenize, built.tokenize_many(lines))
     return {
         "code": code,

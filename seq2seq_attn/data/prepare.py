@@ -258,7 +258,7 @@ def _tokenizers(
         sample("target"),
         source_languages=data.sources,
         target_language=data.target_language,
-        settings=data.tokenizer,
+        **data.tokenizer.model_dump(),
     )
 
 

@@ -1,12 +1,9 @@
 """Build, save and load tokenizers. Each kind is imported when it is first used."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
@@ -21,9 +18,6 @@ from seq2seq_attn.text.tokenizers.base import (
 from seq2seq_attn.text.tokenizers.several import SENTENCES, SEVERAL, SentenceTokenizer, SeveralTokenizer
 from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, read_vectors
 
-if TYPE_CHECKING:
-    from seq2seq_attn.config.data import TokenizerConfig
-
 _SIMPLE = {kind.name: kind for kind in (CharacterTokenizer, SpaceTokenizer, PositionTokenizer)}
 UNTRAINED = ("spacy", *_SIMPLE)
 """kinds that need no training"""
@@ -33,19 +27,25 @@ def build_tokenizers(
     source_lines: Iterable[str],
     target_lines: Iterable[str],
     *,
-    settings: TokenizerConfig,
+    name: str,
+    target: str | None,
     source_languages: Sequence[str],
     target_language: str,
+    lowercase: bool,
+    vocab_size: int,
+    joint: bool,
+    model_type: str,
+    sentences: bool,
 ) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of both sides. SentencePiece is trained on the lines: a model for both sides if `joint`, else one
-    per side. The other kinds need no training. With several source languages, a source line holds a text in each,
-    separated by tabs; for the language `vectors`, it holds the name of a file instead.
+    """The tokenizers of both sides; `target` is the name of the target's where it differs. SentencePiece is trained on
+    the lines: one model for both sides if `joint`, else one per side. The other kinds need no training. With several
+    source languages, a source line holds a text in each, separated by tabs; for the language `vectors`, it holds the
+    name of a file instead. With `sentences`, the source's tokenizer marks the end of each sentence.
 
     Raises:
         UserError: spaCy lacks a language, the lines are blank, or a file of vectors cannot be read.
         UsageError: the text does not allow this `vocab_size`.
     """
-    name, lowercase = settings.name, settings.lowercase
     texts = [language for language in source_languages if language != VECTORS]
     first_file = ""
     if VECTORS in source_languages:
@@ -53,26 +53,24 @@ def build_tokenizers(
     if name == "sentencepiece":
         from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 
-        sides = [*([source_lines] if texts else []), *([target_lines] if settings.target is None else [])]
+        sides = [*([source_lines] if texts else []), *([target_lines] if target is None else [])]
         trained: list[Tokenizer] = [
-            train_sentencepiece(
-                lines, lowercase=lowercase, vocab_size=settings.vocab_size, model_type=settings.model_type
-            )
-            for lines in ([chain(*sides)] if settings.joint and len(sides) > 1 else sides)
+            train_sentencepiece(lines, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type)
+            for lines in ([chain(*sides)] if joint and len(sides) > 1 else sides)
         ]
         sources = trained[:1] * len(texts)
     else:
         sources = [_untrained(name, language, lowercase=lowercase) for language in texts]
-    if settings.target is None and name == "sentencepiece":
+    if target is None and name == "sentencepiece":
         target_tokenizer = trained[-1]
     else:
-        target_tokenizer = _untrained(settings.target or name, target_language, lowercase=lowercase)
+        target_tokenizer = _untrained(target or name, target_language, lowercase=lowercase)
     if first_file:
         size = read_vectors(first_file).shape[1]
         sources.insert(source_languages.index(VECTORS), VectorsTokenizer(size))
     if len(sources) > 1:
         return SeveralTokenizer(source_languages, sources), target_tokenizer
-    return SentenceTokenizer(sources[0]) if settings.sentences else sources[0], target_tokenizer
+    return SentenceTokenizer(sources[0]) if sentences else sources[0], target_tokenizer
 
 
 def _split_off_vectors(lines: Iterable[str], number: int) -> tuple[list[str], str]:

@@ -23,7 +23,7 @@ def build(name: str) -> SeveralTokenizer:
         TARGET,
         source_languages=["de", "fr", "cs"],
         target_language="en",
-        settings=TokenizerConfig(name=name, vocab_size=60),  # type: ignore[arg-type]
+        **TokenizerConfig(name=name, vocab_size=60).model_dump(),  # type: ignore[arg-type]
     )
     assert isinstance(source, SeveralTokenizer)
     return source
@@ -75,7 +75,7 @@ def build_for_sentences(name: str) -> Tokenizer:
         ["A dog."],
         source_languages=["de"],
         target_language="en",
-        settings=TokenizerConfig(name=name, vocab_size=40, sentences=True),  # type: ignore[arg-type]
+        **TokenizerConfig(name=name, vocab_size=40, sentences=True).model_dump(),  # type: ignore[arg-type]
     )
     assert "\t" not in target.tokenize("A dog. It runs.")
     return source

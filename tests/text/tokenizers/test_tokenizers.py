@@ -42,15 +42,15 @@ HOSTILE = [
 LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
-def small(**given: Any) -> TokenizerConfig:
+def small(**given: Any) -> dict[str, Any]:
     """The settings of a tokenizer with few subwords."""
-    return TokenizerConfig(**{"vocab_size": 80, **given})
+    return TokenizerConfig(**{"vocab_size": 80, **given}).model_dump()
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def tokenizer(request):
     target = build_tokenizers(
-        GERMAN, ENGLISH, source_languages=["de"], target_language="en", settings=small(name=request.param)
+        GERMAN, ENGLISH, source_languages=["de"], target_language="en", **small(name=request.param)
     )[1]
     assert target.name == request.param
     return target
@@ -124,7 +124,7 @@ def test_it_comes_back_from_its_files(tokenizer, tmp_path):
 @pytest.mark.parametrize("name", KINDS)
 def test_lower_case_is_part_of_the_tokenizer(name, tmp_path):
     source, _ = build_tokenizers(
-        GERMAN, ENGLISH, source_languages=["de"], target_language="en", settings=small(name=name, lowercase=True)
+        GERMAN, ENGLISH, source_languages=["de"], target_language="en", **small(name=name, lowercase=True)
     )
     source.save(tmp_path, "source")
     for tokenizer in (source, load_tokenizer(tmp_path, "source")):
@@ -224,9 +224,9 @@ def test_spacy_by_spans_with_special_cases_that_overlap():
 
 def test_sentencepiece_joint_or_per_side():
     languages = {"source_languages": ["de"], "target_language": "en"}
-    source, target = build_tokenizers(GERMAN, ENGLISH, **languages, settings=small(joint=True))
+    source, target = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=True))
     assert source is target
-    sides = build_tokenizers(GERMAN, ENGLISH, **languages, settings=small(joint=False))
+    sides = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=False))
     for tokenizer, lines in zip(sides, (GERMAN, ENGLISH), strict=True):
         assert isinstance(tokenizer, SentencePieceTokenizer)
         assert tokenizer.model == train_sentencepiece(lines, vocab_size=80).model
@@ -258,7 +258,7 @@ def test_the_target_may_have_a_tokenizer_of_its_own(tmp_path):
             ["M AE1 N", "R"],
             source_languages=["de"],
             target_language="qq",
-            settings=small(name=name, target="spaces", vocab_size=40),
+            **small(name=name, target="spaces", vocab_size=40),
         )
         assert (source.name, target.name) == (name, "spaces")
     assert target.tokenize(" M AE1  N ") == ["M", "AE1", "N"]
