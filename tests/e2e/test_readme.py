@@ -138,6 +138,22 @@ def test_links_and_pictures_lead_to_a_file_and_a_heading(path):
         assert not anchor or anchor in anchors(other.read_text(encoding="utf-8")), target
 
 
+def test_the_architecture_names_what_exists():
+    names = set(re.findall(r"`([\w./-]+)`", PAGES["docs/architecture.md"]))
+    files = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("seq2seq_attn", "scripts", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    paths = {name for name in names if name.endswith(".py")}
+    assert {path for path in paths if not any(f"/{file}".endswith(f"/{path}") for file in files)} == set()
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "seq2seq_attn").rglob("*.py"))
+    names_in_code = set(re.findall(r"\w+", code))
+    identifiers = {part for name in names - paths if "/" not in name for part in name.split(".")}
+    assert {part for part in identifiers if re.search(r"_|[a-z][A-Z]", part)} <= names_in_code
+    assert len(paths) > 30
+
+
 def test_every_page_of_docs_is_linked():
     linked = {Path(target).name for target in re.findall(r"\]\(([^)#\s]+\.md)", TEXT)}
     assert {path.name for path in (ROOT / "docs").glob("*.md")} <= linked

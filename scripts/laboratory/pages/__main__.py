@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scripts.laboratory import languages
 from scripts.laboratory.harness.records import ROOT, SPEED, exit_code, load_records
-from scripts.laboratory.pages import mechanisms, pictures, quality, reference, results
+from scripts.laboratory.pages import mechanisms, pictures, quality, reference, results, site
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
 from seq2seq_attn.files import write_text
 
@@ -60,8 +60,12 @@ def main(arguments: Sequence[str]) -> int:
         lines = list(problems())
         print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr)
         return 1 if lines else 0
+    if arguments == ["learn"]:
+        return site.execute()
+    if arguments == ["site"]:
+        return site.build()
     if arguments:
-        print(f"scripts/docs {' '.join(arguments)}: expected nothing, or check", file=sys.stderr)
+        print(f"scripts/docs {' '.join(arguments)}: expected nothing, check, learn or site", file=sys.stderr)
         return 2
     for path, text in documents():
         write_text(path, text)

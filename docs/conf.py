@@ -1,0 +1,94 @@
+"""Sphinx: README.md, CONTRIBUTING.md and docs/ as a site that loads nothing from elsewhere (`scripts/docs site`).
+
+The source folder is the root of the project, so that links between the pages are the same as in the repository. What a
+repository shows by itself is added here: the navigation, and the reference of the Python API.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+
+import seq2seq_attn
+
+ROOT = Path(__file__).parents[1]
+DEMO = ROOT / "runs" / "demo.html"
+project = "seq2seq-attn"
+author = copyright = ""
+release = seq2seq_attn.__version__
+html_title = project
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+root_doc = "README"
+include_patterns = ["*.md", "data/README.md", "docs/**.md", "docs/learn/[0-9]*.py"]
+html_theme = "furo"
+html_show_copyright = html_show_sphinx = html_copy_source = False
+html_theme_options = {"top_of_page_buttons": []}
+html_math_renderer = "mathml"
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+nb_execution_mode = "off"  # `scripts/docs learn` executes them
+nb_custom_formats = {".py": ["scripts.laboratory.pages.site.read_notebook", {}]}
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+
+NAVIGATION = {
+    "Begin": ["docs/tutorial", "docs/own-text", "docs/mechanisms"],
+    "Course": ["docs/learn/1-one-vector", "docs/learn/2-attention", "docs/learn/3-search", "docs/learn/4-measuring"],
+    "Use": ["docs/train", "docs/translate", "docs/evaluate", "docs/python"],
+    "Look up": ["docs/commands", "docs/configuration", "docs/variants"],
+    "Measured": [
+        "docs/results",
+        "docs/attention",
+        "docs/quality",
+        "docs/bottleneck/README",
+        "docs/speed/README",
+        "docs/typos",
+    ],
+    "Change": ["docs/architecture", "CONTRIBUTING", "data/README", "CHANGELOG"],
+}
+
+
+TRY_IT = '<p><a href="demo.html"><strong>Try it in this browser</strong></a>: two models translate as you type.</p>'
+
+
+def add_to_page(app: Sphinx, page: str, source: list[str]) -> None:
+    """The navigation to README, the reference to the page about Python; links to source files become downloads."""
+    source[0] = re.sub(r"\]\((?!https?:)(?!\S*learn/)(\S+\.py)\)", r"](path:\1)", source[0])
+    if page == "README":
+        if DEMO.exists():
+            source[0] = source[0].replace("\n\n", f"\n\n{TRY_IT}\n\n", 1)
+        for caption, pages in NAVIGATION.items():
+            listed = "\n".join(f"/{name}" for name in pages)
+            source[0] += f"\n\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{listed}\n```\n"
+    if page == "docs/python":
+        source[0] += "\n\n## Reference\n\n```{eval-rst}\n"
+        for name in seq2seq_attn.__all__:
+            kind = "autoclass" if name[0].isupper() else "autofunction"
+            members = "   :members:\n" if name[0].isupper() else ""
+            if not name.startswith("_"):
+                source[0] += f".. {kind}:: seq2seq_attn.{name}\n{members}\n"
+        source[0] += "```\n"
+
+
+def visit_math(self: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+    """Formulas as MathML, which browsers draw by themselves."""
+    self.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
+def finish(app: Sphinx, error: Exception | None) -> None:
+    """The front page under the name that servers look for, and the demo's page where there is one."""
+    if error is None:
+        (app.outdir / "index.html").write_text('<meta http-equiv="refresh" content="0; url=README.html">\n')
+        if DEMO.exists():
+            shutil.copy(DEMO, app.outdir / "demo.html")
+
+
+def setup(app: Sphinx) -> None:
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
+    app.connect("source-read", add_to_page)
+    app.connect("build-finished", finish)

@@ -1,0 +1,50 @@
+"""The site: docs/ by Sphinx, with the chapters of the course as they were executed last."""
+
+import hashlib
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from scripts.laboratory.harness.records import ROOT
+
+SITE, EXECUTED = ROOT / "build" / "site", ROOT / "build" / "learn"
+
+
+def build(site: Path = SITE) -> int:
+    """Build the site; warnings are errors. The exit code."""
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-c", "docs", "-d", f"{site}.doctrees"]
+    return subprocess.run([*command, ".", site], cwd=ROOT).returncode
+
+
+def chapters() -> list[Path]:
+    return sorted((ROOT / "docs" / "learn").glob("[0-9]*.py"))
+
+
+def execute() -> int:
+    """Execute the chapters whose text has changed, and say how long each took; the first error ends it."""
+    import jupytext
+    from nbclient import NotebookClient
+
+    for chapter in chapters():
+        text, started = chapter.read_text(encoding="utf-8"), time.monotonic()
+        if not executed(text).exists():
+            notebook = jupytext.reads(text, fmt="py:percent")
+            NotebookClient(notebook, timeout=600, resources={"metadata": {"path": chapter.parent}}).execute()
+            EXECUTED.mkdir(parents=True, exist_ok=True)
+            jupytext.write(notebook, executed(text))
+            print(f"{chapter.name}: executed in {time.monotonic() - started:.0f} s", flush=True)
+    return 0
+
+
+def executed(text: str) -> Path:
+    """The file of a chapter with its outputs."""
+    return EXECUTED / f"{hashlib.sha256(text.encode()).hexdigest()}.ipynb"
+
+
+def read_notebook(text: str) -> Any:
+    """A chapter for Sphinx, with outputs if this very text has been executed."""
+    import jupytext
+
+    return jupytext.read(executed(text)) if executed(text).exists() else jupytext.reads(text, fmt="py:percent")
