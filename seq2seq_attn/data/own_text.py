@@ -169,15 +169,15 @@ def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:
     kept: set[int] = set()
     for source, target in pairs:
         digest = source_digest(source)
-        number = int.from_bytes(digest) if digest is not None and normalize(target) else None
-        if number is None or number in kept:
+        if digest is None or (number := int.from_bytes(digest)) in kept:
             continue
-        if len(kept) < ONE_IN * MAX_PAIRS:
-            heapq.heappush(largest_first, -number)
-            kept.add(number)
-        elif number < -largest_first[0]:
-            kept.remove(-heapq.heappushpop(largest_first, -number))
-            kept.add(number)
+        is_full = len(kept) == ONE_IN * MAX_PAIRS
+        if (is_full and number >= -largest_first[0]) or not normalize(target):
+            continue
+        if is_full:
+            kept.remove(-heapq.heappop(largest_first))
+        heapq.heappush(largest_first, -number)
+        kept.add(number)
     num_chosen = max(len(kept) // ONE_IN, 1) if len(kept) > 1 else 0
     return {number.to_bytes(_SIZE) for number in sorted(kept)[:num_chosen]}
 
