@@ -38,7 +38,7 @@ autodoc_typehints = "description"
 NAVIGATION = {
     "Begin": ["docs/tutorial", "docs/own-text", "docs/mechanisms"],
     "Course": ["docs/learn/1-one-vector", "docs/learn/2-attention", "docs/learn/3-search", "docs/learn/4-measuring"],
-    "Use": ["docs/train", "docs/translate", "docs/evaluate", "docs/python"],
+    "Use": ["docs/train", "docs/translate", "docs/evaluate", "docs/serve", "docs/python"],
     "Look up": ["docs/commands", "docs/configuration", "docs/variants"],
     "Measured": [
         "docs/results",
@@ -48,7 +48,7 @@ NAVIGATION = {
         "docs/speed/README",
         "docs/typos",
     ],
-    "Change": ["docs/architecture", "CONTRIBUTING", "data/README", "CHANGELOG"],
+    "Change": ["docs/architecture", "CONTRIBUTING", "SECURITY", "data/README", "CHANGELOG"],
 }
 
 

@@ -11,10 +11,12 @@ Tensors are safetensors; the rest is plain text, JSON or YAML. There are no pick
 
 from __future__ import annotations
 
+import importlib
 import logging
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 _MODEL, _FINISHED, _ENVIRONMENT = "model.safetensors", "finished.json", "environment.json"
 _LOG, _METRICS, _LAST = "train.log", "metrics.jsonl", "last"
 REVERSE = "reverse"
+HUB = "hf:"  # begins the name of a run on the Hugging Face hub
 LOCK = ".train.lock"
 """locked while training writes to the run; the file itself stays"""
 _APPENDED = (_LOG, _METRICS, LOCK, _LAST, REVERSE)
@@ -288,3 +291,32 @@ def newest_run(runs_dir: str | Path = "runs") -> RunDir:
     hint = f"; {unfinished[-1].path} has a model but has not finished: name it to use it" if unfinished else ""
     advice = "train one with `seq2seq train -c quickstart` (minutes, no download), or name its directory"
     raise UserError(f"{runs_dir}/: no finished run; {advice}{hint}")
+
+
+def find_run(name: str | Path) -> Path:
+    """The directory of a run. Of `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`, its files are downloaded, or taken from
+    the hub's cache, and checked against the manifest.
+
+    Raises:
+        UserError: it cannot be downloaded, is damaged, or names another run, of this machine.
+    """
+    if not str(name).startswith(HUB):
+        return Path(name)
+    repository, _, revision = str(name).removeprefix(HUB).partition("@")
+    with open_hub(f"{name}: cannot be downloaded") as hub:
+        run = RunDir(hub.snapshot_download(repository, revision=revision or None, allow_patterns=[*_LISTED, MANIFEST]))
+    check_files(run.path)
+    if run.config().search.scorers:
+        raise UserError(f"{name}: its search.scorers name a run of this machine, which a downloaded run may not")
+    return run.path
+
+
+@contextmanager
+def open_hub(failure: str) -> Iterator[Any]:
+    """The hub's library. Its errors, of which there are many kinds, become a UserError that begins with `failure`."""
+    try:
+        yield importlib.import_module("huggingface_hub")
+    except ModuleNotFoundError as error:
+        raise UserError(f"{error.name}: not installed; run: pip install 'seq2seq-attn[hub]'") from None
+    except Exception as error:
+        raise UserError(f"{failure}: {' '.join(str(error).split()) or type(error).__name__}") from error

@@ -65,6 +65,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     done, modules = run_and_list_modules(*arguments)
     assert done.returncode == 0, done.stderr
     assert not modules & {"torch", "numpy", "spacy", "torchtext", "matplotlib", "sacrebleu"}
+    assert not modules & {"starlette", "uvicorn", "huggingface_hub"}
 
 
 def test_a_mistyped_run_is_refused_before_torch_is_loaded() -> None:

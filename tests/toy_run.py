@@ -70,15 +70,16 @@ def toy_corpus(config: Config) -> PreparedCorpus:
     return cast(PreparedCorpus, corpus)
 
 
-def make_toy_run(path: Path, config: Config | None = None, *, seed: int = 4) -> RunDir:
-    """Write a finished run; its model ends sentences after some ten tokens."""
+def make_toy_run(path: Path, config: Config | None = None, *, seed: int = 4, is_reverse: bool = False) -> RunDir:
+    """Write a finished run; its model ends sentences after some ten tokens. `is_reverse`: from English."""
     config = config or toy_config()
     corpus = toy_corpus(config)
     run = RunDir.create(path)
     run.save_config(config)
-    run.save_text(corpus)
+    run.save_text(corpus, is_reverse=is_reverse)
     torch.manual_seed(seed)
-    model = build_model(config.model, num_source_ids=len(corpus.source_vocab), num_target_ids=len(corpus.target_vocab))
+    sizes = [len(corpus.source_vocab), len(corpus.target_vocab)][:: -1 if is_reverse else 1]
+    model = build_model(config.model, num_source_ids=sizes[0], num_target_ids=sizes[1])
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(4.0)  # sharper than a fresh model, so that inputs tell

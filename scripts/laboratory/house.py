@@ -25,20 +25,21 @@ PACKAGE = ROOT / "seq2seq_attn"
 # Left may not import right.
 ORDER = (
     *("__init__", "errors", "files", "manifest", "runtime", "config", "text", "data", "model"),
-    *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "export", "cli", "__main__"),
+    *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "export"),
+    *("serve", "cli", "__main__"),
 )
 LAZY = ("__init__",)
 """imports on demand what lies to the right of it"""
 LIMITS = {
-    "rooms": 19,
+    "rooms": 20,
     "layers": 13,
     "cycles": 0,
     "upward imports": 0,
-    "files": 225,
-    "files at the root": 6,
-    "lines": 24_900,
-    "functions": 1_446,
-    "classes": 296,
+    "files": 228,
+    "files at the root": 7,
+    "lines": 25_500,
+    "functions": 1_480,
+    "classes": 301,
     "lines of the longest file": 350,
     "lines of the longest function": 50,
 }

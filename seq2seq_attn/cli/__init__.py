@@ -16,7 +16,9 @@ from seq2seq_attn.cli.export import export
 from seq2seq_attn.cli.options import echo
 from seq2seq_attn.cli.parser import GroupedCommand
 from seq2seq_attn.cli.prepare import prepare
+from seq2seq_attn.cli.push import push
 from seq2seq_attn.cli.score import score
+from seq2seq_attn.cli.serve import serve
 from seq2seq_attn.cli.train import train
 from seq2seq_attn.cli.translate import translate
 
@@ -52,7 +54,7 @@ def _options(
         raise typer.Exit
 
 
-_COMMANDS = (prepare, train, evaluate, translate, score, compare, export)
+_COMMANDS = (prepare, train, evaluate, translate, score, compare, export, serve, push)
 COMMANDS = [command.__name__ for command in _COMMANDS]
 
 for command in _COMMANDS:

@@ -14,7 +14,12 @@ class ExportOptions(TypedDict, total=False):
 
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN [RUN]", help="Run directories.", show_default="the run that finished last"),
+        typer.Argument(
+            metavar="RUN [RUN]",
+            help="Run directories.",
+            show_default="the run that finished last",
+            callback=shared.check_runs,
+        ),
     ]
     output: Required[Annotated[Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")]]
     weights: Annotated[

@@ -22,7 +22,8 @@ GROUPS = {
     "prefix",
     "Samples": "num_samples temperature top_k top_p",
     "Scores": "metric by_length length_of length_in merge_below no_attention",
-    "Output": "output weights format alignment attention full json report plots csv latex",
+    "Output": "output weights license private format alignment attention full json report plots csv latex",
+    "Server": "host port max_characters",
     "Machine": "at_once reuse_hypotheses device precision batch_size",
     "Other options": "debug help",
 }

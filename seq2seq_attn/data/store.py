@@ -313,7 +313,7 @@ def links_path(directory: Path, split: str) -> Path:
 
 
 def vectors_path(directory: Path, split: str) -> Path:
-    """The path of the `VectorStore` of a split, if a source is of vectors."""
+    """The path of the vectors of a split, if a source is of vectors."""
     return directory / f"{split}.vectors"
 
 

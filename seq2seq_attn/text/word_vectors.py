@@ -4,6 +4,7 @@ A line is a token and its numbers, separated by spaces. A first line of two whol
 is skipped; GloVe has none.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -72,7 +73,7 @@ def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVecto
 
 
 def _is_header(fields: Sequence[str]) -> bool:
-    return len(fields) == 2 and all(field.isascii() and field.isdecimal() for field in fields)
+    return len(fields) == 2 and all(re.fullmatch("[0-9]{1,9}", field) for field in fields)
 
 
 def _numbers(fields: Sequence[str]) -> npt.NDArray[np.float32] | None:

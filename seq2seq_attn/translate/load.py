@@ -9,7 +9,7 @@ import torch
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.run_dir import RunDir, find_run, newest_run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import Precision, translation_precision
 from seq2seq_attn.runtime.threads import Load, Watch, choose_threads
@@ -29,8 +29,9 @@ def load(
     OMP_NUM_THREADS or `torch.set_num_threads` has set it (to another number than torch's default).
 
     Args:
-        run: the directory; None: the run in `runs/` that finished last. For a list of several, their ensemble, which
-            averages the models' probabilities and uses the first run's search settings.
+        run: the directory, or `hf:OWNER/NAME` on the Hugging Face hub; None: the run in `runs/` that finished last. For
+            a list of several, their ensemble, which averages the models' probabilities and uses the first run's search
+            settings.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
         precision: arithmetic of matrix products: `fp32`; `bf16`, faster on hardware that supports it; `int8`, faster on
             most CPUs and only there (with the encoder in bf16 if possible); `auto`: fp32, as the others change BLEU.
@@ -41,7 +42,7 @@ def load(
     """
     on_device = resolve_device(device)
     named = [run] if isinstance(run, str | Path) else run
-    run_dirs = [newest_run()] if named is None else [RunDir(path) for path in named]
+    run_dirs = [newest_run()] if named is None else [RunDir(find_run(path)) for path in named]
     if named is None:
         log.info("model: %s", run_dirs[0].path)
     machine = Load()

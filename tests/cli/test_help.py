@@ -31,7 +31,7 @@ def test_it_shows_neither_types_nor_defaults_in_parentheses(shown):
 
 
 def test_every_option_has_a_group():
-    """`texts`, `runs`, `pairs` and `corpus` are arguments."""
+    """`texts`, `runs`, `pairs`, `corpus` and `repository` are arguments."""
     grouped = [name for names in GROUPS.values() for name in names.split()]
     assert len(grouped) == len({*grouped})
-    assert NAMES - {"texts", "runs", "pairs", "corpus"} == {*grouped} - {"help"}
+    assert NAMES - {"texts", "runs", "pairs", "corpus", "repository"} == {*grouped} - {"help"}

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 import seq2seq_attn
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.cli import comparison
+from seq2seq_attn.cli import app, comparison
 from seq2seq_attn.config import load_config
 from seq2seq_attn.model import variants
 from seq2seq_attn.run_dir import RunDir
@@ -136,6 +137,28 @@ def test_links_and_pictures_lead_to_a_file_and_a_heading(path):
         other = path.parent / name if name else path
         assert other.exists(), target
         assert not anchor or anchor in anchors(other.read_text(encoding="utf-8")), target
+
+
+def test_each_promise_of_security_names_tests_that_exist():
+    promises = [line for line in (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines() if "`tests/" in line]
+    assert len(promises) >= 15
+    for line in promises:
+        for file, names in re.findall(r"`(tests/\S+\.py)`: ((?:`test_\w+`(?:, )?)+)", line):
+            text = (ROOT / file).read_text(encoding="utf-8")
+            assert [name for name in re.findall(r"`(\w+)`", names) if f"def {name}(" not in text] == [], file
+
+
+def test_commands_of_the_server_and_the_hub_take_their_options():
+    texts = [ROOT / name for name in ("docs/serve.md", "examples/seq2seq.service", "examples/Dockerfile")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in texts).replace('", "', " ")
+    params = {name: get_command(app).commands[name].params for name in ("serve", "push", "translate", "evaluate")}
+    lines = re.findall(r"seq2seq (serve|push|translate|evaluate) (.*)", text)
+    assert {name for name, _ in lines} == params.keys()
+    for name, arguments in lines:
+        known = {option for param in params[name] for option in param.opts}
+        assert {*re.findall(r"--[a-z-]+", arguments)} <= known, name
+    copied = re.findall(r"^COPY (.*) \S+$", text, re.MULTILINE)
+    assert all((ROOT / name).exists() for names in copied for name in names.split())
 
 
 def test_the_architecture_names_what_exists():

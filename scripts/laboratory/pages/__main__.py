@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.laboratory import languages
-from scripts.laboratory.harness.records import ROOT, SPEED, exit_code, load_records
+from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import mechanisms, pictures, quality, reference, results, site
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
 from seq2seq_attn.files import write_text
@@ -15,6 +15,7 @@ def documents() -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each document."""
     yield ROOT / "README.md", readme()
     yield languages.PAGE, languages.own_text_page()
+    yield DOCS / "serve.md", serve_page()
     evaluated = results.evaluations()
     pages = {
         DOCS / "results.md": results.results_page(evaluated),
@@ -40,6 +41,12 @@ def readme() -> str:
         block = render(f"readme-{name}.md.j2", **values)
         text = replace_block(text, f"<!-- {name}: written by scripts/docs -->", f"<!-- end of {name} -->", block)
     return text
+
+
+def serve_page() -> str:
+    block = render("serve.md.j2", record=load_records(RECORDS)["serve"])
+    text = (DOCS / "serve.md").read_text(encoding="utf-8")
+    return replace_block(text, "<!-- figures: written by scripts/docs -->", "<!-- end of figures -->", block)
 
 
 def problems() -> Iterator[str]:

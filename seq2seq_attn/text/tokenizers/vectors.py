@@ -74,7 +74,7 @@ def read_vectors(file: str) -> FloatArray:
     if array.ndim != 2 or array.dtype.kind not in "fiu" or not 1 <= array.shape[1] <= MAX_SIZE:
         shape = " x ".join(map(str, array.shape))
         raise UserError(f"{file}: {shape} values of {array.dtype}; expected rows of 1 to {MAX_SIZE:,} numbers")
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         vectors: FloatArray = array.astype(np.float32)
     is_finite = np.isfinite(vectors).all(axis=1)
     if not is_finite.all():

@@ -1,6 +1,5 @@
 """Files of vectors: read, named as tokens, hashed; damaged ones are refused."""
 
-import random
 from pathlib import Path
 
 import numpy as np
@@ -72,27 +71,6 @@ def test_the_hash_is_of_what_the_files_hold(tmp_path: Path) -> None:
             hash_vectors([name])
 
 
-def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", ARRAY)
-    np.savez_compressed(tmp_path / "x.npz", key=ARRAY)
-    generator = random.Random(1)
-    messages = []
-    for name, key in (("x.npy", ""), ("x.npz", ":key")):
-        whole = (tmp_path / name).read_bytes()
-        for number in range(300):
-            damaged = bytearray(whole[: generator.randrange(len(whole))] if number % 3 == 0 else whole)
-            for _ in range(generator.randint(1, 4) if damaged else 0):
-                damaged[generator.randrange(len(damaged))] = generator.randrange(256)
-            path = tmp_path / f"{number}.{name}"
-            path.write_bytes(damaged)
-            try:
-                read_vectors(f"{path}{key}")
-            except UserError as error:
-                messages.append(str(error))
-    assert len(messages) > 300
-    assert not any("\n" in message for message in messages)
-
-
 @pytest.mark.parametrize("size", [0, -1, 65_537, 2.0, "2", None])
 def test_a_size_out_of_bounds_is_refused(size: object) -> None:
     with pytest.raises(ValueError, match="vectors of"):
@@ -100,7 +78,11 @@ def test_a_size_out_of_bounds_is_refused(size: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "array", [np.zeros(2), np.full((3, 2), np.nan), np.full((3, 2), 1e300), np.full((3, 2), "a"), np.full((3, 2), None)]
+    "array",
+    [
+        *(np.zeros(2), np.full((3, 2), np.nan), np.full((3, 2), 1e300), np.full((3, 2), "a"), np.full((3, 2), None)),
+        np.frombuffer(b"\1\0\0\0\0\0\xf0\x7f" * 2).reshape(1, 2),  # a signaling NaN
+    ],
 )
 def test_arrays_that_are_no_vectors_are_refused(array: np.ndarray, tmp_path: Path) -> None:
     np.save(tmp_path / "bad.npy", array, allow_pickle=True)

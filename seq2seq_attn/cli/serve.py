@@ -1,0 +1,60 @@
+"""`seq2seq serve`."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Annotated, TypedDict, Unpack
+
+import typer
+
+from seq2seq_attn.cli import options as shared
+from seq2seq_attn.errors import UserError
+
+
+class ServeOptions(TypedDict, total=False):
+    """The options of the command."""
+
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN",
+            help="Run directories, one for each pair of languages.",
+            show_default="the run that finished last",
+            callback=shared.check_runs,
+        ),
+    ]
+    host: Annotated[str, shared.option("ADDRESS", "Address to listen at; 0.0.0.0: every one.", default="127.0.0.1")]
+    port: Annotated[int, shared.option("N", "Port; 0: one that is free.", default="5000", min=0, max=65_535)]
+    max_characters: Annotated[int, shared.option("N", "Characters per request.", default="10,000", min=1)]
+    imports: shared.Import
+    device: shared.Device
+    precision: shared.TranslationPrecision
+
+
+@shared.command()
+def serve(**options: Unpack[ServeOptions]) -> None:
+    """Serve runs to clients of LibreTranslate and DeepL.
+
+    The page of the first run, and of a second one for the same languages, is at /. If the environment variable
+    SEQ2SEQ_KEY is set, clients must send its value as their key. Needs pip install 'seq2seq-attn[serve]'.
+    """
+    try:
+        from seq2seq_attn.serve import App, load_runs, make_server
+    except ModuleNotFoundError as error:
+        raise UserError(f"{error.name}: not installed; run: pip install 'seq2seq-attn[serve]'") from None
+    from seq2seq_attn.run_dir import newest_run
+    from seq2seq_attn.runtime import memory
+
+    host, port = options.get("host", "127.0.0.1"), options.get("port", 5000)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family, backlog=2_048) as listener:
+        memory.keep_memory_flat()
+        memory.keep_primitives(memory.TRANSLATING_PRIMITIVES)
+        machine = {name: options[name] for name in ("device", "precision") if name in options}
+        with memory.paused_collector():
+            translators, shown = load_runs(options.get("runs") or [newest_run().path], **machine)
+        page = [*map(str, shown), *(f"--import={name}" for name in options.get("imports", []))]
+        app = App(translators, page, os.environ.get("SEQ2SEQ_KEY", ""), options.get("max_characters", 10_000))
+        address, bound_port = listener.getsockname()[:2]
+        typer.echo(f"{', '.join(map(' to '.join, translators))}: listening at {address}, port {bound_port}", err=True)
+        make_server(app).run([listener])

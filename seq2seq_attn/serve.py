@@ -1,0 +1,314 @@
+"""A server for translation clients: the APIs of LibreTranslate and DeepL, and the page of the runs (docs/serve.md).
+
+The lines of all requests wait in one list; a thread translates them in batches of those that arrived while the last
+batch ran. Texts are neither logged nor kept.
+"""
+
+import asyncio
+import hmac
+import html
+import json
+import logging
+import re
+import sys
+import tempfile
+import time
+from asyncio.subprocess import PIPE
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.languages import detect_language, short_code
+from seq2seq_attn.text.tokenizers.base import VECTORS
+from seq2seq_attn.translate.load import load
+from seq2seq_attn.translate.translator import Translator
+
+MAX_WAITING, LINE_OVERHEAD = 100_000, 20
+"""characters of all waiting lines, of which each counts some more: a line of one letter takes time too"""
+MAX_BATCH_CHARACTERS = 8_192
+"""of a batch of several lines, so that other requests do not wait long for it"""
+BODY_TIMEOUT_S, DRAIN_TIMEOUT_S = 10, 60
+"""to receive a request; to finish accepted requests after a signal"""
+
+log = logging.getLogger(__name__)
+
+
+class Line(NamedTuple):
+    """A line that waits."""
+
+    text: str
+    translator: Translator
+    result: asyncio.Future[str]
+
+
+class Batcher:
+    """Translates lines in batches of those that arrived while the last batch ran."""
+
+    def __init__(self) -> None:
+        self.thread = ThreadPoolExecutor(1)  # the only one that uses the translators
+        self.waiting: list[Line] = []
+        self.counts: dict[str, float] = defaultdict(float)
+        self._worker: asyncio.Task[None] | None = None
+
+    async def translate(self, translator: Translator, texts: Iterable[str]) -> list[str]:
+        """Translate the lines of each text; line ends and blank lines stay. Raises HTTPException if too many wait."""
+        split = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
+        future = asyncio.get_running_loop().create_future
+        lines = [Line(part, translator, future()) for parts in split for part in parts if part.strip()]
+        if self.waiting and sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines]) > MAX_WAITING:
+            raise HTTPException(429, "too many texts are waiting; try again later")
+        self.waiting += lines
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        results = iter(await asyncio.gather(*(line.result for line in lines)))
+        return ["".join(next(results) if part.strip() else part for part in parts) for parts in split]
+
+    async def _work(self) -> None:
+        """Translate until nothing waits."""
+        while batch := self._take():
+            results = await asyncio.wrap_future(self.thread.submit(translate_batch, batch))
+            self.counts["seq2seq_batches_total"] += 1
+            self.counts["seq2seq_lines_total"] += len(batch)
+            for line, result in zip(batch, results, strict=True):
+                if line.result.done():  # the client hung up
+                    continue
+                if isinstance(result, str):
+                    line.result.set_result(result)
+                else:
+                    line.result.set_exception(result)
+
+    def _take(self) -> list[Line]:
+        """The line that has waited longest, and those of its run that are nearest in length, which is fastest."""
+        self.waiting = [line for line in self.waiting if not line.result.done()]
+        if not self.waiting:
+            return []
+        first = self.waiting[0]
+        batch = [line for line in self.waiting if line.translator is first.translator]
+        batch.sort(key=lambda line: abs(len(line.text) - len(first.text)))
+        del batch[first.translator.search.batch_size :]
+        while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:
+            batch.pop()
+        taken = set(map(id, batch))
+        self.waiting = [line for line in self.waiting if id(line) not in taken]
+        return batch
+
+
+def translate_batch(lines: Sequence[Line]) -> list[str | Exception]:
+    """Translations, or errors. If a batch fails, each line is tried alone: no text may harm another client's."""
+    try:
+        translations = lines[0].translator.translate([line.text for line in lines], keep_attention=False)
+        return [translation.text for translation in translations]
+    except Exception as error:
+        return [error] if len(lines) == 1 else [translate_batch([line])[0] for line in lines]
+
+
+class App:
+    """Answers requests, logs and counts them."""
+
+    def __init__(
+        self, translators: Mapping[tuple[str, str], Translator], page: Sequence[str], key: str, max_characters: int
+    ) -> None:
+        """`translators`: by source and target language. `page`: arguments of `seq2seq export`, the runs of the page.
+        `key`: what clients must send; empty: nothing. `max_characters`: of the texts of a request."""
+        self.batcher = Batcher()
+        self._translators, self._key, self._max_characters = translators, key.encode(), max_characters
+        self._page = page
+        self._export: asyncio.Task[tuple[int, str]] | None = None
+        posts = {"/translate": self.translate, "/v2/translate": self.translate_deepl, "/detect": self.detect}
+        gets = {"/languages": self.languages, "/health": self.health, "/metrics": self.metrics, "/": self.page}
+        self._paths = {*posts, *gets}
+        routes = [Route(path, answer, methods=["POST"]) for path, answer in posts.items()]
+        routes += [Route(path, answer) for path, answer in gets.items()]
+        max_body = 4_096 + 12 * max_characters  # of which each takes at most 12 bytes in JSON or a form
+        self._app = Starlette(routes=routes, exception_handlers={HTTPException: refuse}, max_body_size=max_body)
+        self._app.router.redirect_slashes = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, and log a line without its texts, which its query or an unknown path may hold."""
+        began_at, status = time.perf_counter(), 500
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_on)
+        except ClientDisconnect:
+            status = 499  # as in nginx's log
+        except Exception as error:  # Starlette has answered; the message may hold text
+            log.error("%s in the next request", type(error).__name__)
+        seconds = time.perf_counter() - began_at
+        path = scope["path"] if scope["path"] in self._paths else "other"
+        log.info("%s %s %d, %.0f ms", scope["method"][:7], path, status, 1_000 * seconds)
+        counts = self.batcher.counts
+        counts[f'seq2seq_requests_total{{path="{path}",status="{status}"}}'] += 1
+        counts["seq2seq_request_seconds_sum"] += seconds
+        counts["seq2seq_request_seconds_count"] += 1
+
+    async def translate(self, request: Request) -> Response:
+        """LibreTranslate's `/translate`."""
+        values, texts = await self._read(request, "q")
+        source, shares, translated = await self._translate(request, texts, values.get("source"), values.get("target"))
+        detected = {"detectedLanguage": {"language": source, "confidence": shares[source]}} if shares else {}
+        return JSONResponse({"translatedText": translated if values["q"] is texts else translated[0], **detected})
+
+    async def translate_deepl(self, request: Request) -> Response:
+        """DeepL's `/v2/translate`. Formality, glossaries and the like have no effect."""
+        values, texts = await self._read(request, "text")
+        languages = values.get("source_lang"), values.get("target_lang")
+        source, _, translated = await self._translate(request, texts, *languages)
+        translations = [
+            {"detected_source_language": source.upper(), "text": translation, "billed_characters": len(text)}
+            for text, translation in zip(texts, translated, strict=True)
+        ]
+        return JSONResponse({"translations": translations})
+
+    async def detect(self, request: Request) -> Response:
+        """LibreTranslate's `/detect`, where several source languages are served."""
+        _, texts = await self._read(request, "q")
+        if len(sources := {source for source, _ in self._translators}) == 1:
+            raise HTTPException(400, f"only {sources.pop()} is served, so no language is detected")
+        shares = await self._detect(texts, self._translators)
+        return JSONResponse([{"language": source, "confidence": share} for source, share in shares.items()])
+
+    async def languages(self, _: Request) -> Response:
+        """LibreTranslate's `/languages`; the names of languages are their codes."""
+        pairs = self._translators
+        targets = {source: [target for other, target in pairs if other == source] for source, _ in pairs}
+        return JSONResponse([{"code": code, "name": code, "targets": targets[code]} for code in targets])
+
+    async def health(self, _: Request) -> Response:
+        """Whether the server answers."""
+        return JSONResponse({"status": "ok"})
+
+    async def metrics(self, request: Request) -> Response:
+        """Counts in Prometheus's text format."""
+        self._check_key(request, request.query_params.get("api_key"))
+        values = {**self.batcher.counts, "seq2seq_lines_waiting": len(self.batcher.waiting)}
+        return PlainTextResponse("".join(f"{name} {value:.12g}\n" for name, value in sorted(values.items())))
+
+    async def page(self, request: Request) -> Response:
+        """The page of the runs, which a process writes when it is first asked for."""
+        self._check_key(request, request.query_params.get("api_key"))
+        self._export = self._export or asyncio.create_task(export_page(self._page))
+        status, text = await asyncio.shield(self._export)
+        return HTMLResponse(text, status, {"X-Frame-Options": "DENY"})
+
+    def _check_key(self, request: Request, key: object) -> None:
+        """Raise HTTPException unless the key, or that of the header (`DeepL-Auth-Key KEY`), is right."""
+        header = request.headers.get("authorization", "").partition(" ")[2]
+        if self._key and not any(hmac.compare_digest(str(each).encode(), self._key) for each in (key, header)):
+            raise HTTPException(403, "expected a valid key, as api_key or in the header Authorization")
+
+    async def _read(self, request: Request, name: str) -> tuple[dict[str, Any], list[str]]:
+        """The parameters in the query and in the body, which is JSON or a form, and the texts of that name. Raises
+        HTTPException if they cannot be read, are too long or no plain text, or if the key is wrong."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        try:
+            async with asyncio.timeout(BODY_TIMEOUT_S):
+                body = (await request.body()).decode()
+            values = parse_form(request.url.query)
+            values |= dict(json.loads(body)) if kind == "application/json" else parse_form(body)
+            json.dumps(values, ensure_ascii=False).encode()  # fails for halves of surrogate pairs
+        except TimeoutError:
+            raise HTTPException(408, f"expected the body within {BODY_TIMEOUT_S} s") from None
+        except (ValueError, TypeError, RecursionError):
+            raise HTTPException(400, "expected a JSON object, or a form, in UTF-8") from None
+        self._check_key(request, values.get("api_key"))
+        texts = [values[name]] if isinstance(values.get(name), str) else values.get(name)
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise HTTPException(400, f"{name}: expected a text or a list of texts, in JSON or a URL-encoded form")
+        if sum(map(len, texts)) > self._max_characters:
+            raise HTTPException(413, f"{name}: expected at most {self._max_characters} characters")
+        if values.get("format") not in (None, "text") or values.get("tag_handling"):
+            raise HTTPException(400, "format, tag_handling: only plain text is translated")
+        return values, texts
+
+    async def _translate(
+        self, request: Request, texts: Sequence[str], source: object, target: object
+    ) -> tuple[str, dict[str, float], list[str]]:
+        """The source language, the probabilities of several if it had to be detected, and the translations. Raises
+        HTTPException if the languages are not served, or if the client hangs up, whose texts are then dropped."""
+        codes = ["" if code in (None, "auto") else short_code(str(code)) for code in (source, target)]
+        pairs = [pair for pair in self._translators if pair[1] == codes[1] and codes[0] in ("", pair[0])]
+        if not pairs:
+            served = ", ".join(map(" to ".join, self._translators))
+            raise HTTPException(400, f"source, target: expected languages that are served: {served}")
+        shares = {} if codes[0] else await self._detect(texts, pairs)
+        pair = next(pair for pair in pairs if pair[0] == next(iter(shares), codes[0]))
+        work = asyncio.ensure_future(self.batcher.translate(self._translators[pair], texts))
+        hang_up = asyncio.ensure_future(request.receive())  # the body is read, so no other message comes
+        await asyncio.wait({work, hang_up}, return_when=asyncio.FIRST_COMPLETED)
+        hang_up.cancel()
+        if not work.done():
+            work.cancel()
+            raise ClientDisconnect
+        return pair[0], shares, await work
+
+    async def _detect(self, texts: Sequence[str], pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
+        """The source languages of some pairs with their probabilities in percent, the most probable first."""
+        readers = {pair[0]: self._translators[pair] for pair in pairs}
+        sources = {source: (each.source_tokenizer, each.source_vocab) for source, each in readers.items()}
+        text = "\n".join(texts)[:1_000]
+        return await asyncio.wrap_future(self.batcher.thread.submit(detect_language, text, sources))
+
+
+def parse_form(text: str) -> dict[str, Any]:
+    """The values of a form or query; that of a repeated name is a list."""
+    values = parse_qs(text, keep_blank_values=True, errors="strict")
+    return {name: each if len(each) > 1 else each[0] for name, each in values.items()}
+
+
+async def refuse(_: Request, error: Exception) -> Response:
+    """The answer to a request that is refused, as LibreTranslate's clients and DeepL's expect it."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail, "message": error.detail}, error.status_code)
+
+
+async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
+    """Status and text of the page of some runs, with parameters in full precision, or of why they have none."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.html"
+        command = [sys.executable, "-m", "seq2seq_attn", "export", "--weights", "fp32", "-o", str(path), *arguments]
+        process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE)
+        _, errors = await process.communicate()
+        if process.returncode:
+            return 404, html.escape(errors.decode(errors="replace").strip().rpartition("\n")[2])
+        return 200, path.read_text(encoding="utf-8")
+
+
+def load_runs(runs: Iterable[Path], **options: str) -> tuple[dict[tuple[str, str], Translator], list[Path]]:
+    """The translators of runs by source and target language, of which the first run counts, and the one or two runs of
+    the page. `options`: of `load`. Raises UserError as `load`, or if a run reads several sources, or files."""
+    by_pair: dict[tuple[str, str], list[Path]] = {}
+    for run in runs:
+        data = RunDir(run).config().data
+        if len(data.sources) > 1 or VECTORS in data.sources:  # a source of vectors would read files that clients name
+            raise UsageError(f"{run}: reads {data.source_name}; only runs that read one text are served")
+        by_pair.setdefault((short_code(data.sources[0]), short_code(data.target_language)), []).append(run)
+    translators = {pair: load(first, **options) for pair, (first, *_) in by_pair.items()}
+    return translators, next(iter(by_pair.values()))[:2]
+
+
+def make_server(app: App) -> uvicorn.Server:
+    """A server of the application, which a signal ends after the requests that it has accepted."""
+    uvicorn_log = logging.getLogger("uvicorn")
+    uvicorn_log.parent = log  # a request that is not HTTP is one line there too
+    uvicorn_log.setLevel(logging.WARNING)
+    options: Any = {"loop": "asyncio", "http": "h11", "ws": "none", "lifespan": "off", "proxy_headers": False}
+    options |= {"log_config": None, "access_log": False, "server_header": False}
+    return uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=DRAIN_TIMEOUT_S, **options))

@@ -1,0 +1,224 @@
+"""Runs on the hub: what is pushed is loaded again and translates the same; what is no intact run is refused."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from seq2seq_attn import load
+from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.export.hub import make_card, push_run
+from seq2seq_attn.files import write_json
+from seq2seq_attn.run_dir import RunDir, find_run
+from tests.toy_run import SOURCE, make_toy_run, toy_config
+
+NAME = "ann/captions"
+COMMIT = "1" * 40
+REPORT = {
+    "sets": [
+        {
+            "name": "test",
+            "num_pairs": 1000,
+            "measures": [
+                {
+                    "name": "bleu",
+                    "signature": "nrefs:1|case:mixed",
+                    "runs": [
+                        {"run": "other", "score": 1.0, "low": 0.0, "high": 2.0},
+                        {"run": "run", "score": 94.83, "low": 94.2, "high": 95.5},
+                    ],
+                }
+            ],
+        }
+    ]
+}
+
+
+class Hub(BaseHTTPRequestHandler):
+    """As much of the hub as its library speaks to for one repository of models."""
+
+    files: dict[str, bytes]
+    requests: list[str]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.requests.append(self.path)
+        if self.path.startswith(f"/api/models/{NAME}/preupload/"):
+            paths = [file["path"] for file in json.loads(body)["files"]]
+            self.answer({"files": [{"path": path, "uploadMode": "regular", "shouldIgnore": False} for path in paths]})
+        elif self.path.startswith(f"/api/models/{NAME}/commit/"):
+            for line in map(json.loads, body.splitlines()):
+                if line["key"] == "file":
+                    self.files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+            self.answer({"success": True, "commitUrl": f"/{NAME}/commit/{COMMIT}", "commitOid": COMMIT})
+        elif self.path == "/api/validate-yaml":
+            self.answer({"errors": [], "warnings": []})
+        elif self.path == "/api/repos/create":
+            self.answer({"url": f"http://{self.headers['Host']}/{NAME}"})
+        else:
+            self.send_error(404)
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        file = path.removeprefix(f"/{NAME}/resolve/{COMMIT}/")
+        if path == f"/api/models/{NAME}/revision/main":
+            self.answer({"id": NAME, "sha": COMMIT})
+        elif path == f"/api/models/{NAME}/tree/{COMMIT}":
+            entries = [{"type": "file", "path": name, "size": len(c), "oid": oid(c)} for name, c in self.files.items()]
+            self.answer(entries)
+        elif file in self.files:
+            self.answer(self.files[file])
+        else:
+            self.send_error(404)
+
+    do_HEAD = do_GET
+
+    def answer(self, value: object) -> None:
+        content = value if isinstance(value, bytes) else json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Type", "application/octet-stream" if value is content else "application/json")
+        self.send_header("ETag", f'"{oid(content)}"')
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Says nothing."""
+
+
+def oid(content: bytes) -> str:
+    return hashlib.sha1(content).hexdigest()
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[Hub]]:
+    """A stand-in for the hub on this machine, with an empty repository, which the library asks instead of the hub."""
+    from huggingface_hub import constants
+
+    handler = type("Handler", (Hub,), {"files": {}, "requests": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    environment = {
+        "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+        "HF_HUB_CACHE": str(tmp_path / "cache"),
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "HF_TOKEN": "hf_none",
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, environment["HF_ENDPOINT"])
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)  # the library has read the environment
+    monkeypatch.setattr(constants, "ENDPOINT", environment["HF_ENDPOINT"])
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", environment["HF_HUB_CACHE"])
+    yield handler
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDir:
+    run = make_toy_run(tmp_path / "run", toy_config(corpus="captions"))
+    write_json(run.path / "report.json", REPORT)
+    (run.path / "notes.txt").write_text("private")
+    return run
+
+
+def test_a_run_that_was_pushed_translates_the_same_elsewhere(
+    served: type[Hub], run: RunDir, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["push", str(run.path), NAME]) == 0
+    assert capsys.readouterr().out.endswith(f"/{NAME}\n")
+    assert {"README.md", "manifest.json", "model.safetensors"} <= served.files.keys()
+    assert not {"notes.txt", "report.json"} & served.files.keys()
+    served.files["model.pickle"] = b"not downloaded"
+    command = [sys.executable, "-m", "seq2seq_attn", "translate", "--run", f"hf:{NAME}", "--device", "cpu", *SOURCE]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [each.text for each in load(run.path, "cpu").translate(SOURCE)]
+    assert load(f"hf:{NAME}@{COMMIT}", "cpu").translate(SOURCE[:1])[0].text == done.stdout.splitlines()[0]
+    assert {path.name for path in find_run(f"hf:{NAME}").iterdir()} == served.files.keys() - {
+        "README.md",
+        "model.pickle",
+    }
+
+
+def test_the_card_tells_scores_with_signature_seed_data_and_license(run: RunDir) -> None:
+    card = make_card(run, NAME)
+    _, head, text = card.split("---\n", 2)
+    metadata = yaml.safe_load(head)
+    assert {key: metadata[key] for key in ("library_name", "pipeline_tag", "language", "license")} == {
+        "library_name": "seq2seq-attn",
+        "pipeline_tag": "translation",
+        "language": ["de", "en"],
+        "license": "mit",
+    }
+    [result] = metadata["model-index"][0]["results"]
+    assert result["dataset"] == {"type": "captions", "name": "test"}
+    [metric] = result["metrics"]
+    assert (metric["type"], metric["value"], metric["args"]) == ("bleu", 94.8, {"signature": "nrefs:1|case:mixed"})
+    assert "| test | 1000 | bleu | 94.8 | 94.2 to 95.5 | nrefs:1\\|case:mixed |" in text
+    for told in ("seed 1", "captions of seq2seq-attn", run.text_hashes()["train"], "mit", f"hf:{NAME}"):
+        assert told in text
+    assert yaml.safe_load(make_card(run, NAME, "cc-by-4.0").split("---\n")[1])["license"] == "cc-by-4.0"
+
+
+def test_a_run_without_scores_is_told_how_to_get_them(run: RunDir, caplog: pytest.LogCaptureFixture) -> None:
+    (run.path / "report.json").unlink()
+    assert "not evaluated" in make_card(run, NAME)
+    assert "seq2seq evaluate" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["source.vocab", "manifest.json"])
+def test_a_damaged_download_is_refused(served: type[Hub], run: RunDir, name: str) -> None:
+    push_run(run, NAME)
+    served.files[name] = served.files[name].replace(b"e", b"x", 1)
+    with pytest.raises(UserError, match=re.escape(name)):
+        find_run(f"hf:{NAME}")
+
+
+def test_a_downloaded_run_may_not_name_another(served: type[Hub], run: RunDir) -> None:
+    config = run.config()
+    config.search.scorers = {"fusion": {"run": "runs/private"}}
+    run.save_config(config)
+    push_run(run, NAME)
+    with pytest.raises(UserError, match=r"search\.scorers"):
+        find_run(f"hf:{NAME}")
+
+
+@pytest.mark.parametrize("name", ["hf:ann/none", "hf:../..", "hf:", "hf:ann/captions@none"])
+@pytest.mark.usefixtures("served")
+def test_what_the_hub_lacks_is_named_in_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["translate", "--run", name, "x"]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {name}: ")
+
+
+def test_an_unfinished_run_is_not_pushed(served: type[Hub], run: RunDir) -> None:
+    (run.path / "finished.json").unlink()
+    with pytest.raises(UserError, match="not finished"):
+        push_run(run, NAME)
+    assert served.requests == []
+
+
+def test_the_hub_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(UserError, match=re.escape("pip install 'seq2seq-attn[hub]'")):
+        find_run(f"hf:{NAME}")
+    assert find_run("runs/x") == Path("runs/x")

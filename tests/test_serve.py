@@ -1,0 +1,405 @@
+"""The server: public clients work unchanged, each gets the translations of its own texts, and nothing else stops it."""
+
+import asyncio
+import http.client
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+
+import deepl
+import pytest
+from libretranslatepy import LibreTranslateAPI
+from starlette.exceptions import HTTPException
+
+from scripts.laboratory.serve import Amount, measure
+from seq2seq_attn import load, serve
+from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.serve import App, Batcher, load_runs, make_server
+from seq2seq_attn.translate.translation import Translation
+from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+
+MAX_CHARACTERS = 500
+TEXT = "Ein Hund liest ein Buch."
+
+
+class Client:
+    """The port of a server."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+
+    def ask(
+        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, str]:
+        """Status and text of an answer. The body is sent as it is if it is bytes, else as JSON."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        is_raw = body is None or isinstance(body, bytes)
+        headers = {**({} if is_raw else {"Content-Type": "application/json"}), **(headers or {})}
+        connection.request(method, path, body if is_raw else json.dumps(body), headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
+
+    def translate(self, **values: object) -> object:
+        """The translations of `/translate`."""
+        status, text = self.ask("POST", "/translate", {"source": "de", "target": "en", **values})
+        assert status == 200, text
+        return json.loads(text)["translatedText"]
+
+
+@contextmanager
+def serving(app: App) -> Iterator[Client]:
+    """A server in a thread."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = make_server(app)
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    yield Client(listener.getsockname()[1])
+    server.should_exit = True
+    thread.join()
+    listener.close()
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A run from German to English, and one back."""
+    folder = tmp_path_factory.mktemp("runs")
+    back = toy_config(tokenizer="spacy", source_language="en", target_language="de")
+    make_toy_run(folder / "de-en", toy_config(tokenizer="spacy"))
+    make_toy_run(folder / "en-de", back, is_reverse=True)
+    return [folder / "de-en", folder / "en-de"]
+
+
+@pytest.fixture(scope="module")
+def app(runs: list[Path]) -> App:
+    return App(load_runs(runs, device="cpu")[0], [], "", MAX_CHARACTERS)
+
+
+@pytest.fixture(scope="module")
+def client(app: App) -> Iterator[Client]:
+    with serving(app) as client:
+        yield client
+
+
+def expected(run: Path, *texts: str) -> list[str]:
+    return [translation.text for translation in load(run, "cpu").translate(texts)]
+
+
+def test_the_client_of_libretranslate_works_unchanged(client: Client, runs: list[Path]) -> None:
+    api = LibreTranslateAPI(client.url)
+    assert [api.translate(TEXT, "de", "en")] == expected(runs[0], TEXT)
+    assert [api.translate(TARGET[0], "en", "de")] == expected(runs[1], TARGET[0])
+    assert [(each["code"], each["targets"]) for each in api.languages()] == [("de", ["en"]), ("en", ["de"])]
+    for language, text in (("de", SOURCE[2]), ("en", TARGET[2])):
+        found = api.detect(text)
+        assert found[0]["language"] == language
+        assert sum(each["confidence"] for each in found) == pytest.approx(100)
+
+
+def test_the_client_of_deepl_works_unchanged(client: Client, runs: list[Path]) -> None:
+    api = deepl.DeepLClient("any", server_url=client.url)
+    texts = [TEXT, SOURCE[1]]
+    results = api.translate_text(texts, source_lang="DE", target_lang="EN-US", formality="less", context="x")
+    assert [result.text for result in results] == expected(runs[0], *texts)
+    assert [result.billed_characters for result in results] == [len(text) for text in texts]
+    detected = api.translate_text(TEXT, target_lang="EN-GB")
+    assert (detected.text, detected.detected_source_lang) == (results[0].text, "DE")
+
+
+def test_parameters_come_as_json_form_or_query(client: Client, runs: list[Path]) -> None:
+    values = {"q": TEXT, "source": "de-AT", "target": "EN"}
+    both = [*values.items(), ("q", SOURCE[1])]
+    form = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
+    answers = [
+        client.ask("POST", "/translate", values),
+        client.ask("POST", "/translate", urlencode(values).encode(), form),
+        client.ask("POST", f"/translate?{urlencode(values)}"),
+        client.ask("POST", "/translate", urlencode(both).encode(), form),
+        client.ask("POST", "/translate", {**values, "q": [TEXT, SOURCE[1]], "source": "auto"}),
+    ]
+    first, second = expected(runs[0], TEXT, SOURCE[1])
+    translated = [json.loads(text)["translatedText"] for _, text in answers]
+    assert translated == [first, first, first, [first, second], [first, second]]
+    assert json.loads(answers[-1][1])["detectedLanguage"]["language"] == "de"
+
+
+def test_line_i_translates_line_i(client: Client, runs: list[Path]) -> None:
+    first, second = expected(runs[0], TEXT, SOURCE[1])
+    assert client.translate(q=f"{TEXT}\n\n  \r\n{SOURCE[1]}\r") == f"{first}\n\n  \r\n{second}\r"
+    assert client.translate(q=["", SOURCE[1], "\n", TEXT]) == ["", second, "\n", first]
+    assert client.translate(q=[]) == []
+
+
+def test_clients_at_once_get_their_own_translations_in_few_batches(app: App, client: Client, runs: list[Path]) -> None:
+    texts = [f"{a} {b}" for a in SOURCE for b in SOURCE]
+    counts = dict(app.batcher.counts)
+    answers: dict[str, object] = {}
+    threads = [
+        threading.Thread(target=lambda text=text: answers.update({text: client.translate(q=text)})) for text in texts
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [answers[text] for text in texts] == expected(runs[0], *texts)
+    more = {name: value - counts.get(name, 0) for name, value in app.batcher.counts.items()}
+    assert more["seq2seq_lines_total"] == len(texts)
+    assert more["seq2seq_batches_total"] < len(texts)
+    assert f"seq2seq_lines_total {app.batcher.counts['seq2seq_lines_total']:g}\n" in client.ask("GET", "/metrics")[1]
+
+
+GOOD = {"q": "Geheim", "source": "de", "target": "en"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "named"),
+    [
+        ("/translate", {**GOOD, "q": 1}, 400, "q"),
+        ("/translate", {**GOOD, "q": ["Geheim", 1]}, 400, "q"),
+        ("/translate", {"target": "en"}, 400, "q"),
+        ("/translate", {**GOOD, "target": "fr"}, 400, "de to en"),
+        ("/translate", {**GOOD, "target": ["en"]}, 400, "de to en"),
+        ("/translate", {**GOOD, "source": "fr"}, 400, "de to en"),
+        ("/translate", {**GOOD, "format": "html"}, 400, "format"),
+        ("/translate", {**GOOD, "q": "Geheim" * MAX_CHARACTERS}, 413, "q"),
+        ("/translate", {**GOOD, "q": "Geheim\ud800"}, 400, "UTF-8"),
+        ("/translate", ["Geheim"], 400, "JSON"),
+        ("/v2/translate", {"text": ["Geheim"], "target_lang": "EN", "tag_handling": "xml"}, 400, "tag_handling"),
+        ("/v2/translate", {"q": "Geheim", "target_lang": "EN"}, 400, "text"),
+        ("/detect", {}, 400, "q"),
+        ("/Geheim", GOOD, 404, ""),
+        ("/translate?q=Geheim&target=fr", b"", 400, "de to en"),
+        ("/translate?q=Geheim%FF", b"", 400, "UTF-8"),
+        ("/translate", b"Geheim" * 100_000, 413, ""),
+    ],
+)
+def test_what_cannot_be_translated_is_refused_and_logged_without_text(
+    client: Client, caplog: pytest.LogCaptureFixture, path: str, body: object, status: int, named: str
+) -> None:
+    caplog.set_level(logging.INFO)
+    answered, text = client.ask("POST", path, body)
+    assert answered == status
+    assert named in text
+    assert "Geheim" not in text
+    client.ask("GET", "/health")  # the line of the refused request is written before
+    lines = [record.getMessage() for record in caplog.records if record.name.startswith(("seq2seq", "uvicorn"))]
+    assert [str(status) in line for line in lines if "health" not in line] == [True]
+    assert "Geheim" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"[" * 6_000, b'{"q": ' + b"9" * 5_000 + b"}", b"\xff\xfe", b'{"q": "a"' + b" " * 1_000]
+)
+def test_broken_json_is_refused(client: Client, body: bytes) -> None:
+    assert client.ask("POST", "/translate", body, {"Content-Type": "application/json"})[0] == 400
+
+
+def test_what_is_not_http_is_refused(client: Client) -> None:
+    with socket.create_connection(("127.0.0.1", client.port)) as connection:
+        connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+
+
+def test_a_key_is_asked_for(app: App) -> None:
+    locked = App(app._translators, [], "Schlüssel", MAX_CHARACTERS)
+    with serving(locked) as client:
+        body = {**GOOD, "api_key": "Schlüssel"}
+        assert client.ask("POST", "/translate", body)[0] == 200
+        assert client.ask("POST", "/translate", GOOD, {"Authorization": "DeepL-Auth-Key falsch"})[0] == 403
+        for method, path in (("POST", "/translate"), ("POST", "/detect"), ("GET", "/metrics"), ("GET", "/")):
+            assert client.ask(method, path, GOOD if method == "POST" else None)[0] == 403
+        assert [client.ask("GET", path)[0] for path in ("/health", "/languages")] == [200, 200]
+    with serving(App(app._translators, [], "key:fx", MAX_CHARACTERS)) as client:
+        assert deepl.DeepLClient("key:fx", server_url=client.url).translate_text(TEXT, target_lang="EN-US").text
+
+
+class SlowTranslator:
+    """Translates to upper case, each batch when it is released; fails on `!`."""
+
+    search = SearchConfig(batch_size=3)
+
+    def __init__(self) -> None:
+        self.release = threading.Semaphore(0)
+        self.batches: list[list[str]] = []
+
+    def translate(self, texts: list[str], *, keep_attention: bool) -> list[Translation]:
+        if any("!" in text for text in texts):
+            raise RuntimeError("Geheim")
+        self.batches.append(texts)
+        self.release.acquire()
+        return [Translation(text.upper(), [], 0.0, 0.0, [], None, True, None) for text in texts]
+
+
+def test_a_batch_is_the_oldest_line_and_those_of_similar_length_that_arrived_meanwhile() -> None:
+    translator = SlowTranslator()
+
+    async def ask() -> list[list[str]]:
+        batcher = Batcher()
+        tasks = []
+        for text in ("a", "bbbb", "c", "dd", "eeeee", "fff"):
+            tasks.append(asyncio.create_task(batcher.translate(translator, [text])))
+            await asyncio.sleep(0)
+        translator.release.release(3)
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(ask()) == [["A"], ["BBBB"], ["C"], ["DD"], ["EEEEE"], ["FFF"]]
+    assert translator.batches == [["a"], ["bbbb", "eeeee", "fff"], ["c", "dd"]]
+
+
+def test_a_text_that_fails_harms_no_other() -> None:
+    translator = SlowTranslator()
+    translator.release.release(9)
+
+    async def ask() -> list[object]:
+        batcher = Batcher()
+        return await asyncio.gather(
+            *(batcher.translate(translator, [text]) for text in ("a", "b", "!", "d")), return_exceptions=True
+        )
+
+    first, second, failed, last = asyncio.run(ask())
+    assert (first, second, last) == (["A"], ["B"], ["D"])
+    assert isinstance(failed, RuntimeError)
+
+
+def test_too_much_that_waits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "MAX_WAITING", 60)
+    translator = SlowTranslator()
+
+    async def ask() -> None:
+        batcher = Batcher()
+        tasks = [asyncio.create_task(batcher.translate(translator, ["a" * 100]))]
+        await asyncio.sleep(0.05)  # it is being translated
+        tasks += [asyncio.create_task(batcher.translate(translator, [text])) for text in ("b", "c")]
+        await asyncio.sleep(0)
+        with pytest.raises(HTTPException, match="429"):
+            await batcher.translate(translator, ["d" * 20])
+        translator.release.release(3)
+        assert (await asyncio.gather(*tasks))[1:] == [["B"], ["C"]]
+
+    asyncio.run(ask())
+
+
+def test_an_error_is_answered_and_its_message_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with serving(App({("de", "en"): SlowTranslator()}, [], "", MAX_CHARACTERS)) as client:
+        assert client.ask("POST", "/translate", {**GOOD, "q": "!"})[0] == 500
+        assert client.ask("GET", "/health")[0] == 200
+    assert "RuntimeError" in caplog.text
+    assert "Geheim" not in caplog.text
+
+
+def test_the_texts_of_a_client_that_hangs_up_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    translator = SlowTranslator()
+    app = App({("de", "en"): translator}, [], "", MAX_CHARACTERS)
+    body = json.dumps({**GOOD, "q": "dropped"}).encode()
+    head = (
+        f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with serving(app) as client:
+        first = threading.Thread(target=client.translate, kwargs={"q": "first"})
+        first.start()
+        wait_for(lambda: translator.batches)
+        with socket.create_connection(("127.0.0.1", client.port)) as connection:
+            connection.sendall(head.encode() + body)
+            wait_for(lambda: app.batcher.waiting)
+        wait_for(lambda: " 499, " in caplog.text)
+        translator.release.release(2)
+        first.join()
+    assert translator.batches == [["first"]]
+
+
+def wait_for(condition) -> None:
+    stop_at = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < stop_at
+        time.sleep(0.01)
+
+
+def test_sigterm_ends_the_command_after_accepted_requests(runs: list[Path], tmp_path: Path) -> None:
+    log_path = tmp_path / "log"
+    command = [sys.executable, "-m", "seq2seq_attn", "serve", *map(str, runs), "--port", "0", "--device", "cpu"]
+    with log_path.open("wb") as file:
+        process = subprocess.Popen(command, stderr=file, env=os.environ | {"SEQ2SEQ_KEY": "key"})
+    try:
+        wait_for(lambda: process.poll() is not None or "port" in log_path.read_text())
+        [port] = re.findall(r"listening at 127\.0\.0\.1, port (\d+)", log_path.read_text())
+        client = Client(int(port))
+        answers: list[object] = []
+        text = "\n".join(SOURCE * 40)
+        threads = [
+            threading.Thread(target=lambda: answers.append(client.translate(q=text, api_key="key"))) for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        assert client.ask("POST", "/translate", GOOD)[0] == 403
+        key = {"Authorization": "Bearer key"}
+        wait_for(lambda: "seq2seq_lines_total" in client.ask("GET", "/metrics", headers=key)[1])
+        process.send_signal(signal.SIGTERM)
+        for thread in threads:
+            thread.join()
+        assert process.wait(timeout=30) == 128 + signal.SIGTERM
+        assert [answer.count("\n") for answer in answers] == [199] * 3
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_server_needs_its_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "seq2seq_attn.serve")
+    assert run_command(["serve"]) == 1
+    assert "pip install 'seq2seq-attn[serve]'" in capsys.readouterr().err
+
+
+def test_a_source_of_files_is_not_served(tmp_path: Path) -> None:
+    run = make_toy_run(tmp_path / "run")
+    config = run.config()
+    config.data.source_languages = ["vectors"]
+    run.save_config(config)
+    with pytest.raises(UsageError, match="vectors"):
+        load_runs([run.path])
+
+
+def test_a_taken_port_is_named(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert run_command(["serve", str(runs[0]), "--port", str(taken.getsockname()[1])]) == 1
+    assert "in use" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_page_has_both_runs_or_says_why_not(app: App, runs: list[Path], tmp_path: Path) -> None:
+    shown = App(app._translators, [str(run) for run in runs[:1]], "", MAX_CHARACTERS)
+    with serving(shown) as client:
+        first, again = client.ask("GET", "/"), client.ask("GET", "/")
+        assert first == again
+        assert first[0] == 200
+        assert "default-src 'none'" in first[1]
+    with serving(App(app._translators, [str(tmp_path / "none")], "", MAX_CHARACTERS)) as client:
+        status, text = client.ask("GET", "/")
+        assert status == 404
+        assert "none" in text
+
+
+@pytest.mark.slow
+def test_two_hundred_clients_and_ten_thousand_malformed_requests(runs: list[Path]) -> None:
+    figures = measure(runs[0], Amount(turns=2, turn_s=5.0, alone=20))
+    assert (figures["clients"]["failed"], figures["clients"]["wrong"]) == (0, 0)
+    assert {status[0] for status in figures["malformed"]["statuses"]} == {"4"}
+    assert figures["malformed"]["log_lines"] == 10_000
+    assert (figures["stop"]["exit_code"], figures["stop"]["lost"]) == (143, 0)
+    assert figures["memory_mib"][-1] < figures["memory_mib"][0] + 50
