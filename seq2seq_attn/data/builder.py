@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from seq2seq_attn.data.store import SequenceWriter, TokenStore, side_path
 from seq2seq_attn.text.corpus import iter_raw_lines
-from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, split_sources
 from seq2seq_attn.text.vocab import Vocab
@@ -104,6 +104,8 @@ def tokenize_chunk(chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_le
     longest = _lengths(sources)
     if isinstance(source_tokenizer, SeveralTokenizer):
         longest = np.array([max(map(len, split_sources(line))) for line in sources], dtype=np.int64)
+    elif isinstance(source_tokenizer, NoTokenizer):
+        longest = _lengths(targets)
     faults_FP = find_faults(longest, _lengths(targets), max_length, max_length_ratio)
     keep_P: Bools = np.all(~faults_FP, axis=0) if chunk.split == "train" else np.ones(len(sources), dtype=np.bool_)
     sides = _side(sources, keep_P), _side(targets, keep_P)

@@ -21,7 +21,7 @@ from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.noise import Noise
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
-from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS
+from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS
 
 ONE_IN = 10
 MAX_PAIRS = 1_000
@@ -88,10 +88,12 @@ def write_splits(
     for split, text in texts.items():
         drop = data.filter if split == "train" else ()
         noise = Noise(text.pairs() if data.corpus == "files" else (), drop)
+        has_no_source = NONE in text.languages
         chosen: set[bytes] = set()
         if split == "train" and "valid" not in texts:
             to_keep = Noise(text.pairs(), drop)
-            chosen = choose_sources(pair for pair in text.pairs() if not drop or to_keep.keeps(*pair))
+            kept = (pair for pair in text.pairs() if not drop or to_keep.keeps(*pair))
+            chosen = choose_sources((target, target) if has_no_source else (source, target) for source, target in kept)
             if not chosen:
                 raise UserError(
                     f"{text}: fewer than two distinct source sentences; add text, or name some with --valid"
@@ -127,7 +129,12 @@ def _write(
     """Write a split, and the pairs set aside from it. Returns the number of pairs by split; None: dropped."""
     counts: Counter[str | None] = Counter()
     num_filled = 0
-    assigned = assign(text.pairs(), chosen) if chosen else ((*pair, split) for pair in text.pairs())
+    has_no_source = NONE in text.languages
+    assigned: Iterator[tuple[str, str, str | None]] = ((*pair, split) for pair in text.pairs())
+    if chosen and has_no_source:  # sentences are set aside by themselves
+        assigned = (("", target, part) for _, target, part in assign(((t, t) for _, t in text.pairs()), chosen))
+    elif chosen:
+        assigned = assign(text.pairs(), chosen)
     with ExitStack() as stack:
         streams = {
             part: [
@@ -152,7 +159,7 @@ def _write(
             if noise is not None and not noise.keeps(source, target):
                 part = None
             counts[part] += 1
-            num_filled += bool(source.strip() and target.strip())
+            num_filled += bool((has_no_source or source.strip()) and target.strip())
             if part is not None and counts[part] <= (limits[part] or counts[part]):
                 for stream, value in zip(streams[part], (source, target, *lines), strict=True):
                     stream.write(f"{value}\n")

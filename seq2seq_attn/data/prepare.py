@@ -7,6 +7,7 @@ import random
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -47,7 +48,7 @@ from seq2seq_attn.files import naming, sha256_of_values, temporary_name, write_j
 from seq2seq_attn.manifest import list_files
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text import corpus
-from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
@@ -239,10 +240,11 @@ def _write_all_links(
 
 def _tokenizers(
     draft_dir: Path, data: DataConfig, num_pairs: Mapping[str, int], vocab_dir: Path | None
-) -> Sequence[Tokenizer]:
+) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides: those of `vocab_dir`, or new ones, trained on these splits."""
     if vocab_dir is not None:
-        return [load_tokenizer(vocab_dir, side) for side in SIDES]
+        source, target = (load_tokenizer(vocab_dir, side) for side in SIDES)
+        return NoTokenizer() if NONE in data.sources else source, target
 
     def sample(side: Side) -> Iterator[str]:
         """All lines of a side, or a random sample of about `MAX_TRAINING_LINES`, always the same."""
@@ -285,7 +287,8 @@ def _tokenize(
 
 def _vocabs(data: DataConfig, train: SplitBuilder, vocab_dir: Path | None) -> list[Vocab]:
     if vocab_dir is not None:
-        return [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
+        vocabs = [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
+        return [build_vocab(Counter()), vocabs[1]] if NONE in data.sources and not data.vocab.joint else vocabs
     counters = [side.kept for side in train.sides]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2

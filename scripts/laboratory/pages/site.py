@@ -23,7 +23,7 @@ def chapters() -> list[Path]:
 
 
 def execute() -> int:
-    """Execute the chapters whose text has changed, and say how long each took; the first error ends it."""
+    """Execute the chapters whose code has changed, and say how long each took; the first error ends it."""
     import jupytext
     from nbclient import NotebookClient
 
@@ -39,12 +39,18 @@ def execute() -> int:
 
 
 def executed(text: str) -> Path:
-    """The file of a chapter with its outputs."""
-    return EXECUTED / f"{hashlib.sha256(text.encode()).hexdigest()}.ipynb"
+    """The file of a chapter with its outputs, named by its code, so that changes of its prose keep them."""
+    code = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    return EXECUTED / f"{hashlib.sha256(code.encode()).hexdigest()}.ipynb"
 
 
 def read_notebook(text: str) -> Any:
-    """A chapter for Sphinx, with outputs if this very text has been executed."""
+    """A chapter for Sphinx, with the outputs of its last execution if its code is still the same."""
     import jupytext
 
-    return jupytext.read(executed(text)) if executed(text).exists() else jupytext.reads(text, fmt="py:percent")
+    notebook = jupytext.reads(text, fmt="py:percent")
+    if executed(text).exists():
+        for cell, done in zip(notebook.cells, jupytext.read(executed(text)).cells, strict=True):
+            if cell.cell_type == "code":
+                cell.outputs = done.outputs
+    return notebook
