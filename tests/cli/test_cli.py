@@ -67,8 +67,8 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         # before the data, which is not there, is looked for
         (["train", *(f"--set={setting}" for setting in GONE)], "additive"),
         (["train", "--resume"], "runs/"),
-        (["translate", "-oh no"], "write -- before texts"),
-        (["translate", "Hund", "--und dann?"], "write -- before texts"),
+        (["translate", "-oh no"], "write --"),
+        (["translate", "Hund", "--und dann?"], "write --"),
         (["translate", "--prefix", "- No", "--n-best", "-- x"], "--n-best -- x"),
         (["prepare", "wmt14"], "corpus 'wmt14'"),
         (["prepare", "captions", "-c", "quickstart"], "'captions' and --config"),

@@ -1,11 +1,15 @@
 """The site: docs/ by Sphinx, with the chapters of the course as they were executed last."""
 
 import hashlib
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import jupytext
+from nbclient import NotebookClient
 
 from scripts.laboratory.harness.records import ROOT
 
@@ -24,9 +28,6 @@ def chapters() -> list[Path]:
 
 def execute() -> int:
     """Execute the chapters whose code has changed, and say how long each took; the first error ends it."""
-    import jupytext
-    from nbclient import NotebookClient
-
     for chapter in chapters():
         text, started = chapter.read_text(encoding="utf-8"), time.monotonic()
         if not executed(text).exists():
@@ -40,17 +41,16 @@ def execute() -> int:
 
 def executed(text: str) -> Path:
     """The file of a chapter with its outputs, named by its code, so that changes of its prose keep them."""
-    code = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    is_code = re.compile(r"[^#]|# %%(?! \[markdown\])").match
+    code = "\n".join(line for line in text.splitlines() if is_code(line))
     return EXECUTED / f"{hashlib.sha256(code.encode()).hexdigest()}.ipynb"
 
 
 def read_notebook(text: str) -> Any:
     """A chapter for Sphinx, with the outputs of its last execution if its code is still the same."""
-    import jupytext
-
     notebook = jupytext.reads(text, fmt="py:percent")
     if executed(text).exists():
-        for cell, done in zip(notebook.cells, jupytext.read(executed(text)).cells, strict=True):
-            if cell.cell_type == "code":
-                cell.outputs = done.outputs
+        pair = (notebook, jupytext.read(executed(text)))
+        for cell, done in zip(*([c for c in each.cells if c.cell_type == "code"] for each in pair), strict=True):
+            cell.outputs = done.outputs
     return notebook
