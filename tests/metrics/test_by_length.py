@@ -40,6 +40,8 @@ def test_thin_buckets_merge_into_the_smaller_neighbor():
     merged = make_buckets(lengths, (6, 11, 16, 21), merge_below=50)
     assert [(bucket.label, len(bucket)) for bucket in merged] == [("up to 5", 80), ("6-15", 90), ("16 and more", 63)]
     assert [len(bucket) for bucket in make_buckets(lengths, (6, 11), merge_below=10_000)] == [233]
+    lengths = np.repeat([3, 8, 20], [60, 10, 100])  # the first bucket is a neighbor too
+    assert [len(bucket) for bucket in make_buckets(lengths, (6, 11), merge_below=50)] == [70, 100]
     everything = np.concatenate([bucket.indices for bucket in merged])
     assert sorted(everything.tolist()) == list(range(233))
 
