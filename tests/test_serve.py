@@ -23,7 +23,7 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 from starlette.exceptions import HTTPException
 
-from scripts.laboratory.serve import Amount, measure
+from scripts.laboratory.serve import Amount, measure, running
 from seq2seq_attn import load, serve
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
@@ -46,7 +46,7 @@ class Client:
         self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
     ) -> tuple[int, str]:
         """Status and text of an answer. The body is sent as it is if it is bytes, else as JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         is_raw = body is None or isinstance(body, bytes)
         headers = {**({} if is_raw else {"Content-Type": "application/json"}), **(headers or {})}
         connection.request(method, path, body if is_raw else json.dumps(body), headers)
@@ -397,6 +397,17 @@ def test_a_taken_port_is_named(runs: list[Path], capsys: pytest.CaptureFixture[s
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert run_command(["serve", str(runs[0]), "--port", str(taken.getsockname()[1])]) == 1
     assert "in use" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_server_ends_if_the_process_that_translates_dies(runs: list[Path], tmp_path: Path) -> None:
+    with running(runs[0], tmp_path) as server:
+        times = server.cpu_ms()
+        del times[str(server.process.pid)]
+        os.kill(int(times.most_common(1)[0][0]), signal.SIGKILL)  # the busiest of its children
+        assert Client(server.port).ask("POST", "/translate", GOOD)[0] == 500
+        assert server.process.wait(timeout=60) == 128 + signal.SIGTERM
+        assert "died" in server.log_path.read_text()
 
 
 @pytest.mark.slow
