@@ -18,7 +18,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.metrics.bleu import MIN_LONG, Measure
 from seq2seq_attn.text.languages import separates_words
 from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
-from seq2seq_attn.text.tokenizers.base import VECTORS
+from seq2seq_attn.text.tokenizers.base import NONE, VECTORS
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))
 """A configuration for corpora of fewer pairs than each limit; `own-large` for larger ones."""
@@ -168,7 +168,7 @@ def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | Non
     again."""
     from seq2seq_attn.text.tokenizers.words import breaks_words, spacy_language
 
-    texts = [language for language in languages if language != VECTORS]
+    texts = [language for language in languages if language not in (NONE, VECTORS)]
     if whole := [language for language in texts if spacy_language(language) == "xx" or not separates_words(language)]:
         return f"spaCy does not split {' and '.join(whole)} into words"
     if (share := breaks_words(languages[-1], targets)) > MAX_BROKEN:

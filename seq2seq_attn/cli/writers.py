@@ -22,9 +22,8 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.links import links_between_words, words_of
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import source_words
-from seq2seq_attn.translate.attention_map import AttentionMap
+from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
-from seq2seq_attn.translate.packed_map import pack_map
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 

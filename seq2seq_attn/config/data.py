@@ -73,7 +73,8 @@ class DataConfig(Section):
 
     `source_languages` replaces `source_language` where a sentence is given in several languages at once; a prefix then
     has a file for each, a list names a file for each, and a table has a column for each. The language `vectors` is a
-    source of vectors instead of text: each line names a .npy file [n, F], or FILE.npz:KEY.
+    source of vectors instead of text: each line names a .npy file [n, F], or FILE.npz:KEY. With `none` there is no
+    source: the run is a language model, and each text is one file.
     """
 
     corpus: Literal["multi30k", "captions", "files"] = "multi30k"

@@ -101,6 +101,8 @@ def limiting_ratio(pairs: PairStore, *, extra: int, is_reverse: bool = False) ->
 def describe_ratios(pairs: PairStore) -> str:
     """One line with quantiles of the ratios, and the highest ratio with its lengths."""
     source_lengths, target_lengths = pairs.source_lengths, pairs.target_lengths
+    if not source_lengths.any():
+        return "no source: a language model"
     ratios: npt.NDArray[np.float64] = target_lengths / source_lengths
     quantiles = np.percentile(ratios, _QUANTILES, method="inverted_cdf").tolist()
     shares = ", ".join(f"{percent} % up to {value:.2f}" for percent, value in zip(_QUANTILES, quantiles, strict=True))

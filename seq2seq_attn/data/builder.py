@@ -23,7 +23,7 @@ from seq2seq_attn.data.sequences import SequenceWriter, TokenStore, append_raw
 from seq2seq_attn.data.store import side_path
 from seq2seq_attn.text.corpus import iter_raw_lines
 from seq2seq_attn.text.overlap import Digests, count_duplicates, count_overlap, digest_pairs
-from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, split_sources
 from seq2seq_attn.text.vocab import Vocab
@@ -106,6 +106,8 @@ def tokenize_chunk(chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_le
     longest = _lengths(sources)
     if isinstance(source_tokenizer, SeveralTokenizer):
         longest = np.array([max(map(len, split_sources(line))) for line in sources], dtype=np.int64)
+    elif isinstance(source_tokenizer, NoTokenizer):
+        longest = _lengths(targets)
     faults_FP = find_faults(longest, _lengths(targets), max_length, max_length_ratio)
     keep_P: Bools = np.all(~faults_FP, axis=0) if chunk.split == "train" else np.ones(len(sources), dtype=np.bool_)
     sides = _side(sources, keep_P), _side(targets, keep_P)

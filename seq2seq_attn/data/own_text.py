@@ -21,7 +21,7 @@ from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.noise import Noise
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
-from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS
+from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS
 
 ONE_IN = 10
 MAX_PAIRS = 1_000
@@ -84,12 +84,13 @@ def write_splits(
     """
     notes: list[str] = []
     for split, text in texts.items():
-        is_train = split == "train"
+        is_train, has_no_source = split == "train", NONE in text.languages
         noise = Noise(text.pairs(), drop if is_train else ())
         chosen: set[bytes] = set()
         if is_train and "valid" not in texts:
             to_keep = Noise(text.pairs(), drop)
-            chosen = choose_sources(pair for pair in text.pairs() if not drop or to_keep.keeps(*pair))
+            kept = (pair for pair in text.pairs() if not drop or to_keep.keeps(*pair))
+            chosen = choose_sources((target, target) if has_no_source else (source, target) for source, target in kept)
             if not chosen:
                 raise UserError(
                     f"{text}: fewer than two distinct source sentences; add text, or name some with --valid"
@@ -114,7 +115,12 @@ def _write(
     num_filled = 0
     if links is not None:
         check_num_links(links, sum(1 for _ in text.pairs()))
-    assigned = assign(text.pairs(), chosen) if chosen else ((*pair, split) for pair in text.pairs())
+    has_no_source = NONE in text.languages
+    assigned: Iterator[tuple[str, str, str | None]] = ((*pair, split) for pair in text.pairs())
+    if chosen and has_no_source:  # sentences are set aside by themselves
+        assigned = (("", target, part) for _, target, part in assign(((t, t) for _, t in text.pairs()), chosen))
+    elif chosen:
+        assigned = assign(text.pairs(), chosen)
     with ExitStack() as stack:
         kinds = SIDES if links is None else (*SIDES, "links")
         streams = {
@@ -127,7 +133,7 @@ def _write(
                 parse_links(links, number, line, len(words_of(source)), len(words_of(target)))
             part = part if VECTORS in text.languages or noise.keeps(source, target) else None
             counts[part] += 1
-            num_filled += bool(source.strip() and target.strip())
+            num_filled += bool((has_no_source or source.strip()) and target.strip())
             for stream, value in zip(streams[part], (source, target, line), strict=False) if part else ():
                 stream.write(f"{value}\n")
     if not num_filled:

@@ -7,6 +7,7 @@ import random
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -38,7 +39,7 @@ from seq2seq_attn.files import naming, sha256_of_values, temporary_name, write_j
 from seq2seq_attn.manifest import list_files
 from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.text import corpus
-from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Tokenizer
+from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, NoTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
@@ -160,8 +161,7 @@ def _build(
             extra_texts.append((f"data.mix={data.mix:g}", draw_pairs(old, number)))
         extra, notes = write_extra(draft_dir / "extra", extra_texts, text.files, data.sources)
         in_vocab = [text.files["train"], *([extra] if extra and data.extra_in_vocab else [])]
-        tokenizers = [load_tokenizer(vocab_dir, side) for side in SIDES] if vocab_dir else _tokenizers(data, in_vocab)
-        for name, tokenizer in zip(SIDES, tokenizers, strict=True):
+        for name, tokenizer in zip(SIDES, _tokenizers(data, in_vocab, vocab_dir), strict=True):
             tokenizer.save(directory, name)
         splits = {split: SplitBuilder(directory, split, draft_dir) for split in text.files}
         num_used = sum(min(data.limit.for_split(split) or count, count) for split, count in num_pairs.items())
@@ -227,7 +227,12 @@ def _write_all_links(
     return [write_estimated_links(directory, draft_dir)] if data.links == IBM1 else []
 
 
-def _tokenizers(data: DataConfig, train: Sequence[tuple[Path, Path]]) -> tuple[Tokenizer, Tokenizer]:
+def _tokenizers(
+    data: DataConfig, train: Sequence[tuple[Path, Path]], vocab_dir: Path | None
+) -> tuple[Tokenizer, Tokenizer]:
+    if vocab_dir is not None:
+        source, target = (load_tokenizer(vocab_dir, side) for side in SIDES)
+        return NoTokenizer() if NONE in data.sources else source, target
     source_lines, target_lines = map(_training_lines, zip(*train, strict=True))
     return build_tokenizers(
         source_lines,
@@ -271,7 +276,8 @@ def _tokenize(
 
 def _vocabs(data: DataConfig, train: SplitBuilder, vocab_dir: Path | None) -> list[Vocab]:
     if vocab_dir is not None:
-        return [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
+        vocabs = [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
+        return [build_vocab(Counter()), vocabs[1]] if NONE in data.sources and not data.vocab.joint else vocabs
     counters = [side.kept for side in train.sides]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2

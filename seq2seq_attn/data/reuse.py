@@ -18,7 +18,7 @@ from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, side_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.manifest import check_files, read_listed_json
 from seq2seq_attn.text.corpus import iter_lines
-from seq2seq_attn.text.tokenizers.base import SIDES
+from seq2seq_attn.text.tokenizers.base import NONE, SIDES
 from seq2seq_attn.text.vocab import Vocab
 
 NUM_EXAMPLES = 3
@@ -43,7 +43,7 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
         other = load_run_config(data.vocab_from).data
     except UserError as error:
         raise type(error)(f"data.vocab_from: {error}") from None
-    for name in ("sources", "target_language", "tokenizer", "vocab"):
+    for name in (*(() if NONE in data.sources else ("sources",)), "target_language", "tokenizer", "vocab"):
         old, new = getattr(other, name), getattr(data, name)
         if old != new:
             raise UsageError(
@@ -57,7 +57,8 @@ def reuse_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
     damaged."""
     if vocab_dir is None:
         return {}
-    files = {"vocab_from": {side: check_files(vocab_dir, prefix=f"{side}.") for side in SIDES}}
+    sides = SIDES[1:] if NONE in data.sources else SIDES
+    files = {"vocab_from": {side: check_files(vocab_dir, prefix=f"{side}.") for side in sides}}
     if not data.mix:
         return files
     key = "train" if vocab_dir == data.vocab_from else "mixed"

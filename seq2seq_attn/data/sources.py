@@ -18,7 +18,7 @@ from seq2seq_attn.text import captions, multi30k
 from seq2seq_attn.text.corpus import iter_lines, iter_raw_lines
 from seq2seq_attn.text.normalize import bare
 from seq2seq_attn.text.parallel import Text, find_text
-from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END, VECTORS
+from seq2seq_attn.text.tokenizers.base import NONE, SIDES, SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors, real_name
 
 PACKAGED_NEEDS = "if the configuration is a packaged one, the comment at its top says how to make what it needs"
@@ -100,11 +100,13 @@ def split_names(data: DataConfig) -> list[str]:
                 f"data.{key}={shorten(spec)}: not read with data.corpus={data.corpus}; set data.corpus=files, or use "
                 "--train TEXT"
             )
+    if len(data.sources) > 1 and NONE in data.sources:
+        raise UsageError(f"data.source_languages={shorten(data.source_languages)}: {NONE} stands alone")
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(
             f"data.source_languages={shorten(data.source_languages)}: a language is given twice; name each source once"
         )
-    if len(data.sources) > 1 or data.sources == [VECTORS]:
+    if len(data.sources) > 1 or data.sources[0] in (NONE, VECTORS):
         need = f"needs a single source of text, but data.source_languages={shorten(data.sources)}: name one language"
         if data.links is not None:
             raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")

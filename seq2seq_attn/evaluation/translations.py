@@ -19,7 +19,7 @@ from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
-from seq2seq_attn.translate.packed_map import PackedMap, pack_map
+from seq2seq_attn.translate.attention_map import PackedMap, pack_map
 
 log = logging.getLogger(__name__)
 

@@ -58,12 +58,7 @@ AXES = {
     for axis in get_args(ModelAxis)
 }
 """the folders beside this file"""
-SEARCH = Axis(
-    "seq2seq_attn.search",
-    "search.method={name!r}",
-    "search",
-    support=("base", "loop", "steps"),
-)
+SEARCH = Axis("seq2seq_attn.search", "search.method={name!r}", "search", support=("base", "loop", "steps"))
 SCORER = Axis(
     "seq2seq_attn.search.scorers",
     "search.scorers.{name}",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seq2seq_attn.translate.packed_map import LEVELS, PackedMap
+from seq2seq_attn.translate.attention_map import LEVELS, PackedMap
 
 MIN_TOKENS, MAX_TOKENS = 8, 16
 """of source and of translation, without <eos>: long enough to show something, short enough to be read at a glance"""

@@ -28,8 +28,7 @@ from seq2seq_attn.report.example import choose_example
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.report.tables import ATTENTION_NOTE, GOLD_NOTE
 from seq2seq_attn.text.normalize import visible
-from seq2seq_attn.translate.attention_map import MAP_NOTE
-from seq2seq_attn.translate.packed_map import PackedMap
+from seq2seq_attn.translate.attention_map import MAP_NOTE, PackedMap
 
 MAP_CHARACTERS = 1_000
 """average budget of an attention map; 1,000 sentences of two runs then stay under 3 MB with their texts"""

@@ -83,7 +83,6 @@ class RankedSteps:
         return Ranked(LogProbs(scores_RV, tokens.weights_RS), (), log_probs_RV), tuple(states)
 
     def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
-        """See `StepModel.reorder`."""
         movers: list[StepModel[Any] | Scorer] = [self._model, *self._scorers]
         return tuple(mover.reorder(part, index_R) for mover, part in zip(movers, state, strict=True))
 
@@ -96,7 +95,6 @@ class Rules(Scorer):
         self._forbidden, self._no_repeat_ngram = forbidden, no_repeat_ngram
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Tensor | None:
-        """See `Scorer.start`."""
         width = max(map(len, source.prefixes), default=0)
         if not width:
             return None
@@ -104,7 +102,6 @@ class Rules(Scorer):
         return torch.tensor(rows, device=source.batch.ids_BS.device).repeat_interleave(rows_per_sentence, dim=0)
 
     def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """See `Scorer.rescore`."""
         allowed_RV = forbid_tokens_(scores_RV.clone(), self._forbidden)
         length, n = tokens_RT.shape[1], self._no_repeat_ngram
         if n and length >= n:  # forbid each token that would complete an n-gram which the row already has

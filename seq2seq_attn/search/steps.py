@@ -54,7 +54,6 @@ class PlainSteps:
         self._model, self._is_bf16 = model, precision == "bf16"
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> State:
-        """See `StepModel.start`."""
         with self._autocast(source.ids_BS):
             memory, state = self._model.prepare(source)
         if rows_per_sentence > 1:
@@ -64,7 +63,6 @@ class PlainSteps:
         return State(state, memory, rows_per_sentence)
 
     def step(self, prev_ids_R: Tensor, state: State) -> tuple[LogProbs, State]:
-        """See `StepModel.step`."""
         with self._autocast(prev_ids_R):
             step = self._model.step(prev_ids_R, state.decoder, state.memory)
             log_probs_RV = self._model.output.log_probs(step, state.memory)
@@ -92,7 +90,6 @@ class LogProbs:
         self.weights_RS = weights_RS
 
     def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
-        """See `NextTokens.top`."""
         log_probs_RV = self._log_probs_RV[::stride]
         return top_tokens(
             forbid_tokens_(log_probs_RV.clone(), forbidden) if forbidden else log_probs_RV, num_candidates
@@ -120,11 +117,9 @@ class Ensemble:
         self.has_attention, self.copies_source = has_attention, copies_source
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> tuple[Any, ...]:
-        """See `StepModel.start`."""
         return tuple(model.start(source, rows_per_sentence) for model in self._models)
 
     def step(self, prev_ids_R: Tensor, state: tuple[Any, ...]) -> tuple[LogProbs, tuple[Any, ...]]:
-        """See `StepModel.step`."""
         steps = [model.step(prev_ids_R, own) for model, own in zip(self._models, state, strict=True)]
         log_probs = torch.stack([tokens.log_probs() for tokens, _ in steps])
         weights = [tokens.weights_RS for tokens, _ in steps if tokens.weights_RS is not None]
@@ -133,5 +128,4 @@ class Ensemble:
         return LogProbs(mean_RV, mean_RS), tuple(own for _, own in steps)
 
     def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
-        """See `StepModel.reorder`."""
         return tuple(model.reorder(own, index_R) for model, own in zip(self._models, state, strict=True))

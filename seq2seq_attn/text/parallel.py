@@ -14,7 +14,7 @@ from seq2seq_attn.text.corpus import count_pairs, iter_lines
 from seq2seq_attn.text.formats import Format, Row, format_of, numbered
 from seq2seq_attn.text.languages import CODE, short_code
 from seq2seq_attn.text.normalize import one_line
-from seq2seq_attn.text.tokenizers.base import SOURCE_END
+from seq2seq_attn.text.tokenizers.base import NONE, SOURCE_END
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _ROLES = ("source", "src", "input"), ("target", "tgt", "trg", "output")
 
 @dataclass(frozen=True)
 class Text:
-    """Parallel text: a file for each language, or a table."""
+    """Parallel text: a file for each language, or a table; or one file, if the source's language is `none`."""
 
     paths: tuple[Path, ...]
     languages: tuple[str, ...]
@@ -46,7 +46,7 @@ class Text:
         return " and ".join(map(str, self.paths))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Source (several are joined by tabs) and target of each pair.
+        """Source (several are joined by tabs; blank without one) and target of each pair.
 
         Raises:
             UserError: a file cannot be read, the numbers of lines differ, or a row is not a pair.
@@ -88,6 +88,8 @@ def find_text(spec: Spec, *languages: str | None) -> Text:
         UserError: a file cannot be read, or its format is not read.
     """
     name = spec if isinstance(spec, str) else ", ".join(spec)
+    if languages[0] == NONE:
+        return _find_lines(name, languages[-1])
     if isinstance(spec, str):
         path = Path(spec)
         format = format_of(path) if path.is_file() else None
@@ -119,6 +121,17 @@ def find_text(spec: Spec, *languages: str | None) -> Text:
         if (format := format_of(path)) and format.name == "TMX":
             raise UsageError(f"{path}: TMX, which holds both sides; name it alone")
     return Text(tuple(paths), known)
+
+
+def _find_lines(name: str, language: str | None) -> Text:
+    """Text of one language: a file, or a prefix of one that is named after the language."""
+    path = Path(name)
+    path = path if path.is_file() else _files_by_suffix(name).get(language or "", path)
+    if not path.is_file():
+        raise UserError(f"{name}: no such file; with --source-language {NONE}, expected one file of plain text")
+    if (format := format_of(path)) and format.name != "CSV":  # prose may look like CSV
+        raise UsageError(f"{path}: {format.name}; with --source-language {NONE}, expected one file of plain text")
+    return Text((path,), (NONE, *_complete(name, [_split(path)[1]], [language])))
 
 
 def _complete(

@@ -26,9 +26,10 @@ from seq2seq_attn.model.variants import AXES, SCORER, ModelAxis, find_build, loc
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.search.base import find_search
 from seq2seq_attn.search.steps import PlainSteps
-from seq2seq_attn.text.tokenizers.base import VECTORS
+from seq2seq_attn.text.tokenizers.base import NONE, VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import EOS, PAD, SPECIALS
+from seq2seq_attn.train.graphs import check_graphs
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, check_reverse, with_reverse
 from seq2seq_attn.train.objectives.base import Objective
 from seq2seq_attn.train.schedules import Schedules
@@ -57,58 +58,45 @@ def check_config(config: Config) -> None:
             f"model: {number:,} parameters besides the vocabulary's; expected at most {MAX_PARAMETERS:,}; lower a "
             "size, such as model.hidden_size, or the number of layers"
         )
-    _check_objectives(config, model)
-    _check_imported(config)
-    for name in find_search(config.search)[1].scorers:
-        find_build(SCORER, name)
-    _check_training(config)
-    split_names(data)  # rejects an invalid corpus
-    links_file(data)
-    find_extra(data)
-    if data.tokenizer.name == "spacy":
-        for language in [*data.sources, *([] if data.tokenizer.target else [data.target_language])]:
-            if language != VECTORS:
-                SpacyTokenizer(language)
-
-
-def _vector_sizes(config: Config) -> list[int | None]:
-    """For each source, 1 in place of the unknown size of its vectors, or None for text."""
-    return [1 if source == VECTORS else None for source in config.data.sources]
-
-
-def _check_objectives(config: Config, model: Seq2Seq) -> None:
     objectives, settings = build_objectives(config, model), config.train.objectives
+    for name, objective in objectives.items():
+        if objective.needs_reverse:
+            check_reverse(f"train.objectives.{name}", config, model)
     learners = [name for name in objectives if settings[name].weight and takes(OBJECTIVE, name, "drawing_attention")]
     if model.decoder.attention.draws_positions and not learners:
         raise UsageError(
             "model.attention.options.estimator=reinforce: only the objective reinforce trains these weights; add "
             "-c objective/reinforce, with a weight above 0, or set estimator=straight_through"
         )
-    for name, objective in objectives.items():
-        if objective.needs_reverse:
-            check_reverse(f"train.objectives.{name}", config, model)
-
-
-def _check_training(config: Config) -> None:
+    _check_imported(config)
+    for name in find_search(config.search)[1].scorers:
+        find_build(SCORER, name)
     resolve_device(config.train.device)
     Schedules(config.train, updates_per_epoch=1)
-    attention, why = config.model.attention.name, "because a size is read from the device"
-    without_graphs = {
-        "train.precision=fp16": config.train.precision == "fp16",
-        "train.objectives": bool(config.train.objectives),
-        "a source of vectors": VECTORS in config.data.sources,
-        f"several sources {why}": len(config.data.sources) > 1,
-        f"model.attention.name={attention} {why}": attention == "hierarchical",
-    }
-    for setting, is_refused in without_graphs.items():
-        if config.train.cuda_graphs and is_refused:
-            raise UsageError(f"train.cuda_graphs=true: not supported with {setting}; set train.cuda_graphs=false")
+    check_graphs(config)
     limits = (config.train.max_epochs, config.train.max_updates, config.train.max_minutes)
     if not any((*limits, config.train.validation.patience)):
         log.warning(
             "no limit is set: training goes on until Ctrl-C; set train.max_epochs, max_updates, max_minutes or "
             "train.validation.patience"
         )
+    if NONE in data.sources and config.train.validation.metric != "perplexity":
+        raise UsageError(
+            f"train.validation.metric={config.train.validation.metric}: a language model (data.source_language={NONE}) "
+            "has no translations; set train.validation.metric=perplexity, or add -c language-model"
+        )
+    split_names(data)  # rejects an invalid corpus
+    links_file(data)
+    find_extra(data)
+    if data.tokenizer.name == "spacy":
+        for language in [*data.sources, *([] if data.tokenizer.target else [data.target_language])]:
+            if language not in (NONE, VECTORS):
+                SpacyTokenizer(language)
+
+
+def _vector_sizes(config: Config) -> list[int | None]:
+    """For each source, 1 in place of the unknown size of its vectors, or None for text."""
+    return [1 if source == VECTORS else None for source in config.data.sources]
 
 
 class _BrokenRule(Exception):
@@ -122,17 +110,16 @@ def _check_imported(config: Config) -> None:
         UsageError: a variant breaks its contract; the message names the variant, the rule, and what was seen.
     """
     settings = config.model
-    encoder, encoder_cell = ENCODER_SHORTHANDS.get(
-        settings.encoder.name, (settings.encoder.name, settings.encoder.cell)
-    )
+    shorthand = (settings.encoder.name, settings.encoder.cell)
+    encoder, encoder_cell = ENCODER_SHORTHANDS.get(settings.encoder.name, shorthand)
     named: list[tuple[ModelAxis, str]] = [
         *(("attention", settings.attention.name), ("normalizer", settings.attention.normalizer), ("encoder", encoder)),
         *(("cell", cell) for cell in sorted({encoder_cell, settings.decoder.cell})),
         *(("decoder", settings.decoder.name), ("output", settings.output.name)),
     ]
-    imported = [AXES[axis].key.format(name=name) for axis, name in named if name not in packaged_variants(axis)]
+    variants = [AXES[axis].key.format(name=name) for axis, name in named if name not in packaged_variants(axis)]
     own_objectives = [name for name in config.train.objectives if name not in packaged_variants(OBJECTIVE)]
-    if not imported and not own_objectives:
+    if not variants and not own_objectives:
         return
     with torch.random.fork_rng(devices=[]):
         num_ids = len(SPECIALS) + max(SOURCE_LENGTHS)
@@ -140,9 +127,9 @@ def _check_imported(config: Config) -> None:
         model = build_model(settings, num_source_ids=num_ids, num_target_ids=num_ids, vector_sizes=vectors)
         objectives = build_objectives(config, model)
         batch, pairs = _dry_batch(config, range(3)), [_dry_batch(config, [row]) for row in range(3)]
-        variant = ", ".join(imported)
+        variant = ", ".join(variants)
         try:
-            if imported:
+            if variants:
                 _dry_steps(model.train(), batch)
                 _check_model(model.eval(), batch, pairs)
             for name in own_objectives:
@@ -164,11 +151,10 @@ def _dry_batch(config: Config, rows: Sequence[int]) -> Batch:
 @torch.no_grad()
 def _check_model(model: Seq2Seq, batch: Batch, pairs: Sequence[Batch]) -> None:
     """A batch gives what its pairs give alone; the loss is that of the probabilities; a step of the search works."""
-    padded = _dry_steps(model, batch)
-    for row, one in enumerate(pairs):
-        for step, step_alone in zip(padded, _dry_steps(model, one), strict=True):
-            for what in ("context_BM", "features_BF"):
-                _require_same(getattr(step, what)[row : row + 1], getattr(step_alone, what), what)
+    padded, alone = _dry_steps(model, batch), zip(*(_dry_steps(model, pair) for pair in pairs), strict=True)
+    for step, steps_alone in zip(padded, alone, strict=True):
+        for what in ("context_BM", "features_BF"):
+            _require_same(getattr(step, what), torch.cat([getattr(one, what) for one in steps_alone]), what)
     steps, ids_R = PlainSteps(model), batch.tgt_in_BT[:, 0].repeat_interleave(2)
     try:
         state = steps.start(batch.source, 2)
@@ -181,34 +167,32 @@ def _check_model(model: Seq2Seq, batch: Batch, pairs: Sequence[Batch]) -> None:
     outputs = model(batch)
     real_N = outputs.targets_N != PAD
     totals_N = outputs.log_probs_of(real_N.nonzero().squeeze(1)).logsumexp(dim=1).exp()
-    _require(((totals_N - 1.0).abs() < 1e-3).all(), "probabilities sum to 1", _numbers(totals_N))
+    _require(((totals_N - 1.0).abs() < 1e-3).all(), "probabilities sum to 1", totals_N)
     losses = [model.output.loss(model(one), one, label_smoothing=0.0).loss_sum for one in (batch, *pairs)]
-    expected = -outputs.target_log_probs()[real_N].sum()
     _require_same(losses[0], torch.stack(losses[1:]).sum(), "loss")
-    is_same = torch.allclose(expected, losses[0], rtol=1e-3)
-    _require(is_same, "the loss is that of the probabilities", _numbers(torch.stack([losses[0], expected])))
+    both = torch.stack([losses[0], -outputs.target_log_probs()[real_N].sum()])
+    _require(torch.allclose(both[0], both[1], rtol=1e-3), "the loss is that of the probabilities", both)
 
 
 def _dry_steps(model: Seq2Seq, batch: Batch) -> list[StepOutput]:
     """Two steps, with the rules of weights, memory and state."""
-    mask_BS = batch.source.mask_BS if model.has_attention else None
+    mask_BS, num_rows = batch.source.mask_BS, len(batch.tgt_in_BT)
     memory, state = model.decoder.attention.prepare(zeroed(model.encoder(batch.source)), batch.source)
-    _require_rows(memory, "the attention's memory", len(batch.tgt_in_BT))
-    _require_rows(state, "the attention's state", len(batch.tgt_in_BT))
+    _require_rows(memory, "the attention's memory", num_rows)
+    _require_rows(state, "the attention's state", num_rows)
     memory, state = model.prepare(batch.source)
     steps = []
     for ids_B in batch.tgt_in_BT.t()[:2]:
         steps.append(model.step(ids_B, state, memory))
         weights_BS, state = steps[-1].weights_BS, steps[-1].state
         sums_B = weights_BS.sum(dim=1)
-        _require((weights_BS >= 0).all(), "weights are never negative", f"{weights_BS.min():.3g}")
-        _require(((sums_B - 1.0).abs() < 1e-3).all(), "weights sum to 1", _numbers(sums_B))
-        if mask_BS is not None:
-            shape = list(weights_BS.shape)
-            _require(weights_BS.shape == mask_BS.shape, f"weights are [B, S], {list(mask_BS.shape)}", shape)
+        _require((weights_BS >= 0).all(), "weights are never negative", weights_BS.min())
+        _require(((sums_B - 1.0).abs() < 1e-3).all(), "weights sum to 1", sums_B)
+        if model.has_attention:
+            _require(weights_BS.shape == mask_BS.shape, "weights are [B, S]", list(weights_BS.shape))
             on_padding_BS = weights_BS.masked_fill(mask_BS, 0.0)
-            _require((on_padding_BS == 0).all(), "weights are 0 on padding", f"{on_padding_BS.max():.3g}")
-        _require_rows(state, "state", len(ids_B))
+            _require((on_padding_BS == 0).all(), "weights are 0 on padding", on_padding_BS.max())
+        _require_rows(state, "state", num_rows)
     return steps
 
 
@@ -221,13 +205,14 @@ def _check_objective(objective: Objective, model: Seq2Seq, batch: Batch, pairs: 
             outputs, _ = with_reverse(model, outputs, one, label_smoothing=0.0)
         terms.append(objective.term(outputs, one))
     _require(terms[0].dim() == 0, "a term is a number", list(terms[0].shape))
-    _require(torch.isfinite(terms[0]), "a term is finite", terms[0].item())
+    _require(torch.isfinite(terms[0]), "a term is finite", terms[0])
     _require_same(terms[0], torch.stack(terms[1:]).sum(), "the sum over pairs")
     counts = [objective.count(one) for one in (batch, *pairs)]
     _require(counts[0] == sum(counts[1:]), "the counts of pairs add up", counts)
 
 
 def _require_rows(fields: Any, what: str, num_rows: int) -> None:
+    """Memory and state are tensors, or named tuples of them, with a row for each row of the batch."""
     if isinstance(fields, Tensor):
         is_batch_first = fields.dim() > 0 and len(fields) == num_rows
         _require(is_batch_first, f"{what} is batch-first, {num_rows} rows", list(fields.shape))
@@ -238,15 +223,15 @@ def _require_rows(fields: Any, what: str, num_rows: int) -> None:
             _require_rows(field, f"{what}.{name}", num_rows)
 
 
-def _require_same(padded: Tensor, single: Tensor, what: str) -> None:
-    is_same = padded.shape == single.shape and torch.allclose(padded, single, rtol=1e-3, atol=1e-4)
-    seen = f"{what}: {_numbers(padded)} in a batch, {_numbers(single)} alone"
+def _require_same(padded: Tensor, alone: Tensor, what: str) -> None:
+    is_same = padded.shape == alone.shape and torch.allclose(padded, alone, rtol=1e-3, atol=1e-4)
+    seen = f"{what}: {_numbers(padded)} in a batch, {_numbers(alone)} alone"
     _require(is_same, "padding does not change results", seen)
 
 
 def _require(is_kept: bool | Tensor, rule: str, seen: object) -> None:
     if not is_kept:
-        raise _BrokenRule(f"{rule}; seen: {seen}")
+        raise _BrokenRule(f"{rule}; seen: {_numbers(seen) if isinstance(seen, Tensor) else seen}")
 
 
 def _numbers(tensor: Tensor) -> str:

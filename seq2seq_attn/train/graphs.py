@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.text.tokenizers.base import VECTORS
 
 ROWS, POSITIONS = 16, 4
 """batches are padded to multiples of these numbers of pairs and tokens"""
@@ -21,6 +24,19 @@ MAX_GRAPHS = 256
 Pass = Callable[[Batch, Tensor, float], Tensor]
 """(batch, number of target tokens of the update as a 0-d tensor, teacher forcing ratio) -> [loss sum, nll sum] in
 float64; adds to the gradients"""
+
+
+def check_graphs(config: Config) -> None:
+    """Raises UsageError if CUDA graphs are asked for with a setting whose pass they cannot replay."""
+    sources, attention = config.data.sources, config.model.attention.name
+    refused = {
+        "train.precision=fp16": config.train.precision == "fp16",
+        "train.objectives": bool(config.train.objectives),
+        "several sources, or one of vectors": len(sources) > 1 or VECTORS in sources,
+        f"model.attention.name={attention}": attention == "hierarchical",  # it reads a size from the device
+    }
+    if config.train.cuda_graphs and (setting := next((name for name, is_set in refused.items() if is_set), None)):
+        raise UsageError(f"train.cuda_graphs=true: not supported with {setting}; set train.cuda_graphs=false")
 
 
 class Recorded(NamedTuple):

@@ -6,8 +6,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from seq2seq_attn.config import Config
+from seq2seq_attn.config import Config, TrainConfig
 from seq2seq_attn.data.audit import dropped_pairs
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.files import finite, naming
@@ -51,17 +51,74 @@ log = logging.getLogger(__name__)
 
 
 class TrainLog:
-    """The log of a training run."""
+    """The log of a training run, as a context manager. Only the first rank writes files and shows a bar.
+
+    Each line of `metrics.jsonl` is a JSON object with `event` (`train`, `validation`, `bad_update`, `end`), `update`,
+    the number of complete updates, and `epoch`, the number of complete epochs; in a `train` line, `epoch` is counted
+    before the update. (The log and the bar show the current epoch, from 1.) Numbers that are not finite are null.
+
+    A session that starts from a saved state removes the lines after `state.metrics_position`, because their updates are
+    made again.
+    """
 
     def __init__(
-        self, run_log: RunLog | None, bar: tqdm[Any], config: Config, schedules: Schedules, *, num_types: int
+        self, run: RunDir, config: TrainConfig, schedules: Schedules, state: TrainState, *, num_types: int, writes: bool
     ) -> None:
-        """`run_log`: None for a rank that does not write. `num_types`: the size of the target vocabulary."""
-        self._run_log = run_log
-        self._bar = bar
-        self._config = config.train
-        self._schedules = schedules
-        self._num_types = num_types
+        """`state`: where this session starts. `num_types`: of the target vocabulary. `writes`: on the first rank."""
+        self._run, self._config, self._schedules, self._num_types = run, config, schedules, num_types
+        self._writes = writes
+        total = schedules.total_updates
+        self._bar: tqdm[Any] = tqdm(
+            total=total,
+            initial=state.update,
+            unit=" updates",
+            dynamic_ncols=True,
+            file=sys.stderr,
+            disable=not (writes and sys.stderr.isatty()),
+            bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} updates{postfix}" if total else None,
+        )
+        if not writes:
+            return
+        from torch.utils.tensorboard import SummaryWriter  # slow to import
+
+        path, is_new = run.metrics_path, state.saved_at is None
+        self._stream = path.open("wb" if is_new else "ab")
+        if not is_new:
+            kept = path.read_bytes()[: state.metrics_position].rfind(b"\n") + 1  # whole lines
+            if kept < state.metrics_position:
+                text = "%s: cut or changed: %d of the saved state's %d bytes remain; the learning curve has a gap"
+                log.warning(text, path, kept, state.metrics_position)
+            self._stream.truncate(kept)
+            self._stream.seek(kept)
+        self._writer = SummaryWriter(str(run.path), purge_step=None if is_new else state.update + 1)
+        self._handler = _LogFile(run.log_path, mode="w" if is_new else "a", encoding="utf-8")
+        self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+
+    def __enter__(self) -> TrainLog:
+        package_log = logging.getLogger("seq2seq_attn")
+        self._former_level = package_log.level
+        if self._writes:
+            package_log.addHandler(self._handler)
+            if package_log.getEffectiveLevel() > logging.INFO:
+                package_log.setLevel(logging.INFO)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.close()
+        if not self._writes:
+            return
+        package_log = logging.getLogger("seq2seq_attn")
+        package_log.removeHandler(self._handler)
+        package_log.setLevel(self._former_level)
+        # on a full disk, the error that led here matters
+        with suppress(OSError) if error else naming(self._run.path), ExitStack() as closed:
+            for opened in (self._writer, self._stream, self._handler):
+                closed.callback(opened.close)
+            if isinstance(error, Exception):
+                # only to the file; the caller prints it to the terminal
+                self._handler.handle(log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None))
 
     def applied(self, state: TrainState, epoch: int, settings: UpdateSettings) -> None:
         """Log an applied update: move the bar, and after every `train.log_every_updates` write a line."""
@@ -90,7 +147,7 @@ class TrainLog:
             "tokens_per_s": tokens_per_s,
             "elapsed_s": state.elapsed_s,
         }
-        self._event("train", state, epoch=epoch, **values)
+        self.event("train", update=state.update, epoch=epoch, **values)
         text = "update %d, epoch %d: loss %.4f%s, gradient norm %.3f, learning rate %.3g, %.0f tokens/s%s"
         terms = "".join(f", {name} {mean:.4f}" for name, mean in means.items())
         shown = (state.update, epoch + 1, loss, terms, gradient_norm, settings["learning_rate"], tokens_per_s, left)
@@ -100,9 +157,9 @@ class TrainLog:
     def skipped(self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]) -> str:
         """Log a skipped update. Returns the reason, with the batch."""
         loss = result.loss_sum / result.num_tokens
-        self._event(
+        self.event(
             "bad_update",
-            state,
+            update=state.update,
             epoch=epoch,
             loss=loss,
             gradient_norm=result.gradient_norm,
@@ -117,9 +174,9 @@ class TrainLog:
 
     def validated(self, state: TrainState, validation: Validation, *, is_best: bool, seconds: float) -> None:
         """Log a validation."""
-        self._event(
+        self.event(
             "validation",
-            state,
+            update=state.update,
             epoch=state.epoch,
             **validation.scores,
             signature=validation.signature,
@@ -130,14 +187,13 @@ class TrainLog:
             seconds=seconds,
             elapsed_s=state.elapsed_s,
         )
-        if self._run_log:
-            self._run_log.samples(validation.samples, update=state.update)
+        self.samples(validation.samples, update=state.update)
         perplexity, metric = validation.scores["perplexity"], self._config.validation.metric
         metric = "bleu" if metric == "perplexity" else metric
         has_diverged = not perplexity <= 2 * self._num_types  # an untrained model has about their number
         best = " (best so far)" if is_best and not has_diverged else ""
         cut = f", {validation.num_cut} of {validation.num_pairs} hypotheses cut at the length limit"
-        shown = f", {METRICS[metric].title} {validation.scores[metric]:.2f}"
+        shown = f", {METRICS[metric].title} {validation.scores[metric]:.2f}" if metric in validation.scores else ""
         text = "validation at update %d: perplexity %.3f%s%s%s, %.1f s"
         log.info(text, state.update, perplexity, shown, best, cut if validation.num_cut else "", seconds)
         if has_diverged:
@@ -156,7 +212,7 @@ class TrainLog:
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update}
         values |= {"best_num_cut": state.best_num_cut, "elapsed_s": state.elapsed_s}
-        self._event("end", state, epoch=state.epoch, **values)
+        self.event("end", update=state.update, epoch=state.epoch, **values)
         self._bar.close()  # so that it stays above the last line
         best = "none" if state.best_score is None else f"{state.best_score:.3f} at update {state.best_update}"
         log.info("finished after %.1f min: %s; best validation %s: %s", state.elapsed_s / 60, reason, metric, best)
@@ -177,31 +233,39 @@ class TrainLog:
 
     def position(self) -> int:
         """The length of `metrics.jsonl` in bytes, after syncing it to disk; 0 on a rank that does not write."""
-        return 0 if self._run_log is None else self._run_log.position()
+        if not self._writes:
+            return 0
+        with naming(self._run.metrics_path):
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+        return self._stream.tell()
 
-    def _event(self, event: str, state: TrainState, *, epoch: int, **values: Any) -> None:
-        if self._run_log:
-            self._run_log.event(event, update=state.update, epoch=epoch, **values)
+    def event(self, event: str, *, update: int, epoch: int, **values: Any) -> None:
+        """Add a line. Numbers that form a curve also go to TensorBoard, as `event/name`."""
+        if not self._writes:
+            return
+        line = {"event": event, "update": update, "epoch": epoch, **values}
+        with naming(self._run.metrics_path):
+            self._stream.write(json.dumps(finite(line), ensure_ascii=False).encode() + b"\n")
+            self._stream.flush()
+        with naming(self._run.path):
+            curves = {name: values[name] for name in CURVES.get(event, ()) if name in values}
+            curves |= {f"objectives/{name}": mean for name, mean in values.get("objectives", {}).items()}
+            for name, value in curves.items():
+                self._writer.add_scalar(f"{event}/{name}", value, update)
 
-
-@contextmanager
-def open_log(
-    run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater, state: TrainState, schedules: Schedules
-) -> Iterator[TrainLog]:
-    """The log of a session that starts at `state`. On the first rank it writes to the run."""
-    is_first, total = updater.group.is_first, schedules.total_updates
-    bar: tqdm[Any] = tqdm(
-        total=total,
-        initial=state.update,
-        unit=" updates",
-        dynamic_ncols=True,
-        file=sys.stderr,
-        disable=not (is_first and sys.stderr.isatty()),
-        bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} updates{postfix}" if total else None,
-    )
-    position = None if state.saved_at is None else state.metrics_position
-    with RunLog(run.path, position=position, update=state.update) if is_first else nullcontext() as run_log, bar:
-        yield TrainLog(run_log, bar, config, schedules, num_types=len(prepared.target_vocab))
+    def samples(self, samples: Sequence[Sample], *, update: int) -> None:
+        """Show a few sentences in TensorBoard, with their attention as pictures."""
+        if not self._writes:
+            return
+        for number, sample in enumerate(samples, 1):
+            # indented by four spaces, so that Markdown takes sentences as code
+            shown = "\n".join(f"    {name:10}  {text}" for name, text in sample.texts().items())
+            with naming(self._run.path):
+                self._writer.add_text(f"sample {number}", shown, update)
+                if sample.attention is not None and sample.attention.weights_TS.size <= _MAX_WEIGHTS:
+                    picture = draw_map(sample.attention)
+                    self._writer.add_image(f"attention/sample {number}", picture, update, dataformats="HWC")
 
 
 def log_start(
@@ -237,85 +301,6 @@ def log_start(
     for task, (path, setting) in paths.items():
         if speed.find(path, model, setting) is None:
             log.info("%s: step by step, as there is no fast path for this combination of variants", task)
-
-
-class RunLog:
-    """The log of one run, as a context manager. Each line of `metrics.jsonl` is a JSON object with `event` (`train`,
-    `validation`, `bad_update`, `end`), `update`, the number of complete updates, and `epoch`, the number of complete
-    epochs; in a `train` line, `epoch` is counted before the update. (The log and the bar show the current epoch, from
-    1.) Numbers that are not finite are null.
-
-    `position` is None for a new run. For a resumed run it is the length of `metrics.jsonl` in bytes that belongs to the
-    saved state; later lines are removed, because their updates are made again.
-    """
-
-    def __init__(self, directory: Path, *, position: int | None = None, update: int = 0) -> None:
-        from torch.utils.tensorboard import SummaryWriter  # slow to import
-
-        self._run = RunDir(directory)
-        path = self._run.metrics_path
-        self._stream = path.open("wb" if position is None else "ab")
-        if position is not None:
-            kept = path.read_bytes()[:position].rfind(b"\n") + 1  # whole lines
-            if kept < position:
-                text = "%s: cut or changed: %d of the saved state's %d bytes remain; the learning curve has a gap"
-                log.warning(text, path, kept, position)
-            self._stream.truncate(kept)
-            self._stream.seek(kept)
-        self._writer = SummaryWriter(str(directory), purge_step=None if position is None else update + 1)
-        self._handler = _LogFile(self._run.log_path, mode="w" if position is None else "a", encoding="utf-8")
-        self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        self._package_log = logging.getLogger("seq2seq_attn")
-        self._former_level = self._package_log.level
-
-    def __enter__(self) -> RunLog:
-        self._package_log.addHandler(self._handler)
-        if self._package_log.getEffectiveLevel() > logging.INFO:
-            self._package_log.setLevel(logging.INFO)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._package_log.removeHandler(self._handler)
-        self._package_log.setLevel(self._former_level)
-        # on a full disk, the error that led here matters
-        with suppress(OSError) if error else naming(self._run.path), ExitStack() as closed:
-            for opened in (self._writer, self._stream, self._handler):
-                closed.callback(opened.close)
-            if isinstance(error, Exception):
-                # only to the file; the caller prints it to the terminal
-                self._handler.handle(log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None))
-
-    def event(self, event: str, *, update: int, epoch: int, **values: Any) -> None:
-        """Add a line. Numbers that form a curve also go to TensorBoard, as `event/name`."""
-        line = {"event": event, "update": update, "epoch": epoch, **values}
-        with naming(self._run.metrics_path):
-            self._stream.write(json.dumps(finite(line), ensure_ascii=False).encode() + b"\n")
-            self._stream.flush()
-        with naming(self._run.path):
-            curves = {name: values[name] for name in CURVES.get(event, ()) if name in values}
-            curves |= {f"objectives/{name}": mean for name, mean in values.get("objectives", {}).items()}
-            for name, value in curves.items():
-                self._writer.add_scalar(f"{event}/{name}", value, update)
-
-    def samples(self, samples: Sequence[Sample], *, update: int) -> None:
-        """Show a few sentences in TensorBoard, with their attention as pictures."""
-        for number, sample in enumerate(samples, 1):
-            # indented by four spaces, so that Markdown takes sentences as code
-            shown = "\n".join(f"    {name:10}  {text}" for name, text in sample.texts().items())
-            with naming(self._run.path):
-                self._writer.add_text(f"sample {number}", shown, update)
-                if sample.attention is not None and sample.attention.weights_TS.size <= _MAX_WEIGHTS:
-                    picture = draw_map(sample.attention)
-                    self._writer.add_image(f"attention/sample {number}", picture, update, dataformats="HWC")
-
-    def position(self) -> int:
-        """The length of `metrics.jsonl` in bytes, after syncing it to disk."""
-        with naming(self._run.metrics_path):
-            self._stream.flush()
-            os.fsync(self._stream.fileno())
-        return self._stream.tell()
 
 
 class _LogFile(logging.FileHandler):

@@ -29,7 +29,7 @@ from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
 from seq2seq_attn.train.checkpoint import TrainState, has_state, load_state, restore_training, save_training
 from seq2seq_attn.train.distributed import Group, join_group, local_device
-from seq2seq_attn.train.log import TrainLog, log_start, open_log
+from seq2seq_attn.train.log import TrainLog, log_start
 from seq2seq_attn.train.loss import build_objectives, build_reverse, create_reverse_run
 from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.schedules import Schedules, UpdateSettings
@@ -179,8 +179,9 @@ class Trainer:
         signal. At first, a new run is saved, and a validation may be due that a signal interrupted in the last
         session. `notes`: on the start values, for the log."""
         state, config = self.state, self.config.train
+        num_types, is_first = len(self.prepared.target_vocab), self.updater.group.is_first
         with (
-            open_log(self.run, self.config, self.prepared, self.updater, state, self.schedules) as self.log,
+            TrainLog(self.run, config, self.schedules, state, num_types=num_types, writes=is_first) as self.log,
             closing(self._epochs()) as updates,
         ):
             log_start(self.run, self.config, self.prepared, self.updater, state, self.schedules)

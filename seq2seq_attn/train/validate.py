@@ -17,6 +17,7 @@ from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.runtime.precision import autocast
+from seq2seq_attn.text.tokenizers.base import NONE
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
 from seq2seq_attn.translate.attention_map import AttentionMap
@@ -56,8 +57,8 @@ class Validation:
     """The results of a validation."""
 
     scores: dict[str, float]
-    """`perplexity`, `bleu` and the configured metric. Perplexity is exp of the mean negative log-likelihood per target
-    token, EOS included, without label smoothing."""
+    """`perplexity`, `bleu` and the configured metric; of a language model `perplexity` alone. Perplexity is exp of the
+    mean negative log-likelihood per target token, EOS included, without label smoothing."""
     signature: str
     """signature of BLEU"""
     num_pairs: int
@@ -96,6 +97,8 @@ class Validator:
         limit, metric = config.train.validation.num_pairs, config.train.validation.metric
         self._sources, references = (text[:limit] for text in prepared.text(SPLIT))
         self._references = references
+        if NONE in config.data.sources:  # a language model: nothing to translate
+            self._sources = []
         name = "bleu_lowercase" if config.data.tokenizer.lowercase else "bleu"
         target = config.data.target_language
         self._measure = Measure(name, references, target_language=target)
@@ -136,7 +139,7 @@ class Validator:
             shares = [share for share in self._group.gather(share) if share is not None]
             if len(shares) < self._group.size:
                 raise Interrupted
-            samples = self._samples(translator) if self._group.is_first else []
+            samples = self._samples(translator) if self._group.is_first and self._sources else []
         return self._scores(shares, samples)
 
     @torch.no_grad()
@@ -184,6 +187,8 @@ class Validator:
         """The scores from the results of all ranks."""
         mean = sum(nll for nll, _ in shares) / (int(self._pairs.target_lengths.sum()) + len(self._pairs))
         perplexity = math.exp(mean) if mean < 700 else math.inf
+        if not self._sources:
+            return Validation({"perplexity": perplexity}, "", 0, 0, [])
         translations = self._group.interleave([share for _, share in shares])
         hypotheses, num_cut = [text for text, _ in translations], sum(is_cut for _, is_cut in translations)
         bleu = self._measure.statistics(hypotheses)

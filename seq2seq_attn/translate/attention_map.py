@@ -1,11 +1,16 @@
-"""Attention maps: the weights of a translation with the tokens as labels, for pictures, pages and notebooks.
+"""Attention maps: the weights of a translation with the tokens as labels, for pictures, pages and notebooks; packed
+into 8 bits per weight and run-length-encoded zeros for HTML files with thousands of them.
 
 Shapes: T target positions, S source positions.
 """
 
+from __future__ import annotations
+
+import base64
 import html
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -24,6 +29,8 @@ MAP_COLORS = ("#f4f6f9", "#0a3c7a")
 """colors of weights 0 and 1 in all attention maps; interpolated linearly in between"""
 _CELL, _GAP, _MAX_LABEL = 18, 4, 160
 """pixels in a picture: the side of a weight's square, the margin of labels, and their maximum width"""
+LEVELS = 255
+"""a stored weight w stands for w / 255"""
 UNKNOWN_COLOR = "#b04020"
 _UNKNOWN = f"color:{UNKNOWN_COLOR};font-style:italic;"
 
@@ -123,3 +130,53 @@ def _labels(tokens: Sequence[str], *, align_right: bool = False) -> npt.NDArray[
         x = width - _GAP - length if align_right else _GAP
         draw.text((x, (number + 0.5) * _CELL), token, fill="black", font=font, anchor="lm")
     return np.asarray(image)
+
+
+@dataclass(frozen=True)
+class PackedMap:
+    """An attention map in 8 bits, row by row: weights 1 to 255 as one byte, a run of n zeros as the two bytes 0, n."""
+
+    source_tokens: tuple[str, ...]
+    target_tokens: tuple[str, ...]
+    packed: bytes
+    unknown: tuple[int, ...] = ()
+    """positions of source tokens outside the vocabulary"""
+
+    def levels_TS(self) -> npt.NDArray[np.uint8]:
+        """The weights times 255, rounded."""
+        values: list[int] = []
+        position = 0
+        while position < len(self.packed):
+            value = self.packed[position]
+            values += [value] if value else [0] * self.packed[position + 1]
+            position += 1 if value else 2
+        return np.array(values, dtype=np.uint8).reshape(len(self.target_tokens), len(self.source_tokens))
+
+    def without_below(self, level: int) -> PackedMap:
+        """The map with every weight below level / 255 set to 0."""
+        levels_TS = self.levels_TS()
+        levels_TS[levels_TS < level] = 0
+        return replace(self, packed=_pack(levels_TS))
+
+    def to_base64(self) -> str:
+        """The packed bytes as text."""
+        return base64.b64encode(self.packed).decode("ascii")
+
+
+def pack_map(attention: AttentionMap) -> PackedMap:
+    """Round the weights to multiples of 1/255 and pack them."""
+    levels_TS = np.rint(np.clip(np.nan_to_num(attention.weights_TS), 0.0, 1.0) * LEVELS).astype(np.uint8)
+    tokens = tuple(attention.source_tokens), tuple(attention.target_tokens)
+    return PackedMap(*tokens, _pack(levels_TS), attention.unknown)
+
+
+def _pack(levels_TS: npt.NDArray[np.uint8]) -> bytes:
+    packed = bytearray()
+    for value, run in groupby(levels_TS.ravel().tolist()):
+        count = len([*run])
+        if value:
+            packed += bytes([value]) * count
+        else:
+            whole, rest = divmod(count, LEVELS)
+            packed += bytes((0, LEVELS)) * whole + bytes((0, rest)) * (rest > 0)
+    return bytes(packed)

@@ -1,15 +1,18 @@
 """Heat maps of attention: a grid of sentences, with cells of one size and one color scale from 0 to 1.
 
 Each map is first drawn in a corner and measured with its labels; then the maps are arranged in columns.
+
+Shapes: N maps.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.translate.attention_map import MAP_COLORS, MAP_NOTE, UNKNOWN_COLOR, AttentionMap
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+FloatArray = npt.NDArray[np.float64]
+
 _CELL = 0.21
 """inches; fits a label of 8 points"""
 _GAP = 0.3
@@ -27,31 +32,6 @@ _CHARACTERS_PER_INCH = 15.5
 """average for text of 8 points"""
 _ASPECT = 1.4
 """target width / height of the grid"""
-
-
-class _Box(NamedTuple):
-    """The size of a map in inches: its cells, and the margins for labels on the left, top, right and bottom."""
-
-    width: float
-    height: float
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-
-class _Grid:
-    """Maps in `num_columns` columns, row by row; sizes in inches."""
-
-    def __init__(self, num_columns: int, boxes: Sequence[_Box]) -> None:
-        self.num_columns, self.boxes = num_columns, boxes
-        columns = [boxes[index::num_columns] for index in range(min(num_columns, len(boxes)))]
-        rows = [boxes[start : start + num_columns] for start in range(0, len(boxes), num_columns)]
-        self.widths = [(max(box.left for box in one), max(box.width + box.right for box in one)) for one in columns]
-        """for each column, the left margin and the rest"""
-        self.heights = [(max(box.top for box in one), max(box.height + box.bottom for box in one)) for one in rows]
-        """for each row, the top margin and the rest"""
-        self.size = tuple(sum(a + b + _GAP for a, b in edges) for edges in (self.widths, self.heights))
 
 
 def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> Figure:
@@ -68,10 +48,20 @@ def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -
         for attention, title in zip(maps, [*titles, *[""] * (len(maps) - len(titles))], strict=True)
     ]
     with any_script(figure):
-        boxes = [_measure(figure, axes) for axes in every]
-    candidates = [_Grid(num_columns, boxes) for num_columns in range(1, len(maps) + 1)]
-    _arrange(figure, every, min(candidates, key=lambda grid: max(grid.size[0] / _ASPECT, grid.size[1])))
+        boxes_N4 = np.array([_measure(figure, axes) for axes in every])
+    grids = [_grid(boxes_N4, num_columns) for num_columns in range(1, len(maps) + 1)]
+    sizes = [[float((edges.sum(axis=1) + _GAP).sum()) for edges in grid] for grid in grids]
+    best = min(range(len(grids)), key=lambda index: max(sizes[index][0] / _ASPECT, sizes[index][1]))
+    _arrange(figure, every, grids[best], sizes[best])
     return figure
+
+
+def _grid(boxes_N4: FloatArray, num_columns: int) -> tuple[FloatArray, FloatArray]:
+    """For each column the left margin and the rest, [columns, 2], for each row the top margin and the rest, [rows, 2],
+    of maps that fill the rows in order."""
+    columns = [boxes_N4[column::num_columns, :2].max(axis=0) for column in range(num_columns)]
+    rows = [boxes_N4[start : start + num_columns, 2:].max(axis=0) for start in range(0, len(boxes_N4), num_columns)]
+    return np.array(columns), np.array(rows)
 
 
 def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
@@ -107,35 +97,34 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     return axes
 
 
-def _measure(figure: Figure, axes: Axes) -> _Box:
+def _measure(figure: Figure, axes: Axes) -> tuple[float, float, float, float]:
+    """In inches: left of the cells, from their left edge on, above them, and from their top edge on."""
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     whole, cells = axes.get_tightbbox(renderer), axes.get_window_extent(renderer)
     if whole is None:
         raise ValueError("the map is not visible")
-    edges = (cells.x0 - whole.x0, whole.y1 - cells.y1, whole.x1 - cells.x1, cells.y0 - whole.y0)
-    return _Box(*(inches / figure.dpi for inches in (cells.width, cells.height, *edges)))
+    edges = (cells.x0 - whole.x0, whole.x1 - cells.x0, whole.y1 - cells.y1, cells.y1 - whole.y0)
+    left, right, above, below = (pixels / figure.dpi for pixels in edges)
+    return left, right, above, below
 
 
-def _arrange(figure: Figure, every: Sequence[Axes], grid: _Grid) -> None:
-    """Arrange the maps in the grid, with the color bar on its right and the explanation below."""
-    room, height = grid.size
+def _arrange(figure: Figure, every: Sequence[Axes], grid: tuple[FloatArray, FloatArray], size: Sequence[float]) -> None:
+    """Arrange the maps in the grid of this size, with the color bar on its right and the explanation below."""
+    extents = [axes.get_position().size * figure.get_size_inches() for axes in every]
+    room, height = size
     width = max(room, 4.0) + _BAR_ROOM
     note = textwrap.wrap(MAP_NOTE, int((width - _GAP) * _CHARACTERS_PER_INCH))
     height = max(height, _BAR_HEIGHT + 2 * _GAP) + 0.16 * len(note) + _GAP
     figure.set_size_inches(width, height)
 
-    def place(axes: Axes, left: float, top: float, size: tuple[float, float]) -> None:
+    def place(axes: Axes, left: float, top: float, size: Sequence[float]) -> None:
         axes.set_position((left / width, 1 - (top + size[1]) / height, size[0] / width, size[1] / height))
 
-    top = _GAP / 2
-    for number, (above, below) in enumerate(grid.heights):
-        left = _GAP / 2
-        for column, (before, after) in enumerate(grid.widths):
-            if (which := number * grid.num_columns + column) < len(every):
-                box = grid.boxes[which]
-                place(every[which], left + before, top + above, (box.width, box.height))
-            left += before + after + _GAP
-        top += above + below + _GAP
+    # where the cells of each column and row begin
+    lefts, tops = (_GAP / 2 + (edges.sum(axis=1) + _GAP).cumsum() - _GAP - edges[:, 1] for edges in grid)
+    for number, (axes, extent) in enumerate(zip(every, extents, strict=True)):
+        row, column = divmod(number, len(lefts))
+        place(axes, lefts[column], tops[row], extent)
     bar = figure.add_axes((0, 0, 1, 1))
     figure.colorbar(every[0].images[0], cax=bar)
     place(bar, width - _BAR_ROOM, _GAP, (_BAR_WIDTH, _BAR_HEIGHT))

@@ -29,7 +29,7 @@ from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.search.base import Hypothesis, Scorer, Search, SearchSource, StepModel, find_search
 from seq2seq_attn.search.steps import Ensemble, step_model
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, PositionTokenizer, Tokenizer
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, NoTokenizer, PositionTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, vector_positions
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, read_token_vectors
 from seq2seq_attn.text.vocab import UNK, ExtendedIds, Vocab, extended_ids
@@ -156,6 +156,11 @@ class Translator:
         self, lines: Iterable[str], *, keep_attention: bool = True, **options: Any
     ) -> Iterator[list[Translation]]:
         """`translate_n_best` for the lines of any iterable, in bounded memory; `n_best` as configured."""
+        if isinstance(self.source_tokenizer, NoTokenizer):
+            raise UsageError(
+                "the run is a language model, which translates nothing by itself: name a run that translates, and this "
+                "one in search.scorers.fusion.run"
+            )
         search, values = find_search(self.search, options) if options else self._configured_search
         if values.unk == "copy" and not self.has_attention:
             raise UsageError(

@@ -14,7 +14,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded, zeroed
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.tensors import select_rows
-from seq2seq_attn.model.variants import build_variant
+from seq2seq_attn.model.variants import build_variant, takes
 from seq2seq_attn.text.vocab import EOS
 from tests.contract.chosen import variants
 
@@ -22,12 +22,12 @@ BATCH, POSITIONS, QUERY_SIZE, MEMORY_SIZE = 5, 7, 13, 26
 LENGTHS = (7, 3, 1, 5, 2)
 
 
-def build(name, dtype=torch.float64, seed=0):
+def build(name, dtype=torch.float64, seed=0, **options):
     torch.manual_seed(seed)
     memory_size = QUERY_SIZE * 2 if name != "dot" else QUERY_SIZE + 1
     query_size = QUERY_SIZE if name != "dot" else memory_size
     sizes = {"query_size": query_size, "memory_size": memory_size, "normalizer": softmax.weights}
-    attention = build_variant("attention", name, {}, **sizes)
+    attention = build_variant("attention", name, options, **sizes)
     for parameter in attention.parameters():
         torch.nn.init.uniform_(parameter, -0.5, 0.5)
     return attention.to(dtype), query_size, memory_size
@@ -134,6 +134,12 @@ def test_the_weights_of_bf16_values_are_float32(name, training):
     with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
         attended = attend(attention, values.bfloat16(), query, mask)
     assert attended.weights_BS.dtype == torch.float32
+
+
+@pytest.mark.parametrize("name", [name for name in variants("attention") if takes("attention", name, "attention_size")])
+def test_the_scoring_size_may_differ_from_the_others(name):
+    attention, (_, values, query, mask) = build(name, attention_size=6)[0].eval(), case(name)
+    assert torch.isfinite(attend(attention, values, query, mask).context_BM).all()
 
 
 def test_nothing_is_kept_between_calls(name):

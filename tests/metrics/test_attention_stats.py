@@ -83,7 +83,8 @@ def test_thresholds_are_strict():
 def test_without_attention_or_words_there_is_no_value():
     statistics = AttentionStatistics(np.array([overlap_counts([], ["a"])]))
     score = statistics.score()
-    assert (score.entropy, score.dropped, score.repeated, score.missing, score.excess) == (None, None, None, 1.0, None)
+    values = {"entropy": None, "dropped": None, "repeated": None, "missing": 1.0, "excess": None}
+    assert score.to_dict() == values  # without gold links
     with_attention = AttentionStatistics(statistics.overlap_N4, np.ones((1, 5)))
     assert join_statistics([statistics, with_attention]).attention_N5 is None
     # an empty hypothesis: no target word looked at either source word

@@ -138,11 +138,6 @@ def test_a_module_named_like_a_packaged_variant_is_not_mistaken_for_it(folder):
     assert type(attention("dot:build")).__name__ == "ScaledDot"
 
 
-def test_a_typing_error_gets_the_nearest_name():
-    with pytest.raises(UsageError, match=r"'bilinaer': .*'bilinear'"):
-        attention("bilinaer")
-
-
 @pytest.mark.parametrize(
     ("name", "text", "error", "message"),
     [

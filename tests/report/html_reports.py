@@ -17,8 +17,7 @@ from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.runtime.environment import describe_environment
-from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.packed_map import PackedMap, pack_map
+from seq2seq_attn.translate.attention_map import AttentionMap, PackedMap, pack_map
 from tests.metrics.corpora import make_hypotheses
 
 QUICK = Resampling(num_resamples=50, num_trials=50)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.report.example import MAX_TOKENS, MIN_TOKENS, choose_example
-from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.packed_map import PackedMap, pack_map
+from seq2seq_attn.translate.attention_map import AttentionMap, PackedMap, pack_map
 
 
 def attention(num_tokens: int, *, order: list[int] | None = None, sharpness: float = 0.9, unknown=()) -> PackedMap:

@@ -16,8 +16,7 @@ from seq2seq_attn.report.html import (
     embedded_json,
     html_maps,
 )
-from seq2seq_attn.translate.attention_map import AttentionMap
-from seq2seq_attn.translate.packed_map import pack_map
+from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
 from tests.report.conftest import make_map
 from tests.report.html_reports import make_report
 

@@ -8,6 +8,10 @@ import pytest
 import torch
 
 from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.checkpoint import TrainState
+from seq2seq_attn.train.log import TrainLog
+from seq2seq_attn.train.schedules import Schedules
 
 SOURCE = "Hund Katze Mann Frau Kind Ball Haus Baum".split()
 TARGET = "dog cat man woman child ball house tree".split()
@@ -57,6 +61,14 @@ def toy_config(toy_corpus: Path) -> ConfigMaker:
         return load_config((), [*toy_settings(toy_corpus), *overrides])
 
     return make
+
+
+def open_log(directory: Path, *, position: int | None = None, update: int = 0) -> TrainLog:
+    """The log of a new run, or of one that is resumed at this position of `metrics.jsonl`."""
+    config = load_config(["quickstart"]).train
+    saved_at = None if position is None else update
+    state = TrainState(update=update, saved_at=saved_at, metrics_position=position or 0)
+    return TrainLog(RunDir(directory), config, Schedules(config, updates_per_epoch=1), state, num_types=9, writes=True)
 
 
 @pytest.fixture(autouse=True)

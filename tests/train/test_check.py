@@ -63,8 +63,6 @@ WRONG = [
     (["model.attention.options.heads=3"], "model.attention.options.heads"),
     (["model.attention.name=slots", "model.attention.options={num_slots: 0}"], "num_slots=0: expected at least 1"),
     (["model.attention.name=dot"], "model.hidden_size"),
-    (["model.tie_embeddings=all"], "data.vocab.joint=true"),
-    (["model.tie_embeddings=target", "model.readout_size=7"], "model.readout_size=96"),
     (["model.encoder.hidden_size=65536", "model.encoder.num_layers=3"], "parameters"),
     (["model.attention.name=hard", "model.attention.options.estimator=reinforce"], "model.attention.options.estimator"),
     (["train.cuda_graphs=true", "train.precision=fp16"], "train.precision=fp16"),

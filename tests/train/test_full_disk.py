@@ -13,8 +13,7 @@ import torch
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import write_text
 from seq2seq_attn.model.weights import write_tensors
-from seq2seq_attn.train.log import RunLog
-from tests.train.conftest import ConfigMaker
+from tests.train.conftest import ConfigMaker, open_log
 
 
 @contextmanager
@@ -49,12 +48,12 @@ def test_a_prepared_corpus(toy_config: ConfigMaker, tmp_path: Path) -> None:
 
 
 def test_the_log_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with too_large(tmp_path / "metrics.jsonl"), RunLog(tmp_path) as run_log:
+    with too_large(tmp_path / "metrics.jsonl"), open_log(tmp_path) as run_log:
         run_log.event("train", update=1, epoch=0, text="x" * 9999)
-    with too_large(tmp_path / "train.log"), RunLog(tmp_path):
+    with too_large(tmp_path / "train.log"), open_log(tmp_path):
         logging.getLogger("seq2seq_attn.some.module").warning("x" * 9999)
     monkeypatch.setattr(threading, "excepthook", lambda *args: None)  # TensorBoard's thread prints the error
-    with too_large(tmp_path), RunLog(tmp_path) as run_log:
+    with too_large(tmp_path), open_log(tmp_path) as run_log:
         for number in range(200):
             run_log.event("train", update=number, epoch=0, loss=1.0, nll=1.0)
             (tmp_path / "metrics.jsonl").write_text("")

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from seq2seq_attn.train.log import RunLog
 from seq2seq_attn.train.validate import Sample
 from seq2seq_attn.translate.attention_map import AttentionMap
+from tests.train.conftest import open_log
 
 log = logging.getLogger("seq2seq_attn.some.module")
 
@@ -23,7 +23,7 @@ def lines(directory: Path) -> list[dict[str, object]]:
 
 
 def test_events_are_strict_json_lines(tmp_path: Path) -> None:
-    with RunLog(tmp_path) as run_log:
+    with open_log(tmp_path) as run_log:
         run_log.event("train", update=3, epoch=0, loss=math.nan, parts=[{"x": math.inf}, 1.5], text="Straße\n")
     assert lines(tmp_path) == [
         {"event": "train", "update": 3, "epoch": 0, "loss": None, "parts": [{"x": None}, 1.5], "text": "Straße\n"}
@@ -32,12 +32,12 @@ def test_events_are_strict_json_lines(tmp_path: Path) -> None:
 
 
 def test_a_resume_drops_what_came_after_its_state_and_a_new_run_all(tmp_path: Path) -> None:
-    with RunLog(tmp_path) as run_log:
+    with open_log(tmp_path) as run_log:
         run_log.event("train", update=1, epoch=0)
         position = run_log.position()
         run_log.event("train", update=2, epoch=0)
         log.info("first session")
-    with RunLog(tmp_path, position=position, update=1) as run_log:
+    with open_log(tmp_path, position=position, update=1) as run_log:
         assert run_log.position() == position
         run_log.event("train", update=2, epoch=0, again=True)
         log.info("second session")
@@ -45,7 +45,7 @@ def test_a_resume_drops_what_came_after_its_state_and_a_new_run_all(tmp_path: Pa
     text = (tmp_path / "train.log").read_text(encoding="utf-8")
     assert "first session" in text
     assert "second session" in text
-    with RunLog(tmp_path) as run_log:
+    with open_log(tmp_path) as run_log:
         run_log.event("new", update=1, epoch=0)
     assert [line["event"] for line in lines(tmp_path)] == ["new"]
     assert (tmp_path / "train.log").read_text(encoding="utf-8") == ""
@@ -57,7 +57,7 @@ def test_a_resume_without_its_former_lines_goes_on_with_whole_ones(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, kept: str, cut: str
 ) -> None:
     (tmp_path / "metrics.jsonl").write_text(kept + cut)
-    with RunLog(tmp_path, position=100, update=1) as run_log:
+    with open_log(tmp_path, position=100, update=1) as run_log:
         run_log.event("train", update=2, epoch=0)
         assert run_log.position() == (tmp_path / "metrics.jsonl").stat().st_size
     assert [line.get("update") for line in lines(tmp_path)] == [*([None] if kept else []), 2]
@@ -71,7 +71,7 @@ def tensorboard(directory: Path) -> EventAccumulator:
 
 
 def test_curves_go_to_tensorboard(tmp_path: Path) -> None:
-    with RunLog(tmp_path) as run_log:
+    with open_log(tmp_path) as run_log:
         run_log.event("train", update=5, epoch=0, loss=2.5, elapsed_s=3.0, num_bad=0, text="no number")
         run_log.event("validation", update=5, epoch=0, bleu=1.5, chrf=9.5, is_best=True, num_cut=2)
         run_log.event("end", update=5, epoch=0, best_score=1.5)
@@ -84,7 +84,7 @@ def test_samples_and_their_attention_go_to_tensorboard(tmp_path: Path) -> None:
     weights_TS = np.eye(3, 4, dtype=np.float32)
     attention = AttentionMap(["Ein", "Hund", "*rennt*", "<eos>"], ["A", "dog", "<eos>"], weights_TS)
     samples = [Sample("Ein Hund *rennt*", "A dog runs", "A dog", attention), Sample("a", "b", "", None)]
-    with RunLog(tmp_path) as run_log:
+    with open_log(tmp_path) as run_log:
         run_log.samples(samples, update=7)
     events = tensorboard(tmp_path)
     text = events.Tensors("sample 1/text_summary")[0].tensor_proto.string_val[0].decode()
@@ -107,14 +107,14 @@ def test_attention_of_very_long_sentences_is_not_drawn(tmp_path: Path) -> None:
     for size, num_pictures in ((100, 1), (200, 0)):
         attention = AttentionMap(["a"] * size, ["b"] * size, np.eye(size, dtype=np.float32))
         (tmp_path / str(size)).mkdir()
-        with RunLog(tmp_path / str(size)) as run_log:
+        with open_log(tmp_path / str(size)) as run_log:
             run_log.samples([Sample("a", "b", "b", attention)], update=7)
         assert len(tensorboard(tmp_path / str(size)).Tags()["images"]) == num_pictures
 
 
 def test_updates_that_are_made_again_stand_once_in_tensorboard(tmp_path: Path) -> None:
     for session, position in enumerate((None, 0)):  # killed after the state of update 0 was saved, and resumed
-        with RunLog(tmp_path, position=position, update=0) as run_log:
+        with open_log(tmp_path, position=position, update=0) as run_log:
             for update in (1, 2):
                 run_log.event("train", update=update, epoch=0, loss=1.0)
         (written,) = tmp_path.glob("events.out.tfevents.*.*")
@@ -127,7 +127,7 @@ def test_the_error_that_ends_training_is_in_its_log_alone_and_the_level_is_put_b
 ) -> None:
     package = logging.getLogger("seq2seq_attn")
     before = (package.level, list(package.handlers))
-    with pytest.raises(ValueError, match="the reason"), RunLog(tmp_path):
+    with pytest.raises(ValueError, match="the reason"), open_log(tmp_path):
         raise ValueError("the reason" if package.isEnabledFor(logging.INFO) else "the level")
     assert "ERROR the reason" in (tmp_path / "train.log").read_text(encoding="utf-8")
     assert "the reason" not in caplog.text

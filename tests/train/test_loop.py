@@ -112,6 +112,8 @@ def test_metrics_have_a_line_per_event(whole: RunDir) -> None:
     ]
     first = json.loads(whole.metrics_path.read_text().splitlines()[0])
     assert first["loss"] == pytest.approx(math.log(23), rel=0.1)  # before learning: all characters alike
+    assert first["nll"] == pytest.approx(first["loss"])  # nothing is smoothed
+    assert 0.1 < first["gradient_norm"] < 1.0
     assert (first["learning_rate"], first["teacher_forcing_ratio"]) == (1e-3, 1.0)
     assert first["tokens_per_s"] > 0
     validation = events(whole, "validation")[-1]

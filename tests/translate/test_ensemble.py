@@ -98,12 +98,6 @@ def test_other_tokenizers_and_vocabularies_are_refused(runs: Path, tmp_path: Pat
         load([runs / "a", other])
 
 
-def test_another_kind_of_tokenizer_is_refused(runs: Path, tmp_path: Path) -> None:
-    make_toy_run(tmp_path / "words", toy_config(tokenizer="spacy"))
-    with pytest.raises(UsageError, match=r"source\.sentencepiece\.model"):
-        load([runs / "a", tmp_path / "words"])
-
-
 def test_no_run_and_the_same_run_twice_are_refused(runs: Path) -> None:
     with pytest.raises(UsageError, match="at least one"):
         load([])

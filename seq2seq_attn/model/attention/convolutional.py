@@ -31,13 +31,7 @@ class Convolutional(Attention):
     """
 
     def __init__(
-        self,
-        *,
-        query_size: int,
-        memory_size: int,
-        normalizer: Normalizer,
-        num_filters: Size = 64,
-        radius: Size = 1,
+        self, *, query_size: int, memory_size: int, normalizer: Normalizer, num_filters: Size = 64, radius: Size = 1
     ) -> None:
         super().__init__(memory_size)
         width = 2 * radius + 1

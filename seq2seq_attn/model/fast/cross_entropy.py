@@ -52,11 +52,7 @@ def _linear(output: ScoredOutput, outputs: Outputs) -> tuple[Tensor, Tensor, Ten
 
 
 def chunked_cross_entropy(
-    features_NF: Tensor,
-    weight_VF: Tensor,
-    bias_V: Tensor,
-    targets_N: Tensor,
-    label_smoothing: float = 0.0,
+    features_NF: Tensor, weight_VF: Tensor, bias_V: Tensor, targets_N: Tensor, label_smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over tokens.
 
@@ -72,13 +68,7 @@ def chunked_cross_entropy(
 class _ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any,
-        features: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        targets: Tensor,
-        smoothing: float,
-        needs_grad: bool,
+        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, needs_grad: bool
     ) -> tuple[Tensor, Tensor]:
         low = compute_dtype(weight)
         dtype = weight.dtype

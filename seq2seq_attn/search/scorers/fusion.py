@@ -2,8 +2,9 @@
 
     score(y_t) = log p(y_t | y_<t, x) + weight * log q(y_t | y_<t)
 
-q is a run whose training pairs all have the same source line, so that it models the target language alone. It has the
-target vocabulary of the run that translates. A token that is copied from the source counts as UNK in q.
+q is a language model: a run without a source (`data.source_language: none`), or one whose training pairs all have the
+same source line. It has the target vocabulary of the run that translates. A token that is copied from the source counts
+as UNK in q.
 
 Shapes: R rows in search, V tokens that rank, Q target vocabulary, T tokens so far.
 """
@@ -30,7 +31,6 @@ class Fusion(Scorer):
         self._steps, self._source_ids, self._num_ids, self._weight = steps, source_ids, num_ids, weight
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Any:
-        """See `Scorer.start`."""
         batch = collate_source([self._source_ids] * len(source.max_lengths_B))
         return self._steps.start(batch.to(source.batch.ids_BS.device), rows_per_sentence)
 
@@ -43,10 +43,9 @@ class Fusion(Scorer):
         return scores_RV + self._weight * torch.cat([log_probs_RQ, copied], dim=1), state
 
     def reorder(self, state: Any, index_R: Tensor) -> Any:
-        """See `Scorer.reorder`."""
         return self._steps.reorder(state, index_R)
 
 
-def build(*, load_steps: LoadSteps, run: str, weight: Weight = 0.2, source: str = ".") -> Fusion:
-    """`run`: the directory of the language model. `source`: the source line that it was trained with."""
+def build(*, load_steps: LoadSteps, run: str, weight: Weight = 0.2, source: str = "") -> Fusion:
+    """`run`: the directory of the language model. `source`: the source line that it was trained with, if any."""
     return Fusion(*load_steps(run, source), weight=weight)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_json
 from seq2seq_attn.text.normalize import normalize, one_line
 
@@ -16,6 +17,8 @@ SOURCE_END = "\t"
 """Between the sources of a line, as text and as a token; also the mark after a sentence. Its id is EOS. No tokenizer
 makes it from text: tabs become spaces first."""
 
+NONE = "none"
+"""The "language" of the source of a language model, which has none, and the name of its tokenizer."""
 VECTORS = "vectors"
 """The "language" of a source that is a file of vectors, and the name of its tokenizer."""
 
@@ -30,7 +33,7 @@ class Tokenizer(ABC):
     contain no line breaks."""
 
     name: str
-    """`spacy`, `sentencepiece`, `characters`, `spaces`, `positions` or `vectors`"""
+    """`spacy`, `sentencepiece`, `characters`, `spaces`, `positions`, `vectors` or `none`"""
 
     def __init__(self, *, lowercase: bool = False) -> None:
         self.lowercase = lowercase
@@ -92,3 +95,18 @@ class PositionTokenizer(SpaceTokenizer):
 
     def spell_source(self, tokens: Sequence[str]) -> Sequence[str]:
         return [str(number) for number in range(1, len(tokens) + 1)]
+
+
+class NoTokenizer(Tokenizer):
+    """The tokenizer of a missing source: blank lines only."""
+
+    name = NONE
+
+    def tokenize(self, text: str) -> list[str]:
+        """No tokens. Raises UserError for a line that is not blank."""
+        if text.strip():
+            raise UserError("the run is a language model, which reads no source; name a run that translates")
+        return []
+
+    def detokenize(self, tokens: Sequence[str]) -> str:
+        return ""

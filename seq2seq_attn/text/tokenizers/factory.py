@@ -8,9 +8,11 @@ from pathlib import Path
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 from seq2seq_attn.text.tokenizers.base import (
+    NONE,
     SOURCE_END,
     VECTORS,
     CharacterTokenizer,
+    NoTokenizer,
     PositionTokenizer,
     SpaceTokenizer,
     Tokenizer,
@@ -46,7 +48,7 @@ def build_tokenizers(
         UserError: spaCy lacks a language, the lines are blank, or a file of vectors cannot be read.
         UsageError: the text does not allow this `vocab_size`.
     """
-    texts = [language for language in source_languages if language != VECTORS]
+    texts = [language for language in source_languages if language not in (NONE, VECTORS)]
     first_file = ""
     if VECTORS in source_languages:
         source_lines, first_file = _split_off_vectors(source_lines, source_languages.index(VECTORS))
@@ -70,7 +72,8 @@ def build_tokenizers(
         sources.insert(source_languages.index(VECTORS), VectorsTokenizer(size))
     if len(sources) > 1:
         return SeveralTokenizer(source_languages, sources), target_tokenizer
-    return SentenceTokenizer(sources[0]) if sentences else sources[0], target_tokenizer
+    source = sources[0] if sources else NoTokenizer()
+    return SentenceTokenizer(source) if sentences else source, target_tokenizer
 
 
 def _split_off_vectors(lines: Iterable[str], number: int) -> tuple[list[str], str]:
@@ -114,6 +117,8 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
             if name == SENTENCES:
                 return SentenceTokenizer(parts[names[0]])
             return SeveralTokenizer(saved["languages"], [parts[part] for part in names])
+        if name == NONE:
+            return NoTokenizer()
         if name == VECTORS:
             return VectorsTokenizer(saved["size"])
         lowercase = bool(saved["lowercase"])

@@ -35,5 +35,4 @@ class Agreement(Objective):
 
 
 def build(*, source_attention: Attention) -> Agreement:
-    """No options."""
     return Agreement()

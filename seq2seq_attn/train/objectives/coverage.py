@@ -29,5 +29,4 @@ class Coverage(Objective):
 
 
 def build(*, source_attention: Attention) -> Coverage:
-    """No options."""
     return Coverage()

@@ -26,5 +26,4 @@ class Entropy(Objective):
 
 
 def build(*, source_attention: Attention) -> Entropy:
-    """No options."""
     return Entropy()

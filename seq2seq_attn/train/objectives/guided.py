@@ -42,7 +42,6 @@ class Guided(Objective):
 
 
 def build(*, source_attention: Attention, links: str) -> Guided:
-    """No options."""
     return Guided()
 
 

@@ -3,6 +3,8 @@ import itertools
 import pytest
 import torch
 
+from seq2seq_attn.model.build import initialize
+from seq2seq_attn.model.variants import build_variant
 from tests.model.attention.conftest import LENGTHS
 
 
@@ -113,3 +115,9 @@ def test_noise_is_drawn_in_training_only(build, encoded, source, queries):
     attention.eval()
     first, second = (attention.step(queries[0], memory, state).weights_BS for _ in range(2))
     assert torch.equal(first, second)
+
+
+def test_the_gain_begins_at_the_root_of_the_size_and_the_offset_at_0():
+    attention = build_variant("attention", "monotonic", {"attention_size": 7}, query_size=5, memory_size=3)
+    initialize(attention)
+    assert (attention.weight_norm_gain_1.item(), attention.offset_bias_1.item()) == (pytest.approx(7**-0.5), 0.0)
