@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,6 +125,7 @@ async def client(port: int, sentences: Sequence[tuple[int, str]], stop_at: float
     """Ask for one sentence after another, again from the start, until a time on the monotonic clock or an error."""
     number = 0
     sentence, sent_at = sentences[0][0], time.monotonic()
+    writer = None
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         while time.monotonic() < stop_at:
@@ -135,9 +136,18 @@ async def client(port: int, sentences: Sequence[tuple[int, str]], stop_at: float
             status, body = await read_answer(reader)
             translated = json.loads(body)["translatedText"] if status == 200 else ""
             answers.append(Answer(sentence, status, translated, sent_at, time.monotonic() - sent_at))
-        writer.close()
     except (OSError, EOFError):
         answers.append(Answer(sentence, 0, "", sent_at, time.monotonic() - sent_at))
+    finally:
+        await close(writer)
+
+
+async def close(writer: asyncio.StreamWriter | None) -> None:
+    """Close a connection, which may be broken."""
+    if writer is not None:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 def ask_all(
@@ -217,7 +227,7 @@ def send_malformed(port: int, number: int) -> Record:
             except (OSError, EOFError):
                 status = 0
             statuses[str(status)] += 1
-            writer.close()
+            await close(writer)
 
     async def send_all() -> None:
         requests = malformed_requests(number)
