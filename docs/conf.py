@@ -31,7 +31,9 @@ html_math_renderer = "mathml"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # `scripts/docs learn` executes them
+nb_merge_streams = True
 nb_custom_formats = {".py": ["scripts.laboratory.pages.site.read_notebook", {}]}
+default_role = "code"  # single backticks of docstrings
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 
@@ -74,9 +76,21 @@ def add_to_page(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] += "```\n"
 
 
+def keep_attribute(app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
+    """Docstrings of attributes as they are: Napoleon takes the text before a colon for a type."""
+    if what == "attribute":
+        attributes.setdefault(name, [*lines])
+        lines[:] = attributes[name]
+
+
+attributes: dict[str, list[str]] = {}
+
+
 def visit_math(self: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
     """Formulas as MathML, which browsers draw by themselves."""
-    self.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    is_block = isinstance(node, nodes.math_block)
+    formula = tex2mathml(node.astext(), as_block=is_block)
+    self.body.append(f"<p>{formula}</p>" if is_block else formula)
     raise nodes.SkipNode
 
 
@@ -91,4 +105,6 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("source-read", add_to_page)
+    app.connect("autodoc-process-docstring", keep_attribute, priority=1)
+    app.connect("autodoc-process-docstring", keep_attribute, priority=999)
     app.connect("build-finished", finish)

@@ -22,6 +22,7 @@
 # About two minutes of two cores, most of it training.
 
 # %%
+import itertools
 import logging
 
 import course
@@ -45,14 +46,23 @@ for name, tensor in weights.items():
 # These are all the numbers that the model has learned. The endings of the names give the axes of a tensor; `A` is the
 # size of the scoring layer, `H` that of the decoder's state.
 #
-# We need a sentence to work with. Take one with a relative clause, in which German and English differ in word order.
+# We need a sentence to work with. Take one with a subordinate clause that the model translates as the reference does,
+# and in which German and English differ in word order: the source positions that the model looks at jump back by two
+# or more.
+
 
 # %%
-candidates = [line for line in german if len(course.words(line)) == 9 and ", d" in line]
+def jump_back(translation):
+    """How far attention moves to the left at most, from one word to the next."""
+    positions = [source for source, _ in translation.links()]
+    return max(before - after for before, after in itertools.pairwise(positions))
+
+
+candidates = [line for line in german if len(course.words(line)) in (10, 11, 12) and ", d" in line]
 translation = next(
     each
     for each, line in zip(additive.translate(candidates), candidates, strict=True)
-    if each.text == english[german.index(line)]
+    if each.text == english[german.index(line)] and jump_back(each) >= 2
 )
 sentence = german[english.index(translation.text)]
 print(sentence, "->", translation.text)
@@ -88,7 +98,7 @@ def gru(x, h, W, b, U, d):
 # One unit reads the sentence from left to right, another from right to left. The **value** of position $j$ is both
 # states there, side by side ([Bahdanau et al. 2015](https://arxiv.org/abs/1409.0473), section 3.2):
 #
-# $$h_j = [\overrightarrow{h}_j ; \overleftarrow{h}_j]$$
+# $$h_j = [h^{\rightarrow}_j ; h^{\leftarrow}_j]$$
 #
 # So $h_j$ knows the whole sentence, and most about the words around $j$. The last states of both directions, side by
 # side, are the summary: the fixed vector of chapter 1. Here it only starts the decoder,
@@ -273,8 +283,9 @@ plt.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Rows are the English words in the order in which they are written, columns the German ones. German puts the verb of
-# the relative clause last, English does not, so the dark cells leave the diagonal there and come back.
+# Rows are the English words in the order in which they are written, columns the German ones. German puts the verb of a
+# subordinate clause last, English does not. To write it, the decoder has to look ahead and come back, and so the dark
+# cells leave the diagonal.
 #
 # ## Is it what the model uses?
 #
@@ -393,6 +404,6 @@ for name in ("dot", "bilinear"):
 # - The decoder's memory now grows with the sentence: as many vectors as words.
 # - Weights are learned from translations alone, and in this model they decide which word comes next.
 #
-# [Which mechanism to choose](../mechanisms.md) has the measurements of nineteen attentions; the package computes each
+# [Which mechanism to choose](../mechanisms.md) has the measurements of all attentions; the package computes each
 # in one short file, such as [additive.py](../../seq2seq_attn/model/attention/additive.py). Next:
 # [search](3-search.py).

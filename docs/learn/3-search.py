@@ -242,7 +242,7 @@ assert table["attention", "exact"][3] < table["attention", "beam 5"][3] + 2
 
 # %% [markdown]
 # In large systems it is worse: Stahlberg and Byrne found that for half of their sentences the most probable
-# translation was the empty one. Beam search is good *because* it makes errors.
+# translation was the empty one. Beam search is good in part *because* it makes errors.
 #
 # ## Length bias
 #
@@ -251,8 +251,8 @@ assert table["attention", "exact"][3] < table["attention", "beam 5"][3] + 2
 #
 # $$\mathrm{score}(y \mid x) = \frac{\log p(y \mid x)}{|y|^{\alpha}}$$
 #
-# with $|y|$ counting the end of the sentence too (Wu et al. 2016, section 7, have a similar formula). The option is
-# `length_penalty`.
+# with $|y|$ counting the end of the sentence too ([Wu et al. 2016](https://arxiv.org/abs/1609.08144), section 7, have
+# a similar formula). The option is `length_penalty`.
 
 # %%
 print("length penalty   words per translation, fixed vector (references:", end=" ")

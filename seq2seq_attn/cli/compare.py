@@ -8,8 +8,6 @@ from seq2seq_attn.config import with_default
 
 
 class CompareOptions(shared.ConfigOptions, total=False):
-    """The options of the command."""
-
     vary: Annotated[
         list[str],
         shared.option(

@@ -92,18 +92,13 @@ class EvaluateOptions(TypedDict, total=False):
     ]
     csv: Annotated[Path, shared.option("FILE", "CSV file with one row per score.")]
     latex: Annotated[Path, shared.option("FILE", "LaTeX file with tables for papers (booktabs).")]
+    full: Annotated[bool, shared.flag("--full", "Show every measure and test set, and attention statistics.")]
     device: shared.Device
     precision: shared.TranslationPrecision
 
 
-class PrintOptions(EvaluateOptions, total=False):
-    """With the option that decides what the command prints."""
-
-    full: Annotated[bool, shared.flag("--full", "Show every measure and test set, and attention statistics.")]
-
-
 @shared.command("method", "beam_size", "length_penalty", "max_length_ratio", "batch_size")
-def evaluate(search: dict[str, Any], **options: Unpack[PrintOptions]) -> None:
+def evaluate(search: dict[str, Any], **options: Unpack[EvaluateOptions]) -> None:
     """Translate test sets and score runs, side by side.
 
     Prints BLEU, or the first --metric that is scored by length; the report also analyzes attention. Runs that differ

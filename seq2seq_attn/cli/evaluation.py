@@ -6,7 +6,7 @@ tokens, so that all runs share the same buckets.
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,15 +16,16 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
 from seq2seq_attn.evaluation.names import Arm, find_arms, run_names
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
-from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble, read_validations
+from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
-from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts, translate_set
+from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
 from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
-from seq2seq_attn.report.files import ReportFiles
+from seq2seq_attn.report.files import check_files, write_files
+from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.device import resolve_device
@@ -73,23 +74,20 @@ def evaluate(
         UsageError: options contradict each other, or runs do not go together.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
-    paths = [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs
+    files = {"json": json, "report": report, "csv": csv, "latex": latex}
     return _evaluate(
-        _make_systems(paths, search, device, precision, ensemble=ensemble),
+        _make_systems(runs, search, device, precision, ensemble=ensemble),
         [split] if isinstance(split, str) else split,
         None if source is None else Path(source),
         [Path(reference)] if isinstance(reference, str | Path) else [*map(Path, reference)],
         concatenate,
         settings=Settings(by_length, length_of, tuple(dict.fromkeys(metric)), resampling, merge_below, length_in),
-        files=ReportFiles(_path(json), _path(report), plots, _path(csv), _path(latex)),
+        files={part: Path(path) for part, path in files.items() if path is not None},
+        plots=plots,
         reuse_hypotheses=reuse_hypotheses,
         no_attention=no_attention,
         show_progress=show_progress,
     )
-
-
-def _path(path: str | Path | None) -> Path | None:
-    return None if path is None else Path(path)
 
 
 def _evaluate(
@@ -100,7 +98,8 @@ def _evaluate(
     concatenate: Sequence[int],
     *,
     settings: Settings,
-    files: ReportFiles,
+    files: dict[str, Path],
+    plots: PlotFormat | None,
     reuse_hypotheses: bool,
     no_attention: bool,
     show_progress: bool,
@@ -108,13 +107,13 @@ def _evaluate(
     if settings.by_length is not None:
         parse_edges(settings.by_length)
     singles = [system for system in systems if not system.is_ensemble]
-    if files.is_named:
-        files.check([*([source] if source else []), *references])
+    if is_named := bool(files):
+        check_files(files, [*([source] if source else []), *references])
         hyps_dirs = _named_hyps_dirs(systems, files)
     else:
         name = _report_name(len(singles), source, splits, concatenate) + systems[0].variation
-        files = _files_in_run(systems[0].runs[0].path / f"{name}.json", files.plots)
-        hyps_dirs = [system.hyps_dir if files.json else None for system in systems]
+        files = _files_in_run(systems[0].runs[0].path / f"{name}.json")
+        hyps_dirs = [system.hyps_dir if files else None for system in systems]
     sets = find_sets(
         [system.runs[0] for system in singles],
         [system.config for system in singles],
@@ -124,26 +123,38 @@ def _evaluate(
         concatenate=concatenate,
         show_progress=show_progress,
     )
-    options = {"reuse_hypotheses": reuse_hypotheses, "keep_maps": files.is_html, "show_progress": show_progress}
+    has_page = files.get("report", Path()).suffix == ".html"
+    options = {"reuse_hypotheses": reuse_hypotheses, "keep_maps": has_page, "show_progress": show_progress}
     translations = [
         [translate_set(system, test_set, hyps_dir=hyps_dir, **options) for test_set in sets]
         for system, hyps_dir in zip(systems, hyps_dirs, strict=True)
     ]
     report = _score(sets, systems, translations, settings, no_attention=no_attention)
-    if files.is_in_run_dir:
-        _warn_if_replaced(files, report)
-    if written := files.write(report, sets, [_texts(*pair) for pair in zip(systems, translations, strict=True)]):
+    if not is_named and files:
+        plots = plots or "png"
+        _warn_if_replaced(files["json"], report)
+
+    def page() -> str:
+        return html_report(report, sets, translations, [system.history() for system in systems])
+
+    if written := write_files(report, files, plots, page, is_named=is_named):
         log.info("written: %s", ", ".join(map(str, written)))
     return report
 
 
 def _make_systems(
-    runs: Sequence[str | Path], search: dict[str, Any], device: str, precision: str, *, ensemble: bool
+    runs: str | Path | Sequence[str | Path] | None,
+    search: dict[str, Any],
+    device: str,
+    precision: str,
+    *,
+    ensemble: bool,
 ) -> list[System]:
     """The runs, then their ensemble if it is requested."""
-    if not runs:
+    paths = [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs
+    if not paths:
         raise UsageError("no run to evaluate: name at least one")
-    run_dirs = [RunDir(run) for run in runs]
+    run_dirs = [RunDir(path) for path in paths]
     configs = [run.config() for run in run_dirs]
     for run in run_dirs:
         if run.last_dir.exists() and not run.is_finished():
@@ -156,7 +167,7 @@ def _make_systems(
     _ = systems[0].resolved_precision  # an error before data is prepared
     if not ensemble:
         return systems
-    if len(runs) == 1:
+    if len(paths) == 1:
         raise UsageError(f"--ensemble with one run ({run_dirs[0].path}): name two or more")
     check_alike(run_dirs)
     return [*systems, make_ensemble(systems)]
@@ -183,9 +194,11 @@ def _score(
     analyses = []
     if not no_attention:
         analyses = [_analyze(sets, system, by_system[system.name], languages) for system in systems]
-    scored = score_sets(
-        sets, by_system, languages=languages, settings=settings, arms=_find_arms(systems), analyses=analyses
-    )
+    runs = [system for system in systems if not system.is_ensemble]
+    texts = [system.runs[0].text_hashes()["train"] for system in runs]
+    arms = find_arms([system.name for system in runs], [system.config for system in runs], texts)
+    arms += [Arm(system.name, (index,), ()) for index, system in enumerate(systems) if system.is_ensemble]
+    scored = score_sets(sets, by_system, languages=languages, settings=settings, arms=arms, analyses=analyses)
     described = [
         {
             **system.describe(),
@@ -196,14 +209,6 @@ def _score(
     ]
     environment = describe_environment(sys.argv, resolve_device(systems[0].device))
     return Report(scored, described, environment)
-
-
-def _texts(system: System, translations: Sequence[SetTranslations]) -> SystemTexts:
-    """What the HTML page shows; an ensemble has no configuration and no training history."""
-    if system.is_ensemble:
-        return SystemTexts(translations)
-    validations = read_validations(system.runs[0].metrics_path)
-    return SystemTexts(translations, system.config.model_dump(mode="json"), validations)
 
 
 def _analyze(
@@ -228,45 +233,37 @@ def _report_name(num_runs: int, source: Path | None, splits: Sequence[str], conc
     return ".".join([*parts, *(f"x{k}" for k in dict.fromkeys(concatenate))])
 
 
-def _files_in_run(path: Path, plots: PlotFormat | None) -> ReportFiles:
+def _files_in_run(path: Path) -> dict[str, Path]:
     """The default files; none if the run cannot be written to."""
-    files = ReportFiles(json=path, page=path.with_suffix(".md"), plots=plots or "png", is_in_run_dir=True)
+    files = {"json": path, "report": path.with_suffix(".md")}
     try:
-        files.check()
+        check_files(files, is_named=False)
     except UserError as error:
         log.warning("%s; the scores are shown, not saved: --json FILE saves them elsewhere", error)
-        return ReportFiles()
+        return {}
     return files
 
 
-def _named_hyps_dirs(systems: Sequence[System], files: ReportFiles) -> list[Path | None]:
+def _named_hyps_dirs(systems: Sequence[System], files: Mapping[str, Path]) -> list[Path | None]:
     """Folders beside the JSON for the hypotheses of each system; None: they are not saved."""
-    if files.json is None:
+    if "json" not in files:
         return [None] * len(systems)
     names = [ENSEMBLE_HYPS if system.is_ensemble else system.runs[0].path.resolve().name for system in systems]
     if len(set(names)) < len(names):
         names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
-    folder = files.json.with_name(f"{files.json.name.removesuffix('.json')}.hyps")
+    folder = files["json"].with_name(f"{files['json'].name.removesuffix('.json')}.hyps")
     return [folder / name for name in names]
 
 
-def _find_arms(systems: Sequence[System]) -> list[Arm]:
-    """The runs grouped by configuration and training text; an ensemble is an arm of its own."""
-    runs = [system for system in systems if not system.is_ensemble]
-    texts = [system.runs[0].text_hashes()["train"] for system in runs]
-    ensembles = [Arm(system.name, (index,), ()) for index, system in enumerate(systems) if system.is_ensemble]
-    return [*find_arms([system.name for system in runs], [system.config for system in runs], texts), *ensembles]
-
-
-def _warn_if_replaced(files: ReportFiles, report: Report) -> None:
+def _warn_if_replaced(path: Path, report: Report) -> None:
     """Warn if the report replaces one on other runs, measures or lengths, or one that is not readable."""
-    if files.json is None or not files.json.exists():
+    if not path.exists():
         return
     subjects = []
     with suppress(UserError, KeyError, IndexError, TypeError):
-        for data in (read_json(files.json), report.data):
+        for data in (read_json(path), report.data):
             measures = [measure["name"] for measure in data["sets"][0]["measures"]]
             runs = [run.get("path", run.get("members")) for run in data["runs"]]
             subjects.append((runs, measures, data["length"]))
     if len(subjects) < 2 or subjects[0] != subjects[1]:
-        log.warning("%s: replaces a report on other runs or measures; to keep both, add --json FILE", files.json)
+        log.warning("%s: replaces a report on other runs or measures; to keep both, add --json FILE", path)

@@ -10,8 +10,6 @@ from seq2seq_attn.errors import UsageError
 
 
 class ExportOptions(TypedDict, total=False):
-    """The options of the command."""
-
     runs: Annotated[
         list[Path],
         typer.Argument(

@@ -13,8 +13,6 @@ CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
 
 
 class PrepareOptions(shared.ConfigOptions, total=False):
-    """The options of the command."""
-
     corpus: Annotated[str, typer.Argument(metavar="multi30k|captions", help="A corpus by name.", show_default=False)]
     links: shared.Links
     data_dir: Annotated[

@@ -10,8 +10,6 @@ from seq2seq_attn.runtime.memory import paused_collector
 
 
 class ScoreOptions(TypedDict, total=False):
-    """The options of the command."""
-
     pairs: Annotated[
         str,
         typer.Argument(

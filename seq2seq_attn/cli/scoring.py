@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -20,8 +20,8 @@ from seq2seq_attn.cli.writers import (
 )
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.attention import WordWeights
-from seq2seq_attn.metrics.alignment import GoldAttention, Weights
+from seq2seq_attn.evaluation.attention import word_weights
+from seq2seq_attn.metrics.alignment import AlignmentScore, GoldAttention
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
 from seq2seq_attn.text.corpus import read_lines
@@ -80,27 +80,25 @@ def score_pairs(
         translator = load(run_dir.path, device)
     check_attention(translator, {**files, "--links": links})
     scores: list[PairScore] = []
-    weights, between_words = list[Weights](), WordWeights()
-
-    def record(number: int, line: str, translations: list[Translation]) -> None:
-        scores.append(score_pair(translator, translations[0]))
-        if gold is not None:
-            weights.append(between_words.convert(translations[0], words_of(line), words_of(targets[number])))
+    pairs_with_links: list[tuple[Translation, list[str], list[str]]] = []
 
     def form(number: int, line: str, translations: list[Translation]) -> str:
-        score = scores[number]
-        text = f"{score.log_prob:.4f}\t{score.num_tokens}"
-        return _as_json(score, translations[0]) if format == "json" else text
+        pair, score = translations[0], score_pair(translator, translations[0])
+        scores.append(score)
+        if gold is not None:
+            pairs_with_links.append((pair, words_of(line), words_of(targets[number])))
+        return _as_json(score, pair) if format == "json" else f"{score.log_prob:.4f}\t{score.num_tokens}"
 
     batch_size = batch_size or translator.search.batch_size
     with ExitStack() as stack, suggest_smaller_batch(batch_size):
         out = line_writer(stack.enter_context(open_output(STREAM)), form)
         writers = [out, *open_attention_writers(stack, translator, alignment, attention)]
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
-        write_lines([record, *writers], sources, ([pair] for pair in decoded))
+        write_lines(writers, sources, ([pair] for pair in decoded))
     _log_totals(scores)
     if gold is not None:
-        _log_fit(weights, gold, between_words)
+        fit = GoldAttention([weights for _, weights in word_weights(pairs_with_links)], gold)
+        _log_fit(fit.scores())
 
 
 def score_pair(translator: Translator, pair: Translation) -> PairScore:
@@ -142,9 +140,7 @@ def _log_totals(scores: Sequence[PairScore]) -> None:
     log.info(message, len(scores) - num_blank, num_tokens, nll, perplexity)
 
 
-def _log_fit(weights: list[Weights], gold: list[tuple[Link, ...]], between_words: WordWeights) -> None:
-    between_words.warn()
-    scores = GoldAttention(weights, gold).scores()
+def _log_fit(scores: Mapping[int, AlignmentScore]) -> None:
     for shift, assumption in _SHIFTED.items():
         score = scores[shift]
         if not math.isnan(score.mass):  # otherwise no link is left after the shift

@@ -38,7 +38,8 @@ class LineReader:
         self._num_invalid, self._first_invalid, self._sample = 0, b"", b""
 
     def chunks(self) -> Iterator[list[str]]:
-        """All lines, without a carriage return before the line feed, and without a byte-order mark.
+        """All lines, without a carriage return before the line feed, and without a byte-order mark. Warns at the end of
+        lines that were not UTF-8, or held a NUL character.
 
         Raises:
             UserError: the stream cannot be read, or a line has more than 16 MiB.
@@ -54,9 +55,13 @@ class LineReader:
                 yield [self._decode(line) for line in lines]
             elif sum(map(len, unfinished)) > MAX_LINE_BYTES:
                 raise UserError(f"{self.name}, line {self.num_lines + 1}: longer than 16 MiB; give a sentence per line")
-        last = b"".join(unfinished)
-        if last:
+        if last := b"".join(unfinished):
             yield [self._decode(last)]
+        if self._num_invalid:
+            name = "standard input" if self.name == STREAM else self.name
+            text = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
+            advice = advice_on_encoding(self._sample, self._first_invalid)
+            log.warning(text, name, self._num_invalid, self.num_lines, advice)
 
     def _read(self) -> bytes:
         try:
@@ -80,14 +85,6 @@ class LineReader:
             self._num_invalid += 1
             self._first_invalid = self._first_invalid or line
         return text
-
-    def warn_about_invalid(self) -> None:
-        """Warn of lines that were not UTF-8, or held a NUL character."""
-        if self._num_invalid:
-            name = "standard input" if self.name == STREAM else self.name
-            text = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
-            advice = advice_on_encoding(self._sample, self._first_invalid)
-            log.warning(text, name, self._num_invalid, self.num_lines, advice)
 
 
 def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:

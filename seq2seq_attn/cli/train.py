@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from seq2seq_attn.cli import options as shared
 
 if TYPE_CHECKING:
+    from seq2seq_attn.config import Config
     from seq2seq_attn.run_dir import RunDir
 
 
 class TrainOptions(shared.ConfigOptions, total=False):
-    """The options of the command."""
-
     links: shared.Links
     from_run: Annotated[
         Path,
@@ -43,15 +42,11 @@ def train(**options: Unpack[TrainOptions]) -> None:
     The default is the multi30k configuration; --train trains on your own text. Ctrl-C saves a state from which --resume
     continues, on a CPU bit for bit.
     """
-    from seq2seq_attn.cli.own_text import find_settings
     from seq2seq_attn.config import dump_config
-    from seq2seq_attn.run_dir import RunDir
-    from seq2seq_attn.train.session import check_start, load_settings
+    from seq2seq_attn.train.session import check_start
 
-    run_dir, resume, overwrite = options.get("run_dir"), options.get("resume", False), options.get("overwrite", False)
-    is_resumed = resume and (run_dir is None or RunDir(run_dir).config_path.exists())
-    config_names, overrides = find_settings(options, from_run=options.get("from_run"), is_resumed=is_resumed)
-    config, run_dir = load_settings(config_names, overrides, run_dir=run_dir, resume=resume)
+    resume, overwrite = options.get("resume", False), options.get("overwrite", False)
+    config, run_dir = _load(options, options.get("run_dir"), options.get("from_run"), resume=resume)
     if options.get("dump_config"):
         check_start(config, run_dir, resume=resume, overwrite=overwrite)
         shared.echo(dump_config(config), nl=False)
@@ -92,14 +87,23 @@ def train_model(
     Raises:
         UsageError, UserError: as the command.
     """
-    from seq2seq_attn.cli.own_text import find_settings, from_python
-    from seq2seq_attn.run_dir import RunDir
+    from seq2seq_attn.cli.own_text import from_python
     from seq2seq_attn.train.loop import train
+
+    options = from_python(config, settings, text)
+    loaded, path = _load(options, run_dir, from_run, resume=resume)
+    return train(loaded, run_dir=path, resume=resume, overwrite=overwrite)
+
+
+def _load(
+    options: shared.ConfigOptions, run_dir: str | Path | None, from_run: str | Path | None, *, resume: bool
+) -> tuple[Config, Path | None]:
+    """The configuration of a run, and its directory if one is named or resumed."""
+    from seq2seq_attn.cli.own_text import find_settings
+    from seq2seq_attn.run_dir import RunDir
     from seq2seq_attn.train.session import load_settings
 
-    path = None if run_dir is None else Path(run_dir)
+    path, start = (None if each is None else Path(each) for each in (run_dir, from_run))
     is_resumed = resume and (path is None or RunDir(path).config_path.exists())
-    start = None if from_run is None else Path(from_run)
-    names, overrides = find_settings(from_python(config, settings, text), from_run=start, is_resumed=is_resumed)
-    loaded, path = load_settings(names, overrides, run_dir=path, resume=resume)
-    return train(loaded, run_dir=path, resume=resume, overwrite=overwrite)
+    config_names, overrides = find_settings(options, from_run=start, is_resumed=is_resumed)
+    return load_settings(config_names, overrides, run_dir=path, resume=resume)

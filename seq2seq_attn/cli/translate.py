@@ -11,8 +11,6 @@ from seq2seq_attn.runtime.memory import paused_collector
 
 
 class TranslateOptions(TypedDict, total=False):
-    """The options of the command."""
-
     texts: Annotated[
         list[str],
         typer.Argument(

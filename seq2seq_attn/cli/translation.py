@@ -100,8 +100,6 @@ def translate_lines(
             num_lines += len(chunk)
             bar.update(len(chunk))
     warnings.log_totals()
-    for reader in readers:
-        reader.warn_about_invalid()
 
 
 def _utf8(argument: str) -> str:

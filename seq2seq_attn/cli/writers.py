@@ -22,7 +22,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.links import links_between_words, words_of
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import source_words
-from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
+from seq2seq_attn.translate.attention_map import AttentionMap, PackedMap, pack_map
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
@@ -117,7 +117,7 @@ def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict
         UsageError: a file's suffix is not one of a kind of attention file.
     """
     for path in attention:
-        if _kind(path) not in (*PLOT_SUFFIXES, ".html", ".npz"):
+        if path.suffix.lower() not in (*PLOT_SUFFIXES, ".html", ".npz"):
             kinds = f"{', '.join(PLOT_SUFFIXES)}, .html or .npz"
             raise UsageError(f"--attention {path}: expected a file name that ends in {kinds}")
     numbered = {"--attention" + f" ({n})" * (n > 1): path for n, path in enumerate(attention, 1)}
@@ -133,12 +133,8 @@ def open_attention_writers(
         form = partial(_word_links, translator.source_tokenizer)
         writers.append(line_writer(stack.enter_context(open_output(alignment)), form))
     for path in attention:
-        writers.append(stack.enter_context((_npz_writer if _kind(path) == ".npz" else _drawing_writer)(path)))
+        writers.append(stack.enter_context((_npz_writer if path.suffix.lower() == ".npz" else _drawing_writer)(path)))
     return writers
-
-
-def _kind(path: Path) -> str:
-    return path.suffix.lower()
 
 
 def _word_links(tokenizer: Tokenizer, number: int, line: str, translations: list[Translation]) -> str:
@@ -181,12 +177,12 @@ def _npz_writer(path: Path) -> Iterator[Writer]:
 def _drawing_writer(path: Path) -> Iterator[Writer]:
     """Keeps the first lines that have attention, and writes them at the end of the block, unless an error ends it: as
     an HTML page, or in one picture."""
-    from seq2seq_attn.report.html import TranslatedLine, html_maps  # which imports all of the evaluation
+    from seq2seq_attn.report.html import html_maps  # which imports all of the evaluation
 
-    is_page = _kind(path) == ".html"
+    is_page = path.suffix.lower() == ".html"
     max_lines = MAX_PAGE_LINES if is_page else MAX_HEAT_MAPS
     drawn: list[tuple[AttentionMap, str]] = []
-    page_lines: list[TranslatedLine] = []
+    page_lines: list[tuple[int, str, PackedMap]] = []
     is_full = False
 
     def write(number: int, line: str, translations: list[Translation]) -> None:
@@ -197,7 +193,7 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
             is_full = True
             log.warning("%s: shows only the first %d lines; a .npz file holds them all", path, max_lines)
         elif is_page:
-            page_lines.append(TranslatedLine(number + 1, translations[0].text, pack_map(attention)))
+            page_lines.append((number + 1, translations[0].text, pack_map(attention)))
         else:
             drawn.append((attention, line))
 

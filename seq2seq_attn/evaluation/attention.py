@@ -9,7 +9,7 @@ Shapes: T target positions, S source positions.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -41,16 +41,16 @@ def analyze_attention(
     overlap_N4 = np.array([overlap_counts(*pair) for pair in zip(words, reference_words, strict=True)], dtype=np.int64)
     if translator is None or not translator.has_attention:
         return AttentionStatistics(overlap_N4)
+    tokenizer, lines = translator.source_tokenizer, split_words(languages.source, test_set.source)
     decoded = force_decode(translator, test_set.source, hypotheses, batch_size=batch_size)
-    lines = split_words(languages.source, test_set.source)
-    counts, between_words = [], WordWeights()
-    for pair, line, line_words, target_words in zip(decoded, test_set.source, lines, words, strict=True):
-        tokens = pair.source_tokens[:-1]
-        if vector_positions(tokens, translator.source_tokenizer):
-            line_words = source_words(line, tokens, translator.source_tokenizer)
-        word_weights_TS = between_words.convert(pair, line_words, target_words)
-        counts.append(attention_counts(_weights(pair), word_weights_TS))
-    between_words.warn()
+
+    def pairs() -> Iterator[tuple[Translation, Sequence[str], Sequence[str]]]:
+        for pair, line, line_words, target_words in zip(decoded, test_set.source, lines, words, strict=True):
+            tokens = pair.source_tokens[:-1]
+            has_vectors = bool(vector_positions(tokens, tokenizer))
+            yield pair, source_words(line, tokens, tokenizer) if has_vectors else line_words, target_words
+
+    counts = [attention_counts(*weights) for weights in word_weights(pairs())]
     gold = None
     if test_set.gold is not None:
         gold = decode_gold(translator, test_set.source, test_set.references, test_set.gold, batch_size=batch_size)
@@ -73,44 +73,30 @@ def decode_gold(
         ValueError: a model without attention over source positions.
     """
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
-    between_words = WordWeights()
     pairs = zip(decoded, gold.source_words, gold.target_words, strict=True)
-    weights = [between_words.convert(*pair) for pair in pairs]
-    between_words.warn()
-    return GoldAttention(weights, [parse_pharaoh(line) for line in gold.links])
+    return GoldAttention([weights for _, weights in word_weights(pairs)], [parse_pharaoh(line) for line in gold.links])
 
 
-class WordWeights:
-    """The attention of pairs between words; the pairs whose tokens are not those words are counted for a warning."""
+def word_weights(
+    pairs: Iterable[tuple[Translation, Sequence[str], Sequence[str]]],
+) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]]:
+    """The attention of pairs between tokens, [T, S], and between the source and target words that stand beside each,
+    [T, S] too. Warns at the end of pairs whose tokens are not those words; their weights between words are 0.
 
-    def __init__(self) -> None:
-        self._num_pairs = 0
-        self._errors: list[ValueError] = []
-
-    def convert(
-        self, pair: Translation, source_words: Sequence[str], target_words: Sequence[str]
-    ) -> npt.NDArray[np.float64]:
-        """The attention of a pair, [T, S]; all 0 where its tokens are not those words.
-
-        Raises:
-            ValueError: a pair without attention over source positions.
-        """
-        weights_TS = _weights(pair)
-        self._num_pairs += 1
+    Raises:
+        ValueError: a pair without attention over source positions.
+    """
+    num_pairs, errors = 0, []
+    for pair, left, right in pairs:
+        if pair.attention is None:
+            raise ValueError("this model's attention has no source positions")
+        num_pairs += 1
         try:
-            return words_from_tokens(weights_TS, pair.source_tokens[:-1], pair.tokens, source_words, target_words)
+            weights_TS = words_from_tokens(pair.attention, pair.source_tokens[:-1], pair.tokens, left, right)
         except ValueError as error:
-            self._errors.append(error)
-            return np.zeros((len(target_words), len(source_words)))
-
-    def warn(self) -> None:
-        """Warn if the weights of any pair are 0."""
-        if self._errors:
-            about = "the attention of %d of %d lines counts as zero; the first: %s"
-            log.warning(about, len(self._errors), self._num_pairs, self._errors[0])
-
-
-def _weights(pair: Translation) -> npt.NDArray[np.float32]:
-    if pair.attention is None:
-        raise ValueError("this model's attention has no source positions")
-    return pair.attention
+            errors.append(error)
+            weights_TS = np.zeros((len(right), len(left)))
+        yield pair.attention, weights_TS
+    if errors:
+        about = "the attention of %d of %d lines counts as zero; the first: %s"
+        log.warning(about, len(errors), num_pairs, errors[0])

@@ -1,39 +1,18 @@
-"""The scores of several arms on one test set: overall, by length, and against the first one.
-
-The first arm is the baseline of every paired test. The caller counts the lengths that buckets are made from, so that
-the buckets of all runs hold the same sentence pairs.
-"""
+"""The scores of several arms on one test set: overall, by length, and against the first one, which is the baseline of
+every paired test."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.translations import LineCounts
-from seq2seq_attn.metrics.attention_stats import AttentionScore, AttentionStatistics
-from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
+from seq2seq_attn.metrics.attention_stats import AttentionScore
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.significance import (
-    DEFAULT_RESAMPLING,
-    BootstrapSamples,
-    Interval,
-    PairedTest,
-    Resampling,
-    Spread,
-    bootstrap,
-    mean_difference,
-    mean_interval,
-    mean_retention,
-    paired_randomization,
-    pool,
-    spread,
-)
-from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS
-from seq2seq_attn.text.normalize import visible
+from seq2seq_attn.metrics.significance import Interval, PairedTest, Spread
+from seq2seq_attn.metrics.table import METRICS
 
 
 @dataclass(frozen=True)
@@ -112,9 +91,14 @@ class SetScores:
         return len(self.arms) < len(self.runs)
 
     @property
+    def has_thin_bucket(self) -> bool:
+        """Whether a bucket has too few pairs for its score to be trusted."""
+        return any(row.bucket.is_thin for row in self.buckets)
+
+    @property
     def bucket_metrics(self) -> list[str]:
         """The metrics that buckets are scored by, the one to show where there is room for one first."""
-        return metrics_by_length(list(self.whole.scores))
+        return metrics_by_length(self.whole.scores)
 
     def ungrouped(self) -> SetScores:
         """The same scores with each run as an arm of its own."""
@@ -161,84 +145,6 @@ class SetScores:
         return measures
 
 
-def score_set(
-    name: str,
-    hypotheses: dict[str, Sequence[str]],
-    references: Sequence[str],
-    buckets: Sequence[Bucket],
-    *,
-    other_references: Sequence[Sequence[str]] = (),
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    target_language: str = "en",
-    resampling: Resampling = DEFAULT_RESAMPLING,
-    arms: Sequence[Arm] = (),
-    num_concatenated: int = 1,
-    counts: Sequence[LineCounts] = (),
-    attention: Sequence[AttentionStatistics] = (),
-) -> SetScores:
-    """Score the hypotheses of each run (name -> lines, those of the baseline first) against the references.
-
-    Args:
-        other_references: further references of the same sentences.
-        arms: the runs grouped; empty: each run is an arm of its own.
-        counts, attention: those of each run; empty: not known.
-
-    Raises:
-        UserError: no lines, or another number of hypotheses than of references.
-    """
-    arms = list(arms) or named_arms(list(hypotheses))
-    statistics: dict[str, list[CorpusStatistics]] = {}
-    for metric in metrics:
-        measure = Measure(metric, references, *other_references, target_language=target_language)
-        statistics[metric] = [measure.statistics(lines) for lines in hypotheses.values()]
-    whole = Bucket(0, None, np.arange(len(references)))
-    by_length = {metric: statistics[metric] for metric in metrics_by_length(metrics)}
-    return SetScores(
-        visible(name),
-        list(hypotheses),
-        arms,
-        whole=_score_bucket(whole, statistics, attention, arms, resampling),
-        buckets=[_score_bucket(bucket, by_length, attention, arms, resampling) for bucket in buckets],
-        signatures={metric: runs[0].signature for metric, runs in statistics.items()},
-        details={metric: [run.details for run in runs] for metric, runs in statistics.items()},
-        num_concatenated=num_concatenated,
-        counts=counts,
-    )
-
-
-def _score_bucket(
-    bucket: Bucket,
-    statistics: Mapping[str, Sequence[CorpusStatistics]],
-    attention: Sequence[AttentionStatistics],
-    arms: Sequence[Arm],
-    resampling: Resampling,
-) -> BucketScores:
-    scores, run_scores = {}, {}
-    for metric, set_runs in statistics.items():
-        runs = bootstrap([run.subset(bucket.indices) for run in set_runs], resampling)
-        scores[metric] = run_scores[metric] = compare(runs, resampling)
-        if len(arms) < len(runs):
-            scores[metric] = compare([pool([runs[run] for run in arm.runs]) for arm in arms], resampling)
-    return BucketScores(bucket, scores, run_scores, [run.subset(bucket.indices).score() for run in attention])
-
-
-def metrics_by_length(metrics: Sequence[str]) -> list[str]:
+def metrics_by_length(metrics: Iterable[str]) -> list[str]:
     """Those of the metrics by which buckets are scored; all, if none is meant to be."""
     return [name for name in metrics if METRICS[name].is_scored_by_length] or list(metrics)
-
-
-def compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
-    """The score of each arm with its spread and interval, and paired tests of all but the first against the first."""
-    baseline, scores = arms[0], []
-    for arm in arms:
-        score = ArmScore(spread(arm.values), mean_interval(arm), is_too_short=baseline.runs[0].is_too_short)
-        if arm is not baseline:
-            is_pair = len(baseline.runs) == len(arm.runs) == 1
-            score = replace(
-                score,
-                bootstrap=mean_difference(baseline, arm, resampling),
-                randomization=paired_randomization(baseline.runs[0], arm.runs[0], resampling) if is_pair else None,
-                retention=mean_retention(baseline, arm),
-            )
-        scores.append(score)
-    return scores

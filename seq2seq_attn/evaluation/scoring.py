@@ -7,16 +7,28 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from seq2seq_attn.evaluation.names import Arm
-from seq2seq_attn.evaluation.scores import SetScores, score_set
+from seq2seq_attn.evaluation.names import Arm, named_arms
+from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores, metrics_by_length
 from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, concatenated_name
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, join_statistics
-from seq2seq_attn.metrics.bleu import IntArray
-from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges
-from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
+from seq2seq_attn.metrics.bleu import CorpusStatistics, IntArray, Measure
+from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, Bucket, make_buckets, parse_edges, quantile_edges
+from seq2seq_attn.metrics.significance import (
+    DEFAULT_RESAMPLING,
+    BootstrapSamples,
+    Resampling,
+    bootstrap,
+    mean_difference,
+    mean_interval,
+    mean_retention,
+    paired_randomization,
+    pool,
+    spread,
+)
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf
 from seq2seq_attn.text.languages import separates_words
+from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
 from seq2seq_attn.text.tokenizers.words import split_words, words_name
 
@@ -108,24 +120,76 @@ def score_sets(
         test_set = _merge_sets([sets[index] for index in indices])
         all_lengths.append(np.concatenate([lengths[index] for index in indices]))
         buckets = make_buckets(all_lengths[-1], edges[test_set.num_concatenated], merge_below=settings.merge_below)
-        made = {name: _merge_translations([parts[i] for i in indices]) for name, parts in translations.items()}
-        scored.append(
-            score_set(
-                test_set.name,
-                {name: merged.lines for name, merged in made.items()},
-                test_set.references,
-                buckets,
-                other_references=test_set.other_references,
-                metrics=settings.metrics or DEFAULT_METRICS,
-                target_language=languages.target,
-                resampling=settings.resampling,
-                arms=arms,
-                num_concatenated=test_set.num_concatenated,
-                counts=[merged.counts for merged in made.values()],
-                attention=[join_statistics([run_sets[index] for index in indices]) for run_sets in analyses],
-            )
-        )
+        made = {}
+        for name, parts in translations.items():
+            counts = zip(*(parts[i].counts for i in indices), strict=True)
+            made[name] = SetTranslations(flatten(parts[i].lines for i in indices), LineCounts(*map(sum, counts)))
+        attention = [join_statistics([run_sets[index] for index in indices]) for run_sets in analyses]
+        scored.append(_score_set(test_set, made, buckets, settings, languages.target, arms, attention))
     return Scored(scored, all_lengths, tokenizer_name, edges, settings, languages)
+
+
+def _score_set(
+    test_set: EvaluationSet,
+    translations: Mapping[str, SetTranslations],
+    buckets: Sequence[Bucket],
+    settings: Settings,
+    target_language: str,
+    arms: Sequence[Arm],
+    attention: Sequence[AttentionStatistics],
+) -> SetScores:
+    arms = list(arms) or named_arms(list(translations))
+    statistics: dict[str, list[CorpusStatistics]] = {}
+    for metric in settings.metrics or DEFAULT_METRICS:
+        measure = Measure(metric, test_set.references, *test_set.other_references, target_language=target_language)
+        statistics[metric] = [measure.statistics(made.lines) for made in translations.values()]
+    whole = Bucket(0, None, np.arange(len(test_set.references)))
+    by_length = {metric: statistics[metric] for metric in metrics_by_length(statistics)}
+    resampling = settings.resampling
+    return SetScores(
+        visible(test_set.name),
+        list(translations),
+        arms,
+        whole=_score_bucket(whole, statistics, attention, arms, resampling),
+        buckets=[_score_bucket(bucket, by_length, attention, arms, resampling) for bucket in buckets],
+        signatures={metric: runs[0].signature for metric, runs in statistics.items()},
+        details={metric: [run.details for run in runs] for metric, runs in statistics.items()},
+        num_concatenated=test_set.num_concatenated,
+        counts=[made.counts for made in translations.values()],
+    )
+
+
+def _score_bucket(
+    bucket: Bucket,
+    statistics: Mapping[str, Sequence[CorpusStatistics]],
+    attention: Sequence[AttentionStatistics],
+    arms: Sequence[Arm],
+    resampling: Resampling,
+) -> BucketScores:
+    scores, run_scores = {}, {}
+    for metric, set_runs in statistics.items():
+        runs = bootstrap([run.subset(bucket.indices) for run in set_runs], resampling)
+        scores[metric] = run_scores[metric] = _compare(runs, resampling)
+        if len(arms) < len(runs):
+            scores[metric] = _compare([pool([runs[run] for run in arm.runs]) for arm in arms], resampling)
+    return BucketScores(bucket, scores, run_scores, [run.subset(bucket.indices).score() for run in attention])
+
+
+def _compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
+    """The score of each arm with its spread and interval, and paired tests of all but the first against the first."""
+    baseline, scores = arms[0], []
+    for arm in arms:
+        score = ArmScore(spread(arm.values), mean_interval(arm), is_too_short=baseline.runs[0].is_too_short)
+        if arm is not baseline:
+            is_pair = len(baseline.runs) == len(arm.runs) == 1
+            score = replace(
+                score,
+                bootstrap=mean_difference(baseline, arm, resampling),
+                randomization=paired_randomization(baseline.runs[0], arm.runs[0], resampling) if is_pair else None,
+                retention=mean_retention(baseline, arm),
+            )
+        scores.append(score)
+    return scores
 
 
 def flatten(parts: Iterable[Iterable[ItemT]]) -> list[ItemT]:
@@ -154,11 +218,6 @@ def _choose_edges(
         return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
     counted = (languages.corpus, languages.source, settings.length_of, settings.length_in, num_concatenated)
     return MULTI30K_EDGES if counted == ("multi30k", "de", "source", "tokens", 1) else quantile_edges(lengths)
-
-
-def _merge_translations(parts: Sequence[SetTranslations]) -> SetTranslations:
-    num_cut, num_unknown = map(sum, zip(*(part.counts for part in parts), strict=True))
-    return SetTranslations(flatten(part.lines for part in parts), LineCounts(num_cut, num_unknown))
 
 
 def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:

@@ -21,8 +21,6 @@ from seq2seq_attn.translate.translator import Translator
 
 ENSEMBLE_HYPS = "ensemble"
 """The folder of an ensemble's hypotheses, in its first member's `hyps/` or beside those of the members."""
-WITHOUT_EFFECT = {"batch_size", "n_best"}
-"""options of the search that do not decide the best translation"""
 MAX_METRICS_BYTES = 64 * 2**20
 """A longer `metrics.jsonl` is not read. The quickstart's has 2 KiB per validation, so this is some 30,000 of them."""
 _MAX_SHOWN = 1e12
@@ -43,6 +41,15 @@ _MAX_NAME = 30
 """A longer list of members widens every table; the JSON has all of them."""
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The scores of one validation; None: not measured."""
+
+    update: int
+    bleu: float | None
+    perplexity: float | None
 
 
 @dataclass(frozen=True)
@@ -96,8 +103,7 @@ class System:
     @property
     def hyps_dir(self) -> Path:
         """Where the first run keeps the system's translations."""
-        own = self.runs[0].hyps_dir
-        return own / ENSEMBLE_HYPS if self.is_ensemble else own
+        return self.runs[0].hyps_dir / (ENSEMBLE_HYPS if self.is_ensemble else "")
 
     @cached_property
     def translator(self) -> Translator:
@@ -109,6 +115,12 @@ class System:
         """The hash of the loaded model; of an ensemble, those of all models."""
         hashes = [info.sha256 for info in self.translator.infos]
         return hashes if self.is_ensemble else hashes[0]
+
+    def history(self) -> tuple[dict[str, Any], list[Validation]]:
+        """The configuration as plain values, and the validations of the training; an ensemble has neither."""
+        if self.is_ensemble:
+            return {}, []
+        return self.config.model_dump(mode="json"), read_validations(self.runs[0].metrics_path)
 
     def describe(self) -> dict[str, Any]:
         """Which run, of what, from which seed and commit, and how it translates. An ensemble has no seed, training or
@@ -155,16 +167,7 @@ def make_ensemble(systems: Sequence[System]) -> System:
 
 def decisive_options(search: SearchConfig) -> dict[str, Any]:
     """The options that decide the best translation."""
-    return search.model_dump(mode="json", exclude=WITHOUT_EFFECT)
-
-
-@dataclass(frozen=True)
-class Validation:
-    """The scores of one validation; None: not measured."""
-
-    update: int
-    bleu: float | None
-    perplexity: float | None
+    return search.model_dump(mode="json", exclude={"batch_size", "n_best"})
 
 
 def read_validations(path: Path) -> list[Validation]:

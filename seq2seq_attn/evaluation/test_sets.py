@@ -212,7 +212,10 @@ def _corpus_sets(
         key = config.data.model_dump_json()
         if key not in corpora:
             prepared = corpora[key] = _prepare_for(run, config, show_progress)
-            run_sets = [_read_split(prepared, split) for split in dict.fromkeys(splits or prepared.test_splits)]
+            run_sets = []
+            for split in dict.fromkeys(splits or prepared.test_splits):
+                text, links = prepared.text(split), prepared.links(split)
+                run_sets.append(EvaluationSet(split, *text, None if links is None else caption_links(*text, links)))
             if sets and run_sets != sets:
                 raise _different(run, runs[0])
             sets = run_sets
@@ -290,10 +293,3 @@ def _check_paths(run: RunDir, config: Config) -> None:
 def _is_inside(path: Path, folder: Path) -> bool:
     # as it is written: `data` may be a link to a larger disk
     return Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder))
-
-
-def _read_split(prepared: PreparedCorpus, split: str) -> EvaluationSet:
-    source, references = prepared.text(split)
-    links = prepared.links(split)
-    gold = None if links is None else caption_links(source, references, links)
-    return EvaluationSet(split, source, references, gold=gold)

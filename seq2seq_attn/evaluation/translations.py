@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.evaluation.systems import System, Validation, decisive_options
+from seq2seq_attn.evaluation.systems import System, decisive_options
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.manifest import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
@@ -35,15 +35,6 @@ class LineCounts(NamedTuple):
     """source tokens that the run's vocabulary lacks"""
 
 
-class UnknownTokens(NamedTuple):
-    """The source tokens of a line that are not in a run's vocabulary."""
-
-    source_tokens: tuple[str, ...]
-    """all of the line's"""
-    positions: tuple[int, ...]
-    """of the unknown ones"""
-
-
 @dataclass(frozen=True)
 class SetTranslations:
     """The translations of one set by one system. Attention and unknown tokens are for the HTML page."""
@@ -52,25 +43,13 @@ class SetTranslations:
     counts: LineCounts = field(default_factory=LineCounts)
     maps: Sequence[PackedMap | None] = ()
     """the attention of each line; empty: not kept"""
-    unknown: Sequence[UnknownTokens | None] = ()
-    """the unknown source tokens of each line; empty: not recorded"""
+    unknown: Sequence[tuple[tuple[str, ...], tuple[int, ...]] | None] = ()
+    """the source tokens of each line that has unknown ones, and the positions of these; empty: not recorded"""
     no_map: str = "no attention was kept"
     """why a line has no map; completes the message "<run>: ..." """
     seconds: float = 0.0
     is_reused: bool = False
     """whether an earlier evaluation saved them"""
-
-
-@dataclass(frozen=True)
-class SystemTexts:
-    """All that the HTML page shows of one system."""
-
-    translations: Sequence[SetTranslations]
-    """of each set"""
-    config: Mapping[str, Any] = field(default_factory=dict)
-    """the resolved configuration as plain values"""
-    validations: Sequence[Validation] = ()
-    """the validations of its training, by update"""
 
 
 def translate_set(
@@ -98,10 +77,9 @@ def translate_set(
         saved = _read_saved([path for path in paths if path.exists()], made_by, len(test_set.source))
         if saved is not None:
             return saved
-    with suggest_smaller_batch(system.search.batch_size):
-        translations = _translate(
-            system, test_set, made_by["max_source_length"], keep_maps=keep_maps, show_progress=show_progress
-        )
+    translations = _translate(
+        system, test_set, made_by["max_source_length"], keep_maps=keep_maps, show_progress=show_progress
+    )
     if hyps_dir is not None:
         run = system.runs[0].path
         if hyps_dir == system.hyps_dir and not (hyps_dir / name).parent.resolve().is_relative_to(run.resolve()):
@@ -118,23 +96,22 @@ def _translate(
     if test_set.num_concatenated > 1:
         translator = translator.with_max_source_length(max_source_length)
     started = time.monotonic()
-    lines: list[str] = []
-    num_cut = num_unknown = 0
-    maps: list[PackedMap | None] = []
-    unknown: list[UnknownTokens | None] = []
-    for best, *_ in tqdm(
-        translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.options),
-        desc=visible(f"{system.name}, {test_set.name}"),
-        total=len(test_set.source),
-        unit="line",
-        disable=not show_progress,
-    ):
-        lines.append(best.text)
-        num_cut += best.is_cut
-        num_unknown += len(best.unknown)
-        attention = best.attention_map()
-        maps.append(None if attention is None else pack_map(attention))  # at once: a test set's attention is far larger
-        unknown.append(UnknownTokens(tuple(best.source_tokens), best.unknown) if best.unknown else None)
+    lines, maps, unknown, num_cut, num_unknown = [], [], [], 0, 0
+    with suggest_smaller_batch(system.search.batch_size):
+        translations = tqdm(
+            translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.options),
+            desc=visible(f"{system.name}, {test_set.name}"),
+            total=len(test_set.source),
+            unit="line",
+            disable=not show_progress,
+        )
+        for best, *_ in translations:
+            lines.append(best.text)
+            num_cut += best.is_cut
+            num_unknown += len(best.unknown)
+            attention = best.attention_map()  # packed at once: a test set's attention is far larger
+            maps.append(None if attention is None else pack_map(attention))
+            unknown.append((tuple(best.source_tokens), best.unknown) if best.unknown else None)
     no_map = "its attention does not look at source positions"
     if translator.has_attention:
         no_map = "its translation is empty, or its map is too large"

@@ -96,22 +96,18 @@ def join_statistics(parts: Sequence[AttentionStatistics]) -> AttentionStatistics
     )
 
 
-def token_entropies(weights_TS: Weights) -> npt.NDArray[np.float64]:
-    """The entropy of each row in nats, [T]; a weight of 0 adds nothing."""
-    weights = np.asarray(weights_TS, dtype=np.float64)
-    return np.asarray(-np.sum(weights * np.log(np.where(weights > 0, weights, 1.0)), axis=1))
-
-
 def attention_counts(weights_TS: Weights, word_weights_TS: Weights) -> tuple[float, float, float, float, float]:
-    """Counts of one pair: summed entropies, target tokens, dropped source words, repeated ones, all source words.
+    """Counts of one pair: summed entropies in nats, target tokens, dropped source words, repeated ones, all source
+    words.
 
     Args:
         weights_TS: over tokens, with EOS on both sides as the model had it: for the entropy.
         word_weights_TS: the same over words, for the coverage.
     """
-    received = np.asarray(word_weights_TS, dtype=np.float64).sum(axis=0)
+    weights, received = weights_TS.astype(np.float64), word_weights_TS.astype(np.float64).sum(axis=0)
+    entropies_T = -np.sum(weights * np.log(np.where(weights > 0, weights, 1.0)), axis=1)
     return (
-        float(token_entropies(weights_TS).sum()),
+        float(entropies_T.sum()),
         float(len(weights_TS)),
         float((received < DROPPED_BELOW).sum()),
         float((received > REPEATED_ABOVE).sum()),

@@ -104,17 +104,21 @@ class Measure:
             _check_lines(stream, "references")
             if len(stream) != len(references):
                 raise UserError(f"{len(references)} and {len(stream)} references: expected as many of each sentence")
-        self.name = name
-        self._num_pairs = len(references)
-        self._language = target_language
+        self.name, self._num_pairs, self._language = name, len(references), target_language
         metric = METRICS[name]
         counts_characters = name in ("ter", "wer") and not separates_words(target_language)
         self._splits_words = counts_characters or metric.options.get("tokenize") == "none"
         options = dict(metric.options)
         if metric.kind == "BLEU":
             options.setdefault("tokenize", bleu_tokenizer(target_language))
+        from sacrebleu import metrics  # takes a fifth of a second
+
+        from seq2seq_attn.metrics.edits import EditMetric
+
+        logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # its advice is on options of its own command
+        kind = EditMetric if metric.kind == "edits" else getattr(metrics, metric.kind)
         # sacreBLEU takes a list of reference *streams*, and silently accepts the transposed list
-        self._metric = _load(metric.kind)(references=[self._prepare(stream) for stream in streams], **options)
+        self._metric: Metric = kind(references=[self._prepare(stream) for stream in streams], **options)
 
     def statistics(self, hypotheses: Sequence[str]) -> CorpusStatistics:
         """The sufficient statistics of one system's hypotheses, aligned with the references.
@@ -140,17 +144,6 @@ class Measure:
         if self._splits_words:
             return [" ".join(words) for words in split_words(self._language, lines)]
         return [normalize(line) for line in lines]
-
-
-def _load(kind: str) -> Callable[..., Metric]:
-    """The class that counts the statistics of a kind of metrics."""
-    from sacrebleu import metrics  # takes a fifth of a second
-
-    logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # its advice is on options of its own command
-
-    from seq2seq_attn.metrics.edits import EditMetric
-
-    return EditMetric if kind == "edits" else getattr(metrics, kind)
 
 
 def _check_lines(lines: Sequence[str], what: str) -> None:

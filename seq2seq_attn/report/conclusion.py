@@ -5,7 +5,7 @@ too few sentence pairs are left out.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from seq2seq_attn.evaluation.scores import ArmScore, SetScores
 from seq2seq_attn.metrics.table import METRICS
@@ -14,12 +14,13 @@ SUMMARY_ONLY = ("fixed", "initial")
 """attentions that read nothing of the encoder but its summary"""
 LEARNT = 1.0
 """of less BLEU, a model has not learnt to translate"""
+VISIBLE = 0.05
+"""smaller differences are 0.0 with one decimal"""
 CLEAR_P = 0.025
 """differences with a smaller p are clear: of sacreBLEU's paired bootstrap, this is about 0.05 in a two-sided test"""
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     """Some sentences, and the scores of all arms on them."""
 
     sentences: str
@@ -28,13 +29,17 @@ class _Part:
     def value(self, arm: int) -> float:
         return self.scores[arm].interval.value
 
-    def difference(self, arm: int) -> float:
+    def difference(self, arm: int = 1) -> float:
         return self.value(arm) - self.value(0)
 
-    def is_clear(self, arm: int) -> bool:
-        """Whether the difference from the first arm exceeds what the choice of sentences and the seeds can explain."""
+    def is_visible(self, arm: int = 1) -> bool:
+        """Whether the difference from the first arm is more than 0.0 with one decimal."""
+        return abs(self.difference(arm)) >= VISIBLE
+
+    def is_clear(self, arm: int = 1) -> bool:
+        """Whether that difference exceeds what the choice of sentences and the seeds can explain."""
         test, first, other = self.scores[arm].bootstrap, self.scores[0].spread, self.scores[arm].spread
-        if test is None or test.p_value >= CLEAR_P or not _is_visible(self.difference(arm)):
+        if test is None or test.p_value >= CLEAR_P or not self.is_visible(arm):
             return False
         have_seeds = first.min < first.max or other.min < other.max
         return not have_seeds or other.min > first.max or other.max < first.min
@@ -57,7 +62,11 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
     metric = next((name for name in scores.bucket_metrics if not scores.whole.scores[name][0].is_too_short), None)
     if metric is None:
         return f"No conclusion: few references of {scores.name} have four tokens, so BLEU says little."
-    names = _names(scores, attentions)
+    names = [arm.name for arm in scores.arms]
+    are_fixed = [attentions[arm.runs[0]] in SUMMARY_ONLY for arm in scores.arms] if attentions else []
+    if len(names) == len(are_fixed) == 2 and are_fixed[0] != are_fixed[1]:
+        kinds = ["the fixed vector" if is_fixed else "the attention model" for is_fixed in are_fixed]
+        names = [f"{kind} ({name})" for kind, name in zip(kinds, names, strict=True)]
     overall = _Part(f"all {scores.num_pairs:,} sentence pairs", scores.whole.scores[metric])
     solid = [row for row in scores.buckets if not row.bucket.is_thin]
     ends = [_Part(row.bucket.label, row.scores[metric]) for row in (solid[0], solid[-1])] if len(solid) > 1 else []
@@ -75,20 +84,6 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
     return _many(names, title, part, where, lowest_is_best=METRICS[metric].is_lower_better)
 
 
-def _is_visible(difference: float) -> bool:
-    """Whether it is more than 0.0 with one decimal."""
-    return abs(difference) >= 0.05
-
-
-def _names(scores: SetScores, attentions: Sequence[str]) -> list[str]:
-    names = [arm.name for arm in scores.arms]
-    are_fixed = [attentions[arm.runs[0]] in SUMMARY_ONLY for arm in scores.arms] if attentions else []
-    if len(names) == len(are_fixed) == 2 and are_fixed[0] != are_fixed[1]:
-        kinds = ["the fixed vector" if is_fixed else "the attention model" for is_fixed in are_fixed]
-        return [f"{kind} ({name})" for kind, name in zip(kinds, names, strict=True)]
-    return names
-
-
 def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:
     if not ends:
         return f"{name} scores {_with_interval(overall.scores[0], title)} on {overall.sentences}."
@@ -96,20 +91,20 @@ def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]
     labels = [part.sentences for part in ends]
     scores = f"{short.value:.1f} {title} on sentences of {labels[0]} {unit}, {long.value:.1f} on those of {labels[1]}"
     is_clear = short.low > long.high or long.low > short.high
-    if is_clear and _is_visible(short.value - long.value):
+    if is_clear and abs(short.value - long.value) >= VISIBLE:
         return f"{name} scores {scores}."
     overlap = "" if is_clear else ", and the intervals overlap"
     return f"The length of a sentence makes no clear difference: {name} scores {scores}{overlap}."
 
 
 def _two(names: Sequence[str], title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:
-    if not any(_is_visible(part.difference(1)) for part in (overall, *ends)):
+    if not any(part.is_visible() for part in (overall, *ends)):
         return f"{names[0]} and {names[1]} score the same: {overall.value(0):.1f} {title}."
-    clear = [part for part in ends if part.is_clear(1)]
+    clear = [part for part in ends if part.is_clear()]
     if not clear:
         first, second = overall.scores
         scores = f"{names[0]} scores {_with_interval(first, title)}, {names[1]} {_with_interval(second, '')}"
-        if not overall.is_clear(1):
+        if not overall.is_clear():
             return f"No clear difference: on {overall.sentences} {scores}."
         lengths = "; the difference is clear on neither the shortest nor the longest sentences alone" if ends else ""
         return f"On {overall.sentences} {scores}{lengths}."
@@ -119,12 +114,12 @@ def _two(names: Sequence[str], title: str, unit: str, overall: _Part, ends: Sequ
         f"On sentences of {shown.sentences} {unit} {names[0]} scores {shown.value(0):.1f} {title}, "
         f"{names[1]} {shown.value(1):.1f}; on those of {other.sentences} "
     )
-    difference = f"{abs(other.difference(1)):.1f}"
-    if not _is_visible(other.difference(1)):
+    difference = f"{abs(other.difference()):.1f}"
+    if not other.is_visible():
         return f"{sentence}they differ by less than 0.1."
-    if not other.is_clear(1):
+    if not other.is_clear():
         return f"{sentence}the difference ({difference}) is not clear."
-    same_sign = (other.difference(1) > 0) == (shown.difference(1) > 0)
+    same_sign = (other.difference() > 0) == (shown.difference() > 0)
     return f"{sentence}they differ by {difference}{'' if same_sign else ', the other way round'}."
 
 

@@ -4,21 +4,18 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import BucketScores, SetScores
-from seq2seq_attn.evaluation.test_sets import EvaluationSet, concatenated_name
-from seq2seq_attn.evaluation.translations import SystemTexts
+from seq2seq_attn.evaluation.test_sets import concatenated_name
 from seq2seq_attn.files import check_distinct, check_writable, link_target, write_json, write_text
 from seq2seq_attn.metrics.table import METRICS
-from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
-from seq2seq_attn.report.plots import plot_by_length, plot_retention
+from seq2seq_attn.report.plots import plot_by_length
 from seq2seq_attn.report.tables import Table, length_table, score_table
 from seq2seq_attn.translate.figure import PlotFormat
 
@@ -48,87 +45,69 @@ def plot_path(beside: Path, kind: str, image: PlotFormat = "png", *, num_concate
     return beside.with_name(f"{concatenated_name(f'{kind}-by-length{suffix}', num_concatenated)}.{image}")
 
 
-@dataclass(frozen=True)
-class ReportFiles:
-    """Where the parts of a report go; None: that part is not written."""
+def check_files(files: Mapping[str, Path], inputs: Sequence[Path] = (), *, is_named: bool = True) -> None:
+    """Check that every file of a report can be written, before the evaluation starts.
 
-    json: Path | None = None
-    page: Path | None = None
-    """to read: `.md` is Markdown, `.html` holds sentences and attention too"""
-    plots: PlotFormat | None = None
-    """plots in this format, beside the first of the other files"""
+    Args:
+        files: as for `write_files`.
+        inputs: files that are read, and must not be replaced.
 
-    csv: Path | None = None
-    """a row per score"""
-    latex: Path | None = None
-    """tables for papers"""
-    is_in_run_dir: bool = False
-    """whether they lie in a run directory, which may be a stranger's: a link there is replaced, not written through"""
+    Raises:
+        UsageError: a page that ends neither in .md nor in .html, two parts in one file, or a part in an input.
+        UserError: a file that cannot be written.
+    """
+    page = files.get("report")
+    if page is not None and page.suffix not in (".md", ".html"):
+        raise UsageError(f"--report {str(page)!r}: name a file that ends in .md (Markdown) or .html (with attention)")
+    check_distinct({f"--{part}": path for part, path in files.items()}, inputs)
+    for path in files.values():
+        check_writable(link_target(path) if is_named else path)
 
-    @property
-    def is_named(self) -> bool:
-        """Whether a file was named at all; otherwise the report goes to the run directory."""
-        return bool(self._named)
 
-    @property
-    def is_html(self) -> bool:
-        """Whether sentences and attention are wanted."""
-        return self.page is not None and self.page.suffix == ".html"
+def write_files(
+    report: Report,
+    files: Mapping[str, Path],
+    plots: PlotFormat | None,
+    page: Callable[[], str],
+    *,
+    is_named: bool = True,
+) -> list[Path]:
+    """Write the parts of a report. Returns what was written.
 
-    def check(self, inputs: Sequence[Path] = ()) -> None:
-        """Check that every file can be written, before the evaluation starts.
+    Args:
+        files: by part: `json`, `report` (a page to read, .md or .html), `csv` (a row per score), `latex` (tables for
+            papers).
+        plots: plots in this format, beside the first of the files.
+        page: makes the HTML page.
+        is_named: whether the user named the files; otherwise they lie in a run directory, which may be a stranger's: a
+            link there is replaced, not written through.
+    """
+    written = _write_plots(report, next(iter(files.values())), plots) if plots and files else []
+    for part, path in files.items():
+        if part == "json":
+            write_json(path, report.data, is_named=is_named)
+            continue
+        if part == "report":
+            text = page() if path.suffix == ".html" else report.markdown([relpath(p, path.parent) for p in written])
+        else:
+            text = csv_text(report.sets) if part == "csv" else latex_text(report)
+        write_text(path, text, is_named=is_named)
+    return [*files.values(), *written]
 
-        Args:
-            inputs: files that are read, and must not be replaced.
 
-        Raises:
-            UsageError: a page that ends neither in .md nor in .html, two parts in one file, or a part in an input.
-            UserError: a file that cannot be written.
-        """
-        if self.page is not None and self.page.suffix not in (".md", ".html"):
-            raise UsageError(
-                f"--report {str(self.page)!r}: name a file that ends in .md (Markdown) or .html (with attention)"
-            )
-        check_distinct(self._named, inputs)
-        for path in self._named.values():
-            check_writable(path if self.is_in_run_dir else link_target(path))
-
-    def write(self, report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> list[Path]:
-        """Write everything; `sets` and `systems` are what the HTML page shows. Returns what was written."""
-        plots, is_named = self._write_plots(report), not self.is_in_run_dir
-        if self.json is not None:
-            write_json(self.json, report.data, is_named=is_named)
-        if self.page is not None:
-            links = [relpath(plot, self.page.parent) for plot in plots]
-            page = html_report(report, sets, systems) if self.is_html else report.markdown(links)
-            write_text(self.page, page, is_named=is_named)
-        if self.csv is not None:
-            write_text(self.csv, csv_text(report.sets), is_named=is_named)
-        if self.latex is not None:
-            write_text(self.latex, latex_text(report), is_named=is_named)
-        return [*self._named.values(), *plots]
-
-    @property
-    def _named(self) -> dict[str, Path]:
-        """The files by the options that name them."""
-        named = {"--json": self.json, "--report": self.page, "--csv": self.csv, "--latex": self.latex}
-        return {option: path for option, path in named.items() if path is not None}
-
-    def _write_plots(self, report: Report) -> list[Path]:
-        """A plot of the scores by length, and of several runs one of the share that each keeps; of several test sets
-        the pooled one is drawn."""
-        if self.plots is None or not self._named:
-            return []
-        beside, written = next(iter(self._named.values())), []
-        for scores in report.drawn_sets:
-            metric = scores.bucket_metrics[0]
-            plots: dict[str, Callable[..., None]] = {metric: plot_by_length}
-            if len(scores.arms) > 1 and not METRICS[metric].is_lower_better:
-                plots["retention"] = plot_retention
-            for kind, plot in plots.items():
-                written.append(plot_path(beside, kind, self.plots, num_concatenated=scores.num_concatenated))
-                plot(written[-1], scores, metric=metric, unit=report.unit)
-        return written
+def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
+    """A plot of the scores by length, and of several runs one of the share that each keeps; of several test sets the
+    pooled one is drawn."""
+    written = []
+    for scores in report.drawn_sets:
+        metric = scores.bucket_metrics[0]
+        kinds = [metric]
+        if len(scores.arms) > 1 and not METRICS[metric].is_lower_better:
+            kinds.append("retention")
+        for kind in kinds:
+            written.append(plot_path(beside, kind, image, num_concatenated=scores.num_concatenated))
+            plot_by_length(written[-1], scores, metric=metric, unit=report.unit, as_share=kind == "retention")
+    return written
 
 
 def csv_text(sets: Sequence[SetScores]) -> str:
@@ -200,13 +179,12 @@ def escape_latex(text: str) -> str:
     return "".join(escaped)
 
 
-def _latex_cell(cell: str) -> str:
-    """A cell with minus signs in place of the hyphens of numbers."""
-    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", "--" if cell == "-" else escape_latex(cell))
-
-
 def _latex_table(label: str, caption: str, table: Table) -> str:
-    header, *rows = ([_latex_cell(cell) for cell in line] for line in (table.header, *table.rows))
+    # The hyphens of numbers become minus signs.
+    header, *rows = (
+        [re.sub(r"(?<![\w.])-(?=\d)", "$-$", "--" if cell == "-" else escape_latex(cell)) for cell in line]
+        for line in (table.header, *table.rows)
+    )
     # A row that begins with a bracket would be read as an option of the row before.
     lines = [" & ".join([f"{{{row[0]}}}", *row[1:]]) + r" \\" for row in rows]
     columns = "l" + "r" * (len(header) - 1)

@@ -11,7 +11,6 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 from seq2seq_attn.evaluation.scoring import flatten
 from seq2seq_attn.evaluation.systems import Validation
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
-from seq2seq_attn.evaluation.translations import SystemTexts
+from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.files import finite
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.table import METRICS
@@ -56,39 +55,29 @@ _SCRIPTS = (
 )
 
 
-@dataclass(frozen=True)
-class TranslatedLine:
-    """One line on a page of attention maps."""
-
-    number: int
-    """in the input, from 1"""
-    hypothesis: str
-    attention: PackedMap
-
-
-def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> str:
+def html_report(
+    report: Report,
+    sets: Sequence[EvaluationSet],
+    translations: Sequence[Sequence[SetTranslations]],
+    histories: Sequence[tuple[Mapping[str, Any], Sequence[Validation]]],
+) -> str:
     """The report as a page: the finding, a map, scores, curves, sentences with their attention, configurations.
 
     Args:
         sets: the sets that were scored, without the pooled one.
-        systems: in the order of the report's runs.
+        translations: of each set, by each of the report's runs.
+        histories: the configuration of each run and its validations, by update; empty: not shown.
     """
     tokens = _Interned()
     maps, floor = _fit(
-        [flatten(made.maps or [None] * len(made.lines) for made in system.translations) for system in systems]
+        [flatten(made.maps or [None] * len(made.lines) for made in run_sets) for run_sets in translations]
     )
-    chrf = _sentence_chrf(sets, systems)
+    chrf = _sentence_chrf(sets, translations)
     example = choose_example(maps, chrf)
-    names = report.sets[0].runs
-    runs = [
-        {
-            "name": name,
-            "config": dict(system.config),
-            "no_map": ", or ".join(dict.fromkeys(made.no_map for made in system.translations)),
-            "validations": _thinned(system.validations),
-        }
-        for name, system in zip(names, systems, strict=True)
-    ]
+    runs = []
+    for name, run_sets, (config, validations) in zip(report.sets[0].runs, translations, histories, strict=True):
+        no_map = ", or ".join(dict.fromkeys(made.no_map for made in run_sets))
+        runs.append({"name": name, "config": config, "no_map": no_map, "validations": _thinned(validations)})
     payload = {
         "kind": "evaluation",
         "report": report.data,
@@ -108,28 +97,28 @@ def html_report(report: Report, sets: Sequence[EvaluationSet], systems: Sequence
             "source": flatten(test_set.source for test_set in sets),
             "reference": flatten(test_set.references for test_set in sets),
             "length": flatten(lengths.tolist() for lengths in report.scored.lengths[: len(sets)]),
-            "hypotheses": [flatten(made.lines for made in system.translations) for system in systems],
+            "hypotheses": [flatten(made.lines for made in run_sets) for run_sets in translations],
             "chrf": chrf,
-            "unknown": [_unknown_tokens(system, tokens) for system in systems],
+            "unknown": [_unknown_tokens(run_sets, tokens) for run_sets in translations],
             "maps": [[tokens.add(packed) for packed in run_maps] for run_maps in maps],
         },
         "tokens": tokens.lists,
     }
-    return _page("Evaluation: " + ", ".join(names), payload)
+    return _page("Evaluation: " + ", ".join(report.sets[0].runs), payload)
 
 
-def html_maps(lines: Sequence[TranslatedLine]) -> str:
-    """Translated lines with their attention as a page."""
+def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:
+    """Translated lines with their attention as a page: of each its number in the input, from 1, its text and map."""
     tokens = _Interned()
-    [maps], floor = _fit([[line.attention for line in lines]])
+    [maps], floor = _fit([[packed for _, _, packed in lines]])
     payload = {
         "kind": "maps",
         "title": "Attention",
         "map_note": MAP_NOTE,
         "floor": floor,
         "lines": [
-            {"number": line.number, "hypothesis": line.hypothesis, "map": tokens.add(packed)}
-            for line, packed in zip(lines, maps, strict=True)
+            {"number": number, "hypothesis": hypothesis, "map": tokens.add(packed)}
+            for (number, hypothesis, _), packed in zip(lines, maps, strict=True)
         ],
         "tokens": tokens.lists,
     }
@@ -184,14 +173,10 @@ def _size(packed: PackedMap | None) -> int:
     return 0 if packed is None else len(packed.packed) * 4 // 3
 
 
-def _unknown_tokens(system: SystemTexts, tokens: _Interned) -> dict[int, list[Any]]:
+def _unknown_tokens(translations: Sequence[SetTranslations], tokens: _Interned) -> dict[int, list[Any]]:
     """For each sentence with tokens that the run does not know: the index of its token list, and their positions."""
-    unknown = flatten(made.unknown or [None] * len(made.lines) for made in system.translations)
-    return {
-        row: [tokens.index(line.source_tokens), list(line.positions)]
-        for row, line in enumerate(unknown)
-        if line is not None
-    }
+    unknown = enumerate(flatten(made.unknown or [None] * len(made.lines) for made in translations))
+    return {row: [tokens.index(line[0]), list(line[1])] for row, line in unknown if line is not None}
 
 
 def _thinned(validations: Sequence[Validation]) -> list[list[int | float | None]]:
@@ -204,13 +189,15 @@ def _thinned(validations: Sequence[Validation]) -> list[list[int | float | None]
     return rows
 
 
-def _sentence_chrf(sets: Sequence[EvaluationSet], systems: Sequence[SystemTexts]) -> list[list[float]]:
+def _sentence_chrf(
+    sets: Sequence[EvaluationSet], translations: Sequence[Sequence[SetTranslations]]
+) -> list[list[float]]:
     """The chrF of each sentence under each run, equal to sacreBLEU's `sentence_chrf`."""
     measures = [Measure("chrf", test_set.references, *test_set.other_references) for test_set in sets]
     scores: list[list[float]] = []
-    for system in systems:
+    for run_sets in translations:
         scores.append([])
-        for measure, made in zip(measures, system.translations, strict=True):
+        for measure, made in zip(measures, run_sets, strict=True):
             statistics = measure.statistics(made.lines)
             scores[-1] += [round(chrf, 2) for chrf in statistics.score_sums(statistics.rows_ND).tolist()]
     return scores

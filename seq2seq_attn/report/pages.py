@@ -20,7 +20,6 @@ from seq2seq_attn.report.tables import (
     comparison_table,
     escape_markdown,
     gold_table,
-    has_thin_bucket,
     length_table,
     score_table,
     seeds_table,
@@ -112,7 +111,7 @@ class Report:
             notes.append(f"difference, p, kept: against {first.arms[0].name}; kept = share of its score")
         if len(first.arms) > 1:
             notes.append(clear_note(has_seeds=first.is_grouped))
-        if any(has_thin_bucket(scores) for scores in drawn):
+        if any(scores.has_thin_bucket for scores in drawn):
             notes.append(THIN_NOTE)
         blocks.append("\n".join([*notes, f"{METRICS[metric].title}: {first.signatures[metric]}"]))
         return "\n\n".join(blocks)
@@ -176,7 +175,7 @@ class Report:
             lines.append(ATTENTION_NOTE)
         if any(gold_table(scores) is not None for scores in self.sets):
             lines.append(GOLD_NOTE)
-        if any(has_thin_bucket(scores) for scores in self.sets):
+        if any(scores.has_thin_bucket for scores in self.sets):
             lines.append(THIN_NOTE)
         return lines
 

@@ -14,6 +14,7 @@ from seq2seq_attn.translate.figure import new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 # Okabe and Ito's palette (black and yellow left out): told apart with any color vision, and by marker and dash too.
@@ -32,48 +33,35 @@ class _Point(NamedTuple):
     most: float
 
 
-def plot_by_length(path: Path, scores: SetScores, *, metric: str = "bleu", unit: str = "source tokens") -> None:
-    """Write the score by length: a line per arm with its 95 % band, n under each bucket.
-
-    Of several seeds the line is the mean, the band covers the choice of sentences, and bars show the seeds' extremes.
-    """
-    lines: dict[str, list[_Point]] = {arm.name: [] for arm in scores.arms}
-    for x, row in enumerate(scores.buckets):
-        for points, score in zip(lines.values(), row.scores[metric], strict=True):
-            points.append(_Point(x, score.interval, score.spread.min, score.spread.max))
-    title = METRICS[metric].title
-    label = f"{title} (95 % bootstrap band"
-    _plot(path, scores, lines, label=label, title=f"{title} by sentence length, {scores.name}", unit=unit)
-
-
-def plot_retention(path: Path, scores: SetScores, *, metric: str = "bleu", unit: str = "source tokens") -> None:
-    """Write the share of the first arm's score that each other arm keeps, by length, with its paired band.
-
-    Of several seeds it is the share of the first arm's mean; bars show the seeds' extremes.
-    """
-    first, *others = scores.arms
-    lines: dict[str, list[_Point]] = {arm.name: [] for arm in others}
-    for x, row in enumerate(scores.buckets):
-        baseline, *arm_scores = row.scores[metric]
-        for points, score in zip(lines.values(), arm_scores, strict=True):
-            if score.retention is not None:
-                mean = baseline.interval.value
-                points.append(_Point(x, score.retention, score.spread.min / mean, score.spread.max / mean))
-    label = f"share of {first.name}'s {METRICS[metric].title} (95 % paired band"
-    title = f"{METRICS[metric].title} by sentence length, as a share of {first.name}'s, {scores.name}"
-    _plot(path, scores, lines, label=label, title=title, unit=unit, line_at=1.0)
-
-
-def _plot(
-    path: Path,
-    scores: SetScores,
-    arms: Mapping[str, Sequence[_Point]],
-    *,
-    label: str,
-    title: str,
-    unit: str,
-    line_at: float | None = None,
+def plot_by_length(
+    path: Path, scores: SetScores, *, metric: str = "bleu", unit: str = "source tokens", as_share: bool = False
 ) -> None:
+    """Write the score by length: a line per arm with its 95 % band, n under each bucket. `as_share`: the share of the
+    first arm's score that each other arm keeps, with its paired band.
+
+    Of several seeds the line is the mean (the share that of the first arm's mean), the band covers the choice of
+    sentences, and bars show the seeds' extremes.
+    """
+    lines: dict[str, list[_Point]] = {arm.name: [] for arm in scores.arms[as_share:]}
+    for x, row in enumerate(scores.buckets):
+        mean = row.scores[metric][0].interval.value if as_share else 1.0
+        for points, score in zip(lines.values(), row.scores[metric][as_share:], strict=True):
+            interval = score.retention if as_share else score.interval
+            if interval is not None:
+                points.append(_Point(x, interval, score.spread.min / mean, score.spread.max / mean))
+    title, first = METRICS[metric].title, scores.arms[0].name
+    label = f"share of {first}'s {title} (95 % paired band" if as_share else f"{title} (95 % bootstrap band"
+    share = f", as a share of {first}'s" if as_share else ""
+    figure, axes = _draw(scores, lines, f"{title} by sentence length{share}, {scores.name}", unit)
+    axes.set_ylabel(label + ("; bars: seeds)" if scores.is_grouped else ")"), parse_math=False)
+    if as_share:
+        axes.axhline(1.0, color="0.4", linewidth=1)
+    axes.set_ylim(bottom=0)
+    save_figure(figure, path)
+
+
+def _draw(scores: SetScores, arms: Mapping[str, Sequence[_Point]], title: str, unit: str) -> tuple[Figure, Axes]:
+    """A figure with the lines of the arms."""
     width = max(6.0, 1.1 * len(scores.buckets) + 2)  # inches, with room for the label of each bucket
     figure = new_figure(width, 4.5)
     axes = figure.add_subplot()
@@ -83,10 +71,6 @@ def _plot(
         for position, (name, points) in enumerate(arms.items(), start=len(scores.arms) - len(arms))
         for line in _draw_band(axes, position, name, points)
     ]
-    if line_at is not None:
-        axes.axhline(line_at, color="0.4", linewidth=1)
-    axes.set_ylabel(label + ("; bars: seeds)" if scores.is_grouped else ")"), parse_math=False)
-    axes.set_ylim(bottom=0)
     labels = [f"{row.bucket.label}\nn={len(row.bucket):,}{'*' * row.bucket.is_thin}" for row in scores.buckets]
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.6, len(labels) - 0.4)  # so that no label reaches the edge
@@ -99,7 +83,7 @@ def _plot(
     if lines:  # named, because matplotlib leaves out labels that begin with _
         for text in axes.legend(handles=lines, frameon=False).get_texts():
             text.set_parse_math(False)
-    save_figure(figure, path)
+    return figure, axes
 
 
 def _draw_band(axes: Axes, position: int, label: str, points: Sequence[_Point]) -> list[Line2D]:

@@ -112,11 +112,6 @@ def comparison_table(scores: SetScores, metric: str = "bleu", *, unit: str = "so
     return Table([unit, *(f"{arm.name}: difference, p, kept" for arm in scores.arms[1:])], rows)
 
 
-def has_thin_bucket(scores: SetScores) -> bool:
-    """Whether a table of this set needs `THIN_NOTE`."""
-    return any(row.bucket.is_thin for row in scores.buckets)
-
-
 def _length_parts(scores: SetScores) -> list[tuple[str, BucketScores]]:
     """Each bucket with its label, marked where it is thin, and the whole set if there are several."""
     parts = [(part.bucket.label + THIN_MARK * part.bucket.is_thin, part) for part in scores.buckets]
@@ -156,10 +151,11 @@ def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:
     rows = []
     for label, part in _length_parts(scores):
         for index, (name, members) in enumerate(_by_arm(scores, part)):
-            entropy, *shares = (_mean([getattr(run, field) for run in members]) for field in _FIELDS)
+            columns = [[getattr(run, field) for run in members] for field in _FIELDS]
+            entropy, *shares = (None if None in values else fmean(values) for values in columns)
             cells = ["-" if entropy is None else f"{entropy:.2f}", *map(_percent, shares)]
             rows.append(["" if index else label, name, *cells])
-    return Table([unit, _kind(scores), *_FIELDS], rows)
+    return Table([unit, "arm" if scores.is_grouped else "run", *_FIELDS], rows)
 
 
 def gold_table(scores: SetScores) -> Table | None:
@@ -170,20 +166,12 @@ def gold_table(scores: SetScores) -> Table | None:
             values = [fmean(getattr(run.gold[shift], field) for run in members) for field in _GOLD_FIELDS]
             label = name if shift == min(members[0].gold) else ""
             rows.append([label, f"{shift:+d}" if shift else "0", *map(_percent, values)])
-    return Table([_kind(scores), "shift", "AER", "precision", "recall", "mass"], rows) if rows else None
-
-
-def _kind(scores: SetScores) -> str:
-    return "arm" if scores.is_grouped else "run"
+    header = ["arm" if scores.is_grouped else "run", "shift", "AER", "precision", "recall", "mass"]
+    return Table(header, rows) if rows else None
 
 
 def _by_arm(scores: SetScores, part: BucketScores) -> list[tuple[str, list[AttentionScore]]]:
     return [(arm.name, [part.attention[run] for run in arm.runs]) for arm in scores.arms]
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if len(known) == len(values) else None
 
 
 def _percent(value: float | None) -> str:

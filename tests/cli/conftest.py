@@ -1,4 +1,4 @@
-"""Small runs to evaluate."""
+"""Small runs to translate with and to evaluate."""
 
 from pathlib import Path
 
@@ -7,6 +7,16 @@ import pytest
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+
+
+@pytest.fixture(scope="session")
+def toy_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunDir]:
+    """Runs that no test changes: with subwords (`toy`), with words as tokens, and with words and a fixed vector."""
+    root = tmp_path_factory.mktemp("runs")
+    words = toy_config(tokenizer="spacy")
+    fixed = toy_config(tokenizer="spacy", attention="fixed")
+    configs = {"toy": None, "words": words, "fixed": fixed}
+    return {name: make_toy_run(root / name, config) for name, config in configs.items()}
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,11 @@ import yaml
 
 from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
+from seq2seq_attn.cli import COMMANDS
 from seq2seq_attn.config import load_config
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint
-from tests.cli.command_line import assert_fails
+from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 
@@ -40,16 +41,11 @@ def settings(corpus: Path, *more: str) -> list[str]:
     return ["-c", "base"] + [argument for setting in (*toy_settings(corpus), *more) for argument in ("--set", setting)]
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"seq2seq {__version__}\n"
-
-
 @pytest.mark.parametrize("arguments", [["--help"], []])
-def test_help_names_the_commands(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    assert run(arguments) == 0
-    out = capsys.readouterr().out
-    assert all(f"\n  {name} " in out for name in ("prepare", "train", "evaluate", "translate", "score", "compare"))
+def test_help_names_the_commands(capsys, arguments):
+    assert outputs(capsys, "--version") == [f"seq2seq {__version__}"]
+    lines = outputs(capsys, *arguments)
+    assert {line.split()[0] for line in lines if line.startswith("  ") and line.split()} >= {*COMMANDS}
 
 
 GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
@@ -58,33 +54,33 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trian"], "Did you mean 'train'?"),
+        (["trian"], "'train'"),
         (["train", "--seed"], "'--seed'"),
         (["export"], "'--output'"),
-        (["train", "--sed", "3"], "did you mean --seed"),
-        (["train", "--seed", "-3"], "--seed -3: expected at least 0"),
-        (["translate", "--beam-size=99999999999999999999", "Hund"], "expected at most 1,000"),
+        (["train", "--sed", "3"], "--seed"),
+        (["train", "--seed", "-3"], "--seed -3"),
+        (["translate", "--beam-size=99999999999999999999", "Hund"], "--beam-size"),
         (["translate", "--length-penalty", "nan", "Hund"], "--length-penalty nan"),
-        (["evaluate", "--metric", "rouge"], "--metric rouge: expected one of 'bleu'"),
-        (["train", "-c", "multi30"], "did you mean 'multi30k'"),
-        (["train", "--set", "model.hiden_size=3"], "did you mean 'model.hidden_size'"),
+        (["evaluate", "--metric", "rouge"], "--metric rouge"),
+        (["train", "-c", "multi30"], "multi30k"),
+        (["train", "--set", "model.hiden_size=3"], "model.hidden_size"),
         # before the data, which is not there, is looked for
-        (["train", *(f"--set={setting}" for setting in GONE)], "did you mean 'additive'?"),
+        (["train", *(f"--set={setting}" for setting in GONE)], "additive"),
         (["train", "--resume"], "runs/"),
-        (["translate", "-oh no"], "write -- before texts"),
-        (["translate", "Hund", "--und dann?"], "write -- before texts"),
-        (["translate", "--prefix", "- No", "--n-best", "-- x"], "--n-best -- x: expected"),
-        (["prepare", "wmt14"], "corpus 'wmt14': expected multi30k, captions"),
+        (["translate", "-oh no"], "write --"),
+        (["translate", "Hund", "--und dann?"], "write --"),
+        (["translate", "--prefix", "- No", "--n-best", "-- x"], "--n-best -- x"),
+        (["prepare", "wmt14"], "corpus 'wmt14'"),
         (["prepare", "captions", "-c", "quickstart"], "'captions' and --config"),
         (["train", "-c", "base", "--resume", "--overwrite", "--run-dir", "x"], "--resume and --overwrite"),
     ],
 )
-def test_usage_errors_exit_with_2(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+def test_usage_errors_exit_with_2(capsys, arguments, message):
     assert_fails(capsys, *arguments, code=2, message=message)
 
 
-def test_run_time_failures_exit_with_1(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
-    assert_fails(capsys, "translate", "Hund", code=1, message="no finished run")
+def test_run_time_failures_exit_with_1(capsys, corpus):
+    assert_fails(capsys, "translate", "Hund", code=1, message="runs/")
     lines = (corpus / "train.de").read_text().splitlines()
     (corpus / "short.de").write_text("\n".join(lines[:-1]) + "\n")
     (corpus / "short.en").write_bytes((corpus / "train.en").read_bytes())
@@ -92,24 +88,22 @@ def test_run_time_failures_exit_with_1(capsys: pytest.CaptureFixture[str], corpu
     assert_fails(capsys, "train", *wrong, code=1, message="159")
 
 
-def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_debug_shows_the_traceback(capsys):
     assert run(["translate", "--debug", "Hund"]) == 1
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_an_unforeseen_error_is_one_line_too(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unforeseen_error_is_one_line_too(capsys, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise ValueError("two\nlines")
 
     monkeypatch.setattr("seq2seq_attn.config.load_config", fail)
-    assert_fails(capsys, "prepare", code=1, message="ValueError: two lines")
+    assert_fails(capsys, "prepare", code=1, message="ValueError")
     monkeypatch.setattr("seq2seq_attn.config.load_config", lambda *args: Path("no/such").read_text())
-    assert_fails(capsys, "prepare", code=1, message="no/such: No such file or directory")
+    assert_fails(capsys, "prepare", code=1, message="no/such")
 
 
-def test_dump_config_prints_all_settings_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dump_config_prints_all_settings_and_nothing_else(capsys):
     arguments = ["-c", "tutorial", "-c", "attention/fixed", "--seed", "7", "--device", "cpu"]
     arguments += ["--set", "search.beam_size=3"]
     assert run(["train", *arguments, "--dump-config"]) == 0
@@ -120,19 +114,17 @@ def test_dump_config_prints_all_settings_and_nothing_else(capsys: pytest.Capture
     assert not Path("runs").exists()
 
 
-def test_prepare_prints_an_audit_and_reuses(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
+def test_prepare_prints_an_audit_and_reuses(capsys, corpus, tmp_path):
     arguments = ["prepare", *settings(corpus), "--data-dir", str(tmp_path / "d a t a")]
+    first = outputs(capsys, *arguments)
+    assert any({"train", "160"} <= {*line.split()} for line in first)
     assert run(arguments) == 0
-    first = capsys.readouterr()
-    assert "train" in first.out
-    assert "160" in first.out
-    assert run(arguments) == 0
-    second = capsys.readouterr()
-    assert second.out == first.out
-    assert "reused" in second.err
+    out, err = capsys.readouterr()
+    assert out.splitlines() == first
+    assert "reused" in err
 
 
-def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
+def test_the_whole_way(capsys, corpus, tmp_path):
     assert run(["train", *settings(corpus, "train.max_updates=4")]) == 0
     path = capsys.readouterr().out.strip()
     assert path.startswith("runs/")
@@ -147,7 +139,7 @@ def test_the_whole_way(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_pat
     assert Path("out.txt").read_text().count("\n") == 3
     assert run(["train", "--resume", "--run-dir", path]) == 0
     assert "finished" in capsys.readouterr().err
-    assert_fails(capsys, "train", *settings(corpus), "--run-dir", path, code=2, message="already holds a run")
+    assert_fails(capsys, "train", *settings(corpus), "--run-dir", path, code=2, message=path)
 
 
 @contextmanager
@@ -172,7 +164,7 @@ def wait_for_lines(process: subprocess.Popen[str], num_lines: int) -> None:
         time.sleep(0.02)
 
 
-def test_ctrl_c_saves_and_exits_with_130(corpus: Path) -> None:
+def test_ctrl_c_saves_and_exits_with_130(corpus):
     with endless_training(corpus) as process:
         wait_for_lines(process, 3)
         process.send_signal(signal.SIGINT)
@@ -186,22 +178,13 @@ def test_ctrl_c_saves_and_exits_with_130(corpus: Path) -> None:
 
 @pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_signals_outside_training_exit_with_their_code(monkeypatch: pytest.MonkeyPatch, number: int, code: int) -> None:
+def test_signals_outside_training_exit_with_their_code(monkeypatch, number, code):
     def interrupt(*args: object, **kwargs: object) -> None:
         os.kill(os.getpid(), number)
         time.sleep(5)
 
     monkeypatch.setattr("seq2seq_attn.data.prepare.prepare_corpus", interrupt)
     assert run(["prepare"]) == code
-
-
-def test_closed_streams_are_one_line_too() -> None:
-    for closing, what in ((">&-", "output"), ("<&-", "input")):
-        command = f"{sys.executable} -m seq2seq_attn translate --run nowhere {closing}"
-        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        assert done.returncode == 1, what
-        assert done.stderr.startswith("error: "), what
-        assert "unexpected error" not in done.stderr
 
 
 ENDING = """
@@ -224,7 +207,7 @@ main()
         ("trian", ">out", 2, "error: "),
     ],
 )
-def test_the_end_of_the_process(arguments: str, stdout: str, code: int, error: str) -> None:
+def test_the_end_of_the_process(arguments, stdout, code, error):
     """Threads and exit handlers finish, and all output is written, although the interpreter is not torn down."""
     command = f"{sys.executable} -c '{ENDING}' {arguments} {stdout}; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -244,9 +227,7 @@ class Gone(io.StringIO):
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
-def test_a_training_goes_on_when_nobody_reads_its_log(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_training_goes_on_when_nobody_reads_its_log(corpus, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", Gone())
     assert run(["train", *settings(corpus, "train.max_updates=4"), "--run-dir", "run"]) == 0
     assert capsys.readouterr().out == "run\n"
@@ -254,16 +235,14 @@ def test_a_training_goes_on_when_nobody_reads_its_log(
     assert run(["train", "--run-dir", "run"]) == 2  # cannot be said, but the exit code tells
 
 
-def test_stderr_may_be_closed(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stderr_may_be_closed(corpus, monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     assert run(["prepare", *settings(corpus)]) == 0
     assert sys.stderr is not None
     sys.stderr.close()
 
 
-def test_only_the_reader_of_stdout_ends_a_command_well(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_reader_of_stdout_ends_a_command_well(capfd, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
@@ -275,9 +254,7 @@ def test_only_the_reader_of_stdout_ends_a_command_well(
     assert capfd.readouterr().err == "error: [Errno 32] Broken pipe\n"
 
 
-def test_ctrl_c_while_the_command_line_is_imported_is_quiet(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ctrl_c_while_the_command_line_is_imported_is_quiet(monkeypatch, capsys):
     class Interrupted(ModuleType):
         def __getattr__(self, name: str) -> object:
             raise KeyboardInterrupt
@@ -289,7 +266,7 @@ def test_ctrl_c_while_the_command_line_is_imported_is_quiet(
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_prepare_looks_into_the_source_folder_that_was_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prepare_looks_into_the_source_folder_that_was_named(capsys):
     Path("wrong").mkdir()
     assert_fails(capsys, "prepare", "multi30k", "--source-dir", "wrong", code=1, message="wrong/train.de.gz")
     assert_fails(capsys, "prepare", "captions", "--source-dir", "wrong", code=1, message="wrong/train.de")

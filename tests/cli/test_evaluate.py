@@ -14,7 +14,7 @@ import torch
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
 from seq2seq_attn.manifest import write_listed
@@ -68,7 +68,8 @@ def test_a_pair_of_files_plain_or_compressed(workshop, tmp_path):
     assert "other lower-cases its output, so its cased scores are too low" in report.text
 
 
-def test_another_file_of_the_same_name_is_told(workshop, tmp_path, caplog):
+def test_what_replaces_something_else_is_told(workshop, tmp_path, caplog):
+    """Translations of another file of the same name; a report on other runs or lengths."""
     for folder, size in (("a", 5), ("b", 4)):
         (tmp_path / folder).mkdir()
         for name, lines in (("same.de", SOURCE), ("same.en", TARGET)):
@@ -76,13 +77,8 @@ def test_another_file_of_the_same_name_is_told(workshop, tmp_path, caplog):
     for folder, is_told in (("a", False), ("a", False), ("b", True)):
         caplog.clear()
         run_evaluate(workshop, "other", source=tmp_path / folder / "same.de", reference=[tmp_path / folder / "same.en"])
-        told = "same.de.txt: replaces translations of other lines; to keep both, add --json FILE"
-        assert (told in caplog.text) == is_told
-
-
-def test_a_report_on_other_runs_or_lengths_is_not_replaced_in_silence(workshop, tmp_path, caplog):
+        assert ("same.de.txt" in caplog.text) == is_told
     shutil.copytree(workshop / "none", tmp_path / "third")
-    message = "report.comparison.long.json: replaces a report on other runs or measures; to keep both, add --json FILE"
     for other, of, is_told in [
         ("none", "source", False),
         ("none", "source", False),
@@ -91,7 +87,7 @@ def test_a_report_on_other_runs_or_lengths_is_not_replaced_in_silence(workshop, 
     ]:
         caplog.clear()
         run_evaluate(workshop, "additive", other, split=["long"], length_of=of)
-        assert (message in caplog.text) == is_told
+        assert ("report.comparison.long.json" in caplog.text) == is_told
 
 
 def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
@@ -264,34 +260,31 @@ def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, ca
 FILES = {"--json": ".json", "--report": ".html", "--csv": ".csv", "--latex": ".tex"}
 
 
-def test_usage_errors(workshop, tmp_path):
-    file = workshop / "short.de"
-    cases = [
-        ([], {}, "no run"),
-        (["additive"], {"split": ["tset"]}, "--split 'tset'.* train, valid, short, long"),
-        (["additive"], {"source": file}, "--source and --reference"),
-        (["additive"], {"source": file, "reference": [file], "split": ["short"]}, "--split and --source"),
-        (["additive"], {"by_length": "9,8", "split": ["short"]}, "--by-length '9,8'"),
-        (["additive", "additive"], {}, "additive"),
-        (["additive", "other"], {}, "additive.* test sets"),
-        (["additive"], {"split": ["short"], "concatenate": [6]}, "--concatenate 6: short .* 5 "),
-        (["additive"], {"report": tmp_path / "r.pdf"}, "r.pdf"),
-        (["additive"], {"csv": tmp_path / "t", "latex": tmp_path / "." / "t"}, "--csv and --latex: .*t"),
-        (["additive"], {"source": file, "reference": [file], "json": file}, "--json: .*short.de"),
-    ]
-    for names, options, message in cases:
-        with pytest.raises(UsageError, match=message):
-            run_evaluate(workshop, *names, **options)
-
-
-def test_files_that_do_not_fit(workshop):
-    with pytest.raises(UserError, match=r"5 .* 25"):
-        run_evaluate(workshop, "additive", source=workshop / "short.de", reference=[workshop / "long.en"])
-    with pytest.raises(UserError, match="nowhere"):
-        evaluate([workshop / "nowhere"])
+@pytest.mark.parametrize(
+    ("names", "options", "code", "message"),
+    [
+        ([], {}, 2, "run"),
+        (["additive"], {"split": ["tset"]}, 2, "--split 'tset'"),
+        (["additive"], {"source": "short.de"}, 2, "--source and --reference"),
+        (["additive"], {"source": "short.de", "reference": "short.de", "split": "short"}, 2, "--split and --source"),
+        (["additive"], {"by_length": "9,8", "split": ["short"]}, 2, "--by-length '9,8'"),
+        (["additive", "additive"], {}, 2, "additive"),
+        (["additive", "other"], {}, 2, "additive"),
+        (["additive"], {"split": ["short"], "concatenate": [6]}, 2, "--concatenate 6: short .* 5 "),
+        (["additive"], {"report": "r.pdf"}, 2, "r.pdf"),
+        (["additive"], {"csv": "t", "latex": "./t"}, 2, "--csv and --latex: .*t"),
+        (["additive"], {"source": "short.de", "reference": "short.de", "json": "short.de"}, 2, "--json: .*short.de"),
+        (["additive"], {"source": "short.de", "reference": "long.en"}, 1, r"5 .* 25"),
+        (["nowhere"], {}, 1, "nowhere"),
+        (["additive"], {"source": "empty", "reference": "empty"}, 1, "empty"),
+    ],
+)
+def test_what_does_not_fit_is_refused(workshop, monkeypatch, names, options, code, message):
+    monkeypatch.chdir(workshop)
     (workshop / "empty").touch()
-    with pytest.raises(UserError, match="empty"):
-        run_evaluate(workshop, "additive", source=workshop / "empty", reference=[workshop / "empty"])
+    with pytest.raises(UserError, match=message) as raised:
+        evaluate(names, **options)
+    assert raised.value.exit_code == code
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import yaml
 
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.run_dir import RunDir
-from tests.cli.command_line import assert_fails
+from tests.cli.command_line import assert_fails, outputs
 from tests.text.test_parallel import ENGLISH, GERMAN
 from tests.train.conftest import write_toy_corpus
 
@@ -58,36 +58,19 @@ def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
     return yaml.safe_load(capsys.readouterr().out)
 
 
-def test_a_prefix_with_everything_named(capsys: pytest.CaptureFixture[str]) -> None:
-    own, err = train(
-        capsys, "--train=corpus/train", "--valid=corpus/valid", "--test=corpus/test", "--source-language=de"
-    )
+def test_a_prefix_with_everything_named(capsys):
+    text = ["--train=corpus/train", "--valid=corpus/valid", "--test=corpus/test", "--source-language=de"]
+    own, err = train(capsys, *text)
     assert own.path == Path("runs") / f"{TODAY}-own-de-en-s1"
-    assert "languages: de -> en; change with" in err
-    assert "settings: own-tiny, for 160 pairs" in err
-    assert "set aside" not in err
-    config = own.config()
-    assert (config.data.train, config.data.valid, config.data.test) == (
-        "corpus/train",
-        "corpus/valid",
-        {"test": "corpus/test"},
-    )
-    assert run(["translate", "Hund Katze"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
-
-
-def test_settings_are_those_for_the_pairs_within_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    for language in ("de", "en"):
-        Path(f"corpus/long.{language}").write_text("Wort\n" * 2_000)
-    names = [
-        dumped(capsys, "--train=corpus/long", *LANGUAGES, *limit)["data"]["tokenizer"]["name"]
-        for limit in ([], ["--set=data.limit=1999"], ["--set=data.limit.valid=1999"])
-    ]
-    assert names == ["sentencepiece", "spacy", "sentencepiece"]
+    assert "de -> en" in err
+    assert "own-tiny" in err
+    data = own.config().data
+    assert (data.train, data.valid, data.test) == ("corpus/train", "corpus/valid", {"test": "corpus/test"})
+    assert len(outputs(capsys, "translate", "Hund Katze")) == 1
 
 
 @pytest.mark.parametrize("suffix", [".tsv.gz", ".jsonl"])
-def test_a_table_is_all_that_it_takes(capsys: pytest.CaptureFixture[str], suffix: str) -> None:
+def test_a_table_is_all_that_it_takes(capsys, suffix):
     arguments = [f"--train={write_table('train', suffix)}", f"--test={write_table('test', suffix)}"]
     assert run(["prepare", *arguments, *(LANGUAGES if suffix == ".tsv.gz" else [])]) == 0
     [prepared] = Path("data/prepared").iterdir()
@@ -98,19 +81,16 @@ def test_a_table_is_all_that_it_takes(capsys: pytest.CaptureFixture[str], suffix
     assert audit["test"]["pairs_read"] == 20
 
 
-def test_from_a_table_to_a_translation(capsys: pytest.CaptureFixture[str]) -> None:
-    own, err = train(capsys, "--train", write_table("train", ".tsv"), *LANGUAGES)
-    assert "training pairs set aside" in err
+def test_from_a_table_to_a_translation(capsys):
+    own, _ = train(capsys, "--train", write_table("train", ".tsv"), *LANGUAGES)
     assert run(["evaluate", "--split", "valid", "--no-attention"]) == 0
-    capsys.readouterr()
     for path in (Path("train.tsv"), *Path("data").rglob("*.source"), *Path("data").rglob("*.target")):
         path.unlink()
-    assert run(["translate", "Hund"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert len(outputs(capsys, "translate", "Hund")) == 1
     assert own.is_finished()
 
 
-def test_settings_follow_the_size_of_the_corpus(capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_follow_the_size_of_the_corpus(capsys):
     found = []
     for num_pairs in (1_999, 2_000, 20_000, 200_000):
         Path("big.tsv").write_text("a\tb\n" * num_pairs)
@@ -119,9 +99,12 @@ def test_settings_follow_the_size_of_the_corpus(capsys: pytest.CaptureFixture[st
     assert {name for name, *_ in found} == {"own-de-en"}
     assert [tokenizer for _, tokenizer, _ in found] == ["spacy", *["sentencepiece"] * 3]
     assert [size for *_, size in found] == sorted({size for *_, size in found})
+    for limit, tokenizer in (("data.limit=1999", "spacy"), ("data.limit.valid=1999", "sentencepiece")):
+        values = dumped(capsys, "--train=big.tsv", *LANGUAGES, f"--set={limit}")
+        assert values["data"]["tokenizer"]["name"] == tokenizer
 
 
-def test_configurations_and_settings_go_on_top(capsys: pytest.CaptureFixture[str]) -> None:
+def test_configurations_and_settings_go_on_top(capsys):
     Path("mine.yaml").write_text("train: {log_every_updates: 77}\n")
     arguments = ["--train=corpus/train", *LANGUAGES]
     values = dumped(capsys, *arguments, "-c", "mine.yaml", "-c", "attention/dot", "--set=train.max_epochs=3")
@@ -138,10 +121,10 @@ def test_configurations_and_settings_go_on_top(capsys: pytest.CaptureFixture[str
     assert dumped(capsys, "--train=corpus/train", "-c", "languages.yaml")["name"] == "own-en-de+languages"
 
 
-def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys):
     for target, line, reason in (
-        ("zh", "猫在桌子上。", "does not split zh"),
-        ("ca", "El gat del país.", "spaces inside"),
+        ("zh", "猫在桌子上。", " zh "),
+        ("ca", "El gat del país.", " % of"),
     ):
         Path("own.tsv").write_text(f"a cat\t{line}\n" * 20, encoding="utf-8")
         arguments = ["--train=own.tsv", "--source-language=en", f"--target-language={target}", "--dump-config"]
@@ -151,15 +134,7 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys: pyte
         assert reason in err
 
 
-def test_many_characters_get_more_subwords(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = (f"cat {first}\t{chr(first)}在桌子上{chr(first + 1)}。\n" for first in range(0x4E00, 0x4E00 + 1_200, 2))
-    Path("zh.tsv").write_text("".join(lines), encoding="utf-8")
-    for source, target in (("en", "zh"), ("zh", "tlh")):
-        assert run(["prepare", "--train=zh.tsv", f"--source-language={source}", f"--target-language={target}"]) == 0
-    assert "error" not in capsys.readouterr().err
-
-
-def test_targets_of_single_words_are_validated_by_chrf(capsys: pytest.CaptureFixture[str]) -> None:
+def test_targets_of_single_words_are_validated_by_chrf(capsys):
     def metric(target: str, *options: str) -> str:
         arguments = ["--train=own.tsv", "--source-language=en", f"--target-language={target}", *options]
         return dumped(capsys, *arguments)["train"]["validation"]["metric"]
@@ -171,34 +146,33 @@ def test_targets_of_single_words_are_validated_by_chrf(capsys: pytest.CaptureFix
     assert metric("zh") == "bleu"  # of characters
     assert metric("de", "--set=train.validation.metric=cer") == "cer"
     own, err = train(capsys, "--train=own.tsv", "--source-language=en", "--target-language=de")
-    assert "validation: chrF chooses the best model" in err
+    assert "chrF" in err
     assert "chrf" in own.load_best().values
 
 
-def test_a_file_of_settings_comes_before_the_choices_for_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_settings_comes_before_the_choices_for_a_text(capsys):
     Path("zh.tsv").write_text("a cat\t猫在桌子上。\n" * 20, encoding="utf-8")
-    of_chinese = ["--train=zh.tsv", "--source-language=en", "--target-language=zh"]
-    for name, tokenizer in (("spacy", {"name": "spacy"}), ("subwords", {"vocab_size": 300})):
-        own = {"data": {"tokenizer": tokenizer}, "train": {"validation": {"metric": "exact"}}}
-        Path(f"{name}.yaml").write_text(json.dumps(own), encoding="utf-8")
-    values = dumped(capsys, *of_chinese, "-c", "spacy.yaml")
-    assert (values["data"]["tokenizer"]["name"], values["train"]["validation"]["metric"]) == ("spacy", "exact")
-    subwords = dumped(capsys, *of_chinese, "-c", "subwords.yaml")["data"]
-    assert (subwords["tokenizer"]["name"], subwords["tokenizer"]["vocab_size"]) == ("sentencepiece", 300)
-    assert subwords["vocab"]["min_frequency"] == 1
+    text = ["--train=zh.tsv", "--source-language=en", "--target-language=zh"]
+    for chosen in ({"name": "spacy"}, {"vocab_size": 300}):
+        own = {"data": {"tokenizer": chosen}, "train": {"validation": {"metric": "exact"}}}
+        Path("mine.yaml").write_text(json.dumps(own), encoding="utf-8")
+        values = dumped(capsys, *text, "-c", "mine.yaml")
+        assert values["data"]["tokenizer"] == {**values["data"]["tokenizer"], "name": "sentencepiece", **chosen}
+        assert values["train"]["validation"]["metric"] == "exact"
+    assert values["data"]["vocab"]["min_frequency"] == 1
 
 
-def test_a_short_table_is_not_read_in_another_order_than_the_training_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_table_is_not_read_in_another_order_than_the_training_text(capsys):
     """The words of the training text tell that its columns are target, source; a single line tells nothing."""
     Path("train.tsv").write_text("".join(f"{de}\t{en}\n" for de, en in zip(GERMAN, ENGLISH, strict=True)))
     Path("test.tsv").write_text("Hallo!\tHello!\n")
     text = ["train", "--train=train.tsv", "--source-language=en", "--target-language=de"]
-    assert_fails(capsys, *text, "--test=test.tsv", code=2, message="test.tsv: no header, but the columns of train.tsv")
+    assert_fails(capsys, *text, "--test=test.tsv", code=2, message="test.tsv")
     Path("test.tsv").write_text("de\ten\nHallo!\tHello!\n")
     assert dumped(capsys, *text[1:], "--test=test.tsv")["data"]["test"] == {"test": "test.tsv"}
 
 
-def test_a_resume_keeps_the_settings_of_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_resume_keeps_the_settings_of_the_run(capsys):
     Path("sizes.yaml").write_text("train: {optimizer: {learning_rate: 1.0e-4}}\nmodel: {hidden_size: 12}\n")
     command = ["--train=corpus/train", *LANGUAGES, "--run-dir=own"]
     assert run(["train", *command, "-c", "sizes.yaml", *(o for o in TINY_OPTIONS if "model.hidden_size" not in o)]) == 0
@@ -209,7 +183,7 @@ def test_a_resume_keeps_the_settings_of_the_run(capsys: pytest.CaptureFixture[st
     assert config["name"] == "own-de-en+sizes"
 
 
-def test_the_home_folder(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_home_folder(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     Path("mine.yaml").write_text("data: {data_dir: ~/data, corpus: files, train: ~/corpus/train, valid: [~/a, ~/b]}\n")
     data = dumped(capsys, "-c", "mine.yaml")["data"]
@@ -221,24 +195,22 @@ def test_the_home_folder(capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--train=corpus", *LANGUAGES], 2, "corpus: a folder"),
-        (["--train=corpus/train", "--source-language=fr", "--target-language=en"], 1, "corpus/train.fr: no such file"),
+        (["--train=corpus", *LANGUAGES], 2, "corpus"),
+        (["--train=corpus/train", "--source-language=fr", "--target-language=en"], 1, "corpus/train.fr"),
         (["--train=corpus/train"], 2, "--source-language"),
         (["--train=a", "--train=b", "--train=c"], 2, "a, b, c"),
         (["--valid=corpus/valid"], 2, "data.valid="),
         (["--train=", *LANGUAGES], 2, "data.train="),
         (["--config=multi30k-sources", "--source-language=fr"], 2, "data.source_languages"),
-        (["--train=corpus/train", "--valid=gone", *LANGUAGES], 1, "gone: no such file"),
+        (["--train=corpus/train", "--valid=gone", *LANGUAGES], 1, "gone"),
     ],
 )
-def test_mistakes_are_one_line(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
-) -> None:
+def test_mistakes_are_one_line(capsys, arguments, code, message):
     assert_fails(capsys, "train", *arguments, code=code, message=message)
     assert not Path("runs").exists()
 
 
-def test_guided_attention_learns_from_the_links_of_own_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_guided_attention_learns_from_the_links_of_own_text(capsys):
     """Links of the text's words, some of whose pairs are set aside for validation."""
     lengths = [len(source.split()) for source, _ in pairs("train")]
     lines = [" ".join(f"{i}-{length - 1 - i}" for i in range(length)) for length in lengths]
@@ -248,38 +220,37 @@ def test_guided_attention_learns_from_the_links_of_own_text(capsys: pytest.Captu
     )
     assert own.config().data.links == "train.links"
     assert "links: " in err
-    assert "between tokens of training pairs, from train.links" in err
+    assert "train.links" in err
     Path("train.links").write_text("0-0\n")
     arguments = ["train", "--train=corpus/train", *LANGUAGES, "--links=train.links", *TINY_OPTIONS]
-    assert_fails(capsys, *arguments, code=1, message="train.links has 1 lines, but there are 160 training pairs")
+    assert_fails(capsys, *arguments, code=1, message="train.links")
 
 
-LETTERS = {"en": "abcdefghijklmnopqrstuvwxyz", "el": "αβγδεζηθικλμνξοπρστυφχψω", "fr": "abcdefghijklmnopqrstuvwxyzéèç"}
-
-
-CHOSEN = ["--set=data.tokenizer={name: sentencepiece, vocab_size: 300}"]
-
-
-def write_letters(name: str, num_pairs: int, *languages: str, first: int = 0x4E00, num_signs: int = 0) -> str:
-    """Pairs of random words; of the language `ii` (Yi), with many signs."""
+def write_letters(num_pairs: int, *alphabets: str) -> None:
+    """Pairs of random words."""
     random = Random(1)
-    alphabets = [LETTERS.get(language) or "".join(map(chr, range(first, first + num_signs))) for language in languages]
-    with Path(name).open("w", encoding="utf-8") as stream:
+    with Path("pairs.tsv").open("w", encoding="utf-8") as stream:
         for _ in range(num_pairs):
             words = [" ".join("".join(random.choices(letters, k=4)) for _ in range(6)) for letters in alphabets]
             stream.write("\t".join(words) + "\n")
-    return name
+
+
+ENGLISH_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LETTERS = {
+    "fr": "abcdefghijklmnopqrstuvwxyzéèç",
+    "el": "αβγδεζηθικλμνξοπρστυφχψω",
+    "ii": "".join(map(chr, range(0xA000, 0xA000 + 11_000))),  # Yi has many signs
+}
+CHOSEN = ["--set=data.tokenizer={name: sentencepiece, vocab_size: 300}"]
 
 
 @pytest.mark.parametrize("num_pairs", [1_000, 21_000])
-def test_one_rule_for_the_number_of_subwords_of_all_sizes(capsys: pytest.CaptureFixture[str], num_pairs: int) -> None:
+def test_one_rule_for_the_number_of_subwords_of_all_sizes(capsys, num_pairs):
     """The number for the size of the corpus, or twice the characters; a vocabulary per side where letters differ."""
     sizes = {}
-    for source, target in (("en", "fr"), ("en", "el"), ("en", "ii")):
-        name = write_letters(
-            "pairs.tsv", num_pairs, source, target, first=0xA000, num_signs=11_000 if target == "ii" else 0
-        )
-        arguments = [f"--train={name}", f"--source-language={source}", f"--target-language={target}"]
+    for target, letters in LETTERS.items():
+        write_letters(num_pairs, ENGLISH_LETTERS, letters)
+        arguments = ["--train=pairs.tsv", "--source-language=en", f"--target-language={target}"]
         tokenizer = dumped(capsys, *arguments, "--set=data.tokenizer.name=sentencepiece")["data"]["tokenizer"]
         sizes[target] = tokenizer["vocab_size"], tokenizer["joint"]
         assert dumped(capsys, *arguments, *CHOSEN)["data"]["tokenizer"]["vocab_size"] == 300

@@ -40,37 +40,35 @@ def options(root: Path, *more: str) -> list[str]:
     return ["-c", "base", *(f"--set={setting}" for setting in settings)]
 
 
-def test_prepare_audits_the_sources_as_one_side(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = outputs(capsys, "prepare", "-c", str(trained / "run" / "config.yaml"))
-    assert "(de+fr -> en)" in found[0]
+def columns(root: Path) -> Path:
+    """The German and French test lines as one file of columns."""
+    sides = [(root / "corpus" / f"test.{name}").read_text(encoding="utf-8").split("\n")[:-1] for name in ("de", "fr")]
+    (root / "columns.tsv").write_text("".join(f"{de}\t{fr}\n" for de, fr in zip(*sides, strict=True)), encoding="utf-8")
+    return root / "columns.tsv"
 
 
-def test_texts_files_and_columns_say_the_same(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    corpus, columns = trained / "corpus", trained / "columns.tsv"
-    sides = [(corpus / f"test.{language}").read_text(encoding="utf-8").split("\n")[:-1] for language in ("de", "fr")]
-    columns.write_text("".join(f"{de}\t{fr}\n" for de, fr in zip(*sides, strict=True)), encoding="utf-8")
+def test_texts_files_and_columns_say_the_same(trained, capsys):
+    assert "(de+fr -> en)" in outputs(capsys, "prepare", "-c", str(trained / "run" / "config.yaml"))[0]
     of = ["translate", "--run", str(trained / "run")]
-    from_files = outputs(capsys, *of, "-i", str(corpus / "test.de"), "-i", str(corpus / "test.fr"))
-    assert len(from_files) == len(sides[0]) == 20
-    assert outputs(capsys, *of, "-i", str(columns)) == from_files
-    texts = [text for pair in zip(*sides, strict=True) for text in pair]
-    assert outputs(capsys, *of, *texts) == from_files
-    assert outputs(capsys, *of, f"{sides[0][0]}\t{sides[1][0]}") == from_files[:1]
+    files = [word for name in ("de", "fr") for word in ("-i", str(trained / "corpus" / f"test.{name}"))]
+    from_files = outputs(capsys, *of, *files)
+    assert len(from_files) == 20
+    assert outputs(capsys, *of, "-i", str(columns(trained))) == from_files
+    lines = columns(trained).read_text(encoding="utf-8").splitlines()
+    assert outputs(capsys, *of, *(text for line in lines for text in line.split("\t"))) == from_files
+    assert outputs(capsys, *of, lines[0]) == from_files[:1]
 
 
-def test_each_source_counts(trained: Path) -> None:
+def test_each_source_counts(trained):
     translator = load(trained / "run")
     assert num_sources(translator.source_tokenizer) == 2
     lines = ["Hund Mann\tchien homme", "Hund Mann\tchien chat", "Hund Katze\tchien homme", "Hund Mann\t", "\thomme"]
     scores = {translation.log_prob for translation in translator.score(lines, ["dog man"] * len(lines))}
     assert len(scores) == len(lines)
+    assert [t.text for t in translator.translate(["", "\t", " \t "])] == ["", "", ""]
 
 
-def test_a_line_of_blank_sources_is_blank(trained: Path) -> None:
-    assert [t.text for t in load(trained / "run").translate(["", "\t", " \t "])] == ["", "", ""]
-
-
-def test_a_sentence_does_not_depend_on_its_batch(trained: Path) -> None:
+def test_a_sentence_does_not_depend_on_its_batch(trained):
     translator = load(trained / "run")
     lines = ["Hund Mann Frau\tchien", "Hund\tchien homme femme chat", "Mann\thomme", "\tchien", "Frau Frau\t"]
     together = translator.translate(lines, beam_size=2)
@@ -79,7 +77,7 @@ def test_a_sentence_does_not_depend_on_its_batch(trained: Path) -> None:
     assert [t.log_prob for t in together] == pytest.approx([t.log_prob for t in alone], rel=1e-6)
 
 
-def test_over_long_sources_are_cut_alike(trained: Path) -> None:
+def test_over_long_sources_are_cut_alike(trained):
     translator = load(trained / "run").with_max_source_length(8)
     [found] = translator.translate(["Hund Katze Mann Frau\tchien chat homme"])
     assert "".join(found.source_tokens) == "Hund▁Katze▁Mann▁Frau\tchien▁chat▁homme<eos>"
@@ -88,7 +86,7 @@ def test_over_long_sources_are_cut_alike(trained: Path) -> None:
     assert found.attention.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_attention_is_over_the_positions_of_all_sources(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_attention_is_over_the_positions_of_all_sources(trained, capsys):
     files = {"alignment": trained / "links", "attention": trained / "map.png"}
     extra = [f"--{name}={path}" for name, path in files.items()]
     of = ["translate", "--run", str(trained / "run"), "--format=json", *extra]
@@ -98,48 +96,27 @@ def test_attention_is_over_the_positions_of_all_sources(trained: Path, capsys: p
     assert 4 not in {source for source, _ in found["links"]}
     words = {int(link.split("-")[0]) for link in files["alignment"].read_text().split()}
     assert words <= {0, 1, 2}
-    [translation] = load(trained / "run").translate(["Hund\tchien chat"])
-    map = translation.attention_map()
-    assert map is not None
-    assert map.source_tokens[4] == map.source_tokens[-1] == "<eos>"
-    assert map.weights_TS.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_evaluate_takes_splits_and_files_with_columns(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    corpus, columns, report = trained / "corpus", trained / "both.tsv", trained / "report.json"
-    sides = [(corpus / f"test.{language}").read_text(encoding="utf-8").split("\n")[:-1] for language in ("de", "fr")]
-    columns.write_text("".join(f"{de}\t{fr}\n" for de, fr in zip(*sides, strict=True)), encoding="utf-8")
-    of_files = [f"--source={columns}", f"--reference={corpus / 'test.en'}"]
-    scores = []
-    for given in ([], of_files):
+def test_evaluate_and_score(trained, capsys):
+    corpus, report, scores = trained / "corpus", trained / "report.json", []
+    for given in ([], [f"--source={columns(trained)}", f"--reference={corpus / 'test.en'}"]):
         assert run(["evaluate", str(trained / "run"), f"--json={report}", *given]) == 0
         [found] = json.loads(report.read_text())["sets"]
         scores.append(found["measures"][0]["runs"][0]["score"])
     assert scores[0] == scores[1]
-
-
-def test_evaluate_joins_no_pairs_of_several_sources(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert_fails(capsys, "evaluate", str(trained / "run"), "--concatenate=2", code=2, message="--concatenate 2")
+    assert len(outputs(capsys, "score", str(corpus / "test"), "--run", str(trained / "run"))) == 20
 
 
-def test_score(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = outputs(capsys, "score", str(trained / "corpus" / "test"), "--run", str(trained / "run"))
-    assert len(found) == 20
-
-
-def test_own_text_as_files_and_tables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_own_text_as_files_and_tables(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_corpus(Path("corpus"))
-    prefix = Path("corpus/train")
-    sides = [prefix.with_suffix(f".{language}").read_text().split("\n")[:-1] for language in ("de", "fr", "en")]
-    rows = [*zip(*sides, strict=True)]
+    files = [f"corpus/train.{language}" for language in ("de", "fr", "en")]
+    rows = [*zip(*(Path(file).read_text().split("\n")[:-1] for file in files), strict=True)]
     Path("three.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-    keys = ("fr", "en", "de")
-    lines = [json.dumps(dict(zip(keys, (fr, en, de), strict=True))) for de, fr, en in rows]
+    lines = [json.dumps({"fr": fr, "en": en, "de": de}) for de, fr, en in rows]
     Path("three.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    files = [str(prefix.with_suffix(f".{language}")) for language in ("de", "fr", "en")]
     audits = []
     for train in (["corpus/train"], files, ["three.tsv"], ["three.jsonl"]):
         given = [f"--train={text}" for text in train]
@@ -160,48 +137,46 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
     [
         (["data.source_languages=[de,de]"], "data.source_languages=['de', 'de']"),
         (["data.source_languages=[de,../x]"], "data.source_languages='../x'"),
-        (["data.links=ibm1"], "data.links='ibm1': needs a single source"),
-        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true: needs a single source"),
-        (["train.cuda_graphs=true"], "train.cuda_graphs=true: not supported with several sources"),
+        (["data.links=ibm1"], "data.links='ibm1'"),
+        (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true"),
+        (["train.cuda_graphs=true"], "train.cuda_graphs=true"),
         ([*NO_TEXT, "data.corpus=captions"], "captions 'de+fr' -> 'en'"),
         ([*NO_TEXT, "data.corpus=multi30k", "data.source_languages=[de,en]"], "data.source_languages and data.target"),
-        (["data.train=[a,b]"], "a, b: expected a prefix or 3 files"),
+        (["data.train=[a,b]"], "a, b"),
         ([VECTORS, "data.links=ibm1"], "data.links='ibm1'"),
         ([VECTORS, "data.tokenizer.sentences=true"], "data.tokenizer.sentences=true"),
         ([VECTORS, "train.cuda_graphs=true"], "train.cuda_graphs=true"),
-        ([VECTORS, "model.output.name=lexical"], "a source of vectors has none"),
+        ([VECTORS, "model.output.name=lexical"], "model.output.name"),
         ([VECTORS, "model.tie_embeddings=all", "data.vocab.joint=true", "model.readout_size=17"], "tie_embeddings"),
         ([*NO_TEXT, VECTORS, "data.corpus=captions"], "captions 'vectors' -> 'en'"),
     ],
 )
-def test_settings_that_do_not_fit(
-    tmp_path: Path, settings: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_that_do_not_fit(tmp_path, settings, message, capsys):
     assert_fails(capsys, "train", *options(tmp_path, *settings), code=2, message=message)
 
 
-def test_inputs_that_do_not_fit(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inputs_that_do_not_fit(trained, capsys):
     of = ["translate", "--run", str(trained / "run")]
     german = ["-i", str(trained / "corpus" / "test.de")]
     french = ["-i", str(trained / "corpus" / "train.fr")]
-    assert_fails(capsys, *of, "Hund", code=2, message="1 text: this run reads 2 sources")
-    assert_fails(capsys, *of, *german * 3, code=2, message="-i given 3 times: this run reads 2 sources")
-    assert_fails(capsys, *of, *german, code=1, message="1 text; expected 2")
+    assert_fails(capsys, *of, "Hund", code=2, message="1 text")
+    assert_fails(capsys, *of, *german * 3, code=2, message="3 times")
+    assert_fails(capsys, *of, *german, code=1, message="1 text")
     assert_fails(capsys, *of, *german, *french, code=1, message="test.de: 20 lines")
-    with pytest.raises(UserError, match="3 texts; expected 2"):
+    with pytest.raises(UserError, match="3 texts"):
         load(trained / "run").translate(["a\tb\tc"])
 
 
-def test_a_run_with_one_source_takes_one_file(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_with_one_source_takes_one_file(trained, capsys):
     settings = options(trained, "data.source_languages=[]", "train.max_updates=1")
     assert run(["train", "--run-dir", str(trained / "single"), *settings]) == 0
     single, source = str(trained / "single"), str(trained / "corpus" / "test.de")
-    assert_fails(capsys, "translate", "--run", single, "-i", source, "-i", source, code=2, message="one source")
+    assert_fails(capsys, "translate", "--run", single, "-i", source, "-i", source, code=2, message=f"-i {source}")
     files = ["--source", source, "--reference", source]
-    assert_fails(capsys, "evaluate", single, str(trained / "run"), *files, code=2, message="1 and 2 sources")
+    assert_fails(capsys, "evaluate", single, str(trained / "run"), *files, code=2, message="--source")
 
 
-def test_attention_over_the_sentences_of_a_line(tmp_path: Path) -> None:
+def test_attention_over_the_sentences_of_a_line(tmp_path):
     write_toy_corpus(tmp_path / "corpus")
     for path in (tmp_path / "corpus").glob("*.*"):
         path.write_text(path.read_text(encoding="utf-8").replace("\n", ".\n"), encoding="utf-8")
@@ -211,7 +186,6 @@ def test_attention_over_the_sentences_of_a_line(tmp_path: Path) -> None:
     translator = load(tmp_path / "run")
     [found] = translator.score(["Hund. Katze."], ["dog. cat."])
     assert found.source_tokens == [*"Hund.", "\t", *"▁Katze.", "\t", "<eos>"]
-    assert found.attention is not None
     assert found.attention.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
     short = translator.with_max_source_length(8).translate(["Hund. Katze. Mann."])[0]
     assert "".join(short.source_tokens).replace("\t", "") == "Hund.▁Katze.▁Mann.<eos>"

@@ -44,12 +44,12 @@ def _warm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     capsys.readouterr()
 
 
-def test_a_sample_of_wrong_usages_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sample_of_wrong_usages_is_told_in_one_line(capsys):
     check_usages(wrong_usages(80), capsys)
 
 
 @pytest.mark.slow
-def test_a_thousand_wrong_usages_are_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_thousand_wrong_usages_are_told_in_one_line(capsys):
     usages = wrong_usages(1000)
     assert len(usages) == 1000
     codes = check_usages(usages, capsys)

@@ -179,5 +179,5 @@ def test_columns_of_a_table_without_a_header_are_not_guessed_beside_a_header_in_
     (tmp_path / "train.tsv").write_text("en\tde\nA dog runs.\tEin Hund rennt.\n", encoding="utf-8")
     (tmp_path / "extra.tsv").write_text("A bird sings.\tEin Vogel singt.\n", encoding="utf-8")
     config = make_config([str(tmp_path / "extra.tsv")], train=str(tmp_path / "train.tsv"))
-    with pytest.raises(UsageError, match=r"extra\.tsv: no header, but the columns of .*train\.tsv"):
+    with pytest.raises(UsageError, match=r"extra\.tsv"):
         find_extra(config.data)

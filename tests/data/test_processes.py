@@ -52,7 +52,7 @@ def test_few_items_are_read_ahead(num_processes):
 @pytest.mark.parametrize("num_processes", [1, 2])
 def test_errors_come_through(num_processes):
     found = []
-    with pytest.raises(UserError, match="number 2: too many"):
+    with pytest.raises(UserError, match="number 2"):
         found.extend(item for item, _ in map_in_order(fail, range(9), num_processes=num_processes))
     assert found == [] or found == [0, 1]
 

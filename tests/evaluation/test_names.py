@@ -41,20 +41,20 @@ def configs(*settings: str) -> list[Config]:
         (("", "train.device=cpu"), [path.name for path in DATED]),
     ],
 )
-def test_runs_that_train_named_are_named_by_what_differs(settings: tuple[str, str], names: list[str]) -> None:
+def test_runs_that_train_named_are_named_by_what_differs(settings, names):
     assert run_names(DATED, configs(*settings)) == names
 
 
-def test_names_that_the_user_gave_are_kept() -> None:
+def test_names_that_the_user_gave_are_kept():
     paths = [Path("runs/mine"), Path("runs/other")]
     assert run_names(paths, configs("", "model.hidden_size=8")) == ["mine", "other"]
 
 
-def test_too_many_differences_make_no_name() -> None:
+def test_too_many_differences_make_no_name():
     assert differences([load_config(["quickstart"]), load_config(["tutorial"])]) is None
 
 
-def test_the_same_run_twice_is_an_error() -> None:
+def test_the_same_run_twice_is_an_error():
     with pytest.raises(UsageError, match="2026-11-22-quickstart-s1"):
         run_names([DATED[0], DATED[0]], configs("", ""))
 

@@ -13,7 +13,7 @@ from seq2seq_attn.evaluation.translations import translate_set
 from tests.toy_run import SOURCE, TARGET, make_toy_run
 
 
-def test_a_training_beside_an_evaluation_does_not_mix_two_models(tmp_path: Path) -> None:
+def test_a_training_beside_an_evaluation_does_not_mix_two_models(tmp_path):
     """Hash, translations and scores are those of the model that was read first; reused translations too."""
     run = make_toy_run(tmp_path / "run")
     test_set = EvaluationSet("test", SOURCE, TARGET)
@@ -44,7 +44,7 @@ def write_lines(path: Path, *lines: object) -> Path:
     return path
 
 
-def test_the_validations_of_a_run(tmp_path: Path) -> None:
+def test_the_validations_of_a_run(tmp_path):
     path = write_lines(
         tmp_path / "metrics.jsonl",
         {"event": "train", "update": 50, "loss": 5.0},
@@ -71,14 +71,12 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("line", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_line_that_is_no_validation_is_skipped(tmp_path: Path, line: str) -> None:
+def test_a_line_that_is_no_validation_is_skipped(tmp_path, line):
     path = write_lines(tmp_path / "m", line, {"event": "validation", "update": 7, "bleu": 1e400, "perplexity": [1]})
     assert read_validations(path) == [Validation(7, None, None)]
 
 
-def test_files_that_hold_no_validations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_files_that_hold_no_validations(tmp_path, monkeypatch, caplog):
     assert read_validations(tmp_path / "missing") == []
     assert not caplog.messages  # a run that never validated
     os.mkfifo(tmp_path / "pipe")

@@ -26,9 +26,7 @@ def with_data(config: Config, **changes: object) -> Config:
     return config.model_copy(update={"data": config.data.model_copy(update=changes)})
 
 
-def test_pairs_set_aside_from_another_text_are_not_scored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_pairs_set_aside_from_another_text_are_not_scored(tmp_path, monkeypatch, caplog):
     """They would be training pairs of the run."""
     monkeypatch.chdir(tmp_path)
     write_toy_corpus(Path("text"))
@@ -63,7 +61,7 @@ def test_pairs_set_aside_from_another_text_are_not_scored(
     assert len(find_sets([run], [with_data(config, valid="text/valid")], ["valid"])[0].source) == 24
 
 
-def test_pairs_set_aside_for_the_other_direction_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_set_aside_for_the_other_direction_are_refused(tmp_path, monkeypatch):
     """Set aside by the sources of the reverse model, they would be training pairs of it."""
     monkeypatch.chdir(tmp_path)
     write_toy_corpus(Path("text"))

@@ -11,7 +11,6 @@ from seq2seq_attn.metrics.attention_stats import (
     attention_counts,
     join_statistics,
     overlap_counts,
-    token_entropies,
 )
 
 RNG = random.Random(3)
@@ -69,9 +68,11 @@ def test_counts_of_buckets_and_of_pooled_sets_add_up(statistics):
     assert joined.score().dropped == statistics.score().dropped
 
 
-def test_even_attention_has_the_entropy_of_its_size_and_a_sharp_one_none():
-    np.testing.assert_allclose(token_entropies(np.full((2, 5), 0.2, dtype=np.float32)), math.log(5), atol=1e-6)
-    np.testing.assert_array_equal(token_entropies(np.eye(3)), 0.0)
+@pytest.mark.parametrize(
+    ("weights_TS", "entropy"), [(np.full((1, 5), 0.2, dtype=np.float32), math.log(5)), (np.eye(3), 0.0)]
+)
+def test_even_attention_has_the_entropy_of_its_size_and_a_sharp_one_none(weights_TS, entropy):
+    assert attention_counts(weights_TS, weights_TS)[0] == pytest.approx(entropy, abs=1e-6)
 
 
 def test_thresholds_are_strict():

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluation.scores import score_set
+from seq2seq_attn.evaluation.scoring import Settings, score_sets
+from seq2seq_attn.evaluation.test_sets import EvaluationSet
+from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_edges, quantile_edges
 from tests.metrics.corpora import make_hypotheses, make_references, word_counts
@@ -38,6 +40,8 @@ def test_thin_buckets_merge_into_the_smaller_neighbor():
     merged = make_buckets(lengths, (6, 11, 16, 21), merge_below=50)
     assert [(bucket.label, len(bucket)) for bucket in merged] == [("up to 5", 80), ("6-15", 90), ("16 and more", 63)]
     assert [len(bucket) for bucket in make_buckets(lengths, (6, 11), merge_below=10_000)] == [233]
+    lengths = np.repeat([3, 8, 20], [60, 10, 100])  # the first bucket is a neighbor too
+    assert [len(bucket) for bucket in make_buckets(lengths, (6, 11), merge_below=50)] == [70, 100]
     everything = np.concatenate([bucket.indices for bucket in merged])
     assert sorted(everything.tolist()) == list(range(233))
 
@@ -85,10 +89,10 @@ def test_quantile_edges_make_even_buckets_and_survive_ties():
 
 def test_a_thousand_sentences_two_runs_six_buckets_are_scored_in_seconds():
     references = make_references(1000, seed=9, max_length=30)
-    systems = {f"s{seed}": make_hypotheses(references, seed=seed, noise=0.3) for seed in (1, 2)}
+    systems = {f"s{seed}": [SetTranslations(make_hypotheses(references, seed=seed, noise=0.3))] for seed in (1, 2)}
     started = time.process_time()
-    buckets = make_buckets(word_counts(references), (5, 10, 15, 20, 25))
-    scores = score_set("made-up", systems, references, buckets)  # every default metric, all tests
-    assert time.process_time() - started < 10
+    settings = Settings("5,10,15,20,25", "reference")
+    [scores] = score_sets([EvaluationSet("made-up", references, references)], systems, settings=settings).sets
+    assert time.process_time() - started < 10  # every default metric, all tests
     assert len(scores.buckets) == 6
     assert scores.buckets[-1].scores["chrf"][1].bootstrap.num_samples == 1000

@@ -53,7 +53,7 @@ def test_equal_models_are_equal_files(path: Path) -> None:
 def test_values_that_are_not_finite_never_replace_a_file(path: Path) -> None:
     before = path.read_bytes()
     for value in (float("nan"), float("inf")):
-        with pytest.raises(UserError, match=r"model\.safetensors: not saved.* weight"):
+        with pytest.raises(UserError, match=r"model\.safetensors"):
             write_tensors(path, {"weight": torch.tensor([0.0, value])}, {})
     assert path.read_bytes() == before
     assert read_tensors(path).values == VALUES

@@ -5,17 +5,17 @@ import pytest
 from matplotlib.figure import Figure
 
 from seq2seq_attn.evaluation.names import named_arms
-from seq2seq_attn.evaluation.scores import SetScores, score_set
-from seq2seq_attn.evaluation.scoring import Scored, Settings
-from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH
-from seq2seq_attn.metrics.by_length import make_buckets
+from seq2seq_attn.evaluation.scores import SetScores
+from seq2seq_attn.evaluation.scoring import Scored, Settings, score_sets
+from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH, EvaluationSet
+from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.metrics.corpora import make_hypotheses, make_references
 
-REFERENCES = make_references(150, max_length=20)
+REFERENCES = [line.replace('"', "") for line in make_references(150, max_length=20)]  # spaCy's words
 LENGTHS = np.array([len(reference.split()) for reference in REFERENCES])
 QUICK = Resampling(num_resamples=100, num_trials=200)
 SEEDS = {"additive-s1": 0.3, "additive-s2": 0.35, "none-s1": 0.6, "none-s2": 0.65, "none-s3": 0.7, "initial-s1": 0.9}
@@ -23,14 +23,15 @@ SEEDS = {"additive-s1": 0.3, "additive-s2": 0.35, "none-s1": 0.6, "none-s2": 0.6
 
 
 def score_systems(
-    names: list[str], *, edges: tuple[int, ...] = (6, 12, 19), arms: tuple[str, ...] = (), **noises: float
+    names: list[str], *, edges: str = "6,12,19", arms: tuple[str, ...] = (), **noises: float
 ) -> SetScores:
     systems = {
-        name: make_hypotheses(REFERENCES, seed=number, noise=noises.get(name, 0.3)) for number, name in enumerate(names)
+        name: [SetTranslations(make_hypotheses(REFERENCES, seed=number, noise=noises.get(name, 0.3)))]
+        for number, name in enumerate(names)
     }
-    metrics = ("bleu", "chrf", "ter")
-    buckets = make_buckets(LENGTHS, edges)
-    return score_set("made-up", systems, REFERENCES, buckets, metrics=metrics, resampling=QUICK, arms=named_arms(arms))
+    settings = Settings(edges, "reference", ("bleu", "chrf", "ter"), QUICK)
+    test_set = EvaluationSet("made-up", REFERENCES, REFERENCES)
+    return score_sets([test_set], systems, settings=settings, arms=named_arms(arms)).sets[0]
 
 
 def report_of(scores: SetScores, **description: object) -> Report:

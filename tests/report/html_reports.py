@@ -10,7 +10,7 @@ from seq2seq_attn.evaluation.names import named_arms
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.systems import Validation
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
-from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations, SystemTexts, UnknownTokens
+from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
 from seq2seq_attn.metrics.alignment import GoldAttention
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts
 from seq2seq_attn.metrics.significance import Resampling
@@ -100,36 +100,36 @@ def make_report(
     for seed, name in enumerate(sets):
         sides = [make_sentences(words, num_sentences, seed=seed) for words in (GERMAN, ENGLISH)]
         test_sets.append(EvaluationSet(name, *(_replaced(lines, {} if seed else texts) for lines in sides)))
-    systems, analyses = [], []
+    translations, histories, analyses = [], [], []
     for run, name in enumerate(names):
         made = []
         for index, one in enumerate(test_sets):
             lines = make_hypotheses(one.references, seed=10 + run, noise=0.15 + 0.2 * run)
             lines = _replaced(lines, {} if index else texts)
             maps = [trained_map(*pair, draw) for pair in zip(one.source, lines, strict=True)]
-            unknown_tokens: list[UnknownTokens | None] = [None] * num_sentences
+            unknown_tokens: list[tuple[tuple[str, ...], tuple[int, ...]] | None] = [None] * num_sentences
             for row, positions in () if index else unknown.items():
-                unknown_tokens[row] = UnknownTokens(maps[row].source_tokens, positions)
+                unknown_tokens[row] = (maps[row].source_tokens, positions)
                 maps[row] = replace(maps[row], unknown=positions)
             counts, kept = LineCounts(3 * run, len(unknown)), () if run in without_maps else maps
             made.append(SetTranslations(lines, counts, kept, unknown_tokens, NO_MAP))
         config = {"seed": 1, "name": name, "model": {"attention": {"name": name}, "hidden_size": 256}}
-        curve = made_up_curve(*validations[run : run + 1], speed=1 + run)
-        systems.append(SystemTexts(made, config, curve))
+        histories.append((config, made_up_curve(*validations[run : run + 1], speed=1 + run)))
+        translations.append(made)
         run_draw = None if run in without_maps else draw
         analyses.append(
             [made_up_analysis(one, part.lines, run_draw) for one, part in zip(test_sets, made, strict=True)]
         )
     scored = score_sets(
         test_sets,
-        {name: system.translations for name, system in zip(names, systems, strict=True)},
+        dict(zip(names, translations, strict=True)),
         settings=Settings(by_length="9,12,15,18,21", resampling=QUICK),
         arms=named_arms(arms),
         analyses=analyses if analyzed else (),
     )
     descriptions = [{"name": name, "path": f"runs/{name}", "seed": 1, "config": name} for name in names]
     report = Report(scored, descriptions, describe_environment([], "cpu"))
-    return html_report(report, test_sets, systems), report
+    return html_report(report, test_sets, translations, histories), report
 
 
 def _replaced(lines: list[str], texts: dict[int, str]) -> list[str]:

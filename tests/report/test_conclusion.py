@@ -40,48 +40,45 @@ def scores_of(rows, *, p=0.001, metric="bleu", thin=()):
     return SetScores("test", names, named_arms(names), whole, buckets, {}, {})
 
 
-def test_attention_against_the_fixed_vector():
+@pytest.mark.parametrize(
+    ("attentions", "text"),
+    [
+        (
+            ("additive", "fixed"),
+            "On sentences of 26 and more words the attention model (a) scores 94.1 BLEU, the fixed vector (b) 13.2; on "
+            "those of up to 8 they differ by 35.0.",
+        ),
+        (
+            ("additive", "dot"),
+            "On sentences of 26 and more words a scores 94.1 BLEU, b 13.2; on those of up to 8 they differ by 35.0.",
+        ),
+    ],
+)
+def test_two_kinds_of_attention(attentions, text):
     scores = scores_of({SHORT: (97.0, 62.0), MIDDLE: (95.0, 40.0), LONG: (94.1, 13.2), "all": (95.0, 45.0)})
-    assert conclude(scores, unit="reference tokens", attentions=["additive", "fixed"]) == (
-        "On sentences of 26 and more reference tokens the attention model (a) scores 94.1 BLEU, the fixed vector (b) "
-        "13.2; on those of up to 8 they differ by 35.0."
-    )
-    same_kind = conclude(scores, attentions=["additive", "dot"])
-    assert same_kind.startswith("On sentences of 26 and more source tokens a scores")
+    assert conclude(scores, unit="words", attentions=attentions) == text
 
 
 @pytest.mark.parametrize(
-    ("p", "end"),
+    ("short", "long", "p", "end"),
     [
+        ((35.0, 35.4), (30.0, 20.0), (0.3, 0.001), "b 20.0; on those of up to 8 the difference (0.4) is not clear."),
         (
-            {SHORT: 0.3, LONG: 0.001},
-            "a scores 30.0 BLEU, b 20.0; on those of up to 8 the difference (0.4) is not clear.",
+            (35.0, 35.4),
+            (30.0, 20.0),
+            (0.001, 0.3),
+            "on those of 26 and more the difference (10.0) is not clear.",
         ),
-        (
-            {SHORT: 0.001, LONG: 0.3},
-            "a scores 35.0 BLEU, b 35.4; on those of 26 and more the difference (10.0) is not clear.",
-        ),
-        ({SHORT: 0.001, LONG: 0.001}, "on those of up to 8 they differ by 0.4, the other way round."),
+        ((35.0, 35.4), (30.0, 20.0), (0.001, 0.001), "on those of up to 8 they differ by 0.4, the other way round."),
+        ((35.0, 40.0), (0.01, 0.03), (0.001, 0.001), "b 40.0; on those of 26 and more they differ by less than 0.1."),
+        ((35.0, 35.4), (30.0, 29.7), (0.3, 0.3), "a scores 34.1 BLEU [32.1, 36.1], b 34.5 [32.5, 36.5]."),
+        ((9.0, 9.0), (9.0, 9.0), (1.0, 1.0), "a and b score the same: 9.0 BLEU."),
     ],
 )
-def test_a_difference_that_chance_explains_is_not_called_one(p, end):
-    rows = {SHORT: (35.0, 35.4), LONG: (30.0, 20.0), "all": (34.0, 33.0)}
-    assert conclude(scores_of(rows, p={**p, "all": 0.01})).endswith(end)
-
-
-def test_a_difference_that_one_decimal_does_not_show_is_neither_clear_nor_unclear():
-    assert conclude(scores_of({SHORT: (35.0, 40.0), LONG: (0.01, 0.03), "all": (20.0, 23.0)})).endswith(
-        "a scores 35.0 BLEU, b 40.0; on those of 26 and more they differ by less than 0.1."
-    )
-
-
-def test_two_runs_that_do_not_differ():
-    rows = {SHORT: (35.0, 35.4), LONG: (30.0, 29.7), "all": (34.1, 34.5)}
-    assert conclude(scores_of(rows, p=0.3)) == (
-        "No clear difference: on all 1,000 sentence pairs a scores 34.1 BLEU [32.1, 36.1], b 34.5 [32.5, 36.5]."
-    )
-    same = {SHORT: (9.0, 9.0), LONG: (9.0, 9.0), "all": (9.0, 9.0)}
-    assert conclude(scores_of(same, p=1.0)) == "a and b score the same: 9.0 BLEU."
+def test_a_difference_that_chance_explains_is_not_called_one(short, long, p, end):
+    whole = (9.0, 9.0) if short == long else (34.1, 34.5)
+    scores = scores_of({SHORT: short, LONG: long, "all": whole}, p={SHORT: p[0], LONG: p[1], "all": 0.3})
+    assert conclude(scores).endswith(end)
 
 
 @pytest.mark.parametrize("values", [(0.3,), (0.2, 0.9), (0.0, 0.0), (0.1, 0.1, 0.7)])

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2seq_attn.errors import UsageError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
-from seq2seq_attn.evaluation.translations import SetTranslations, SystemTexts
+from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.metrics.by_length import MIN_PAIRS, Bucket
-from seq2seq_attn.report.files import COLUMNS, ReportFiles, csv_text, escape_latex, latex_text
+from seq2seq_attn.report.files import COLUMNS, check_files, csv_text, escape_latex, latex_text, write_files
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.runtime.environment import describe_environment
 from tests.report.conftest import QUICK, report_of, score_systems
@@ -28,42 +28,48 @@ REFERENCES = ["A dog runs.", "A cat sleeps in the grass."]
 HOSTILE = 'a,"b"\n<&|%$#_{}~^\\ $\\frac{1}'
 
 
-def write(files: ReportFiles) -> Report:
+def write(*files: Path, is_named: bool = True) -> Report:
     """The report of a perfect run, written to files."""
-    test_set, made = EvaluationSet("ref", REFERENCES, REFERENCES), [SetTranslations(REFERENCES)]
     settings = Settings("5", resampling=QUICK, length_of="reference")
-    report = Report(
-        score_sets([test_set], {"a": made}, settings=settings), [{"name": "a"}], describe_environment([], "cpu")
+    scored = score_sets(
+        [EvaluationSet("ref", REFERENCES, REFERENCES)], {"a": [SetTranslations(REFERENCES)]}, settings=settings
     )
-    files.write(report, [test_set], [SystemTexts(made)])
+    report = Report(scored, [{"name": "a"}], describe_environment([], "cpu"))
+    write_files(report, dict(zip(("json", "report"), files, strict=False)), "png", str, is_named=is_named)
     return report
 
 
-def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path: Path) -> None:
-    report = write(ReportFiles(tmp_path / "out.json", tmp_path / "pages/out.md", "png"))
+def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path):
+    report = write(tmp_path / "out.json", tmp_path / "pages/out.md")
     assert "](../bleu-by-length.out.png)" in (tmp_path / "pages/out.md").read_text(encoding="utf-8")
     assert (tmp_path / "bleu-by-length.out.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(report.data))
 
 
-@pytest.mark.parametrize(("is_in_run_dir", "is_link"), [(False, True), (True, False)])
-def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(
-    tmp_path: Path, is_in_run_dir: bool, is_link: bool
-) -> None:
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(tmp_path, is_named):
     # a run may be a stranger's, with links out of it
-    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
-    write(ReportFiles(json=tmp_path / "link.json", is_in_run_dir=is_in_run_dir))
-    assert (tmp_path / "link.json").is_symlink() == is_link
-    assert (tmp_path / "real.json").exists() == is_link
+    links = [tmp_path / "link.json", tmp_path / "link.md"]
+    for link in links:
+        link.symlink_to(tmp_path / f"real{link.suffix}")
+    write(*links, is_named=is_named)
+    for link in links:
+        assert link.is_symlink() == (tmp_path / f"real{link.suffix}").exists() == is_named
+
+
+def test_a_named_link_into_a_missing_folder_is_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "file")
+    with pytest.raises(UserError, match="nowhere"):
+        check_files({"json": tmp_path / "link"})
 
 
 @pytest.mark.parametrize("part", ["json", "csv", "latex"])
-def test_no_part_replaces_an_input(tmp_path: Path, part: str) -> None:
+def test_no_part_replaces_an_input(tmp_path, part):
     (tmp_path / "input").write_text("A dog.\n", encoding="utf-8")
     (tmp_path / "link").symlink_to(tmp_path / "input")
     for name in ("input", "link"):
         with pytest.raises(UsageError, match=f"^--{part}: .*{name}"):
-            ReportFiles(**{part: tmp_path / name}).check([tmp_path / "input"])
+            check_files({part: tmp_path / name}, [tmp_path / "input"])
 
 
 # ---- CSV ----

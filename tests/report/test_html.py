@@ -12,7 +12,6 @@ from seq2seq_attn.report.html import (
     FLOORS,
     MAP_CHARACTERS,
     MAX_VALIDATIONS,
-    TranslatedLine,
     embedded_json,
     html_maps,
 )
@@ -95,7 +94,7 @@ def test_hostile_text_stays_inside_its_element(two_runs):
 
 
 def test_nothing_is_fetched(two_runs):
-    for page in (two_runs[0], html_maps([TranslatedLine(1, "A dog.", pack_map(make_map(3, 3)))])):
+    for page in (two_runs[0], html_maps([(1, "A dog.", pack_map(make_map(3, 3)))])):
         without_data = re.sub("<title>.*?</title>", "", DATA.sub("", page), flags=re.DOTALL)
         # an element's namespace is a name; an address that something loads from would be another
         assert set(re.findall(r"https?://[^\s'\"]*", without_data)) <= {"http://www.w3.org/2000/svg"}
@@ -122,12 +121,12 @@ def test_a_thousand_sentences_of_two_runs_stay_under_three_megabytes():
 def test_maps_that_do_not_fit_are_thinned_then_left_out():
     draw, tokens = np.random.default_rng(1), ["word"] * 60
     maps = [pack_map(AttentionMap(tokens, tokens, draw.dirichlet(np.ones(60), 60))) for _ in range(60)]
-    thinned = payload(html_maps([TranslatedLine(i, "a", packed) for i, packed in enumerate(maps)]))
+    thinned = payload(html_maps([(i, "a", packed) for i, packed in enumerate(maps)]))
     assert thinned["floor"] in FLOORS[1:]
     assert all(line["map"] for line in thinned["lines"])
     assert sum(len(line["map"][2]) for line in thinned["lines"]) <= MAP_CHARACTERS * 60 * 1.01
     dense = pack_map(AttentionMap(tokens, tokens, np.full((60, 60), 0.9)))
-    left = payload(html_maps([TranslatedLine(i, "a", dense) for i in range(120)]))
+    left = payload(html_maps([(i, "a", dense) for i in range(120)]))
     has_map = [line["map"] is not None for line in left["lines"]]
     assert has_map == sorted(has_map, reverse=True)
     assert 0 < sum(has_map) < 120

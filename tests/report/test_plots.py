@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from seq2seq_attn.report.plots import plot_by_length, plot_retention
+from seq2seq_attn.report.plots import plot_by_length
 
 
 def size_of(path):
@@ -36,17 +36,17 @@ def test_by_length_has_lines_bands_and_n(tmp_path, two_systems, figures):
         assert frame.x0 < box.x0 < box.x1 < frame.x1
 
 
-@pytest.mark.parametrize("plot", [plot_by_length, plot_retention])
-def test_the_legend_names_a_run_that_begins_with_an_underscore(tmp_path, three_systems, figures, plot):
+@pytest.mark.parametrize("as_share", [False, True])
+def test_the_legend_names_a_run_that_begins_with_an_underscore(tmp_path, three_systems, figures, as_share):
     hidden = [replace(arm, name=f"_{arm.name}") for arm in three_systems.arms]
-    plot(tmp_path / "p.png", replace(three_systems, arms=hidden))
+    plot_by_length(tmp_path / "p.png", replace(three_systems, arms=hidden), as_share=as_share)
     [axes] = figures[0].axes
     assert [text.get_text() for text in axes.get_legend().get_texts()][-2:] == ["_none", "_initial"]
 
 
 def test_arms_have_a_line_with_the_seeds_extremes(tmp_path, grouped, figures):
     plot_by_length(tmp_path / "p.png", grouped)
-    plot_retention(tmp_path / "q.png", grouped)
+    plot_by_length(tmp_path / "q.png", grouped, as_share=True)
     scores, kept = (figure.axes[0] for figure in figures)
     assert [line.get_label() for line in scores.get_lines()] == ["additive", "none", "initial"]
     means = [row.scores["bleu"][1] for row in grouped.buckets]

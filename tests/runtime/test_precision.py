@@ -29,7 +29,7 @@ def test_auto_takes_what_is_fast(monkeypatch: pytest.MonkeyPatch, has_bf16: bool
 
 
 def test_an_unknown_precision_is_refused() -> None:
-    with pytest.raises(UsageError, match="precision 'int8': expected auto, fp32, bf16, fp16"):
+    with pytest.raises(UsageError, match="precision 'int8'"):
         training_precision("int8", CPU)
 
 

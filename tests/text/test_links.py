@@ -13,7 +13,7 @@ def test_pharaoh_lines_are_read():
     assert parse_pharaoh("0-0 2-1  10-12\n") == ((0, 0), (2, 1), (10, 12))
     assert parse_pharaoh("") == ()
     for bad in ("0", "0-", "a-1", "1-2-3", "0:1", "9" * 5000 + "-1", "1-" + "9" * 10, "²-1"):
-        with pytest.raises(UserError, match=r"^alignment .{3,45}: expected SOURCE-TARGET positions"):
+        with pytest.raises(UserError, match=r"^alignment .{3,45}"):
             parse_pharaoh(bad)
 
 

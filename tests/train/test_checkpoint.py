@@ -101,6 +101,14 @@ def test_validation_is_due_once_an_epoch_or_every_so_many_updates() -> None:
     assert not TrainState(update=11, epoch=1).is_validation_due(each_5)
 
 
+def test_a_save_is_due_at_first_and_after_every_so_many_updates() -> None:
+    config = settings(checkpoint_every_updates=5)
+    assert TrainState().is_save_due(config)
+    due = [update for update in range(1, 16) if TrainState(update=update, saved_at=0).is_save_due(config)]
+    assert due == [5, 10, 15]
+    assert not TrainState(update=5, saved_at=5).is_save_due(config)
+
+
 @pytest.mark.parametrize(
     ("metric", "validations", "is_best"),
     [

@@ -67,10 +67,8 @@ def main(arguments: Sequence[str]) -> int:
         lines = list(problems())
         print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr)
         return 1 if lines else 0
-    if arguments == ["learn"]:
-        return site.execute()
-    if arguments == ["site"]:
-        return site.build()
+    if arguments in (["learn"], ["site"]):
+        return site.execute() if arguments == ["learn"] else site.build()
     if arguments:
         print(f"scripts/docs {' '.join(arguments)}: expected nothing, check, learn or site", file=sys.stderr)
         return 2

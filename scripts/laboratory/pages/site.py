@@ -1,11 +1,15 @@
 """The site: docs/ by Sphinx, with the chapters of the course as they were executed last."""
 
 import hashlib
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import jupytext
+from nbclient import NotebookClient
 
 from scripts.laboratory.harness.records import ROOT
 
@@ -23,10 +27,7 @@ def chapters() -> list[Path]:
 
 
 def execute() -> int:
-    """Execute the chapters whose text has changed, and say how long each took; the first error ends it."""
-    import jupytext
-    from nbclient import NotebookClient
-
+    """Execute the chapters whose code has changed, and say how long each took; the first error ends it."""
     for chapter in chapters():
         text, started = chapter.read_text(encoding="utf-8"), time.monotonic()
         if not executed(text).exists():
@@ -39,12 +40,17 @@ def execute() -> int:
 
 
 def executed(text: str) -> Path:
-    """The file of a chapter with its outputs."""
-    return EXECUTED / f"{hashlib.sha256(text.encode()).hexdigest()}.ipynb"
+    """The file of a chapter with its outputs, named by its code, so that changes of its prose keep them."""
+    is_code = re.compile(r"[^#]|# %%(?! \[markdown\])").match
+    code = "\n".join(line for line in text.splitlines() if is_code(line))
+    return EXECUTED / f"{hashlib.sha256(code.encode()).hexdigest()}.ipynb"
 
 
 def read_notebook(text: str) -> Any:
-    """A chapter for Sphinx, with outputs if this very text has been executed."""
-    import jupytext
-
-    return jupytext.read(executed(text)) if executed(text).exists() else jupytext.reads(text, fmt="py:percent")
+    """A chapter for Sphinx, with the outputs of its last execution if its code is still the same."""
+    notebook = jupytext.reads(text, fmt="py:percent")
+    if executed(text).exists():
+        pair = (notebook, jupytext.read(executed(text)))
+        for cell, done in zip(*([c for c in each.cells if c.cell_type == "code"] for each in pair), strict=True):
+            cell.outputs = done.outputs
+    return notebook

@@ -265,7 +265,7 @@ def test_sentencepiece_of_a_small_text(model_type):
 
 
 def test_sentencepiece_vocabulary_smaller_than_the_alphabet():
-    with pytest.raises(UsageError, match=r"data\.tokenizer\.vocab_size=5: SentencePiece cannot train"):
+    with pytest.raises(UsageError, match=r"data\.tokenizer\.vocab_size=5"):
         train_sentencepiece(ENGLISH, vocab_size=5)
 
 

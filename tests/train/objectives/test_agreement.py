@@ -104,6 +104,7 @@ def test_the_run_holds_a_run_of_the_other_direction(toy: ConfigMaker, tmp_path: 
     run = train(toy("search.max_length_extra=0", "train.max_epochs=1"), run_dir=tmp_path / "run")
     reverse = RunDir(run.path / "reverse")
     assert reverse.is_finished()
+    assert reverse.environment()["packages"] == run.environment()["packages"]
     assert reverse.load_best().values["update"] == run.load_best().values["update"]
     there, back = run.config(), reverse.config()
     assert (back.data.source_language, back.data.target_language) == ("en", "de")

@@ -1,0 +1,119 @@
+"""Small tasks through the commands, each learned in a hundred updates: copying a word that neither vocabulary has,
+pointing at a position of the source, pronouncing a word."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn import load
+from seq2seq_attn.__main__ import run
+from seq2seq_attn.run_dir import RunDir
+from tests.cli.command_line import assert_fails, outputs
+from tests.train.conftest import SOURCE, TARGET, toy_settings
+
+SMALL = [
+    *("model.embedding_size=16", "model.hidden_size=24", "model.encoder.hidden_size=16", "model.tie_embeddings=none"),
+    *(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout")),
+    *("train.max_epochs=null", "train.batch.size=32", "train.optimizer.learning_rate=0.02", "train.device=cpu"),
+    *("train.precision=fp32", "search.beam_size=2"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _in_tmp_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write_pairs(pairs, *names):
+    """The source and target sides as files."""
+    for name, lines in zip(names, zip(*pairs, strict=True), strict=True):
+        Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def train(*arguments, settings):
+    arguments = [*arguments, *(f"--set={setting}" for setting in settings)]
+    assert run(["train", *arguments, "--run-dir", "run"]) == 0
+    return RunDir("run")
+
+
+def test_copying_a_name_that_hardly_comes_back(capsys):
+    generator = random.Random(1)
+    for split, num_pairs in (("train", 96), ("valid", 8), ("test", 8)):
+        names = [(generator.randrange(8), f"Na{generator.randrange(10**6)}") for _ in range(num_pairs)]
+        pairs = [(f"{SOURCE[i]} {name}", f"{TARGET[i]} {name}") for i, name in names]
+        write_pairs(pairs, f"{split}.de", f"{split}.en")
+    settings = [*toy_settings(Path()), "data.tokenizer.name=spacy", "data.vocab.min_frequency=4"]
+    settings += ["train.optimizer.learning_rate=0.02", "train.max_epochs=null", "train.max_updates=80"]
+    settings += [setting for setting in SMALL if "dropout" in setting]
+    train("-c", "base", "-c", "output/copy", settings=settings)
+    assert outputs(capsys, "translate", "--run", "run", "Hund Zabra", "Katze Qux") == ["dog Zabra", "cat Qux"]
+    for target, unknown in (("dog Zabra", False), ("dog Qux", True)):
+        Path("pairs.tsv").write_text(f"Hund Zabra\t{target}\n")
+        assert run(["score", "--run", "run", "pairs.tsv"]) == 0
+        assert ("1 of 3" in capsys.readouterr().err) == unknown
+    assert run(["evaluate", "run", "--json", "scores.json"]) == 0
+    assert json.loads(Path("scores.json").read_text(encoding="utf-8"))
+
+
+def test_pointing_at_the_letter_x(capsys):
+    """A target is the number of a source position, in words that are longer than those of training too."""
+    generator = random.Random(1)
+    for split, num_pairs, longest in (("train", 200, 7), ("valid", 20, 7), ("test", 20, 12)):
+        lengths = [generator.randint(2, longest) for _ in range(num_pairs)]
+        places = [generator.randrange(length) for length in lengths]
+        words = [[generator.choice("abcd") for _ in range(length)] for length in lengths]
+        pairs = []
+        for word, place in zip(words, places, strict=True):
+            word[place] = "x"
+            pairs.append(("".join(word), place + 1))
+        write_pairs(pairs, f"{split}.word", f"{split}.position")
+    settings = [
+        *("data.corpus=files", "data.train=train", "data.valid=valid", "data.test={test: test}", "data.data_dir=."),
+        *("data.source_language=word", "data.target_language=position", "data.max_length_ratio=30"),
+        *("data.tokenizer.name=characters", "data.tokenizer.target=positions", "model.readout_size=null"),
+        *(*SMALL, "train.validation.metric=exact", "train.max_updates=60"),
+    ]
+    trained = train("-c", "base", "-c", "output/pointer", settings=settings)
+    assert float(trained.load_best().values["exact"]) > 90
+    assert outputs(capsys, "translate", "--run", "run", "abxcd", "xa", "bbbbx") == ["3", "1", "5"]
+    # farther to the right than in any training pair: the number is no token of the vocabulary
+    assert "12" not in trained.vocab("target")
+    assert outputs(capsys, "translate", "--run", "run", "--unk", "forbid", "abcdabcdabcx") == ["12"]
+    translator = load("run")
+    assert translator.with_max_source_length(4).translate(["abcdabcdabcx"], unk="forbid")[0].text == "12"
+    [answer] = translator.translate(["abcdabcdabcx"], prefix="11", unk="forbid")
+    assert answer.is_finished
+    assert answer.log_prob == pytest.approx(translator.score(["abcdabcdabcx"], [answer.text])[0].log_prob, rel=1e-4)
+    scored = outputs(capsys, "score", "--run", "run", "--source", "test.word", "--target", "test.position")
+    assert len(scored) == 20
+    assert sum(float(line.split("\t")[0]) > -0.7 for line in scored) > 14
+    options = ["--metric", "exact", "--metric", "cer", "--length-in", "characters", "--json", "scores.json"]
+    assert run(["evaluate", "run", *options]) == 0
+    [scores] = json.loads(Path("scores.json").read_text(encoding="utf-8"))["sets"]
+    assert scores["measures"][0]["runs"][0]["score"] >= 80
+    assert_fails(capsys, "evaluate", "run", "--concatenate", "2", code=2, message="--concatenate 2")
+
+
+SOUNDS = {"a": "AH", "c": "K", "e": "EH", "o": "OW", "s": "S", "t": "T", "x": "K S"}
+
+
+def test_pronouncing_words_letter_by_letter(capsys):
+    for name, seed, num_words in (("train.tsv", 1, 240), ("test.tsv", 2, 30)):
+        generator = random.Random(seed)
+        words = ["".join(generator.choices([*SOUNDS], k=generator.randint(1, 3))) for _ in range(num_words)]
+        lines = [f"{word}\t{' '.join(SOUNDS[letter] for letter in word)}" for word in words]
+        write_pairs([(line,) for line in lines], name)
+    settings = [*SMALL, "model.readout_size=16", "model.encoder.num_layers=1", "train.max_updates=120"]
+    settings += ["model.attention.options.attention_size=16", "train.schedule.warmup_updates=5", "model.hidden_size=32"]
+    trained = train("-c", "g2p", "--train", "train.tsv", "--test", "test.tsv", settings=settings)
+    assert {"K", "OW"} <= {*trained.vocab("target").tokens}
+    assert float(trained.load_best().values["wer"]) < 25
+    assert outputs(capsys, "translate", "--run", "run", "cat") == ["K AH T"]
+    options = ["--metric", "wer", "--metric", "exact", "--length-in", "characters", "--json", "scores.json"]
+    assert run(["evaluate", "run", *options]) == 0
+    [scores] = json.loads(Path("scores.json").read_text(encoding="utf-8"))["sets"]
+    assert [measure["name"] for measure in scores["measures"]] == ["wer", "exact"]
+    assert scores["measures"][0]["runs"][0]["score"] < 25
+    assert "unit:word" in scores["measures"][0]["signature"]
