@@ -1,6 +1,7 @@
 """Mutated files of every kind: each reader reads them, or refuses them in one line that no terminal acts on. The sample
 is small; the slow tier makes 200,000 mutations."""
 
+import gc
 import io
 import json
 import re
@@ -117,10 +118,8 @@ def read_own_text(folder: Folder, path: Path) -> None:
 
 def read_input(folder: Folder, path: Path) -> None:
     with open_input(str(path)) as stream:
-        reader = LineReader(stream, str(path))
-        for _ in reader.chunks():
+        for _ in LineReader(stream, str(path)).chunks():
             pass
-        reader.warn_about_invalid()
 
 
 def read_links(folder: Folder, path: Path) -> None:
@@ -195,6 +194,7 @@ def test_every_reader_refuses_in_one_line(
         began_at, err = time.monotonic(), io.StringIO()
         with redirect_stderr(err):
             code = run_command(["read"])
+        gc.unfreeze()  # each command exempts what it has made, also garbage
         shown, told = err.getvalue(), f"{name}, mutation {number}: {err.getvalue()!r}, {content[:2_000]!r}"
         outcomes.add(code)
         assert sum(line.startswith("error: ") for line in shown.split("\n")) == (code != 0), told
