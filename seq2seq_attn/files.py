@@ -82,11 +82,7 @@ def named_path(path: Path) -> Iterator[Path]:
 
 def check_writable(path: Path) -> None:
     """Check that a file (or an existing device or pipe) can be written, before the work begins. A missing folder may be
-    a typo, so none is created.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    a typo, so none is created. Raises UserError: the file cannot be written."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return
     if not path.parent.exists():
@@ -110,11 +106,8 @@ def file_identity(path: Path) -> object:
 
 
 def check_distinct(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
-    """Check that each output, by option, goes to a file of its own, which is not an input.
-
-    Raises:
-        UsageError: two outputs go to one file, or an output to an input.
-    """
+    """Check that each output, by option, goes to a file of its own, which is not an input. Raises UsageError: two
+    outputs go to one file, or an output to an input."""
     read, taken = {file_identity(path) for path in inputs}, dict[object, str]()
     for option, path in outputs.items():
         identity, name = file_identity(path), STDOUT if path == Path("/dev/stdout") else path
@@ -153,11 +146,7 @@ def write_json(path: Path, value: Any, *, is_named: bool = False) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file.
-
-    Raises:
-        UserError: the file is missing or is not JSON.
-    """
+    """Read a JSON file. Raises UserError: the file is missing or is not JSON."""
     try:
         return json.loads(read_regular(path).decode("utf-8"))
     except FileNotFoundError:
@@ -172,11 +161,8 @@ def sha256_of_values(values: Any) -> str:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading bytes. Reading a pipe or device might never end.
-
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-    """
+    """Open a regular file for reading bytes. Reading a pipe or device might never end. Raises OSError: it cannot be
+    read, or is not a regular file."""
     stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
@@ -198,10 +184,7 @@ def sha256_of(path: Path) -> str:
 
 def packaged(relative: str) -> Path:
     """The path of a data file or folder (`configs/...`, `data/captions`) in an installed wheel or in a source checkout.
-
-    Raises:
-        UserError: the installation lacks the file.
-    """
+    Raises UserError: the installation lacks the file."""
     for candidate in (_PACKAGE_DIR / "_packaged" / relative, _PACKAGE_DIR.parent / relative):
         if candidate.exists():
             return candidate

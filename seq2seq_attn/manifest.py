@@ -24,11 +24,7 @@ _ADVICE = "copy its folder again, or make it anew"
 
 
 def write_listed(path: Path, content: bytes) -> None:
-    """Write a file, and list it in the manifest of its folder.
-
-    Raises:
-        UserError: the manifest is damaged.
-    """
+    """Write a file, and list it in the manifest of its folder. Raises UserError: the manifest is damaged."""
     listed = _read(path.parent, is_new=True)
     digest = hashlib.sha256(content).hexdigest()
     with atomic_path(path) as temporary:
@@ -52,11 +48,8 @@ def remove_listed(path: Path) -> None:
 
 
 def read_listed(path: Path) -> tuple[bytes, str]:
-    """The content of a file, and its SHA-256. The file is read once; another process may replace it meanwhile.
-
-    Raises:
-        UserError: the file or the manifest cannot be read, or the file has changed since it was listed.
-    """
+    """The content of a file, and its SHA-256. The file is read once; another process may replace it meanwhile. Raises
+    UserError: the file or the manifest cannot be read, or the file has changed since it was listed."""
     while True:
         listed = _read(path.parent)
         try:
@@ -85,11 +78,8 @@ def read_listed_json(path: Path) -> dict[str, Any]:
 
 
 def check_files(folder: Path, *, prefix: str = "") -> dict[str, str]:
-    """Check the listed files whose names begin with `prefix`, and return their SHA-256 by name.
-
-    Raises:
-        UserError: as `read_listed`.
-    """
+    """Check the listed files whose names begin with `prefix`, and return their SHA-256 by name. Raises UserError as
+    `read_listed`."""
     digests, listed = {}, _read(folder)
     for name, expected in listed.items():
         if name.startswith(prefix):

@@ -99,11 +99,8 @@ class RunDir:
 
     @classmethod
     def create(cls, path: str | Path, *, overwrite: bool = False) -> RunDir:
-        """Create an empty run directory. With `overwrite`, the files of an earlier run are removed first.
-
-        Raises:
-            UsageError: as `check_free`.
-        """
+        """Create an empty run directory. With `overwrite`, the files of an earlier run are removed first. Raises
+        UsageError as `check_free`."""
         run = cls(path)
         run.check_free(overwrite=overwrite)
         files = {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}
@@ -113,11 +110,8 @@ class RunDir:
         return run
 
     def check_free(self, *, overwrite: bool) -> None:
-        """Check that a run may be written here.
-
-        Raises:
-            UsageError: there is a run, and `overwrite` is false; or something else.
-        """
+        """Check that a run may be written here. Raises UsageError: there is a run, and `overwrite` is false; or
+        something else."""
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path}: a file; --run-dir expects a directory")
         if not self.path.exists() or self.is_empty():
@@ -180,11 +174,6 @@ class RunDir:
         self.text_files(side)
         return Vocab.load(vocab_path(self.path, side))
 
-    def _num_ids(self, side: Side) -> int:
-        """The size of a vocabulary, without loading it."""
-        self.text_files(side)
-        return vocab_path(self.path, side).read_bytes().count(b"\n")
-
     # ---- the best model ----
 
     def save_best(self, state_dict: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
@@ -193,11 +182,8 @@ class RunDir:
         write_tensors(self.model_path, state_dict, about)
 
     def load_best(self) -> Saved:
-        """The tensors of the best model, on the CPU, and the values about it.
-
-        Raises:
-            UserError: there is none, or the file is damaged.
-        """
+        """The tensors of the best model, on the CPU, and the values about it. Raises UserError: there is none, or the
+        file is damaged."""
         if not self.model_path.exists():
             reason = "training has saved no model yet" if self.config_path.is_file() else "not a run directory"
             raise UserError(f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir {self.path}`")
@@ -205,18 +191,15 @@ class RunDir:
 
     def load_model(self, config: ModelConfig) -> tuple[Seq2Seq, ModelInfo]:
         """The best model, on the CPU. Sizes that do not match the configuration are rejected before they take memory.
-
-        Raises:
-            UserError: as `load_best`, or the model does not match this configuration and these vocabularies.
-        """
+        Raises UserError as `load_best`, or the model does not match this configuration and these vocabularies."""
         import torch
 
         from seq2seq_attn.model.build import build_model, model_without_weights
 
         sources = self.config().data.sources
         sizes: dict[str, Any] = {
-            "num_source_ids": self._num_ids("source"),
-            "num_target_ids": self._num_ids("target"),
+            "num_source_ids": len(self.vocab("source")),
+            "num_target_ids": len(self.vocab("target")),
             "vector_sizes": vector_sizes(self.tokenizer("source")) if VECTORS in sources else [None] * len(sources),
         }
         try:
@@ -271,11 +254,7 @@ class RunDir:
                 leftover.unlink()
 
     def check_files(self) -> None:
-        """Check that no file of the run, or of the reverse model, is missing or damaged.
-
-        Raises:
-            UserError: one is.
-        """
+        """Check that no file of the run, or of the reverse model, is missing or damaged. Raises UserError: one is."""
         for run in (self, self.reverse):
             if not (run.path / _FINISHED).exists():
                 remove_listed(run.path / _FINISHED)  # deleted by hand, which makes a run unfinished
@@ -283,11 +262,8 @@ class RunDir:
                 check_files(run.path)
 
     def check_no_links(self) -> None:
-        """Check that the files that training appends to are not symbolic links to somewhere else.
-
-        Raises:
-            UserError: a file is a link.
-        """
+        """Check that the files that training appends to are not symbolic links to somewhere else. Raises UserError: a
+        file is a link."""
         for path in (self.path / name for name in _APPENDED):
             if path.is_symlink():
                 raise UserError(
@@ -306,11 +282,7 @@ class RunDir:
 
 
 def newest_run(runs_dir: str | Path = "runs") -> RunDir:
-    """The run in a folder that finished last.
-
-    Raises:
-        UserError: there is none.
-    """
+    """The run in a folder that finished last. Raises UserError: there is none."""
     runs = [RunDir(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
     finished = [(finished_at, run) for run in runs if (finished_at := run.finished_at()) is not None]
     if finished:

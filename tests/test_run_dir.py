@@ -22,17 +22,6 @@ def run(tmp_path: Path) -> RunDir:
     return RunDir.create(tmp_path / "run")
 
 
-def test_configuration_comes_back(run: RunDir) -> None:
-    config = toy_config()
-    run.save_config(config)
-    assert run.config() == config
-
-
-def test_a_folder_without_configuration_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="nowhere"):
-        RunDir(tmp_path / "nowhere").config()
-
-
 @pytest.mark.parametrize("text", ["model: {atention: 1}", "- a list", "a: [", "seed: minus one"])
 def test_a_damaged_configuration_is_refused(run: RunDir, text: str) -> None:
     write_listed(run.config_path, text.encode())

@@ -19,7 +19,7 @@ from seq2seq_attn.export.page import export_page
 from seq2seq_attn.report.files import plot_path
 from seq2seq_attn.report.tables import Table
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime.cpus import num_available_cpus
+from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
 ATTENTION, FIXED = Path("runs/demo-attention"), Path("runs/demo-fixed")

@@ -28,8 +28,8 @@ from seq2seq_attn.evaluation.test_sets import has_test_set
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime.cpus import num_available_cpus
 from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.session import RUNS_DIR, locked
 

@@ -12,7 +12,7 @@ from typing import Any
 from seq2seq_attn.cli.options import ConfigOptions, OwnText
 from seq2seq_attn.config import Config, load_config, shorten
 from seq2seq_attn.config.load import RUN_CONFIG, as_overrides, load_run_config, read_config
-from seq2seq_attn.config.section import Section
+from seq2seq_attn.config.types import Section
 from seq2seq_attn.data.own_text import check_headers
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.metrics.bleu import MIN_LONG, Measure

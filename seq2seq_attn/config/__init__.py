@@ -6,7 +6,7 @@ configuration objects.
 """
 
 from seq2seq_attn.config.data import DataConfig
-from seq2seq_attn.config.explain import explain_value, shorten
+from seq2seq_attn.config.explain import shorten
 from seq2seq_attn.config.load import config_from_dict, dump_config, load_config, packaged_config_names, with_default
 from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
@@ -18,32 +18,11 @@ from seq2seq_attn.config.train import (
     ScheduleConfig,
     TeacherForcingConfig,
     TrainConfig,
-    ValidationConfig,
 )
-from seq2seq_attn.config.types import LEAST_LENGTH_RATIO, NonNegativeInt, NumLayers, PositiveInt, Size
+from seq2seq_attn.config.types import LEAST_LENGTH_RATIO, NumLayers, Size
 
 __all__ = [
-    "LEAST_LENGTH_RATIO",
-    "BatchConfig",
-    "Config",
-    "DataConfig",
-    "ModelConfig",
-    "NonNegativeInt",
-    "NumLayers",
-    "ObjectiveConfig",
-    "OptimizerConfig",
-    "PositiveInt",
-    "ScheduleConfig",
-    "SearchConfig",
-    "Size",
-    "TeacherForcingConfig",
-    "TrainConfig",
-    "ValidationConfig",
-    "config_from_dict",
-    "dump_config",
-    "explain_value",
-    "load_config",
-    "packaged_config_names",
-    "shorten",
-    "with_default",
-]
+    "LEAST_LENGTH_RATIO", "BatchConfig", "Config", "DataConfig", "ModelConfig", "NumLayers", "ObjectiveConfig",
+    "OptimizerConfig", "ScheduleConfig", "SearchConfig", "Size", "TeacherForcingConfig", "TrainConfig",
+    "config_from_dict", "dump_config", "load_config", "packaged_config_names", "shorten", "with_default",
+]  # fmt: skip

@@ -5,13 +5,13 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
     FilePath,
     LanguageCode,
     NumProcesses,
     PositiveInt,
     RatioOfLengths,
+    Section,
     TextName,
     VocabSize,
     Weight,

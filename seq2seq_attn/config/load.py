@@ -3,6 +3,7 @@
 import copy
 import difflib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from seq2seq_attn.manifest import check_files
 RUN_CONFIG = "config.yaml"
 """the configuration in a run directory"""
 _MAX_BYTES = 1 << 20
-_MAX_NAME = 300
 _DEFAULT = "multi30k"
 _BASE = "base"
 """Holds the defaults only, so it is left out of lists of configurations."""
@@ -59,11 +59,7 @@ def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ())
 
 
 def config_from_dict(values: dict[str, Any]) -> Config:
-    """Check a plain mapping and make it a configuration.
-
-    Raises:
-        UsageError: as `load_config`.
-    """
+    """Check a plain mapping and make it a configuration. Raises UsageError as `load_config`."""
     try:
         json.dumps(values, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError as error:
@@ -72,15 +68,12 @@ def config_from_dict(values: dict[str, Any]) -> Config:
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise UsageError(explain(error)) from None
+        raise UsageError(explain(error, values)) from None
 
 
 def load_run_config(run_dir: Path) -> Config:
-    """The full configuration of a run.
-
-    Raises:
-        UserError: this is not a run directory, or its configuration is damaged or of another version.
-    """
+    """The full configuration of a run. Raises UserError: this is not a run directory, or its configuration is damaged
+    or of another version."""
     path = run_dir / RUN_CONFIG
     if not path.is_file():
         raise UserError(f"{run_dir}: not a run directory (no {RUN_CONFIG}); name one that `seq2seq train` wrote")
@@ -103,22 +96,39 @@ def packaged_config_names() -> list[str]:
 
 
 def with_default(config_names: Sequence[str]) -> list[str]:
-    """`config_names`, preceded by `multi30k` if there are none or all are packaged overlays.
-
-    Raises:
-        UsageError: as `read_config`.
-    """
+    """`config_names`, preceded by `multi30k` if there are none or all are packaged overlays. Raises UsageError as
+    `read_config`."""
     is_complete = any(_is_file_name(config_name) or "name" in read_config(config_name) for config_name in config_names)
     return [*config_names] if is_complete else [_DEFAULT, *config_names]
 
 
-def read_config(config_name: str) -> dict[str, Any]:
-    """Read a packaged configuration or a YAML file, merged over those that it `extends`.
+def read_config(config_name: str, *, extended_by: Sequence[str] = ()) -> dict[str, Any]:
+    """Read a packaged configuration or a YAML file, merged over those that it `extends`. `extended_by`: the chain of
+    configurations that extend it.
 
     Raises:
-        UsageError: there is no such file, or it is not a mapping in YAML.
+        UsageError: there is no such file, it is not a mapping in YAML, or it extends itself.
     """
-    return _read(config_name, seen=(), read={})
+    what = f"config {shorten(config_name)}"
+    if config_name in extended_by:
+        raise UsageError(f"{what}: extends itself through {' -> '.join((*extended_by, config_name))}")
+    path = _path_of(config_name, what)
+    values = read_mapping(path, what)
+    extends = values.pop("extends", [])
+    parents = [extends] if isinstance(extends, str) else extends
+    if not isinstance(parents, list) or not all(isinstance(parent, str) for parent in parents):
+        raise UsageError(
+            f"{what}: extends={shorten(extends)}: expected a packaged name, a .yaml file, or a list of them"
+        )
+    base: dict[str, Any] = {}
+    for parent in parents:
+        # a file next to this one, or a packaged name
+        is_beside = _is_file_name(config_name) and _is_file_name(parent)
+        parent_name = str(path.parent / parent) if is_beside else parent
+        base = merge(base, read_config(parent_name, extended_by=(*extended_by, config_name)))
+    if "name" in base:
+        base = {**base, "name": f"{base['name']}+{path.stem}"}  # unless the file sets a name
+    return merge(base, values)
 
 
 def merge(
@@ -145,11 +155,8 @@ def merge(
 
 
 def parse_override(override: str) -> dict[str, Any]:
-    """`KEY=VALUE` as a mapping. The value is parsed as YAML; if that fails, it is the text itself.
-
-    Raises:
-        UsageError: the key or the value is missing, or the key is not valid.
-    """
+    """`KEY=VALUE` as a mapping. The value is parsed as YAML; if that fails, it is the text itself. Raises UsageError:
+    the key or the value is missing, or the key is not valid."""
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals or not key:
@@ -171,36 +178,23 @@ def parse_override(override: str) -> dict[str, Any]:
 
 
 def as_overrides(settings: Mapping[str, object]) -> list[str]:
-    """`KEY=VALUE` for each setting. Values are JSON, which YAML reads back unchanged.
-
-    Raises:
-        UsageError: a value is neither plain data, a NumPy or torch array, nor a path.
-    """
-
-    def as_plain(value: Any) -> object:
-        if isinstance(value, Path):
-            return str(value)
-        if hasattr(value, "tolist"):
-            return value.tolist()
-        raise TypeError(type(value))
-
+    """`KEY=VALUE` for each setting. Values are JSON, which YAML reads back unchanged. Raises UsageError: a value is
+    neither plain data, a NumPy or torch array, nor a path."""
     overrides = []
     for key, value in settings.items():
         try:
-            overrides.append(f"{key}={json.dumps(value, default=as_plain)}")
+            text = json.dumps(value, default=lambda item: item.tolist() if hasattr(item, "tolist") else os.fspath(item))
         except (TypeError, ValueError):
             raise UsageError(
                 f"{key}={shorten(value)}: expected None, numbers, text, paths, or lists and mappings of these"
             ) from None
+        overrides.append(f"{key}={text}")
     return overrides
 
 
 def read_mapping(path: Path, what: str) -> dict[str, Any]:
-    """The values of one file. Messages call it `what`.
-
-    Raises:
-        UsageError: there is no such file, or it is not a mapping in YAML.
-    """
+    """The values of one file. Messages call it `what`. Raises UsageError: there is no such file, or it is not a mapping
+    in YAML."""
     try:
         if not path.is_file():
             raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")
@@ -230,35 +224,6 @@ def _mark_replacing(value: Any, key: str) -> Any:
     return mapping if mapping and key not in _REPLACED else _Replacing(mapping)
 
 
-def _read(config_name: str, seen: tuple[str, ...], read: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """`seen`: the chain of files that extend this one. `read`: a cache of files read before."""
-    what = f"config {config_name!r}" if len(config_name) <= _MAX_NAME else f"config {shorten(config_name)}"
-    if config_name in seen:
-        raise UsageError(f"{what}: extends itself through {' -> '.join((*seen, config_name))}")
-    if len(seen) > MAX_DEPTH:
-        raise UsageError(f"{what}: a chain of more than {MAX_DEPTH} configurations that extend each other")
-    if config_name in read:
-        return read[config_name]
-    path = _path_of(config_name, what)
-    values = read_mapping(path, what)
-    base: dict[str, Any] = {}
-    extends = values.pop("extends", [])
-    parents = [extends] if isinstance(extends, str) else extends
-    if not isinstance(parents, list) or not all(isinstance(parent, str) for parent in parents):
-        raise UsageError(
-            f"{what}: extends={shorten(extends)}: expected a packaged name, a .yaml file, or a list of them"
-        )
-    for parent in parents:
-        # a file next to this one, or a packaged name
-        beside = path.parent / parent
-        resolved = str(beside) if _is_file_name(config_name) and _is_file_name(parent) else parent
-        base = merge(base, _read(resolved, (*seen, config_name), read))
-    if "name" in base:
-        base = {**base, "name": f"{base['name']}+{path.stem}"}  # unless the file sets a name
-    read[config_name] = merge(base, values)
-    return read[config_name]
-
-
 def _is_file_name(config_name: str) -> bool:
     return config_name.endswith((".yaml", ".yml"))
 
@@ -269,7 +234,7 @@ def _path_of(config_name: str, what: str) -> Path:
     names = packaged_config_names()
     if config_name in names:
         return packaged("configs") / f"{config_name}.yaml"
-    nearest = difflib.get_close_matches(config_name, names, n=1) if len(config_name) <= _MAX_NAME else []
+    nearest = difflib.get_close_matches(config_name[:300], names, n=1)
     whole = [name for name in names if "/" not in name and name != _BASE]
     folders = sorted({name.partition("/")[0] for name in names if "/" in name})
     known = f"packaged ones are {', '.join(whole)}, and overlays under {', '.join(f'{folder}/' for folder in folders)}"

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from seq2seq_attn.config.section import Section
-from seq2seq_attn.config.types import DropoutRate, FilePath, NestedOptions, NumLayers, Options, Size
+from seq2seq_attn.config.types import DropoutRate, FilePath, NestedOptions, NumLayers, Options, Section, Size
 
 
 class EmbeddingConfig(Section):

@@ -3,9 +3,8 @@
 from seq2seq_attn.config.data import DataConfig
 from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.search import SearchConfig
-from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.train import TrainConfig
-from seq2seq_attn.config.types import Seed
+from seq2seq_attn.config.types import Section, Seed
 
 
 class Config(Section):

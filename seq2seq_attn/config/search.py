@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
     LEAST_LENGTH_RATIO,
     BeamSize,
@@ -16,6 +15,7 @@ from seq2seq_attn.config.types import (
     Options,
     PositiveInt,
     Real,
+    Section,
     Seed,
     Temperature,
 )

@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-from seq2seq_attn.config.section import Section
 from seq2seq_attn.config.types import (
     BeamSize,
     FilePath,
@@ -15,6 +14,7 @@ from seq2seq_attn.config.types import (
     PositiveFloat,
     PositiveInt,
     Probability,
+    Section,
     Weight,
 )
 

@@ -1,33 +1,41 @@
-"""Types of settings: bounded numbers, and the options of variants.
+"""Sections of the configuration, and the types of their settings: bounded numbers, and the options of variants.
 
 Every number is finite, and most are bounded, so that a typo (`1e9` for `1e3`) is reported. `true` is not a number.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 from pydantic_core import PydanticKnownError
 
-MAX_COUNT = 2**31 - 1
-MAX_SIZE = 65_536
-"""Maximum width of a layer; a GRU's recurrent matrix of this size has 13 billion weights."""
-MAX_LAYERS = 100
-MAX_VOCAB = 1_000_000
-"""Maximum vocabulary of SentencePiece, which would run for hours with billions."""
-MAX_THREADS = 1_024
-MAX_SEED = 2**63 - 1
-MAX_BEAM_SIZE = 1_000
-"""More hypotheses per sentence exceed the memory without improving BLEU."""
-MAX_SAMPLES = 10_000
-"""Samples per sentence; they are drawn at once."""
-MAX_LENGTH_PENALTY = 10.0
-"""The penalty may be negative."""
 MAX_LENGTH_RATIO = 1_000.0
 """Target tokens per source token."""
 LEAST_LENGTH_RATIO = 2.0
 """Lower bound of the length limit that training chooses for translations."""
+
+
+class Section(BaseModel):
+    """A section of the configuration. Unknown keys are errors; values are checked on assignment too."""
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
+
+    def changes_to(self, other: Self) -> dict[str, tuple[Any, Any]]:
+        """The settings that differ: dotted key to own and other value. A value is None where there is none."""
+        return _changes(self.model_dump(mode="json"), other.model_dump(mode="json"))
+
+
+def _changes(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
+    changes: dict[str, tuple[Any, Any]] = {}
+    for key in {**old, **new}:
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            changes |= _changes(before, after, f"{prefix}{key}.")
+        elif before != after:
+            changes[prefix + key] = (before, after)
+    return changes
 
 
 def _reject_bool(value: Any) -> Any:
@@ -44,28 +52,31 @@ FilePath = Annotated[Path, BeforeValidator(_expand_home)]
 """A path; ~ is the home folder."""
 TextName = Annotated[str, Field(min_length=1), BeforeValidator(_expand_home)]
 """The prefix, the file or the table of a text; ~ is the home folder."""
+LanguageCode = Annotated[str, Field(pattern=r"^[A-Za-z]{1,8}([-_][A-Za-z]{1,8})*$")]
+"""Also used in file names."""
 Whole = Annotated[int, BeforeValidator(_reject_bool)]
 Real = Annotated[float, BeforeValidator(_reject_bool), Field(allow_inf_nan=False)]
 
-PositiveInt = Annotated[Whole, Field(ge=1, le=MAX_COUNT)]
-NonNegativeInt = Annotated[Whole, Field(ge=0, le=MAX_COUNT)]
+PositiveInt = Annotated[Whole, Field(ge=1, le=2**31 - 1)]
+NonNegativeInt = Annotated[Whole, Field(ge=0, le=2**31 - 1)]
 PositiveFloat = Annotated[Real, Field(gt=0.0)]
 NonNegativeFloat = Annotated[Real, Field(ge=0.0)]
 Temperature = Annotated[Real, Field(ge=0.01, le=100.0)]
 """Temperature of a softmax; scores are divided by it."""
-Size = Annotated[Whole, Field(ge=1, le=MAX_SIZE)]
-"""Width of a layer."""
-LanguageCode = Annotated[str, Field(pattern=r"^[A-Za-z]{1,8}([-_][A-Za-z]{1,8})*$")]
-"""Also used in file names."""
-NumLayers = Annotated[Whole, Field(ge=1, le=MAX_LAYERS)]
-NumProcesses = Annotated[Whole, Field(ge=1, le=MAX_THREADS)]
-NumThreads = Annotated[Whole, Field(ge=1, le=MAX_THREADS)]
-VocabSize = Annotated[Whole, Field(ge=1, le=MAX_VOCAB)]
-Seed = Annotated[Whole, Field(ge=0, le=MAX_SEED)]
-NumSamples = Annotated[Whole, Field(ge=1, le=MAX_SAMPLES)]
-BeamSize = Annotated[Whole, Field(ge=1, le=MAX_BEAM_SIZE)]
-LengthPenalty = Annotated[Real, Field(ge=-MAX_LENGTH_PENALTY, le=MAX_LENGTH_PENALTY)]
-CoveragePenalty = Annotated[Real, Field(ge=0.0, le=MAX_LENGTH_PENALTY)]
+Size = Annotated[Whole, Field(ge=1, le=65_536)]
+"""Width of a layer; a GRU's recurrent matrix of the largest size has 13 billion weights."""
+NumLayers = Annotated[Whole, Field(ge=1, le=100)]
+NumProcesses = Annotated[Whole, Field(ge=1, le=1_024)]
+NumThreads = Annotated[Whole, Field(ge=1, le=1_024)]
+VocabSize = Annotated[Whole, Field(ge=1, le=1_000_000)]
+"""Vocabulary of SentencePiece, which would run for hours with billions."""
+Seed = Annotated[Whole, Field(ge=0, le=2**63 - 1)]
+NumSamples = Annotated[Whole, Field(ge=1, le=10_000)]
+"""Samples per sentence; they are drawn at once."""
+BeamSize = Annotated[Whole, Field(ge=1, le=1_000)]
+"""More hypotheses per sentence exceed the memory without improving BLEU."""
+LengthPenalty = Annotated[Real, Field(ge=-10.0, le=10.0)]
+CoveragePenalty = Annotated[Real, Field(ge=0.0, le=10.0)]
 Probability = Annotated[Real, Field(ge=0.0, le=1.0)]
 Fraction = Annotated[Real, Field(ge=0.0, lt=1.0)]
 DropoutRate = Annotated[Real, Field(ge=0.0, le=0.99)]

@@ -48,11 +48,7 @@ def dump_yaml(values: object) -> str:
 
 
 def parse_yaml(text: str) -> Any:
-    """The values of a YAML text.
-
-    Raises:
-        YamlError: the text is not YAML, or not allowed in a configuration.
-    """
+    """The values of a YAML text. Raises YamlError: the text is not YAML, or not allowed in a configuration."""
     try:
         loader: Any = _Loader(text)
         node = loader.get_single_node()
@@ -74,30 +70,19 @@ def parse_yaml(text: str) -> Any:
 
 def _count(node: yaml.Node, counted: dict[yaml.Node, int], depth: int) -> int:
     """The number of values under a node. Each use of an alias counts: a few lines of them can expand to billions."""
+    where = f"line {node.start_mark.line + 1}: "
     if depth > MAX_DEPTH:
-        raise YamlError(f"{_where(node)}nested more than {MAX_DEPTH} levels deep")
+        raise YamlError(f"{where}nested more than {MAX_DEPTH} levels deep")
     if node not in counted:
-        children = []
+        children = node.value if isinstance(node, yaml.SequenceNode) else []
         if isinstance(node, yaml.MappingNode):
-            _check_keys(node)
             children = [child for pair in node.value for child in pair]
-        elif isinstance(node, yaml.SequenceNode):
-            children = node.value
+            keys: dict[str, yaml.Node] = {}
+            for key in children[::2]:
+                if isinstance(key, yaml.ScalarNode) and (first := keys.setdefault(key.value, key)) is not key:
+                    line, first_line = key.start_mark.line + 1, first.start_mark.line + 1
+                    raise YamlError(f"line {line}: {key.value!r} is already set in line {first_line}")
         counted[node] = 1 + sum(_count(child, counted, depth + 1) for child in children)
     if counted[node] > MAX_VALUES:
-        raise YamlError(f"{_where(node)}more than {MAX_VALUES:,} values")
+        raise YamlError(f"{where}more than {MAX_VALUES:,} values")
     return counted[node]
-
-
-def _check_keys(node: yaml.MappingNode) -> None:
-    first: dict[tuple[str, str], yaml.Node] = {}
-    for key, _ in node.value:
-        if not isinstance(key, yaml.ScalarNode):
-            continue
-        former = first.setdefault((key.tag, key.value), key)
-        if former is not key:
-            raise YamlError(f"{_where(key)}{key.value!r} is already set in line {former.start_mark.line + 1}")
-
-
-def _where(node: yaml.Node) -> str:
-    return f"line {node.start_mark.line + 1}: "

@@ -21,7 +21,7 @@ def audit_report(prepared: PreparedCorpus) -> str:
     """The numbers of pairs read, kept and dropped, and the corpus's statistics, as text for a terminal."""
     meta = prepared.meta
     limits = meta["config"]
-    dropped = dropped_pairs(prepared)
+    dropped = describe_dropped(prepared.audit["train"]["dropped"], limits)
     sizes = " and ".join(f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab))
     joint = " (one vocabulary for both)" if limits["vocab"]["joint"] else ""
     return "\n".join(
@@ -39,11 +39,6 @@ def audit_report(prepared: PreparedCorpus) -> str:
             f"vocabulary: {sizes} ids, source and target{joint}",
         ]
     )
-
-
-def dropped_pairs(prepared: PreparedCorpus) -> dict[str, int]:
-    """The numbers of training pairs that were dropped, by reason, in words."""
-    return describe_dropped(prepared.audit["train"]["dropped"], prepared.meta["config"])
 
 
 def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[str, int]:

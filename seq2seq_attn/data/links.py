@@ -4,7 +4,7 @@ They are the embedded corpus's gold links, come from a Pharaoh file, or are esti
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from seq2seq_attn.config import DataConfig, shorten
-from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter, TokenStore
-from seq2seq_attn.data.store import links_path, side_path
+from seq2seq_attn.data.store import SequenceStore, SequenceWriter, TokenStore, links_path, side_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1
 from seq2seq_attn.text.captions import tokenize_caption
-from seq2seq_attn.text.corpus import count_lines, iter_lines
+from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh, words_of
 from seq2seq_attn.text.tokenizers.base import SIDES
 
-GOLD = "gold"
-IBM1 = "ibm1"
+GOLD, IBM1 = "gold", "ibm1"
+LINKS = "links"
+"""the kind of the lines that come from a Pharaoh file"""
 _PAIRS_AT_ONCE = 4_096
 
 
@@ -49,11 +49,8 @@ def links_file(data: DataConfig) -> Path | None:
 
 
 def links_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the folder's hash that depends on the links; empty without links.
-
-    Raises:
-        UsageError, UserError: as `links_file`.
-    """
+    """The part of the folder's hash that depends on the links; empty without links. Raises UsageError, UserError as
+    `links_file`."""
     path = links_file(data)
     if path is not None:
         return {"links": sha256_of(path)}
@@ -62,27 +59,9 @@ def links_identity(data: DataConfig) -> dict[str, Any]:
     return {} if data.links is None else {"links": data.links}
 
 
-def word_splitter(data: DataConfig) -> Callable[[str], list[str]]:
-    """The function that splits text into the words that links number: at spaces and tabs, as aligners do, or for
-    gold links as the embedded corpus does."""
-    return tokenize_caption if data.links == GOLD else words_of
-
-
-def check_num_links(path: Path, num_pairs: int) -> None:
-    """Raises UserError unless the file has one line per training pair."""
-    num_lines = count_lines(path)
-    if num_lines != num_pairs:
-        raise UserError(
-            f"{path} has {num_lines} lines, but there are {num_pairs} training pairs; line i must align pair i"
-        )
-
-
 def parse_links(path: Path, number: int, line: str, num_source: int, num_target: int) -> tuple[Link, ...]:
-    """The links of a line, for a pair with these numbers of words.
-
-    Raises:
-        UserError: the line is not in Pharaoh format, or a link lies outside the pair.
-    """
+    """The links of a line, for a pair with these numbers of words. Raises UserError: the line is not in Pharaoh format,
+    or a link lies outside the pair."""
     try:
         links = parse_pharaoh(line)
     except UserError as error:
@@ -96,7 +75,7 @@ def parse_links(path: Path, number: int, line: str, num_source: int, num_target:
     return links
 
 
-def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], words: Callable[[str], list[str]]) -> str:
+def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name: str) -> str:
     """Convert a Pharaoh file to links between tokens and write them next to the training text in `directory`. Returns a
     note for the user.
 
@@ -104,11 +83,12 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], words
         directory: the prepared corpus being built.
         path: one line for each training pair that was read.
         keep: for each of these pairs, whether it is in `directory`.
-        words: splits a text into the words that the links number.
+        name: of the links in `data.links`; gold links number words as the embedded corpus does, others as aligners do.
 
     Raises:
         UserError: as `parse_links`, or there is no link at all.
     """
+    words = tokenize_caption if name == GOLD else words_of
     lines = compress(enumerate(iter_lines(path), 1), keep)
     texts = [iter_lines(side_path(directory, "train", side, "txt")) for side in SIDES]
     tokens = [TokenStore(side_path(directory, "train", side, "tokens")) for side in SIDES]
@@ -129,9 +109,9 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], words
     note = f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words" * bool(num_unlike)
     if not num_links:
         raise UserError(
-            f"data.links: {path} has no link between tokens of training pairs; expected lines such as 0-0 1-2{note}"
+            f"data.links={name}: no link between tokens of training pairs; expected lines such as 0-0 1-2{note}"
         )
-    return f"links: {num_links:,} between tokens of training pairs, from {path.name}{note}"
+    return f"links: {num_links:,} between tokens of training pairs, from {name}{note}"
 
 
 def write_estimated_links(directory: Path, draft_dir: Path) -> str:

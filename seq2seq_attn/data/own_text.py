@@ -1,22 +1,22 @@
-"""The user's own parallel text, rewritten as two files per split. Validation pairs are set aside if none are named,
-chosen by a hash of the source, so that the choice does not depend on the order of the lines. All pairs with a chosen
-source leave the training split."""
+"""The user's own parallel text, and any corpus as files of a line per pair. Validation pairs are set aside if none are
+named, chosen by a hash of the source, so that the choice does not depend on the order of the lines. All pairs with a
+chosen source leave the training split."""
 
 import heapq
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from hashlib import blake2b
-from itertools import repeat
+from itertools import zip_longest
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from seq2seq_attn.config import DataConfig
-from seq2seq_attn.data.links import check_num_links, parse_links
+from seq2seq_attn.data.links import LINKS, parse_links
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path
-from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text import captions
+from seq2seq_attn.text.corpus import count_lines, iter_lines, unequal_lines
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.noise import Noise
 from seq2seq_attn.text.normalize import normalize
@@ -31,16 +31,11 @@ _VARIANT = re.compile(r"(?<=\S)\(\d+\)$")
 """the mark of another pronunciation of a word in dictionaries, as in `read(2)`"""
 SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
 """the settings that, with the text, determine which pairs are set aside; part of the folder's hash"""
-TRAIN_LINKS = "train.links"
-"""links of the training pairs that are left"""
 
 
 def name_splits(data: DataConfig) -> dict[str, Spec]:
     """The text named for each split, `train` first; without `valid` if that is to be set aside. Files need not exist.
-
-    Raises:
-        UsageError: there is no training text, or a test set's name is not valid.
-    """
+    Raises UsageError: there is no training text, or a test set's name is not valid."""
     if data.train is None:
         raise UsageError(f"data.train is not set: with data.corpus=files, name your text by --train TEXT: {KINDS}")
     for split in data.test:
@@ -73,21 +68,29 @@ def check_headers(texts: Sequence[Text]) -> None:
 
 
 def write_splits(
-    directory: Path, texts: Mapping[str, Text], *, drop: Collection[str] = (), links: Path | None = None
-) -> tuple[dict[str, tuple[Path, Path]], list[str]]:
-    """Write each split as `<split>.source` and `<split>.target`, without the noise that the training text is to drop.
-    Without a validation text, set pairs aside as `valid`. If there are `links` of the training pairs, write those of
-    the pairs that stay as `TRAIN_LINKS`. Returns the files, and notes on the text.
+    directory: Path, data: DataConfig, texts: Mapping[str, Text], links: Mapping[str, Mapping[str, Path]]
+) -> tuple[dict[str, int], list[str]]:
+    """Write the first pairs of each split as `line_path` names its files, up to `data.limit`, without the noise that
+    the training text is to drop. Without a validation text, set pairs aside as `valid`. Returns the number of pairs by
+    split, and notes on the text.
+
+    Args:
+        directory: for the files.
+        data: its filter, limits and languages are read.
+        texts: by split.
+        links: by split, the files of word alignments that are written beside its pairs, by kind: `GOLD`, `LINKS`.
 
     Raises:
         UserError: text or links cannot be read, or there is too little text.
     """
     notes: list[str] = []
+    num_pairs = dict.fromkeys(["train", "valid", *texts], 0)
     for split, text in texts.items():
-        is_train, has_no_source = split == "train", NONE in text.languages
-        noise = Noise(text.pairs(), drop if is_train else ())
+        drop = data.filter if split == "train" else ()
+        noise = Noise(text.pairs() if data.corpus == "files" else (), drop)
+        has_no_source = NONE in text.languages
         chosen: set[bytes] = set()
-        if is_train and "valid" not in texts:
+        if split == "train" and "valid" not in texts:
             to_keep = Noise(text.pairs(), drop)
             kept = (pair for pair in text.pairs() if not drop or to_keep.keeps(*pair))
             chosen = choose_sources((target, target) if has_no_source else (source, target) for source, target in kept)
@@ -95,7 +98,10 @@ def write_splits(
                 raise UserError(
                     f"{text}: fewer than two distinct source sentences; add text, or name some with --valid"
                 )
-        counts = _write(directory, split, text, chosen, noise, links if is_train else None)
+        is_checked = data.corpus == "files" and VECTORS not in text.languages
+        counts = _write(directory, data, split, text, chosen, noise if is_checked else None, links.get(split, {}))
+        for part in [split, "valid"] if chosen else [split]:
+            num_pairs[part] = min(counts[part], data.limit.for_split(part) or counts[part])
         notes += noise.notes(split)
         if chosen:
             notes.append(
@@ -103,18 +109,26 @@ def write_splits(
                 f"their sources), because no --valid was given; {counts[None]:,} more (with these sources, or noise) "
                 "removed from the training pairs"
             )
-    names = dict.fromkeys(["train", "valid", *texts])
-    return {split: (directory / f"{split}.{SIDES[0]}", directory / f"{split}.{SIDES[1]}") for split in names}, notes
+    return num_pairs, notes
+
+
+def line_path(directory: Path, split: str, kind: str) -> Path:
+    """The file with the lines of a split; `kind` is a side or a kind of links."""
+    return directory / f"{split}.{kind}"
 
 
 def _write(
-    directory: Path, split: str, text: Text, chosen: set[bytes], noise: Noise, links: Path | None
+    directory: Path,
+    data: DataConfig,
+    split: str,
+    text: Text,
+    chosen: set[bytes],
+    noise: Noise | None,
+    links: Mapping[str, Path],
 ) -> Counter[str | None]:
     """Write a split, and the pairs set aside from it. Returns the number of pairs by split; None: dropped."""
     counts: Counter[str | None] = Counter()
     num_filled = 0
-    if links is not None:
-        check_num_links(links, sum(1 for _ in text.pairs()))
     has_no_source = NONE in text.languages
     assigned: Iterator[tuple[str, str, str | None]] = ((*pair, split) for pair in text.pairs())
     if chosen and has_no_source:  # sentences are set aside by themselves
@@ -122,30 +136,37 @@ def _write(
     elif chosen:
         assigned = assign(text.pairs(), chosen)
     with ExitStack() as stack:
-        kinds = SIDES if links is None else (*SIDES, "links")
         streams = {
-            name: [stack.enter_context(_writer(directory / f"{name}.{kind}")) for kind in kinds]
-            for name in ([split, "valid"] if chosen else [split])
+            part: [
+                stack.enter_context(line_path(directory, part, kind).open("w", encoding="utf-8", newline="\n"))
+                for kind in (*SIDES, *links)
+            ]
+            for part in ([split, "valid"] if chosen else [split])
         }
-        lines = repeat("") if links is None else iter_lines(links)
-        for number, ((source, target, part), line) in enumerate(zip(assigned, lines, strict=False), 1):
-            if links is not None:
-                parse_links(links, number, line, len(words_of(source)), len(words_of(target)))
-            part = part if VECTORS in text.languages or noise.keeps(source, target) else None
+        limits = {part: data.limit.for_split(part) for part in streams}
+        lines_by_kind = [
+            iter_lines(path) if kind == LINKS else captions.read_links(path, data.source_name)
+            for kind, path in links.items()
+        ]
+        rows: Iterator[Any] = zip_longest(assigned, *lines_by_kind)
+        for number, (pair, *lines) in enumerate(rows, 1):
+            if pair is None or None in lines:
+                num_lines = {path: count_lines(path) for path in links.values()}
+                raise unequal_lines({text.paths[0]: sum(1 for _ in text.pairs()), **num_lines})
+            source, target, part = pair
+            if LINKS in links:
+                parse_links(links[LINKS], number, lines[-1], len(words_of(source)), len(words_of(target)))
+            if noise is not None and not noise.keeps(source, target):
+                part = None
             counts[part] += 1
             num_filled += bool((has_no_source or source.strip()) and target.strip())
-            for stream, value in zip(streams[part], (source, target, line), strict=False) if part else ():
-                stream.write(f"{value}\n")
+            if part is not None and counts[part] <= (limits[part] or counts[part]):
+                for stream, value in zip(streams[part], (source, target, *lines), strict=True):
+                    stream.write(f"{value}\n")
     if not num_filled:
         purpose = {"train": "train", "valid": "validate"}.get(split, "evaluate")
         raise UserError(f"{text}: no sentence pair to {purpose} on: empty, or a side of every line is blank")
     return counts
-
-
-@contextmanager
-def _writer(path: Path) -> Iterator[IO[str]]:
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
-        yield stream
 
 
 def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:
@@ -155,15 +176,15 @@ def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:
     kept: set[int] = set()
     for source, target in pairs:
         digest = source_digest(source)
-        number = int.from_bytes(digest) if digest is not None and normalize(target) else None
-        if number is None or number in kept:
+        if digest is None or (number := int.from_bytes(digest)) in kept:
             continue
-        if len(kept) < ONE_IN * MAX_PAIRS:
-            heapq.heappush(largest_first, -number)
-            kept.add(number)
-        elif number < -largest_first[0]:
-            kept.remove(-heapq.heappushpop(largest_first, -number))
-            kept.add(number)
+        is_full = len(kept) == ONE_IN * MAX_PAIRS
+        if (is_full and number >= -largest_first[0]) or not normalize(target):
+            continue
+        if is_full:
+            kept.remove(-heapq.heappop(largest_first))
+        heapq.heappush(largest_first, -number)
+        kept.add(number)
     num_chosen = max(len(kept) // ONE_IN, 1) if len(kept) > 1 else 0
     return {number.to_bytes(_SIZE) for number in sorted(kept)[:num_chosen]}
 

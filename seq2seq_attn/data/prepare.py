@@ -22,24 +22,33 @@ from seq2seq_attn.config.load import load_run_config
 from seq2seq_attn.data.audit import describe_dropped
 from seq2seq_attn.data.builder import SplitBuilder, read_chunks, tokenize_chunk
 from seq2seq_attn.data.links import (
+    GOLD,
     IBM1,
-    check_num_links,
+    LINKS,
+    links_file,
     links_identity,
-    word_splitter,
     write_estimated_links,
     write_pharaoh_links,
 )
+from seq2seq_attn.data.own_text import line_path, write_splits
 from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.reuse import count_unknown, draw_pairs, find_vocab_dir, reuse_identity
-from seq2seq_attn.data.sequences import write_vectors
-from seq2seq_attn.data.sources import RawCorpus, RawText, extra_identity, find_extra, find_raw_corpus, write_extra
-from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, side_path, vectors_path, vocab_path
+from seq2seq_attn.data.sources import EXTRA, RawCorpus, extra_identity, find_extra, find_raw_corpus, write_extra
+from seq2seq_attn.data.store import (
+    FORMAT_VERSION,
+    META_NAME,
+    PreparedCorpus,
+    side_path,
+    vectors_path,
+    vocab_path,
+    write_vectors,
+)
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import naming, sha256_of_values, temporary_name, write_json
 from seq2seq_attn.manifest import list_files
-from seq2seq_attn.runtime.cpus import num_available_cpus
+from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text import corpus
-from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, NoTokenizer, Tokenizer
+from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
@@ -49,8 +58,6 @@ SMALL_CORPUS = 100_000
 """Corpora below this number of pairs use one process, which finishes before worker processes would have started."""
 MAX_TRAINING_LINES = 100_000
 """Lines per side that a tokenizer is trained on, approximately."""
-_MAX_TRIES = 3
-"""to prepare text that changes meanwhile"""
 _STALE_AFTER_S = 24 * 3600.0
 """A temporary folder of this age was left by a killed process."""
 
@@ -77,27 +84,23 @@ def prepare_corpus(
         UsageError: the configuration does not name a valid corpus.
         UserError: raw files cannot be found or read, or do not match each other.
     """
-    for _ in range(_MAX_TRIES):
-        raw = find_raw_corpus(config.data, show_progress=show_progress)
-        vocab_dir = find_vocab_dir(config.data, own_run)
-        identity = _identity(config.data, raw, vocab_dir)
-        name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
-        folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
-        prepared = next(filter(None, map(_reusable, folders)), None)
-        if prepared is not None:
-            log.info("%s: prepared before, reused", prepared.directory)
-            break
+    raw = find_raw_corpus(config.data, show_progress=show_progress)
+    vocab_dir = find_vocab_dir(config.data, own_run)
+    identity = _identity(config.data, raw, vocab_dir)
+    name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
+    folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
+    prepared = next(filter(None, map(_reusable, folders)), None)
+    if prepared is not None:
+        log.info("%s: prepared before, reused", prepared.directory)
+    else:
         before_build()
         started = time.monotonic()
         with _temporary_folder(folders[0]) as temporary:
             _build(temporary, config.data, raw, vocab_dir, identity, show_progress)
-            if _identity(config.data, find_raw_corpus(config.data), vocab_dir) == identity:
-                prepared = _put(temporary, folders[0])
-                log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
-                break
-        log.warning("the text changed while it was prepared; preparing it again")
-    else:
-        raise UserError("the text changes while it is prepared; stop what writes to it, then try again")
+            if _identity(config.data, find_raw_corpus(config.data), vocab_dir) != identity:
+                raise UserError("the text changed while it was prepared; stop what writes to it, then try again")
+            prepared = _put(temporary, folders[0])
+        log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
     for note in prepared.meta["notes"]:
         log.info("%s", note)
     return prepared
@@ -149,27 +152,28 @@ def _build(
     """Write all files of a prepared corpus."""
     with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as drafts:
         draft_dir = Path(drafts)
-        text = raw.read()
-        num_pairs = {split: corpus.count_pairs(*paths) for split, paths in text.files.items()}
-        if text.train_links is not None:
-            check_num_links(text.train_links, num_pairs["train"])
-        text = text.limited(data.limit, draft_dir / "limited")
+        texts, train_links = raw.locate(), links_file(data)
+        links: dict[str, dict[str, Path]] = {split: {GOLD: path} for split, path in raw.gold.items()}
+        if train_links is not None:
+            links["train"] = {**links.get("train", {}), LINKS: train_links}
+        num_pairs, notes = write_splits(draft_dir, data, texts, links)
         extra_texts = [(", ".join(map(str, extra.paths)), extra.pairs()) for extra in find_extra(data)]
         if data.mix and data.vocab_from is not None:
             old = _old_corpus(data.vocab_from, identity["mix"]["text"])
-            number = round(data.mix * corpus.count_pairs(*text.files["train"]))
-            extra_texts.append((f"data.mix={data.mix:g}", draw_pairs(old, number)))
-        extra, notes = write_extra(draft_dir / "extra", extra_texts, text.files, data.sources)
-        in_vocab = [text.files["train"], *([extra] if extra and data.extra_in_vocab else [])]
-        for name, tokenizer in zip(SIDES, _tokenizers(data, in_vocab, vocab_dir), strict=True):
+            extra_texts.append((f"data.mix={data.mix:g}", draw_pairs(old, round(data.mix * num_pairs["train"]))))
+        num_extra, extra_notes = write_extra(draft_dir, extra_texts, data, [*num_pairs][1:])
+        notes += extra_notes
+        in_vocab = {"train": num_pairs["train"], **({EXTRA: num_extra} if data.extra_in_vocab else {})}
+        for name, tokenizer in zip(SIDES, _tokenizers(draft_dir, data, in_vocab, vocab_dir), strict=True):
             tokenizer.save(directory, name)
-        splits = {split: SplitBuilder(directory, split, draft_dir) for split in text.files}
-        num_used = sum(min(data.limit.for_split(split) or count, count) for split, count in num_pairs.items())
-        _tokenize(splits, text.files, directory, data, num_used, show_progress)
+        splits = {split: SplitBuilder(directory, split) for split in num_pairs}
+        files = {split: [line_path(draft_dir, split, side) for side in SIDES] for split in (*num_pairs, EXTRA)}
+        extra_files = {"train": files.pop(EXTRA)}
+        _tokenize(splits, files, directory, data, sum(num_pairs.values()), show_progress)
         vocabs = _vocabs(data, splits["train"], vocab_dir)
         notes += count_unknown(splits["train"], vocabs) if vocab_dir else []
-        if extra:
-            _tokenize(splits, {"train": extra}, directory, data, corpus.count_pairs(*extra), show_progress)
+        if num_extra:
+            _tokenize(splits, extra_files, directory, data, num_extra, show_progress)
             vocabs = _vocabs(data, splits["train"], vocab_dir) if data.extra_in_vocab else vocabs
         _check_not_empty(splits["train"], identity["config"])
         for builder in splits.values():
@@ -178,10 +182,10 @@ def _build(
             name: builder.audit(vocabs, None if name == "train" else splits["train"])
             for name, builder in splits.items()
         }
-        for split in text.files if VECTORS in data.sources else ():
+        for split in num_pairs if VECTORS in data.sources else ():
             lines = corpus.iter_lines(side_path(directory, split, "source", "txt"))
             write_vectors(vectors_path(directory, split), lines, data.sources.index(VECTORS))
-        notes = [*text.notes, *notes, *_write_all_links(directory, draft_dir, data, text, splits)]
+        notes += _write_all_links(directory, draft_dir, data, links, splits)
     for name, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, name))
     write_json(directory / META_NAME, {**identity, "notes": notes, "splits": list(splits), "audit": audit})
@@ -214,48 +218,55 @@ def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
 
 
 def _write_all_links(
-    directory: Path, draft_dir: Path, data: DataConfig, text: RawText, splits: Mapping[str, SplitBuilder]
+    directory: Path,
+    draft_dir: Path,
+    data: DataConfig,
+    links: Mapping[str, Mapping[str, Path]],
+    splits: Mapping[str, SplitBuilder],
 ) -> list[str]:
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
-    for split, path in text.links.items():
+    for split in [split for split, kinds in links.items() if GOLD in kinds]:
         if split != "train" or not (data.extra or data.mix):  # extra pairs have no gold links
-            kept = compress(corpus.iter_raw_lines(path), splits[split].keep)
+            kept = compress(corpus.iter_raw_lines(line_path(draft_dir, split, GOLD)), splits[split].keep)
             with (directory / f"{split}.links").open("wb") as stream:
                 stream.writelines(line + b"\n" for line in kept)
-    if text.train_links is not None:
-        return [write_pharaoh_links(directory, text.train_links, splits["train"].keep, word_splitter(data))]
-    return [write_estimated_links(directory, draft_dir)] if data.links == IBM1 else []
+    if data.links == IBM1:
+        return [write_estimated_links(directory, draft_dir)]
+    if data.links is None:
+        return []
+    path = line_path(draft_dir, "train", GOLD if data.links == GOLD else LINKS)
+    return [write_pharaoh_links(directory, path, splits["train"].keep, data.links)]
 
 
 def _tokenizers(
-    data: DataConfig, train: Sequence[tuple[Path, Path]], vocab_dir: Path | None
+    draft_dir: Path, data: DataConfig, num_pairs: Mapping[str, int], vocab_dir: Path | None
 ) -> tuple[Tokenizer, Tokenizer]:
+    """The tokenizers of both sides: those of `vocab_dir`, or new ones, trained on these splits."""
     if vocab_dir is not None:
         source, target = (load_tokenizer(vocab_dir, side) for side in SIDES)
         return NoTokenizer() if NONE in data.sources else source, target
-    source_lines, target_lines = map(_training_lines, zip(*train, strict=True))
+
+    def sample(side: Side) -> Iterator[str]:
+        """All lines of a side, or a random sample of about `MAX_TRAINING_LINES`, always the same."""
+        total = sum(num_pairs.values())
+        for split in num_pairs:
+            generator = random.Random("tokenizer")
+            for line in corpus.iter_lines(line_path(draft_dir, split, side)):
+                if total <= MAX_TRAINING_LINES or generator.random() * total < MAX_TRAINING_LINES:
+                    yield line
+
     return build_tokenizers(
-        source_lines,
-        target_lines,
+        sample("source"),
+        sample("target"),
         source_languages=data.sources,
         target_language=data.target_language,
         **data.tokenizer.model_dump(),
     )
 
 
-def _training_lines(paths: Sequence[Path]) -> Iterator[str]:
-    """All lines of the files, or a random sample of about `MAX_TRAINING_LINES`, always the same."""
-    num_lines = sum(map(corpus.count_lines, paths))
-    for path in paths:
-        generator = random.Random("tokenizer")
-        for line in corpus.iter_lines(path):
-            if num_lines <= MAX_TRAINING_LINES or generator.random() * num_lines < MAX_TRAINING_LINES:
-                yield line
-
-
 def _tokenize(
     splits: Mapping[str, SplitBuilder],
-    files: Mapping[str, tuple[Path, Path]],
+    files: Mapping[str, Sequence[Path]],
     tokenizer_dir: Path,
     data: DataConfig,
     num_pairs: int,

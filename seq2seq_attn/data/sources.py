@@ -4,23 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from seq2seq_attn.config import Config, DataConfig, shorten
-from seq2seq_attn.config.data import LimitConfig
 from seq2seq_attn.data import own_text
-from seq2seq_attn.data.links import GOLD, IBM1, links_file, links_identity
+from seq2seq_attn.data.links import IBM1
+from seq2seq_attn.data.own_text import line_path
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import sha256_of, sha256_of_values, write_lines
+from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import captions, multi30k
-from seq2seq_attn.text.corpus import iter_lines, iter_raw_lines
+from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.normalize import bare
 from seq2seq_attn.text.parallel import Text, find_text
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors, real_name
 
+EXTRA = ".extra"
+"""the lines of extra pairs, as a split"""
 PACKAGED_NEEDS = "if the configuration is a packaged one, the comment at its top says how to make what it needs"
 """after an error about a file or a run that a configuration names"""
 _DENIED = "equal letters, digits and marks, case ignored; with one source, tabs are spaces"
@@ -28,50 +29,16 @@ _DENIED = "equal letters, digits and marks, case ignored; with one source, tabs 
 _DENIED_VECTORS = "equal real paths"
 """the same for files of vectors"""
 
-Files = Mapping[str, tuple[Path, Path]]
-"""source file and target file by split, train first"""
-
-
-class RawText(NamedTuple):
-    """The raw text in files of a pair per line."""
-
-    files: Files
-    links: Mapping[str, Path] = {}
-    """files of gold alignments by split"""
-    train_links: Path | None = None
-    """the Pharaoh file for `data.links`, a line per training pair"""
-    notes: Sequence[str] = ()
-    """one line per change that was made to the text"""
-
-    def limited(self, limit: LimitConfig, directory: Path) -> RawText:
-        """The first pairs of each split, with their links. Files of a split with a limit are copied to `directory`."""
-
-        def head(path: Path, split: str, kind: str) -> Path:
-            num_lines, copy = limit.for_split(split), directory / f"{split}.{kind}"
-            if num_lines is None:
-                return path
-            copy.parent.mkdir(exist_ok=True)
-            with copy.open("wb") as stream:
-                stream.writelines(line + b"\n" for line in islice(iter_raw_lines(path), num_lines))
-            return copy
-
-        return self._replace(
-            files={
-                split: (head(source, split, "source"), head(target, split, "target"))
-                for split, (source, target) in self.files.items()
-            },
-            links={split: head(path, split, "gold") for split, path in self.links.items()},
-            train_links=self.train_links and head(self.train_links, "train", "links"),
-        )
-
 
 class RawCorpus(NamedTuple):
     """A corpus that was found, before it is read."""
 
     identity: dict[str, Any]
     """the part of the folder's hash that stands for the raw text"""
-    read: Callable[[], RawText]
-    """downloads or rewrites the text where necessary; called only if the corpus must be prepared"""
+    locate: Callable[[], Mapping[str, Text]]
+    """the text of each split; downloads it where necessary, so it is called only if the corpus must be prepared"""
+    gold: Mapping[str, Path] = {}
+    """files of gold alignments by split"""
 
 
 def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorpus:
@@ -81,9 +48,30 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
         UsageError: the configuration does not name a valid corpus.
         UserError: a file does not exist.
     """
+    languages = (*data.sources, data.target_language)
     if data.corpus == "multi30k":
-        return _raw_multi30k(data, show_progress)
-    return _raw_captions(data) if data.corpus == "captions" else _raw_files(data)
+        published = multi30k.published_splits(*languages)
+
+        def fetch() -> Mapping[str, Text]:
+            folder = multi30k.fetch(data.data_dir, data.source_dir, languages=languages, show_progress=show_progress)
+            return {
+                split: Text(tuple(folder / name for name in names), languages) for split, names in published.items()
+            }
+
+        # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the network
+        hashes = {split: [multi30k.SHA256[name] for name in names] for split, names in published.items()}
+        return RawCorpus(hashes, fetch)
+    if data.corpus == "captions":
+        files = captions.find_captions(data.source_dir, data.source_name, data.target_language)
+        return RawCorpus(
+            identity={split: [*map(sha256_of, paths)] for split, paths in files.items()},
+            locate=lambda: {split: Text((paths.source, paths.target), languages) for split, paths in files.items()},
+            gold={split: paths.links for split, paths in files.items()},
+        )
+    texts = own_text.find_splits(data)
+    identity: dict[str, Any] = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
+    identity |= {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
+    return RawCorpus(identity, lambda: texts)
 
 
 def split_names(data: DataConfig) -> list[str]:
@@ -121,61 +109,9 @@ def split_names(data: DataConfig) -> list[str]:
     return list(dict.fromkeys(["train", "valid", *own_text.name_splits(data)]))  # valid may be set aside
 
 
-def _raw_multi30k(data: DataConfig, show_progress: bool) -> RawCorpus:
-    languages = (*data.sources, data.target_language)
-    splits = multi30k.published_splits(*languages)
-
-    def read() -> RawText:
-        directory = multi30k.fetch(data.data_dir, data.source_dir, languages=languages, show_progress=show_progress)
-        texts = {split: Text(tuple(directory / name for name in names), languages) for split, names in splits.items()}
-        if len(data.sources) > 1:
-            files, _ = own_text.write_splits(directory / "-".join(languages), texts)
-        else:
-            files = {split: (text.paths[0], text.paths[1]) for split, text in texts.items()}
-        return RawText(files, train_links=links_file(data))
-
-    # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the network
-    return RawCorpus({split: [multi30k.SHA256[name] for name in names] for split, names in splits.items()}, read)
-
-
-def _raw_captions(data: DataConfig) -> RawCorpus:
-    splits = captions.find_captions(data.source_dir, data.source_name, data.target_language)
-    identity = {split: [*map(sha256_of, paths)] for split, paths in splits.items()}
-
-    def read() -> RawText:
-        links = {split: paths.links for split, paths in splits.items()}
-        if data.source_name != captions.SOURCE:
-            directory = data.data_dir / f"captions-{sha256_of_values(identity)[:12]}"
-            for split, path in links.items():
-                links[split] = directory / f"{split}.links"
-                write_lines(links[split], map(captions.reverse_links, iter_lines(path)))
-        files = {split: (paths.source, paths.target) for split, paths in splits.items()}
-        return RawText(files, links, train_links=links["train"] if data.links == GOLD else links_file(data))
-
-    return RawCorpus(identity, read)
-
-
-def _raw_files(data: DataConfig) -> RawCorpus:
-    texts = own_text.find_splits(data)
-    identity: dict[str, Any] = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
-    identity |= {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
-    links = links_identity(data)
-    directory = data.data_dir / f"own-{sha256_of_values({'text': identity, **links})[:12]}"
-
-    def read() -> RawText:
-        path = links_file(data)
-        files, notes = own_text.write_splits(directory, texts, drop=data.filter, links=path)
-        return RawText(files, train_links=path and directory / own_text.TRAIN_LINKS, notes=notes)
-
-    return RawCorpus(identity, read)
-
-
 def _hashes(sources: Sequence[str], text: Text) -> list[str]:
-    """The hashes of the files of a text, and that of the files that its source of vectors names.
-
-    Raises:
-        UserError: a file cannot be read.
-    """
+    """The hashes of the files of a text, and that of the files that its source of vectors names. Raises UserError: a
+    file cannot be read."""
     hashes = [*map(sha256_of, text.paths)]
     if VECTORS in sources:
         number = list(sources).index(VECTORS)
@@ -206,11 +142,8 @@ def find_extra(data: DataConfig) -> list[Text]:
 
 
 def extra_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the folder's hash that depends on the extra pairs; empty without.
-
-    Raises:
-        UsageError, UserError: as `find_extra`.
-    """
+    """The part of the folder's hash that depends on the extra pairs; empty without. Raises UsageError, UserError as
+    `find_extra`."""
     texts = find_extra(data)
     if not texts:
         return {}
@@ -220,37 +153,28 @@ def extra_identity(data: DataConfig) -> dict[str, Any]:
 
 
 def write_extra(
-    directory: Path,
-    texts: Sequence[tuple[str, Iterable[tuple[str, str]]]],
-    files: Files,
-    source_languages: Sequence[str],
-) -> tuple[tuple[Path, Path] | None, list[str]]:
-    """Write the pairs of the texts into a new directory, without those that have a sentence of a validation or test set
-    on either side. Returns the source and the target file (None without texts), and a note about each text.
-
-    Args:
-        texts: the name of each text, and its pairs.
-        files: those of the corpus.
-        source_languages: tells which of the sources are vectors.
+    directory: Path, texts: Iterable[tuple[str, Iterable[tuple[str, str]]]], data: DataConfig, held_out: Sequence[str]
+) -> tuple[int, list[str]]:
+    """Write the pairs of named texts as split `EXTRA` beside the lines of the corpus in `directory`, without those that
+    have a sentence of one of its splits `held_out` on either side. Returns their number, and a note about each text.
 
     Raises:
         UserError: a text cannot be read.
     """
-    if not texts:
-        return None, []
     denied: set[str] = set()
-    for sources_path, targets_path in (paths for split, paths in files.items() if split != "train"):
-        denied |= sentence_keys(iter_lines(sources_path), source_languages) | sentence_keys(iter_lines(targets_path))
-    directory.mkdir(parents=True)
-    written = directory / f"train.{SIDES[0]}", directory / f"train.{SIDES[1]}"
+    for split in held_out:
+        sources, targets = (iter_lines(line_path(directory, split, side)) for side in SIDES)
+        denied |= sentence_keys(sources, data.sources) | sentence_keys(targets)
+    num_pairs = 0
     notes = []
-    with written[0].open("w", encoding="utf-8") as sources, written[1].open("w", encoding="utf-8") as targets:
+    paths = [line_path(directory, EXTRA, side) for side in SIDES]
+    with paths[0].open("w", encoding="utf-8") as sources_file, paths[1].open("w", encoding="utf-8") as targets_file:
         for name, pairs in texts:
             num_kept = num_dropped = 0
             for source, target in pairs:
-                if denied.isdisjoint(sentence_keys([source], source_languages) | sentence_keys([target])):
-                    sources.write(f"{source}\n")
-                    targets.write(f"{target}\n")
+                if denied.isdisjoint(sentence_keys([source], data.sources) | sentence_keys([target])):
+                    sources_file.write(f"{source}\n")
+                    targets_file.write(f"{target}\n")
                     num_kept += 1
                 else:
                     num_dropped += 1
@@ -258,7 +182,8 @@ def write_extra(
                 f"extra: {name}: {num_kept:,} pairs; {num_dropped:,} dropped, because they "
                 "contain a sentence of a validation or test set"
             )
-    return written, notes
+            num_pairs += num_kept
+    return num_pairs, notes
 
 
 def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ("",)) -> set[str]:

@@ -1,8 +1,14 @@
-"""A prepared corpus, one folder: ids, tokens and vectors in memory-mapped files, text, vocabularies and tokenizers."""
+"""A prepared corpus, one folder: ids, tokens and vectors in memory-mapped files, text, vocabularies and tokenizers.
+
+A memory-mapped file holds the values of all sentences, one after the other, without a header. A file beside it holds
+the offsets of the sentences.
+
+Shapes: S source positions without EOS, F dimension of a vector.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.sequences import SequenceStore, TokenStore, VectorStore
 from seq2seq_attn.files import read_json, sha256_of_values
 from seq2seq_attn.manifest import check_files
-from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.tokenizers.several import find_vector_source
-from seq2seq_attn.text.vocab import ExtendedIds, IdArray, Vocab, extended_ids
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, read_vectors
+from seq2seq_attn.text.vocab import EOS, ExtendedIds, IdArray, Vocab, extended_ids
 
 if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
@@ -26,6 +32,119 @@ FORMAT_VERSION = 1
 META_NAME = "meta.json"
 RUN_CORPUS = "corpus.json"
 """the file in a run directory with the hashes by which it knows its corpus"""
+_SENTENCES_AT_ONCE = 4_096
+
+Values = npt.NDArray[Any]
+
+
+class SequenceStore:
+    """Sequences of values of one type. The files are opened on first use."""
+
+    def __init__(self, path: Path, dtype: type[np.generic] = np.int32) -> None:
+        self._path = path
+        self._dtype = dtype
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> Values:
+        """The values of a sequence, a view into the file."""
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"sentence {index} of {len(self)}")
+        index %= len(self)
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    def exists(self) -> bool:
+        """Whether the files exist."""
+        return _offsets_path(self._path).is_file()
+
+    @cached_property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """[sequences + 1], where each sequence starts among the values, and the end."""
+        return np.array(_map(_offsets_path(self._path), np.int64))
+
+    @cached_property
+    def values(self) -> Values:
+        """The values of all sequences, one after the other."""
+        return _map(self._path, self._dtype)
+
+
+class TokenStore:
+    """The tokens of sentences as text: a line for each token."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = SequenceStore(path, np.uint8)
+
+    def blocks(self) -> Iterator[tuple[list[str], Values]]:
+        """The tokens of some thousand sentences, one after the other, and the number of each sentence's; then those of
+        the next sentences."""
+        for start in range(0, len(self), _SENTENCES_AT_ONCE):
+            offsets = self._lines.offsets[start : start + _SENTENCES_AT_ONCE + 1]
+            text = self._lines.values[offsets[0] : offsets[-1]]
+            line_ends = np.flatnonzero(text == ord("\n"))
+            lengths = np.diff(np.searchsorted(line_ends, offsets - offsets[0]))
+            yield text.tobytes().decode("utf-8").split("\n")[:-1], lengths
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, index: int) -> list[str]:
+        return self._lines[index].tobytes().decode("utf-8").split("\n")[:-1]
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return map(self.__getitem__, range(len(self)))
+
+
+class SequenceWriter:
+    """Writes the files of a `SequenceStore` incrementally."""
+
+    def __init__(self, path: Path, dtype: type[np.generic] = np.int32) -> None:
+        self._path = path
+        self._dtype = dtype
+        self._end = 0
+        _append(path, np.empty(0))
+        _append(_offsets_path(path), np.zeros(1, dtype=np.int64))
+
+    def add(self, values: Values, lengths: Values) -> None:
+        """Add sequences: their values, concatenated, and the length of each."""
+        _append(self._path, values.astype(self._dtype, copy=False))
+        _append(_offsets_path(self._path), self._end + np.cumsum(lengths, dtype=np.int64))
+        self._end += len(values)
+
+
+def write_vectors(path: Path, lines: Iterable[str], source: int) -> None:
+    """Write the vectors of source number `source` (from 0) from the source lines of a split. Raises UserError: a file
+    of vectors can no longer be read."""
+    writer = SequenceWriter(path, np.float32)
+    for line in lines:
+        file = line.split(SOURCE_END)[source].strip() if line.strip() else ""
+        vectors = read_vectors(file).ravel() if file else np.empty(0, dtype=np.float32)
+        writer.add(vectors, np.array([len(vectors)]))
+
+
+def place_vectors(values: FloatArray, ids: IdArray, source: int, size: int) -> FloatArray:
+    """The vectors of a sentence, one after the other, at their positions among the ids of all its sources, [S, F]; 0 at
+    those of texts. `source`: the number of the source that is of vectors, from 0; `size`: F."""
+    vectors = values.reshape(-1, size)
+    ends = np.flatnonzero(ids == EOS)
+    start = int(ends[source - 1]) + 1 if source and len(ends) else 0
+    rows = np.zeros((len(ids), size), dtype=np.float32)
+    rows[start : start + len(vectors)] = vectors
+    return rows
+
+
+def _append(path: Path, values: Values) -> None:
+    # reopened each time: a corpus may have more splits than a process may have open files
+    with path.open("ab") as stream:
+        stream.write(np.ascontiguousarray(values).data)  # `tofile` does not say why it fails
+
+
+def _offsets_path(path: Path) -> Path:
+    return Path(f"{path}.offsets")
+
+
+def _map(path: Path, dtype: type[np.generic]) -> Values:
+    return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)
 
 
 class PairStore:
@@ -37,11 +156,11 @@ class PairStore:
         target: SequenceStore,
         *,
         links: SequenceStore | None = None,
-        vectors: VectorStore | None = None,
+        vectors: Callable[[int, IdArray], FloatArray] | None = None,
         extended: Callable[[int], ExtendedIds] | None = None,
     ) -> None:
-        """`links`: source and target positions alternate. `extended` gives the extended ids of a pair; without, no
-        target token is known to be a source token."""
+        """`links`: source and target positions alternate. `vectors` gives those at the positions of a pair's source
+        ids. `extended` gives the extended ids of a pair; without, no target token is known to be a source token."""
         self._source = source
         self._target = target
         self._links = links
@@ -60,11 +179,8 @@ class PairStore:
         return self._target[index]
 
     def links(self, index: int) -> LinkArray:
-        """int32 [links, 2], source and target positions; a view into the file.
-
-        Raises:
-            ValueError: the pairs have no links.
-        """
+        """int32 [links, 2], source and target positions; a view into the file. Raises ValueError: the pairs have no
+        links."""
         if self._links is None:
             raise ValueError("these pairs have no links")
         return self._links[index].reshape(-1, 2)
@@ -85,14 +201,13 @@ class PairStore:
         from seq2seq_attn.data.batch import collate  # torch, which reading a run's settings does without
 
         sources = [self.source(index) for index in indices]
-        vectors = self._vectors
         return collate(
             sources,
             [self.target(index) for index in indices],
             indices,
             links=[self.links(index) for index in indices] if self._links is not None else None,
             extended=[*map(self._extended, indices)] if self._extended is not None and with_extended else None,
-            vectors=[*map(vectors.at_positions, indices, sources)] if vectors is not None else None,
+            vectors=[*map(self._vectors, indices, sources)] if self._vectors is not None else None,
         )
 
 
@@ -100,11 +215,8 @@ class PreparedCorpus:
     """A folder that `prepare_corpus` wrote."""
 
     def __init__(self, directory: Path) -> None:
-        """Open a folder and check that it is complete.
-
-        Raises:
-            UserError: it is not a prepared corpus of this version, or a file is missing or damaged.
-        """
+        """Open a folder and check that it is complete. Raises UserError: it is not a prepared corpus of this version,
+        or a file is missing or damaged."""
         self.directory = directory
         self._hashes = check_files(directory)
         self.meta: dict[str, Any] = read_json(directory / META_NAME)
@@ -160,8 +272,12 @@ class PreparedCorpus:
         source, target = (SequenceStore(side_path(self.directory, split, side, "ids")) for side in SIDES)
         tokens = [TokenStore(side_path(self.directory, split, side, "tokens")) for side in SIDES]
         links = SequenceStore(links_path(self.directory, split))
-        vectors = vectors_path(self.directory, split)
-        vector_source = find_vector_source(self.source_tokenizer) if vectors.exists() else None
+        vectors = SequenceStore(vectors_path(self.directory, split), np.float32)
+
+        def placed(index: int, ids: IdArray) -> FloatArray:
+            vector_source = find_vector_source(self.source_tokenizer)
+            assert vector_source is not None
+            return place_vectors(vectors[index], ids, *vector_source)
 
         def extended(index: int) -> ExtendedIds:
             source, target = (store[index] for store in tokens)
@@ -171,7 +287,7 @@ class PreparedCorpus:
             source,
             target,
             links=links if links.exists() else None,
-            vectors=VectorStore(vectors, *vector_source) if vector_source is not None else None,
+            vectors=placed if vectors.exists() else None,
             extended=extended,
         )
 
@@ -197,7 +313,7 @@ def links_path(directory: Path, split: str) -> Path:
 
 
 def vectors_path(directory: Path, split: str) -> Path:
-    """The path of the `VectorStore` of a split, if a source is of vectors."""
+    """The path of the vectors of a split, if a source is of vectors."""
     return directory / f"{split}.vectors"
 
 
@@ -207,5 +323,5 @@ def vocab_path(directory: Path, side: Side) -> Path:
 
 
 def _read_exact(path: Path) -> list[str]:
-    # what was written: nothing is stripped, a line may be anything without '\n'
+    # nothing is stripped: a line may be anything without '\n'
     return path.read_bytes().decode("utf-8").split("\n")[:-1]

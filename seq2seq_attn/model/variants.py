@@ -22,9 +22,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, PrivateAttr, PydanticUserError, TypeAdapter, ValidationError
 
-from seq2seq_attn.config import explain_value
-from seq2seq_attn.config.section import Section
-from seq2seq_attn.config.types import NestedOptions
+from seq2seq_attn.config.explain import explain_value
+from seq2seq_attn.config.types import NestedOptions, Section
 from seq2seq_attn.errors import UsageError, UserError
 
 ModelAxis = Literal["encoder", "cell", "attention", "normalizer", "decoder", "output"]

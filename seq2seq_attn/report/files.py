@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
@@ -17,6 +16,7 @@ from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.report.plots import plot_by_length
 from seq2seq_attn.report.tables import Table, length_table, score_table
+from seq2seq_attn.text.normalize import is_latin, normalize
 from seq2seq_attn.translate.figure import PlotFormat
 
 COLUMNS = (
@@ -168,14 +168,13 @@ def latex_text(report: Report) -> str:
 def escape_latex(text: str) -> str:
     """Text that stays text in LaTeX; a character that its standard fonts lack becomes its number, U+65E5."""
     escaped = []
-    for char in unicodedata.normalize("NFC", " ".join(text.split())):
-        is_latin = unicodedata.normalize("NFD", char)[0].isascii() or char in "ßæÆøØœŒłŁđıÐðÞþ"
+    for char in normalize(text):
         if char in _LATEX:
             escaped.append(_LATEX[char])
         elif char.isascii():
             escaped.append(char if char.isprintable() else " ")
         else:
-            escaped.append(char if is_latin and char < "\u0180" else f"U+{ord(char):04X}")
+            escaped.append(char if is_latin(char) and char < "\u0180" else f"U+{ord(char):04X}")
     return "".join(escaped)
 
 

@@ -2,7 +2,6 @@
 and rows of strings. Where a system is an arm of several runs, it shows their mean."""
 
 import html
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -11,6 +10,7 @@ from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE, AttentionScore
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.metrics.table import METRICS
+from seq2seq_attn.text.normalize import display_width
 
 THIN_MARK = "*"
 THIN_NOTE = f"{THIN_MARK} fewer than {MIN_PAIRS} sentence pairs: mostly noise"
@@ -56,13 +56,6 @@ class Table:
 def escape_markdown(text: str) -> str:
     """The text in one line, without HTML and inline links; marks of emphasis and code are kept."""
     return html.escape(" ".join(text.split()), quote=False).replace("](", "]\\(")
-
-
-def display_width(text: str) -> int:
-    """The terminal columns that a text takes: wide East Asian characters take two, combining marks none."""
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )
 
 
 def summary_table(sets: Sequence[SetScores], metric: str) -> Table:

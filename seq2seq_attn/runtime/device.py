@@ -6,11 +6,8 @@ from seq2seq_attn.errors import UsageError
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device called `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
-
-    Raises:
-        UsageError: the name is none of these, or there is no such GPU.
-    """
+    """The device called `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`. Raises UsageError: the name is none
+    of these, or there is no such GPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, number = name.partition(":")

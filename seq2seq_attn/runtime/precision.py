@@ -35,11 +35,8 @@ def training_precision(name: str, device: torch.device) -> Precision:
 
 
 def translation_precision(name: str, device: torch.device) -> Precision:
-    """The precision of translation. `auto` is fp32.
-
-    Raises:
-        UsageError: the precision is unknown, or the device does not support it.
-    """
+    """The precision of translation. `auto` is fp32. Raises UsageError: the precision is unknown, or the device does not
+    support it."""
     if name == "auto":
         return "fp32"
     if name not in TRANSLATION_PRECISIONS:

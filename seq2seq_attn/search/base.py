@@ -166,4 +166,4 @@ def find_search(config: SearchConfig, options: Mapping[str, object] | None = Non
     try:
         return search, kind.model_validate(values)
     except ValidationError as error:
-        raise UsageError(explain(error)) from None
+        raise UsageError(explain(error, values)) from None

@@ -5,11 +5,13 @@ the words of `tokenize_caption`.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged
+from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.parallel import find_text
 
@@ -55,6 +57,10 @@ def tokenize_caption(text: str) -> list[str]:
     return _MARKS.sub(" ", text).split()
 
 
-def reverse_links(line: str) -> str:
-    """A line in Pharaoh format with the target positions first."""
-    return " ".join(f"{target}-{source}" for source, target in sorted(parse_pharaoh(line)))
+def read_links(path: Path, source_language: str) -> Iterator[str]:
+    """The lines of a file of links, with the positions of this language first."""
+    for line in iter_lines(path):
+        if source_language == SOURCE:
+            yield line
+        else:
+            yield " ".join(f"{target}-{source}" for source, target in sorted(parse_pharaoh(line)))

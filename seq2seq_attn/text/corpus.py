@@ -4,7 +4,7 @@ import codecs
 import importlib
 import io
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -33,11 +33,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def iter_lines(path: Path) -> Iterator[str]:
-    """`read_lines` as a stream, in constant memory.
-
-    Raises:
-        UserError: as `read_lines`, when the bad line is reached.
-    """
+    """`read_lines` as a stream, in constant memory. Raises UserError as `read_lines`, when the bad line is reached."""
     for number, line in enumerate(iter_raw_lines(path), 1):
         try:
             text = line.decode("utf-8")
@@ -49,11 +45,7 @@ def iter_lines(path: Path) -> Iterator[str]:
 
 
 def iter_raw_lines(path: Path) -> Iterator[bytes]:
-    """`iter_lines` as bytes, without checking that they are UTF-8.
-
-    Raises:
-        UserError: as `read_lines`, but for the encoding.
-    """
+    """`iter_lines` as bytes, without checking that they are UTF-8."""
     with open_text(path) as stream, explain_unreadable(path):
         for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES), b""), 1):
             if len(line) == MAX_LINE_BYTES:
@@ -62,11 +54,8 @@ def iter_raw_lines(path: Path) -> Iterator[bytes]:
 
 
 def iter_blocks(path: Path) -> Iterator[str]:
-    """The text of a file in blocks of about 1 MiB, for formats whose lines say nothing.
-
-    Raises:
-        UserError: as `read_lines`.
-    """
+    """The text of a file in blocks of about 1 MiB, for formats whose lines say nothing. Raises UserError as
+    `read_lines`."""
     decoder, number = codecs.getincrementaldecoder("utf-8")(), 1
     with open_text(path) as stream, explain_unreadable(path):
         while block := stream.read(_BLOCK_BYTES):
@@ -81,11 +70,7 @@ def iter_blocks(path: Path) -> Iterator[str]:
 
 
 def count_lines(path: Path) -> int:
-    """The number of lines. The whole file is checked.
-
-    Raises:
-        UserError: as `read_lines`.
-    """
+    """The number of lines. The whole file is checked. Raises UserError as `read_lines`."""
     return sum(1 for _ in iter_lines(path))
 
 
@@ -167,32 +152,21 @@ def advice_on_encoding(sample: bytes, data: bytes) -> str:
         return "text has none; remove it, for example with tr -d '\\000', or unpack the file if it is an archive"
     if any(not line.isascii() and "\ufffd" not in line.decode("utf-8", "replace") for line in sample.split(b"\n")):
         return "other lines are UTF-8; drop the damaged bytes, for example with iconv -c -f UTF-8 -t UTF-8"
-    sample += data
-    is_western = 2 * sum(byte > 0x7F for byte in sample) <= len(sample)
-    encoding = "WINDOWS-1252" if is_western else "ENCODING, its own, such as GB18030, SHIFT_JIS or WINDOWS-1251,"
-    return f"convert the file, for example with iconv -f {encoding} -t UTF-8{' if it is Western European' * is_western}"
+    return (
+        "convert the file from its encoding, for example with iconv -f WINDOWS-1252 -t UTF-8 if it is Western "
+        "European; others are GB18030, SHIFT_JIS and WINDOWS-1251"
+    )
 
 
 def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[str]]:
-    """The lines of both sides.
-
-    Raises:
-        UserError: as `read_lines`; or the files have different numbers of lines.
-    """
-    count_pairs(source_path, target_path)
-    return read_lines(source_path), read_lines(target_path)
+    """The lines of both sides. Raises UserError as `read_lines`; or the files have different numbers of lines."""
+    source, target = read_lines(source_path), read_lines(target_path)
+    if len(source) != len(target):
+        raise unequal_lines({source_path: len(source), target_path: len(target)})
+    return source, target
 
 
-def count_pairs(source_path: Path, target_path: Path) -> int:
-    """The number of pairs, in constant memory. Both files are checked completely.
-
-    Raises:
-        UserError: as `read_pairs`.
-    """
-    num_source, num_target = count_lines(source_path), count_lines(target_path)
-    if num_source != num_target:
-        raise UserError(
-            f"{source_path} has {num_source} lines and {target_path} has {num_target}: "
-            "line i of one must translate line i of the other"
-        )
-    return num_source
+def unequal_lines(num_lines: Mapping[Path, int]) -> UserError:
+    """The error for aligned files with different numbers of lines."""
+    sizes = " and ".join(f"{path} has {number:,} lines" for path, number in num_lines.items())
+    return UserError(f"{sizes}: line i of one must belong to line i of the other")

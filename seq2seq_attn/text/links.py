@@ -28,11 +28,8 @@ def words_of(line: str) -> list[str]:
 
 
 def parse_pharaoh(line: str) -> tuple[Link, ...]:
-    """The links of a line such as `0-0 1-2`.
-
-    Raises:
-        UserError: a field is not two numbers of at most nine digits joined by a hyphen.
-    """
+    """The links of a line such as `0-0 1-2`. Raises UserError: a field is not two numbers of at most nine digits joined
+    by a hyphen."""
     links = []
     for field in line.split():
         match = _PHARAOH.fullmatch(field)
@@ -51,11 +48,7 @@ def links_between_words(
     target_words: Sequence[str],
 ) -> list[Link]:
     """Distinct links between the words that hold the linked tokens, sorted by target, then source position. A token
-    that spans several words belongs to the first.
-
-    Raises:
-        ValueError: as `word_shares`.
-    """
+    that spans several words belongs to the first. Raises ValueError as `word_shares`."""
     sources = _first_words(source_tokens, *_match(source_tokens, source_words))
     targets = _first_words(target_tokens, *_match(target_tokens, target_words))
     distinct = {(sources[source], targets[target]) for source, target in links}
@@ -71,11 +64,7 @@ def links_between_tokens(
     target_tokens: Sequence[str],
 ) -> list[Link]:
     """Distinct links from every token of a linked source word to every token of its target word, sorted. A token that
-    spans several words has the links of all of them.
-
-    Raises:
-        ValueError: as `word_shares`.
-    """
+    spans several words has the links of all of them. Raises ValueError as `word_shares`."""
     if list(source_words) == list(source_tokens) and list(target_words) == list(target_tokens):
         return sorted(set(links))
     are_linked = np.zeros((len(source_words), len(target_words)), dtype=np.bool_)
@@ -119,11 +108,7 @@ def _first_words(
 
 
 def _match(tokens: Sequence[str], words: Sequence[str]) -> tuple[list[int], npt.NDArray[np.int64]]:
-    """The number of characters of each token, and the word of each character.
-
-    Raises:
-        ValueError: as `word_shares`.
-    """
+    """The number of characters of each token, and the word of each character. Raises ValueError as `word_shares`."""
     token_sizes, word_sizes = [_num_characters(token) for token in tokens], [_num_characters(word) for word in words]
     if sum(token_sizes) != sum(word_sizes):
         raise ValueError(f"not the same text: {''.join(tokens)!r} and {''.join(words)!r}")

@@ -22,13 +22,8 @@ COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
 BASE_URL = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/task1/raw"
 SOURCE_DIR_VARIABLE = "SEQ2SEQ_MULTI30K_DIR"
 """Environment variable: a folder with the published files, used when no other source folder is given."""
-SPLITS = {
-    "train": "train",
-    "valid": "val",
-    "test_2016_flickr": "test_2016_flickr",
-    "test_2017_flickr": "test_2017_flickr",
-    "test_2017_mscoco": "test_2017_mscoco",
-}
+_TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
+SPLITS = {"train": "train", "valid": "val", **{name: name for name in _TESTS}}
 """Our name of each split, and the dataset's."""
 SHA256 = {
     "test_2016_flickr.cs.gz": "200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1",
@@ -60,11 +55,7 @@ _log = logging.getLogger(__name__)
 
 def published_splits(*languages: str) -> dict[str, tuple[str, ...]]:
     """The files of each split that the dataset publishes in all these languages, in their order: the sources, then the
-    target.
-
-    Raises:
-        UsageError: the dataset lacks a language, or one is given twice.
-    """
+    target. Raises UsageError: the dataset lacks a language, or one is given twice."""
     published = sorted({name.split(".")[1] for name in SHA256})
     for language in languages:
         if language not in published:
@@ -133,23 +124,21 @@ def _is_verified(path: Path) -> bool:
 
 
 def _download(url: str, *, num_tries: int, backoff_s: float) -> bytes:
-    for attempt in range(1, num_tries + 1):
+    reason = ""
+    for attempt in range(num_tries):
+        if attempt:
+            _log.warning("%s: %s; trying again (%d of %d)", url, reason, attempt, num_tries)
+            time.sleep(backoff_s * 2 ** (attempt - 1))
         try:
             with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
-                data: bytes = answer.read()
-                return data
-        except urllib.error.HTTPError as error:
-            reason = f"the server answered {error.code} {error.reason}"
-            error.close()
-            if error.code < 500 and error.code not in _TOO_BUSY:
-                break
+                return bytes(answer.read())
         # URLError, timeouts and broken connections are OSErrors; a truncated body is an HTTPException
         except (OSError, http.client.HTTPException) as error:
-            reason = str(getattr(error, "reason", error)) or type(error).__name__
-        if attempt < num_tries:
-            wait_s = backoff_s * 2 ** (attempt - 1)
-            _log.warning("%s: %s; trying again in %g s (%d of %d)", url, reason, wait_s, attempt, num_tries)
-            time.sleep(wait_s)
+            reason = str(error) or type(error).__name__
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()
+                if error.code < 500 and error.code not in _TOO_BUSY:
+                    break
     raise UserError(
         f"{url}: cannot be downloaded ({reason}); run again, or name a folder that has the files: "
         f"`seq2seq prepare multi30k --source-dir FOLDER`, or set {SOURCE_DIR_VARIABLE}=FOLDER"

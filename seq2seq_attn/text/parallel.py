@@ -10,7 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.corpus import count_pairs, iter_lines
+from seq2seq_attn.text.corpus import count_lines, iter_lines, unequal_lines
 from seq2seq_attn.text.formats import Format, Row, format_of, numbered
 from seq2seq_attn.text.languages import CODE, short_code
 from seq2seq_attn.text.normalize import one_line
@@ -46,19 +46,15 @@ class Text:
         return " and ".join(map(str, self.paths))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Source (several are joined by tabs; blank without one) and target of each pair.
-
-        Raises:
-            UserError: a file cannot be read, the numbers of lines differ, or a row is not a pair.
-        """
+        """Source (several are joined by tabs; blank without one) and target of each pair. Raises UserError: a file
+        cannot be read, the numbers of lines differ, or a row is not a pair."""
         for *sources, target in self._cells(self.format) if self.format else self._aligned_lines():
             yield sources[0] if len(sources) == 1 else SOURCE_END.join(map(one_line, sources)), target
 
     def _aligned_lines(self) -> Iterator[Sequence[str]]:
         for lines in zip_longest(*map(iter_lines, self.paths)):
             if None in lines:
-                for source in self.paths[:-1]:
-                    count_pairs(source, self.paths[-1])  # raises the error, with the numbers
+                raise unequal_lines({path: count_lines(path) for path in self.paths})
             yield lines
 
     def _cells(self, format: Format) -> Iterator[Sequence[str]]:

@@ -36,11 +36,8 @@ class Vocab:
     token (`<pad>`). `SOURCE_END`, which ends a source of several, maps to `EOS`."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """Take the tokens in order of their ids, specials first.
-
-        Raises:
-            ValueError: the specials are not the first tokens, or a token occurs twice.
-        """
+        """Take the tokens in order of their ids, specials first. Raises ValueError: the specials are not the first
+        tokens, or a token occurs twice."""
         self._tokens = tuple(tokens)
         if self._tokens[: len(SPECIALS)] != SPECIALS:
             raise ValueError(f"a vocabulary starts with {' '.join(SPECIALS)}, got {self._tokens[: len(SPECIALS)]}")
@@ -90,11 +87,7 @@ class Vocab:
 
     @classmethod
     def load(cls, path: Path) -> Vocab:
-        """Read what `save` wrote.
-
-        Raises:
-            UserError: the file is missing or is not a vocabulary.
-        """
+        """Read what `save` wrote. Raises UserError: the file is missing or is not a vocabulary."""
         try:
             lines = read_regular(path).decode("utf-8").split("\n")
             return cls(str(json.loads(line)) if line.startswith('"') else line for line in lines[:-1])
@@ -134,11 +127,8 @@ def build_vocab(counter: Counter[str], *, max_size: int | None = None, min_frequ
 
 
 def import_torchtext() -> Any:
-    """Import torchtext with its `vocab` and `data`, on first use because it imports torch.
-
-    Raises:
-        UserError: it is missing, or a later release whose compiled extension does not load on a current torch.
-    """
+    """Import torchtext with its `vocab` and `data`, on first use because it imports torch. Raises UserError: it is
+    missing, or a later release whose compiled extension does not load on a current torch."""
     try:
         import torchtext
         import torchtext.data

@@ -28,11 +28,8 @@ class WordVectors(NamedTuple):
 
 
 def vector_size(path: Path) -> int:
-    """How many numbers the vectors of a file have, by its first line.
-
-    Raises:
-        UserError: the file is missing, not text, or its first line is not that of a file of vectors.
-    """
+    """How many numbers the vectors of a file have, by its first line. Raises UserError: the file is missing, not text,
+    or its first line is not that of a file of vectors."""
     fields = next(iter_lines(path), "").rstrip(" ").split(" ")
     if _is_header(fields):
         return int(fields[1])

@@ -16,7 +16,7 @@ import torch
 from tqdm import tqdm
 
 from seq2seq_attn.config import Config, TrainConfig
-from seq2seq_attn.data.audit import dropped_pairs
+from seq2seq_attn.data.audit import describe_dropped
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.files import finite, naming
 from seq2seq_attn.metrics.table import METRICS
@@ -283,7 +283,7 @@ def log_start(
     counts = (count_parameters(model), num_train, num_valid, schedules.updates_per_epoch)
     log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *counts)
     audit = prepared.audit
-    if dropped := dropped_pairs(prepared):
+    if dropped := describe_dropped(prepared.audit["train"]["dropped"], prepared.meta["config"]):
         num_dropped, num_read = sum(dropped.values()), audit["train"]["pairs_read"]
         level = logging.WARNING if num_dropped > MAX_DROPPED * num_read else logging.INFO
         reasons = ", ".join(f"{count} because {reason}" for reason, count in dropped.items())

@@ -229,9 +229,8 @@ def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | No
     """Set the number of CPU threads: as configured, else as the user has set it, else that of the run that is resumed,
     else chosen by the model's size and the load. Processes of `torchrun` share the CPUs equally."""
     from seq2seq_attn.model.build import count_parameters, model_without_weights
-    from seq2seq_attn.runtime.cpus import num_available_cpus
     from seq2seq_attn.runtime.device import resolve_device
-    from seq2seq_attn.runtime.threads import choose_threads, is_set_by_user, set_threads
+    from seq2seq_attn.runtime.threads import choose_threads, is_set_by_user, num_available_cpus, set_threads
     from seq2seq_attn.text.tokenizers.several import vector_sizes
     from seq2seq_attn.train.checkpoint import has_state, load_state
 

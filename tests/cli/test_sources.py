@@ -136,7 +136,7 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
     ("settings", "message"),
     [
         (["data.source_languages=[de,de]"], "data.source_languages=['de', 'de']"),
-        (["data.source_languages=[de,../x]"], "data.source_languages='../x'"),
+        (["data.source_languages=[de,../x]"], "data.source_languages.1='../x'"),
         (["data.links=ibm1"], "data.links='ibm1'"),
         (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true"),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true"),

@@ -1,6 +1,8 @@
-"""Values that no setting may have: each is told in one line with the key, the value and what is allowed."""
+"""Wrong values and files as strangers write them: one short line with the key and the value, in a moment."""
 
-import re
+import os
+import time
+from pathlib import Path
 
 import pytest
 
@@ -8,17 +10,18 @@ from seq2seq_attn.config import Config, config_from_dict, dump_config, load_conf
 from seq2seq_attn.config.explain import all_keys
 from seq2seq_attn.errors import UsageError
 
-FOREIGN = re.compile(r"[Ii]nput should|valid dictionary|instance of|Value error|pydantic|Config\b|parse")
-TOO_LONG = 400
+MAX_CPU_S = 10.0
+"""Not the minutes that a hostile file can cost; measuring coverage makes PyYAML's scanner three times as slow."""
 
 
-def refusal(*overrides: str) -> str:
+def refusal(*overrides: str, config_names: tuple[str, ...] = ()) -> str:
+    began_at = time.process_time()
     with pytest.raises(UsageError) as caught:
-        load_config((), overrides)
+        load_config(config_names, overrides)
     text = str(caught.value)
-    assert not FOREIGN.search(text), text
+    assert time.process_time() - began_at < MAX_CPU_S
     assert "\n" not in text
-    assert len(text) < TOO_LONG, text
+    assert len(text) < 550, text
     return text
 
 
@@ -27,62 +30,38 @@ def refusal(*overrides: str) -> str:
     [
         ("seed=true", "seed=true"),
         ("seed=1.5", "seed=1.5"),
-        ("seed=100000000000000000000000000", "seed=100000"),
         ("train.optimizer.learning_rate=1e400", "train.optimizer.learning_rate=inf"),
         ("train.optimizer.learning_rate=.nan", "train.optimizer.learning_rate=nan"),
-        ("train.optimizer.learning_rate=true", "train.optimizer.learning_rate=true"),
         ("train.optimizer.betas=[1,1]", "train.optimizer.betas.0=1"),
-        ("train.optimizer.betas=[true,false]", "train.optimizer.betas.0=true"),
-        ("train.optimizer.betas=0.9", "train.optimizer.betas=0.9"),
-        ("train.optimizer.betas=[0.9,0.9,0.9]", "train.optimizer.betas="),
-        ("model.hidden_size=1e9", "model.hidden_size=1000000000.0"),
-        ("model.embedding_size=", "'model.embedding_size='"),
-        ("model.dropout.embedding=0.9999999999999999", "model.dropout.embedding=0.99"),
-        ("data.test=corpus/test", "data.test='corpus/test'"),
+        ("train.optimizer.betas=0.9", "train.optimizer.betas=0.9: expected two numbers"),
+        ("model.hidden_size=1e9", "65536"),
+        ("model.embedding_size=", "'model.embedding_size=': no value"),
+        ("model.dropout.embedding=0.9999999999999999", "0.99"),
         ("data.test={a: 5}", "data.test.a=5"),
-        ("data.data_dir=3", "data.data_dir=3"),
-        ("data.tokenizer.lowercase=3", "data.tokenizer.lowercase=3"),
         ("data.tokenizer.name=bpe", "data.tokenizer.name='bpe': expected 'spacy', 'sentencepiece'"),
-        ("model=3", "model=3"),
-        ("model.attention.options=3", "model.attention.options=3"),
-        ("name=[1]", "name=[1]"),
-        ("name=a\udcff", "name"),
+        ("name=a\udcff", "not valid text"),
         (".".join("a" * 2000) + "=1", "'a.a.a.a"),
         ("seed=!!int x", "seed='!!int x'"),
-        ("seed=" + "9" * 6000, "seed="),
-        ("seed=" + "[" * 5000, "seed="),
-        ("seed=" + "x" * 100_000, "seed="),
+        ("seed=" + "9" * 6000, "seed='999"),
+        ("seed=" + "[" * 5000, "seed='[[["),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_named_with_what_is_allowed(override: str, message: str) -> None:
     assert message in refusal(override)
 
 
-def test_of_many_mistakes_the_first_are_told() -> None:
+def test_only_the_first_of_many_mistakes_are_reported() -> None:
     text = refusal("seed=a", "model.hidden_size=a", "train.batch.size=a", "search.beam_size=a", "name=[1]")
     assert text.count("expected") == 3
-    assert text.endswith("; and 2 more")
+    assert text.endswith("2 more")
 
 
-@pytest.mark.parametrize("key", [key for key in all_keys() if key != "name"])
-@pytest.mark.parametrize("value", ["[[1]]", "{a: {b: 1}}"])
-def test_no_key_takes_a_list_of_lists_or_a_nested_mapping(key: str, value: str) -> None:
-    """But the options of attentions and scorers; those of search methods are checked by the method, before training."""
-    takes_mapping = ("search", "search.scorers") if value[0] == "{" else ()
-    if key not in ("model.attention.options", *takes_mapping):
-        assert refusal(f"{key}={value}").startswith(key if value[0] == "[" else ("unknown", key))
-
-
-@pytest.mark.parametrize(
-    "override",
-    ["seed=1e3", "data.tokenizer.lowercase=yes", "data.target_language=no", "train.max_epochs=null", "name=1e5x"],
-)
-def test_what_people_write_is_taken(override: str) -> None:
-    load_config((), [override])
-
-
-def test_no_is_norwegian() -> None:
-    assert load_config((), ["data.target_language=no"]).data.target_language == "no"
+def test_no_key_takes_a_list_of_lists_or_a_nested_mapping() -> None:
+    """Except the options of attentions and scorers; those of search methods are checked by the method."""
+    for key in [key for key in all_keys() if key not in ("name", "model.attention.options")]:
+        assert refusal(f"{key}=[[1]]").startswith(key)
+        if key not in ("search", "search.scorers"):
+            assert key in refusal(f"{key}={{a: {{b: 1}}}}")
 
 
 @pytest.mark.parametrize(
@@ -94,14 +73,67 @@ def test_no_is_norwegian() -> None:
         {"name": "a\nb\u2028c"},
         {"model": {"attention": {"options": {"x": [1, 0.5, "1", None, True, "1e3", ".inf", "2026-01-01"]}}}},
         {"data": {"limit": {"train": 3}, "test": {"1": "a"}}},
+        Config().model_dump(),
     ],
 )
-def test_a_configuration_is_the_same_after_dump_and_load(values: dict[str, object], tmp_path_factory) -> None:
+def test_a_configuration_is_the_same_after_dump_and_load(values: dict[str, object], tmp_path: Path) -> None:
     config = config_from_dict(values)
-    path = tmp_path_factory.mktemp("dump") / "dumped.yaml"
+    path = tmp_path / "dumped.yaml"
     path.write_text(dump_config(config), encoding="utf-8")
     assert load_config([str(path)]) == config
 
 
-def test_defaults_are_within_their_own_limits() -> None:
-    assert config_from_dict(Config().model_dump()) == Config()
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no settings"),
+        ("\ufeff# nothing yet\n{}", "no settings"),
+        ("- 1\n", "list"),
+        ("a: [1\n", "not readable YAML"),
+        ("seed: 1\ntrain: {}\nseed: 2\n", "line 3: 'seed' is already set in line 1"),
+        (BOMB + "seed: *a9\n", "10,000 values"),
+        (BOMB.replace("[x", "{x: 1} # ").replace("[", "{<<: [").replace("]", "]}"), "10,000 values"),
+        ("a: &a [*a]\n", "20 levels"),
+        ("seed: " + "[" * 100_000, "20 levels"),
+        ("seed: !!int x\n", "not readable YAML"),
+        ("seed: !!python/object/apply:os.system [true]\n", "python/object"),
+        ("seed: " + "9" * 6000, "not readable YAML"),
+        (b"name: \xff\n", "0xff"),
+        (b"name: \0\n", "not readable YAML"),
+        ("# " + "x" * (1 << 20), "1 MiB"),
+        ("extends: 5\n", "extends=5"),
+        ("extends: mine.yaml\n", "extends itself"),
+        ("extends: tutoral\n", "'tutorial'"),
+        ("extends: [" + "x" * 10_000 + "]\n", "xxx"),
+        ("model: {1: 2}\n", "'model.1'"),
+        ("? [a, b]\n: 1\n", "not readable YAML"),
+    ],
+)
+def test_a_wrong_file_is_one_short_line(
+    text: str | bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_bytes(text.encode() if isinstance(text, str) else text)
+    assert message in refusal(config_names=("mine.yaml",))
+
+
+def test_plain_values_are_those_of_yaml_1_2(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("\ufeffmodel: {embedding_size: &size 7, hidden_size: *size}\nname: 2026-01-01\n", encoding="utf-8")
+    settings = ["train.optimizer.learning_rate=1e-3", "train.max_updates=1_000", "model.dropout.embedding=.5"]
+    settings += ["seed=010", "data.source_language=no", "train.max_epochs=null", "data.tokenizer.lowercase=yes"]
+    config = load_config([str(path)], settings)
+    assert (config.seed, config.name, config.data.source_language) == (10, "2026-01-01", "no")
+    assert (config.train.optimizer.learning_rate, config.train.max_updates, config.model.hidden_size) == (1e-3, 1000, 7)
+    assert "train.max_epochs='1:30'" in refusal("train.max_epochs=1:30")
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    for name in (str(tmp_path / "pipe.yaml"), str(tmp_path / "nowhere.yaml"), "tutoral", "xyzzy"):
+        assert name in refusal(config_names=(name,))

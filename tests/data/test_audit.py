@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.data.audit import audit_tables, describe_ratios, limiting_ratio
-from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter
-from seq2seq_attn.data.store import PairStore
+from seq2seq_attn.data.store import PairStore, SequenceStore, SequenceWriter
 
 
 @pytest.fixture

@@ -41,11 +41,6 @@ def test_target_tokens_are_listed_step_after_step():
     assert flat[batch.positions_N[:6]].tolist() == batch.targets_N[:6].tolist()
 
 
-def test_as_many_target_tokens_as_a_multiple_are_not_rounded_up():
-    batch = collate([[7]] * 16, [[4, 5, 6]] * 16, range(16))
-    assert len(batch.targets_N) == len(batch.positions_N) == batch.num_tokens == ROW_MULTIPLE
-
-
 def test_rounding_up_adds_rows_and_positions_that_hold_nothing():
     batch = collate([[7, 8], [8]], [[4, 5], []], [11, 3])
     rounded = rounded_up(batch, rows=3, positions=4)

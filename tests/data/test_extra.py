@@ -5,18 +5,17 @@ import pytest
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.data.audit import audit_report
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.sources import find_extra, find_raw_corpus, sentence_keys, write_extra
+from seq2seq_attn.data.sources import find_extra, sentence_keys
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.train.check import check_config
 
 TRAIN = [("Ein Hund rennt.", "A dog runs."), ("Eine Katze schläft.", "A cat sleeps.")]
 VALID = [("Ein Zebra rennt.", "A zebra runs.")]
 TESTS = {"one": [("Ein Pferd trinkt.", "A horse drinks.")], "two": [("Ein Kind lacht.", "A child laughs.")]}
-EXTRA = [("Ein Vogel singt.", "A bird sings."), ("Ein Hund rennt.", "The dog is running.")]
+MORE = [("Ein Vogel singt.", "A bird sings."), ("Ein Hund rennt.", "The dog is running.")]
 
 
 @pytest.fixture
@@ -42,11 +41,11 @@ def pairs_of(prepared, split="train"):
 
 def test_extra_pairs_are_training_pairs_and_tokenizers_stay_those_of_the_corpus(make_config, write_pairs):
     alone = prepare_corpus(make_config())
-    both = prepare_corpus(make_config([write_pairs("extra", EXTRA)]))
-    assert pairs_of(both) == [*TRAIN, *EXTRA]
+    both = prepare_corpus(make_config([write_pairs("extra", MORE)]))
+    assert pairs_of(both) == [*TRAIN, *MORE]
     for split in ("valid", *TESTS):
         assert pairs_of(both, split) == pairs_of(alone, split)
-    tokens = both.source_tokenizer.tokenize(EXTRA[0][0])
+    tokens = both.source_tokenizer.tokenize(MORE[0][0])
     assert both.pairs("train").source(2).tolist() == both.source_vocab.ids_of(tokens)
     model = "source.sentencepiece.model"
     assert (both.directory / model).read_bytes() == (alone.directory / model).read_bytes()
@@ -62,9 +61,9 @@ def test_they_may_take_part_in_tokenizers_and_vocabularies(make_config, write_pa
 def test_several_texts_of_any_format(make_config, write_pairs, tmp_path):
     table = tmp_path / "more.tsv"
     table.write_text("Ein Wal taucht.\tA whale dives.\n", encoding="utf-8")
-    write_pairs("extra", EXTRA)
+    write_pairs("extra", MORE)
     files = [str(tmp_path / "extra.de"), str(tmp_path / "extra.en")]
-    expected = [*TRAIN, ("Ein Wal taucht.", "A whale dives."), *EXTRA, *EXTRA]
+    expected = [*TRAIN, ("Ein Wal taucht.", "A whale dives."), *MORE, *MORE]
     assert pairs_of(prepare_corpus(make_config([str(table), files, files]))) == expected
 
 
@@ -81,8 +80,8 @@ def test_several_texts_of_any_format(make_config, write_pairs, tmp_path):
 )
 def test_a_sentence_of_a_validation_or_test_set_is_denied_and_counted(make_config, write_pairs, pair, caplog):
     caplog.set_level("INFO")
-    prepared = prepare_corpus(make_config([write_pairs("extra", [pair, *EXTRA, pair])]))
-    assert pairs_of(prepared) == [*TRAIN, *EXTRA]
+    prepared = prepare_corpus(make_config([write_pairs("extra", [pair, *MORE, pair])]))
+    assert pairs_of(prepared) == [*TRAIN, *MORE]
     [note] = [notice for notice in caplog.messages if notice.startswith("extra: ")]
     assert "extra.de, " in note
     assert note.endswith(": 2 pairs; 2 dropped, because they contain a sentence of a validation or test set")
@@ -102,43 +101,20 @@ def test_vowel_signs_make_other_words_and_symbols_are_sentences_too():
     assert sentence_keys([" ", "", "क्या", "«क्या»"]) == sentence_keys(["क्या"])
 
 
-def test_every_sentence_of_every_test_set_of_multi30k_is_denied(multi30k_dir, write_pairs, tmp_path):
-    published = ("val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
-    lines = {
-        language: [line for name in published for line in read_lines(multi30k_dir / f"{name}.{language}.gz")]
-        for language in ("de", "en")
-    }
-    texts = {
-        "pairs": (lines["de"], lines["en"]),
-        "sources": (lines["de"], [f"new {n}" for n in range(len(lines["de"]))]),
-        "references": ([f"neu {n}" for n in range(len(lines["en"]))], [line.upper() for line in lines["en"]]),
-    }
-    for name, sides in texts.items():
-        write_pairs(name, [*zip(*sides, strict=True), ("a new sentence",) * 2])
-    extra = [str(tmp_path / name) for name in texts]
-    data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "extra": extra}
-    config = config_from_dict({"data": data})
-    files = find_raw_corpus(config.data).read().files
-    found = [(str(text), text.pairs()) for text in find_extra(config.data)]
-    kept, notes = write_extra(tmp_path / "kept", found, files, config.data.sources)
-    assert [read_lines(path) for path in kept] == [["a new sentence"] * 3] * 2
-    assert [note.split(": ")[-1].split(", because")[0] for note in notes] == ["1 pairs; 3,475 dropped"] * 3
-
-
 def test_the_hash_covers_the_extra_text_and_nothing_else(make_config, write_pairs, tmp_path):
-    extra = write_pairs("extra", EXTRA)
+    extra = write_pairs("extra", MORE)
     first = prepare_corpus(make_config([extra]))
     assert first.directory != prepare_corpus(make_config()).directory
-    assert prepare_corpus(make_config([write_pairs("moved", EXTRA)])).directory == first.directory
-    write_pairs("extra", EXTRA[:1])
+    assert prepare_corpus(make_config([write_pairs("moved", MORE)])).directory == first.directory
+    write_pairs("extra", MORE[:1])
     assert prepare_corpus(make_config([extra])).directory != first.directory
-    assert prepare_corpus(make_config([write_pairs("moved", EXTRA)], extra_in_vocab=True)).directory != first.directory
+    assert prepare_corpus(make_config([write_pairs("moved", MORE)], extra_in_vocab=True)).directory != first.directory
 
 
 def test_captions_keep_their_gold_links_for_evaluation(make_config, write_pairs):
     sizes = {"train": 40, "valid": 5, "test": 7}
     made_of = {"corpus": "captions", "limit": sizes, "tokenizer": {"name": "characters"}, "max_length": 900}
-    prepared = prepare_corpus(make_config([write_pairs("extra", EXTRA)], **made_of))
+    prepared = prepare_corpus(make_config([write_pairs("extra", MORE)], **made_of))
     assert len(prepared.pairs("train")) == 42
     assert prepared.links("train") is None
     assert len(prepared.links("test")) == 7
@@ -169,7 +145,7 @@ def test_several_sources(make_config, tmp_path):
 def test_what_is_refused(make_config, write_pairs, tmp_path):
     with pytest.raises(UserError, match=r"data\.extra: nothing"):
         check_config(make_config(["nothing"]))
-    extra = write_pairs("extra", EXTRA)
+    extra = write_pairs("extra", MORE)
     with pytest.raises(UsageError, match=r"data\.links='?gold'?.* data\.extra"):
         check_config(make_config([extra], corpus="captions", train=None, valid=None, test={}, links="gold"))
     check_config(make_config([extra], links="ibm1"))

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -96,18 +97,6 @@ def test_one_vocabulary_for_both_sides(make_config):
     assert "one vocabulary for both" in audit_report(prepared)
 
 
-@pytest.mark.parametrize("name", ["sentencepiece", "characters"])
-def test_other_tokenizers(make_config, name):
-    prepared = prepare_corpus(make_config(tokenizer={"name": name, "vocab_size": 60}, max_length=90))
-    for side, tokenizer, vocab in (
-        (0, prepared.source_tokenizer, prepared.source_vocab),
-        (1, prepared.target_tokenizer, prepared.target_vocab),
-    ):
-        store = prepared.pairs("train")
-        ids = (store.source, store.target)[side](0)
-        assert tokenizer.detokenize(vocab.tokens_of(ids)) == TRAIN[0][side]
-
-
 def test_reused_when_nothing_that_matters_changed(make_config, tmp_path):
     first = prepare_corpus(make_config())
     stamps = {path.name: path.stat().st_mtime_ns for path in first.directory.iterdir()}
@@ -144,44 +133,19 @@ def test_made_again_when_it_matters(make_config, change, tmp_path):
     assert changed.text("valid")[0] == ["neu", "", "Text"]
 
 
-def damage_cut(directory):
-    path = directory / "valid.target.txt"
-    path.write_bytes(path.read_bytes()[:-1])
-    return path
-
-
-def damage_bit(directory):
-    path = directory / "meta.json"
-    content = bytearray(path.read_bytes())
-    content[-9] ^= 1
-    path.write_bytes(content)
-    return path
-
-
-def damage_pipe(directory):
-    path = directory / "train.source.ids"
-    path.unlink()
-    os.mkfifo(path)
-    return path
-
-
-def damage_empty(directory):
-    for path in directory.iterdir():
-        path.unlink()
-    return directory / "manifest.json"
-
-
-@pytest.mark.parametrize("damage", [damage_cut, damage_bit, damage_pipe, damage_empty])
-def test_a_damaged_folder_is_made_again_with_a_notice(make_config, damage, caplog):
+@pytest.mark.parametrize("name", ["valid.target.txt", "meta.json", "train.source.ids", "manifest.json"])
+@pytest.mark.parametrize("replace", [Path.touch, os.mkfifo])
+def test_a_damaged_folder_is_made_again_with_a_notice(make_config, name, replace, caplog):
     first = prepare_corpus(make_config())
     whole = {path.name: path.read_bytes() for path in first.directory.iterdir()}
-    damaged = damage(first.directory)
+    (first.directory / name).unlink()
+    replace(first.directory / name)
     caplog.set_level("INFO")
     caplog.clear()
     again = prepare_corpus(make_config())
     assert again.directory == first.directory
     assert {path.name: path.read_bytes() for path in again.directory.iterdir()} == whole
-    assert damaged.name in caplog.messages[0]
+    assert name in caplog.messages[0]
 
 
 def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch):
@@ -240,35 +204,20 @@ def test_the_same_bytes_from_chunks_of_any_size(prepared_bytes, monkeypatch, nam
         monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)
         monkeypatch.setattr(builder, "MAX_BYTES", max_bytes)
         assert prepared_bytes(**settings) == expected
+    if name == "sentencepiece":
+        assert prepared_bytes(**settings, num_processes=2) == expected
 
 
-@pytest.mark.parametrize("name", [pytest.param("spacy", marks=pytest.mark.slow), "sentencepiece"])
-def test_the_same_bytes_from_several_processes(prepared_bytes, monkeypatch, name):
-    settings = {"tokenizer": {"name": name, "vocab_size": 60}, "max_length": 5 if name == "spacy" else 30}
-    expected = prepared_bytes(**settings, num_processes=1)
-    monkeypatch.setattr(builder, "MAX_PAIRS", 2)
-    assert prepared_bytes(**settings, num_processes=2) == expected
-
-
-@pytest.mark.parametrize("num_changes", [1, 99])
-def test_text_that_changes_meanwhile_is_stored_under_its_own_hash(make_config, tmp_path, monkeypatch, num_changes):
-    changes = iter(range(num_changes))
-
+def test_text_that_changes_meanwhile_is_not_stored(make_config, tmp_path, monkeypatch):
     def build(*lines, **options):
-        if (number := next(changes, None)) is not None:
-            (tmp_path / "valid.de").write_text(f"neu\n\nText {number}\n", encoding="utf-8")
+        (tmp_path / "valid.de").write_text("neu\n\nText\n", encoding="utf-8")
         return build_tokenizers(*lines, **options)
 
     monkeypatch.setattr(prepare, "build_tokenizers", build)
-    if num_changes > 1:
-        with pytest.raises(UserError, match="text changes while it is prepared"):
-            prepare_corpus(make_config())
-        assert list((tmp_path / "data" / "prepared").iterdir()) == []
-        return
-    prepared = prepare_corpus(make_config())
-    assert prepared.text("valid")[0] == ["neu", "", "Text 0"]
-    assert [path.name for path in prepared.directory.parent.iterdir()] == [prepared.directory.name]
-    assert prepare_corpus(make_config()).directory == prepared.directory
+    with pytest.raises(UserError, match="text changed while it was prepared"):
+        prepare_corpus(make_config())
+    assert list((tmp_path / "data" / "prepared").iterdir()) == []
+    assert prepare_corpus(make_config()).text("valid")[0] == ["neu", "", "Text"]
 
 
 def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_path, write_pairs, monkeypatch):
@@ -348,12 +297,6 @@ def test_a_limit_applies_to_links_and_to_pairs_that_are_set_aside(make_config, t
         assert limited.text(split) == tuple(side[:3] for side in whole.text(split))
     linked = [[prepared.pairs("train").links(index).tolist() for index in range(3)] for prepared in (whole, limited)]
     assert linked[0] == linked[1] != []
-
-
-def test_a_limit_of_multi30k_applies_to_all_test_sets(multi30k_dir, tmp_path):
-    data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "limit": {"train": 50, "valid": 20, "test": 7}}
-    prepared = prepare_corpus(config_from_dict({"data": {**data, "tokenizer": {"name": "spacy"}}}))
-    assert [len(prepared.pairs(split)) for split in prepared.splits] == [50, 20, 7, 7, 7]
 
 
 def test_captions_bring_their_gold_links(make_config):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from seq2seq_attn.data.sequences import SequenceStore, SequenceWriter
-from seq2seq_attn.data.store import PairStore, PreparedCorpus
+from seq2seq_attn.data.store import PairStore, PreparedCorpus, SequenceStore, SequenceWriter
 from seq2seq_attn.errors import UserError
 
 

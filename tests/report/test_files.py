@@ -122,7 +122,7 @@ def test_names_survive_csv_and_are_no_formulas(name):
         ("a_b & 5 % of $x^2$", r"a\_b \& 5 \% of \$x\textasciicircum{}2\$"),
         ("Größe, façade, ångström, Łódź", "Größe, façade, ångström, Łódź"),
         ("± <|>", r"$\pm$ \textless{}\textbar{}\textgreater{}"),
-        ("日\n\x07本Жħ", r"U+65E5  U+672CU+0416U+0127"),
+        ("日\n\x07本Жħ", r"U+65E5 U+672CU+0416U+0127"),
         ("\\input{x}", r"\textbackslash{}input\{x\}"),
     ],
 )

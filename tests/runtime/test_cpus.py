@@ -3,28 +3,16 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from seq2seq_attn.runtime import cpus
+from seq2seq_attn.runtime import threads
 
 BUSY = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-
-
-@pytest.fixture
-def busy_cpu() -> Iterator[int]:
-    """A CPU on which another process computes without a pause."""
-    cpu = min(cpus.affinity())
-    with subprocess.Popen([sys.executable, "-c", BUSY, str(cpu)], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        yield cpu
-        process.kill()
 
 
 class Machine:
@@ -57,17 +45,17 @@ class Machine:
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     machine = Machine(tmp_path)
-    monkeypatch.setattr(cpus, "_PROC", machine.proc)
-    monkeypatch.setattr(cpus, "_CGROUPS", machine.cgroups)
-    monkeypatch.setattr(cpus, "affinity", lambda: {0, 1, 2})
+    monkeypatch.setattr(threads, "_PROC", machine.proc)
+    monkeypatch.setattr(threads, "_CGROUPS", machine.cgroups)
+    monkeypatch.setattr(threads, "affinity", lambda: {0, 1, 2})
     clock = SimpleNamespace(monotonic=lambda: machine.now_s, process_time=lambda: machine.own_s)
-    monkeypatch.setattr(cpus, "time", clock)
+    monkeypatch.setattr(threads, "time", clock)
     return machine
 
 
 def test_load_is_what_others_use_of_the_cpus_of_this_process(machine: Machine) -> None:
     machine.pass_time(0.0, own=0.0, busy=(50.0, 0.0, 3.0, 9.0))
-    load = cpus.Load()
+    load = threads.Load()
     machine.pass_time(2.0, own=1.5, busy=(2.0, 1.0, 0.0, 2.0))
     assert load.seconds == 2.0
     assert load.look() == pytest.approx(0.75)
@@ -77,7 +65,7 @@ def test_load_is_what_others_use_of_the_cpus_of_this_process(machine: Machine) -
 
 def test_without_counters_the_system_load_counts(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (2.5, 9.0, 9.0))
-    load = cpus.Load()
+    load = threads.Load()
     machine.now_s += 2.0
     machine.own_s += 1.0
     assert load.look() == pytest.approx(2.0)
@@ -100,22 +88,14 @@ def test_a_quota_lowers_the_number_of_cpus(machine: Machine, own: str, limits: d
     machine.write({"self/cgroup": own})
     periods = {name.replace("quota", "period"): "100000" for name in limits if "quota" in name}
     machine.write(limits | periods, machine.cgroups)
-    assert cpus.num_available_cpus() == number
+    assert threads.num_available_cpus() == number
 
 
 def test_this_machine_is_described() -> None:
-    assert 1 <= cpus.num_available_cpus() <= (os.cpu_count() or 1)
-    assert cpus.num_cores() in (None, *range(1, len(cpus.affinity()) + 1))
-
-
-@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="needs Linux's counters")
-def test_a_busy_process_is_seen_and_this_one_is_not(busy_cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpus, "affinity", lambda: {busy_cpu})
-    load = cpus.Load()
-    time.sleep(0.3)
-    assert 0.5 < load.look() < 1.2
+    assert 1 <= threads.num_available_cpus() <= (os.cpu_count() or 1)
+    assert threads.num_cores() in (None, *range(1, len(threads.affinity()) + 1))
 
 
 def test_looking_imports_no_torch() -> None:
-    code = "import sys, seq2seq_attn.runtime.cpus, seq2seq_attn.runtime.threads; assert 'torch' not in sys.modules"
+    code = "import sys, seq2seq_attn.runtime.threads; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

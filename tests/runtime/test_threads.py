@@ -9,8 +9,7 @@ import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.runtime import threads
-from seq2seq_attn.runtime.cpus import Load
-from seq2seq_attn.runtime.threads import SMALL_MODEL, USER_VARIABLES, Watch, choose_threads, set_threads
+from seq2seq_attn.runtime.threads import SMALL_MODEL, USER_VARIABLES, Load, Watch, choose_threads, set_threads
 from tests.toy_run import SOURCE, make_toy_run
 
 NUM_CPUS = 4

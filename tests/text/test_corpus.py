@@ -3,15 +3,13 @@
 import bz2
 import gzip
 import lzma
-import re
-import subprocess
 import sys
 import tracemalloc
 
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.corpus import count_lines, count_pairs, iter_lines, read_lines, read_pairs
+from seq2seq_attn.text.corpus import count_lines, iter_lines, read_lines, read_pairs
 
 
 def write(path, content: bytes):
@@ -58,9 +56,8 @@ def test_lines_are_read_as_they_are_asked_for(tmp_path):
     assert [next(lines) for _ in range(2)] == ["a", "a"]
 
 
-@pytest.mark.parametrize("read_lines", [read_lines, count_lines])
-def test_unreadable_files(tmp_path, read_lines):
-    with pytest.raises(UserError, match=r"none\.de"):
+def test_unreadable_files(tmp_path):
+    with pytest.raises(UserError, match=r"none\.de: no such file"):
         read_lines(tmp_path / "none.de")
     whole = gzip.compress(b"line\n" * 1000)
     for cut in (whole[: len(whole) // 2], whole[:-4] + b"\0\0\0\0", whole[:12] + b"\xff" * 9 + whole[21:]):
@@ -70,16 +67,15 @@ def test_unreadable_files(tmp_path, read_lines):
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress, lambda data: data])
-@pytest.mark.parametrize("name", ["x", "x.gz", "x.xz"])
-def test_the_first_bytes_tell_the_compression(tmp_path, compress, name):
-    (tmp_path / name).write_bytes(compress("Öl\nein\n".encode()))
-    assert read_lines(tmp_path / name) == ["Öl", "ein"]
+def test_the_first_bytes_tell_the_compression(tmp_path, compress):
+    path = tmp_path / "x.xz"
+    path.write_bytes(compress("Öl\nein\n".encode()))
+    assert read_lines(path) == ["Öl", "ein"]
     damaged = compress(b"line\n" * 1000)
-    (tmp_path / name).write_bytes(damaged[: len(damaged) // 2])
+    path.write_bytes(damaged[: len(damaged) // 2])
     if damaged[:4] != b"line":
-        for read in (read_lines, count_lines):
-            with pytest.raises(UserError, match=rf"{name}"):
-                read(tmp_path / name)
+        with pytest.raises(UserError, match=r"x\.xz: cannot be read"):
+            read_lines(path)
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="reads zstd")
@@ -95,43 +91,17 @@ def test_files_that_are_not_read_are_named(tmp_path):
             read_lines(tmp_path / "x.txt")
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_encodings_that_a_byte_order_mark_tells(tmp_path, encoding):
-    lines = ["Öl – “Fass”", "", "𝔘 und\rmehr"]
-    (tmp_path / "x").write_bytes("\r\n".join(lines).encode(encoding))
-    assert read_lines(tmp_path / "x") == lines
-    assert count_lines(tmp_path / "x") == 3
-
-
 def test_lines_of_old_macs(tmp_path):
     for encoding in ("utf-8", "utf-16"):
         (tmp_path / "x").write_bytes("Café\rzwei\r\rvier\r".encode(encoding))
         assert read_lines(tmp_path / "x") == ["Café", "zwei", "", "vier"]
 
 
-@pytest.mark.parametrize(
-    ("encoding", "lines"),
-    [
-        ("cp1252", ["plain", "L’été – 5 €", "Œuvre"]),
-        ("latin-1", ["Füße", "plain"]),
-        ("utf-16-le", ["plain", "text"]),
-        ("utf-16-be", ["猫が好き", "犬も好き"]),
-    ],
-)
-def test_the_advice_fits_the_encoding(tmp_path, encoding, lines):
-    path = tmp_path / "x"
-    path.write_bytes("".join(f"{line}\n" for line in lines).encode(encoding))
-    with pytest.raises(UserError, match=r"x, line \d+") as refused:
-        read_lines(path)
-    command = re.search(r"iconv( -\w( [\w-]+)?)+", str(refused.value))[0]
-    path.write_bytes(subprocess.run([*command.split(), str(path)], check=True, capture_output=True).stdout)
-    assert read_lines(path) == lines
-
-
 def test_the_advice_for_other_damage(tmp_path):
     for data, advice in (
         ("Öl\nM".encode() + b"\xe4nner\n", "other lines are UTF-8.*iconv -c"),
-        ("いろは\n".encode("shift_jis"), "iconv -f ENCODING, its own, such as"),
+        ("いろは\n".encode("shift_jis"), "iconv.*SHIFT_JIS"),
+        ("猫が好き\n犬\n".encode("utf-16-be"), "iconv -f UTF-16BE"),
         (b"one\ntwo\0\nthree\n", "NUL.*tr -d"),
     ):
         with pytest.raises(UserError, match=rf"x, line \d: .*{advice}"):
@@ -145,9 +115,8 @@ def test_a_line_without_end_is_one_line_of_error(tmp_path, compress, tail):
     assert len(bomb) < 100_000
     (tmp_path / "bomb").write_bytes(bomb)
     tracemalloc.start()
-    for read in (read_lines, count_lines):
-        with pytest.raises(UserError, match=r"bomb, line 2: longer than 16 MiB"):
-            read(tmp_path / "bomb")
+    with pytest.raises(UserError, match=r"bomb, line 2: longer than 16 MiB"):
+        read_lines(tmp_path / "bomb")
     assert tracemalloc.get_traced_memory()[1] < 60 << 20
     tracemalloc.stop()
 
@@ -155,16 +124,5 @@ def test_a_line_without_end_is_one_line_of_error(tmp_path, compress, tail):
 def test_different_line_counts_name_both(tmp_path):
     # torchtext zips the files: 5 and 4 lines with one blank gave 3 examples and no error
     de, en = write(tmp_path / "a.de", b"1\n2\n\n4\n5\n"), write(tmp_path / "a.en", b"1\n2\n4\n5\n")
-    for read in (read_pairs, count_pairs):
-        with pytest.raises(UserError, match=r"a\.de has 5 lines and .*a\.en has 4"):
-            read(de, en)
-
-
-def test_the_published_files_are_read_as_they_are(multi30k_dir):
-    source, target = read_pairs(multi30k_dir / "train.de.gz", multi30k_dir / "train.en.gz")
-    assert len(source) == len(target) == 29_000
-    assert "\t" in source[7365]
-    assert source[16509] == source[16663] == "@@"
-    assert sum("\u00a0" in line for line in source) == 44
-    assert len(set(zip(source, target, strict=True))) == 28_997
-    assert count_pairs(multi30k_dir / "val.de.gz", multi30k_dir / "val.en.gz") == 1_014
+    with pytest.raises(UserError, match=r"a\.de has 5 lines and .*a\.en has 4"):
+        read_pairs(de, en)

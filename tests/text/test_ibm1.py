@@ -43,13 +43,6 @@ def test_the_table_is_that_of_plain_loops(num_iterations):
     assert found == pytest.approx(loops(sources, targets, num_iterations), rel=1e-9)
 
 
-def test_probabilities_of_a_source_token_sum_to_one():
-    table = estimate_table(arrays(SOURCES), arrays(TARGETS), 5)
-    sources, _, probabilities = table.entries()
-    for source in set(sources.tolist()):
-        assert probabilities[sources == source].sum() == pytest.approx(1.0)
-
-
 def test_lookup_knows_what_was_seen_together():
     table = estimate_table(arrays(SOURCES), arrays(TARGETS), 5)
     found = table.lookup(np.array([5, 8, 99]), np.array([15, 18]))

@@ -28,15 +28,6 @@ def test_endings_of_file_names_that_are_codes() -> None:
     assert [code for code in others if CODE.fullmatch(code)] == []
 
 
-@pytest.mark.parametrize(("source", "target"), [("hau", "ibo"), ("eng_Latn", "swh_Latn"), ("pcm", "en")])
-def test_the_languages_of_two_files_are_in_their_names(tmp_path: Path, source: str, target: str) -> None:
-    paths = [tmp_path / f"dev.{source}", tmp_path / f"dev.{target}"]
-    for path in paths:
-        path.write_text("a\n", encoding="utf-8")
-    assert find_text([str(path) for path in paths], None, None).languages == (source, target)
-    assert find_text(str(tmp_path / "dev"), source, None).languages == (source, target)
-
-
 def test_a_word_of_the_first_pair_is_no_code(tmp_path: Path) -> None:
     table = tmp_path / "words.tsv"
     table.write_text("Katze\tcat\n", encoding="utf-8")

@@ -48,12 +48,6 @@ def test_two_files_and_tab_separated_values(suffix: str) -> None:
     assert read(name) == [*PAIRS, ("", "")]
 
 
-def test_a_prefix_takes_plain_files_before_gzipped_ones() -> None:
-    prefix = write_two("train", ".gz")
-    write("train.en", "plain\n" * 3)
-    assert [str(path) for path in find_text(prefix, "en", "fr").paths] == ["train.en", "train.fr.gz"]
-
-
 def test_names_of_columns_and_keys_say_which_is_which() -> None:
     for header in ("fr\ten", "FR\tEN", "French\tEnglish", "target\tsource", "tgt\tsrc"):
         assert read(write("train.tsv", f"{header}\nBonjour.\tHello.\n")) == [("Hello.", "Bonjour.")]
@@ -265,10 +259,6 @@ def test_quotation_marks_in_a_tsv_are_text() -> None:
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_json_lists_and_nulls(indent: int | None) -> None:
-    items = [{"fr": f"non {number}", "en": None if number == 1 else f"no {number}"} for number in range(9)]
-    expected = [("" if number == 1 else f"no {number}", f"non {number}") for number in range(9)]
-    assert read(write("a.txt", json.dumps([{"translation": item} for item in items], indent=indent))) == expected
-    assert read(write("a.txt", "\n".join(json.dumps(item, indent=indent) for item in items))) == expected
     lists = [["no", "non"], ["yes", None]]
     assert read(write("a.txt", json.dumps(lists, indent=indent))) == [("no", "non"), ("yes", "")]
 

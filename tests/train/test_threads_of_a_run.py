@@ -7,7 +7,7 @@ import torch
 
 from seq2seq_attn.model.weights import write_tensors
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime import cpus, threads
+from seq2seq_attn.runtime import threads
 from seq2seq_attn.runtime.threads import USER_VARIABLES
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
@@ -26,7 +26,7 @@ def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in USER_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(threads, "num_cores", lambda: None)
-    monkeypatch.setattr(cpus, "num_available_cpus", lambda: 4)
+    monkeypatch.setattr(threads, "num_available_cpus", lambda: 4)
 
 
 def recorded(run: RunDir) -> tuple[int, int]:

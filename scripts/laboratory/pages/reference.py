@@ -18,7 +18,7 @@ from scripts.laboratory.harness.records import ROOT, Record
 from scripts.laboratory.pages.render import DOCS, render
 from seq2seq_attn.cli import PROGRAM, app
 from seq2seq_attn.config import Config, SearchConfig, packaged_config_names
-from seq2seq_attn.config.section import Section
+from seq2seq_attn.config.types import Section
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS
 from seq2seq_attn.model.variants import AXES, SCORER, SEARCH, Axis, find_build, packaged_variants, read_parameters
 from seq2seq_attn.train.loss import OBJECTIVE

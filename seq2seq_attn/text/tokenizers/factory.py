@@ -77,11 +77,8 @@ def build_tokenizers(
 
 
 def _split_off_vectors(lines: Iterable[str], number: int) -> tuple[list[str], str]:
-    """The lines without source `number`, which names files of vectors, and the first of these file names.
-
-    Raises:
-        UserError: all lines are blank there.
-    """
+    """The lines without source `number`, which names files of vectors, and the first of these file names. Raises
+    UserError: all lines are blank there."""
     sources = [line.split(SOURCE_END) for line in lines]
     first = next((line[number].strip() for line in sources if len(line) > number and line[number].strip()), None)
     if first is None:
@@ -99,11 +96,8 @@ def _untrained(name: str, language: str, *, lowercase: bool) -> Tokenizer:
 
 
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:
-    """Load the tokenizer of a side.
-
-    Raises:
-        UserError: a file is missing or damaged, or the kind is unknown to this version.
-    """
+    """Load the tokenizer of a side. Raises UserError: a file is missing or damaged, or the kind is unknown to this
+    version."""
     path = directory / f"{side}.tokenizer.json"
     damaged = UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again")
     saved = read_json(path)

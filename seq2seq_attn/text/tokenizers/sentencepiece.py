@@ -110,11 +110,7 @@ def train_sentencepiece(
 
 
 def load_sentencepiece(path: Path, *, lowercase: bool) -> SentencePieceTokenizer:
-    """Load a saved model.
-
-    Raises:
-        UserError: the file is missing or damaged.
-    """
+    """Load a saved model. Raises UserError: the file is missing or damaged."""
     try:
         model = read_regular(path)
         if not model:  # SentencePiece accepts an empty file and fails later

@@ -34,11 +34,7 @@ class SeveralTokenizer(Tokenizer):
         self.name = parts[0].name
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of all sources of one line.
-
-        Raises:
-            UserError: the line does not have one text per source.
-        """
+        """The tokens of all sources of one line. Raises UserError: the line does not have one text per source."""
         return self.tokenize_many([text])[0]
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:

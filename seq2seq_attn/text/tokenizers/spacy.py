@@ -69,11 +69,8 @@ class SpacyTokenizer(Tokenizer):
     name = "spacy"
 
     def __init__(self, language: str, *, lowercase: bool = False) -> None:
-        """Create the tokenizer of a language.
-
-        Raises:
-            UsageError: spaCy has no tokenizer for it, or the tokenizer needs a package that is not installed.
-        """
+        """Create the tokenizer of a language. Raises UsageError: spaCy has no tokenizer for it, or the tokenizer needs
+        a package that is not installed."""
         import spacy
 
         super().__init__(lowercase=lowercase)
@@ -106,8 +103,9 @@ class SpacyTokenizer(Tokenizer):
     def _tokens(self, line: str) -> list[str]:
         # the tokenizer alone: calling the pipeline would reject lines above its `max_length`
         tokenize = self._nlp.tokenizer
+        cuts = [cut for match in _CUT_OUT.finditer(line) for cut in match.span()]
         tokens: list[str] = []
-        for part in _cut(line):
+        for part in (line[start:stop] for start, stop in pairwise([0, *cuts, len(line)]) if start < stop):
             tokens += [part] if part == _UNKNOWN else [token.text for token in tokenize(part) if not token.is_space]
         return tokens
 
@@ -160,12 +158,6 @@ class SpacyTokenizer(Tokenizer):
 
     def settings(self) -> dict[str, Any]:
         return {"language": self.language, "lowercase": self.lowercase}
-
-
-def _cut(line: str) -> list[str]:
-    """The line, split before and after each `<unk>`, and each run that is too long for spaCy."""
-    cuts = [cut for match in _CUT_OUT.finditer(line) for cut in match.span()]
-    return [line[start:stop] for start, stop in pairwise([0, *cuts, len(line)]) if start < stop] if cuts else [line]
 
 
 class BoundaryRules:

@@ -4,16 +4,14 @@ Its text names the file: `picture.npy`, or `pictures.npz:KEY` for an array of an
 of F numbers each. Every vector is a token, `[1]` to `[n]`, so lengths, attention and alignments work as for words.
 """
 
-import errno
 import hashlib
 import os
 import re
-import stat
 import zipfile
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,11 +39,8 @@ class VectorsTokenizer(Tokenizer):
         self.size = size
 
     def tokenize(self, text: str) -> list[str]:
-        """`[1]` to `[n]` for the vectors of the file; none for a blank line.
-
-        Raises:
-            UserError: the file cannot be read, or its vectors have another size.
-        """
+        """`[1]` to `[n]` for the vectors of the file; none for a blank line. Raises UserError: the file cannot be read,
+        or its vectors have another size."""
         file = text.strip()
         if not file:
             return []
@@ -62,24 +57,21 @@ class VectorsTokenizer(Tokenizer):
 
 
 def read_vectors(file: str) -> FloatArray:
-    """The vectors of a file, [n, F]. Nothing is unpickled.
-
-    Raises:
-        UserError: the file is missing or is not an array of that shape, or a number is not finite.
-    """
+    """The vectors of a file, [n, F]. Nothing is unpickled. Raises UserError: the file is missing or is not an array of
+    that shape, or a number is not finite."""
     path, key = _split(file)
+    if key is None and path.endswith(".npz"):
+        raise UserError(f"{path}: an archive of arrays; name one of them: {path}:KEY")
     try:
-        with _opened(path, key) as stream:
+        status = os.stat(path)
+        archive = None if key is None else _archive(path, status.st_mtime_ns, status.st_size)
+        with archive.open(f"{key}.npy") if archive else open_regular(Path(path)) as stream:
             array = np.lib.format.read_array(stream, allow_pickle=False)
     except KeyError:
         raise UserError(f"{file}: the archive {path} has no array {key!r}; name one that it has") from None
-    except UserError:
-        raise
     except Exception as error:  # a header may ask for any size, syntax or compression
         raise _unreadable(file, error) from None
-    if array.ndim != 2:
-        raise UserError(f"{file}: an array with {array.ndim} dimensions; expected two, a row for each vector")
-    if array.dtype.kind not in "fiu" or not 1 <= array.shape[1] <= MAX_SIZE:
+    if array.ndim != 2 or array.dtype.kind not in "fiu" or not 1 <= array.shape[1] <= MAX_SIZE:
         shape = " x ".join(map(str, array.shape))
         raise UserError(f"{file}: {shape} values of {array.dtype}; expected rows of 1 to {MAX_SIZE:,} numbers")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -89,6 +81,14 @@ def read_vectors(file: str) -> FloatArray:
         number = int(is_finite.argmin()) + 1
         raise UserError(f"{file}: vector {number} holds NaN or a number too large; expected finite numbers of float32")
     return vectors
+
+
+@lru_cache(maxsize=4)
+def _archive(path: str, modified_at: int, size: int) -> zipfile.ZipFile:
+    """An open archive, because reading the list of 20,000 arrays for each of them would take minutes. The other
+    arguments tell a file that has changed."""
+    open_regular(Path(path)).close()  # raises an error for a pipe, whose reading might never end
+    return zipfile.ZipFile(path)
 
 
 def real_name(file: str) -> str:
@@ -106,24 +106,6 @@ def _split(file: str) -> tuple[str, str | None]:
     return (match[1], match[2]) if match else (file, None)
 
 
-def _opened(path: str, key: str | None) -> IO[bytes]:
-    if key is None and path.endswith(".npz"):
-        raise UserError(f"{path}: an archive of arrays; name one of them: {path}:KEY")
-    if key is None:
-        return open_regular(Path(path))
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", path)
-    return _archive(path, status.st_mtime_ns, status.st_size).open(f"{key}.npy")
-
-
-@lru_cache(maxsize=4)
-def _archive(path: str, modified_at: int, size: int) -> zipfile.ZipFile:
-    """An open archive, because reading the list of 20,000 arrays for each of them would take minutes. The other
-    arguments tell a file that has changed."""
-    return zipfile.ZipFile(path)
-
-
 def _unreadable(file: str, error: Exception) -> UserError:
     if isinstance(error, FileNotFoundError):
         return UserError(f"{_split(file)[0]}: no such file; a source of vectors is a .npy file, or FILE.npz:KEY")
@@ -131,11 +113,8 @@ def _unreadable(file: str, error: Exception) -> UserError:
 
 
 def read_token_vectors(file: str, tokens: Sequence[str]) -> FloatArray:
-    """The vectors of a file that these tokens of `VectorsTokenizer` name, [tokens, F].
-
-    Raises:
-        UserError: the file has changed since it was tokenized, or cannot be read.
-    """
+    """The vectors of a file that these tokens of `VectorsTokenizer` name, [tokens, F]. Raises UserError: the file has
+    changed since it was tokenized, or cannot be read."""
     vectors = read_vectors(file)
     numbers = [int(token[1:-1]) - 1 for token in tokens]
     if numbers and max(numbers) >= len(vectors):
@@ -144,11 +123,8 @@ def read_token_vectors(file: str, tokens: Sequence[str]) -> FloatArray:
 
 
 def hash_vectors(files: Iterable[str]) -> str:
-    """The SHA-256 of what these files hold, in this order; each archive is read once.
-
-    Raises:
-        UserError: a file cannot be read.
-    """
+    """The SHA-256 of what these files hold, in this order; each archive is read once. Raises UserError: a file cannot
+    be read."""
     digests = {"": ""}
     total = hashlib.sha256()
     for file in files:
