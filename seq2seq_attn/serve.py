@@ -1,7 +1,7 @@
 """A server for translation clients: the APIs of LibreTranslate and DeepL, and the page of the runs (docs/serve.md).
 
-The lines of all requests wait in one list; a thread translates them in batches of those that arrived while the last
-batch ran. Texts are neither logged nor kept.
+The lines of all requests wait in one list; a process translates them in batches of those that arrived while the last
+batch ran. In a thread, translation would share Python's lock with HTTP. Texts are neither logged nor kept.
 """
 
 import asyncio
@@ -9,14 +9,16 @@ import hmac
 import html
 import json
 import logging
+import math
 import re
+import signal
 import sys
 import tempfile
 import time
 from asyncio.subprocess import PIPE
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
@@ -30,65 +32,71 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.languages import detect_language, short_code
+from seq2seq_attn.runtime import memory
+from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.tokenizers.base import VECTORS
-from seq2seq_attn.translate.load import load
-from seq2seq_attn.translate.translator import Translator
 
 MAX_WAITING, LINE_OVERHEAD = 100_000, 20
 """characters of all waiting lines, of which each counts some more: a line of one letter takes time too"""
-MAX_BATCH_CHARACTERS = 8_192
-"""of a batch of several lines, so that other requests do not wait long for it"""
-BODY_TIMEOUT_S, DRAIN_TIMEOUT_S = 10, 60
-"""to receive a request; to finish accepted requests after a signal"""
-
+MAX_BATCH_CHARACTERS = 8_192  # of a batch of several lines, so that other requests do not wait long for it
+BODY_TIMEOUT_S, DRAIN_TIMEOUT_S = 10, 60  # to receive a request; to finish accepted requests after a signal
+Pair = tuple[str, str]  # source and target language
+TRANSLATORS: dict[Pair, Any] = {}  # in the process that translates
 log = logging.getLogger(__name__)
 
 
 class Line(NamedTuple):
-    """A line that waits."""
-
     text: str
-    translator: Translator
-    result: asyncio.Future[str]
+    pair: Pair
+    result: asyncio.Future[Any]
 
 
 class Batcher:
     """Translates lines in batches of those that arrived while the last batch ran."""
 
-    def __init__(self) -> None:
-        self.thread = ThreadPoolExecutor(1)  # the only one that uses the translators
+    def __init__(self, pool: Executor, batch_sizes: Mapping[Pair, int]) -> None:
+        """`pool`: of one worker, which has loaded the runs; `batch_sizes`: their most lines per batch."""
+        self._pool, self._batch_sizes = pool, batch_sizes
         self.waiting: list[Line] = []
         self.counts: dict[str, float] = defaultdict(float)
         self._worker: asyncio.Task[None] | None = None
 
-    async def translate(self, translator: Translator, texts: Iterable[str]) -> list[str]:
+    async def translate(self, pair: Pair, texts: Iterable[str]) -> list[str]:
         """Translate the lines of each text; line ends and blank lines stay. Raises HTTPException if too many wait."""
         split = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
         future = asyncio.get_running_loop().create_future
-        lines = [Line(part, translator, future()) for parts in split for part in parts if part.strip()]
+        lines = [Line(part, pair, future()) for parts in split for part in parts if part.strip()]
         if self.waiting and sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines]) > MAX_WAITING:
             raise HTTPException(429, "too many texts are waiting; try again later")
         self.waiting += lines
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
-        results = iter(await asyncio.gather(*(line.result for line in lines)))
+        translations = await asyncio.gather(*(line.result for line in lines))
+        if None in translations:
+            raise HTTPException(500, "not translated")
+        results = iter(translations)
         return ["".join(next(results) if part.strip() else part for part in parts) for parts in split]
+
+    async def detect(self, texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
+        """`detect` after the batch that is being translated."""
+        return await asyncio.wrap_future(self._pool.submit(detect, "\n".join(texts)[:1_000], pairs))
 
     async def _work(self) -> None:
         """Translate until nothing waits."""
         while batch := self._take():
-            results = await asyncio.wrap_future(self.thread.submit(translate_batch, batch))
+            texts, results = [line.text for line in batch], list[Any]([None] * len(batch))
+            try:
+                results = await asyncio.wrap_future(self._pool.submit(translate_batch, batch[0].pair, texts))
+            except BrokenExecutor:
+                log.error("the process that translates has died, perhaps for lack of memory")
+                signal.raise_signal(signal.SIGTERM)
             self.counts["seq2seq_batches_total"] += 1
             self.counts["seq2seq_lines_total"] += len(batch)
             for line, result in zip(batch, results, strict=True):
-                if line.result.done():  # the client hung up
-                    continue
-                if isinstance(result, str):
+                if not line.result.done():  # else the client hung up
                     line.result.set_result(result)
-                else:
-                    line.result.set_exception(result)
 
     def _take(self) -> list[Line]:
         """The line that has waited longest, and those of its run that are nearest in length, which is fastest."""
@@ -96,9 +104,9 @@ class Batcher:
         if not self.waiting:
             return []
         first = self.waiting[0]
-        batch = [line for line in self.waiting if line.translator is first.translator]
+        batch = [line for line in self.waiting if line.pair == first.pair]
         batch.sort(key=lambda line: abs(len(line.text) - len(first.text)))
-        del batch[first.translator.search.batch_size :]
+        del batch[self._batch_sizes[first.pair] :]
         while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:
             batch.pop()
         taken = set(map(id, batch))
@@ -106,25 +114,16 @@ class Batcher:
         return batch
 
 
-def translate_batch(lines: Sequence[Line]) -> list[str | Exception]:
-    """Translations, or errors. If a batch fails, each line is tried alone: no text may harm another client's."""
-    try:
-        translations = lines[0].translator.translate([line.text for line in lines], keep_attention=False)
-        return [translation.text for translation in translations]
-    except Exception as error:
-        return [error] if len(lines) == 1 else [translate_batch([line])[0] for line in lines]
-
-
 class App:
     """Answers requests, logs and counts them."""
 
     def __init__(
-        self, translators: Mapping[tuple[str, str], Translator], page: Sequence[str], key: str, max_characters: int
+        self, pool: Executor, batch_sizes: Mapping[Pair, int], page: Sequence[str], key: str, max_characters: int
     ) -> None:
-        """`translators`: by source and target language. `page`: arguments of `seq2seq export`, the runs of the page.
+        """`pool` and `batch_sizes`: as for the batcher. `page`: arguments of `seq2seq export`, the runs of the page.
         `key`: what clients must send; empty: nothing. `max_characters`: of the texts of a request."""
-        self.batcher = Batcher()
-        self._translators, self._key, self._max_characters = translators, key.encode(), max_characters
+        self.batcher = Batcher(pool, batch_sizes)
+        self._pairs, self._key, self._max_characters = [*batch_sizes], key.encode(), max_characters
         self._page = page
         self._export: asyncio.Task[tuple[int, str]] | None = None
         posts = {"/translate": self.translate, "/v2/translate": self.translate_deepl, "/detect": self.detect}
@@ -180,19 +179,17 @@ class App:
     async def detect(self, request: Request) -> Response:
         """LibreTranslate's `/detect`, where several source languages are served."""
         _, texts = await self._read(request, "q")
-        if len(sources := {source for source, _ in self._translators}) == 1:
+        if len(sources := {source for source, _ in self._pairs}) == 1:
             raise HTTPException(400, f"only {sources.pop()} is served, so no language is detected")
-        shares = await self._detect(texts, self._translators)
+        shares = await self.batcher.detect(texts, self._pairs)
         return JSONResponse([{"language": source, "confidence": share} for source, share in shares.items()])
 
     async def languages(self, _: Request) -> Response:
         """LibreTranslate's `/languages`; the names of languages are their codes."""
-        pairs = self._translators
-        targets = {source: [target for other, target in pairs if other == source] for source, _ in pairs}
+        targets = {source: [target for other, target in self._pairs if other == source] for source, _ in self._pairs}
         return JSONResponse([{"code": code, "name": code, "targets": targets[code]} for code in targets])
 
     async def health(self, _: Request) -> Response:
-        """Whether the server answers."""
         return JSONResponse({"status": "ok"})
 
     async def metrics(self, request: Request) -> Response:
@@ -244,13 +241,13 @@ class App:
         """The source language, the probabilities of several if it had to be detected, and the translations. Raises
         HTTPException if the languages are not served, or if the client hangs up, whose texts are then dropped."""
         codes = ["" if code in (None, "auto") else short_code(str(code)) for code in (source, target)]
-        pairs = [pair for pair in self._translators if pair[1] == codes[1] and codes[0] in ("", pair[0])]
+        pairs = [pair for pair in self._pairs if pair[1] == codes[1] and codes[0] in ("", pair[0])]
         if not pairs:
-            served = ", ".join(map(" to ".join, self._translators))
+            served = ", ".join(map(" to ".join, self._pairs))
             raise HTTPException(400, f"source, target: expected languages that are served: {served}")
-        shares = {} if codes[0] else await self._detect(texts, pairs)
+        shares = {} if codes[0] else await self.batcher.detect(texts, pairs)
         pair = next(pair for pair in pairs if pair[0] == next(iter(shares), codes[0]))
-        work = asyncio.ensure_future(self.batcher.translate(self._translators[pair], texts))
+        work = asyncio.ensure_future(self.batcher.translate(pair, texts))
         hang_up = asyncio.ensure_future(request.receive())  # the body is read, so no other message comes
         await asyncio.wait({work, hang_up}, return_when=asyncio.FIRST_COMPLETED)
         hang_up.cancel()
@@ -258,13 +255,6 @@ class App:
             work.cancel()
             raise ClientDisconnect
         return pair[0], shares, await work
-
-    async def _detect(self, texts: Sequence[str], pairs: Iterable[tuple[str, str]]) -> dict[str, float]:
-        """The source languages of some pairs with their probabilities in percent, the most probable first."""
-        readers = {pair[0]: self._translators[pair] for pair in pairs}
-        sources = {source: (each.source_tokenizer, each.source_vocab) for source, each in readers.items()}
-        text = "\n".join(texts)[:1_000]
-        return await asyncio.wrap_future(self.batcher.thread.submit(detect_language, text, sources))
 
 
 def parse_form(text: str) -> dict[str, Any]:
@@ -280,28 +270,64 @@ async def refuse(_: Request, error: Exception) -> Response:
 
 
 async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
-    """Status and text of the page of some runs, with parameters in full precision, or of why they have none."""
+    """Status and text of the page of some runs, with parameters in full precision, or of why there is none."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
-        command = [sys.executable, "-m", "seq2seq_attn", "export", "--weights", "fp32", "-o", str(path), *arguments]
-        process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE)
+        command = ["-m", "seq2seq_attn", "export", "--weights", "fp32", "-o", str(path), *arguments]
+        process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=PIPE, stderr=PIPE)
         _, errors = await process.communicate()
         if process.returncode:
             return 404, html.escape(errors.decode(errors="replace").strip().rpartition("\n")[2])
         return 200, path.read_text(encoding="utf-8")
 
 
-def load_runs(runs: Iterable[Path], **options: str) -> tuple[dict[tuple[str, str], Translator], list[Path]]:
-    """The translators of runs by source and target language, of which the first run counts, and the one or two runs of
-    the page. `options`: of `load`. Raises UserError as `load`, or if a run reads several sources, or files."""
-    by_pair: dict[tuple[str, str], list[Path]] = {}
+def group_runs(runs: Iterable[Path]) -> dict[Pair, list[Path]]:
+    """The runs by their languages. Raises UserError if one is damaged, reads several sources, or reads files."""
+    groups: dict[Pair, list[Path]] = {}
     for run in runs:
         data = RunDir(run).config().data
         if len(data.sources) > 1 or VECTORS in data.sources:  # a source of vectors would read files that clients name
             raise UsageError(f"{run}: reads {data.source_name}; only runs that read one text are served")
-        by_pair.setdefault((short_code(data.sources[0]), short_code(data.target_language)), []).append(run)
-    translators = {pair: load(first, **options) for pair, (first, *_) in by_pair.items()}
-    return translators, next(iter(by_pair.values()))[:2]
+        groups.setdefault((short_code(data.sources[0]), short_code(data.target_language)), []).append(run)
+    return groups
+
+
+def load_runs(runs: Mapping[Pair, Path], imports: Sequence[str], options: Mapping[str, str]) -> dict[Pair, int]:
+    """Load runs, after modules, with options of `load`; their batch sizes. Raises UserError as `load`."""
+    from seq2seq_attn.translate.load import load  # imports torch, which the process that serves does without
+
+    import_variants(imports)
+    memory.keep_memory_flat()
+    memory.keep_primitives(memory.TRANSLATING_PRIMITIVES)
+    with memory.paused_collector():
+        TRANSLATORS.update({pair: load(run, **options) for pair, run in runs.items()})
+    return {pair: TRANSLATORS[pair].search.batch_size for pair in runs}
+
+
+def translate_batch(pair: Pair, texts: Sequence[str]) -> list[str | None]:
+    """Translations. If a batch fails, each text is tried alone, as none may harm another client's; None: it fails."""
+    try:
+        return [each.text for each in TRANSLATORS[pair].translate(texts, keep_attention=False)]
+    except Exception as error:
+        if len(texts) > 1:
+            return [translate_batch(pair, [text])[0] for text in texts]
+        log.error("a line was not translated: %s", type(error).__name__)  # the message may hold text
+        return [None]
+
+
+def detect(text: str, pairs: Sequence[Pair]) -> dict[str, float]:
+    """The source languages of some pairs with probabilities in percent, the most probable first. That of a token is 1 /
+    (rank * ln(size)), Zipf's law, as vocabularies are sorted by frequency; unknown ones are spelled with 30 letters."""
+    costs: dict[str, float] = {}
+    for pair in pairs:
+        tokenizer, vocab = TRANSLATORS[pair].source_tokenizer, TRANSLATORS[pair].source_vocab
+        tokens, log_size = tokenizer.tokenize(" ".join(text.split())), math.log(math.log(len(vocab)))
+        costs[pair[0]] = sum(
+            math.log(1 + number) + log_size if token in vocab else (1 + len(token)) * math.log(30)
+            for token, number in zip(tokens, vocab.ids_of(tokens), strict=True)
+        )
+    odds = {source: math.exp(min(costs.values()) - cost) for source, cost in costs.items()}
+    return {source: 100 * odds[source] / sum(odds.values()) for source in sorted(odds, key=costs.__getitem__)}
 
 
 def make_server(app: App) -> uvicorn.Server:

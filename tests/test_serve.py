@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
@@ -22,12 +23,11 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 from starlette.exceptions import HTTPException
 
-from scripts.laboratory.serve import Amount, measure
+from scripts.laboratory.serve import Amount, measure, running
 from seq2seq_attn import load, serve
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.serve import App, Batcher, load_runs, make_server
+from seq2seq_attn.serve import App, Batcher, group_runs, load_runs, make_server
 from seq2seq_attn.translate.translation import Translation
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
@@ -46,7 +46,7 @@ class Client:
         self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
     ) -> tuple[int, str]:
         """Status and text of an answer. The body is sent as it is if it is bytes, else as JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         is_raw = body is None or isinstance(body, bytes)
         headers = {**({} if is_raw else {"Content-Type": "application/json"}), **(headers or {})}
         connection.request(method, path, body if is_raw else json.dumps(body), headers)
@@ -87,7 +87,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def app(runs: list[Path]) -> App:
-    return App(load_runs(runs, device="cpu")[0], [], "", MAX_CHARACTERS)
+    return make_app(load_runs({("de", "en"): runs[0], ("en", "de"): runs[1]}, [], {"device": "cpu"}))
+
+
+def make_app(batch_sizes: dict[tuple[str, str], int], page: list[str] | None = None, key: str = "") -> App:
+    """An application that translates in a thread; the command has a process."""
+    return App(ThreadPoolExecutor(1), batch_sizes, page or [], key, MAX_CHARACTERS)
 
 
 @pytest.fixture(scope="module")
@@ -215,23 +220,22 @@ def test_what_is_not_http_is_refused(client: Client) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 400")
 
 
-def test_a_key_is_asked_for(app: App) -> None:
-    locked = App(app._translators, [], "Schlüssel", MAX_CHARACTERS)
-    with serving(locked) as client:
+@pytest.mark.usefixtures("app")
+def test_a_key_is_asked_for() -> None:
+    sizes = {("de", "en"): 16}
+    with serving(make_app(sizes, key="Schlüssel")) as client:
         body = {**GOOD, "api_key": "Schlüssel"}
         assert client.ask("POST", "/translate", body)[0] == 200
         assert client.ask("POST", "/translate", GOOD, {"Authorization": "DeepL-Auth-Key falsch"})[0] == 403
         for method, path in (("POST", "/translate"), ("POST", "/detect"), ("GET", "/metrics"), ("GET", "/")):
             assert client.ask(method, path, GOOD if method == "POST" else None)[0] == 403
         assert [client.ask("GET", path)[0] for path in ("/health", "/languages")] == [200, 200]
-    with serving(App(app._translators, [], "key:fx", MAX_CHARACTERS)) as client:
+    with serving(make_app(sizes, key="key:fx")) as client:
         assert deepl.DeepLClient("key:fx", server_url=client.url).translate_text(TEXT, target_lang="EN-US").text
 
 
 class SlowTranslator:
     """Translates to upper case, each batch when it is released; fails on `!`."""
-
-    search = SearchConfig(batch_size=3)
 
     def __init__(self) -> None:
         self.release = threading.Semaphore(0)
@@ -245,82 +249,96 @@ class SlowTranslator:
         return [Translation(text.upper(), [], 0.0, 0.0, [], None, True, None) for text in texts]
 
 
-def test_a_batch_is_the_oldest_line_and_those_of_similar_length_that_arrived_meanwhile() -> None:
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> SlowTranslator:
+    """The translator from French to Italian."""
     translator = SlowTranslator()
+    monkeypatch.setitem(serve.TRANSLATORS, ("fr", "it"), translator)
+    return translator
 
+
+PAIR = ("fr", "it")
+
+
+def make_batcher() -> Batcher:
+    return Batcher(ThreadPoolExecutor(1), {PAIR: 3})
+
+
+def test_a_batch_is_the_oldest_line_and_those_of_similar_length_that_arrived_meanwhile(slow: SlowTranslator) -> None:
     async def ask() -> list[list[str]]:
-        batcher = Batcher()
+        batcher = make_batcher()
         tasks = []
         for text in ("a", "bbbb", "c", "dd", "eeeee", "fff"):
-            tasks.append(asyncio.create_task(batcher.translate(translator, [text])))
+            tasks.append(asyncio.create_task(batcher.translate(PAIR, [text])))
             await asyncio.sleep(0)
-        translator.release.release(3)
+        slow.release.release(3)
         return await asyncio.gather(*tasks)
 
     assert asyncio.run(ask()) == [["A"], ["BBBB"], ["C"], ["DD"], ["EEEEE"], ["FFF"]]
-    assert translator.batches == [["a"], ["bbbb", "eeeee", "fff"], ["c", "dd"]]
+    assert slow.batches == [["a"], ["bbbb", "eeeee", "fff"], ["c", "dd"]]
 
 
-def test_a_text_that_fails_harms_no_other() -> None:
-    translator = SlowTranslator()
-    translator.release.release(9)
+def test_a_text_that_fails_harms_no_other(slow: SlowTranslator) -> None:
+    slow.release.release(9)
 
     async def ask() -> list[object]:
-        batcher = Batcher()
+        batcher = make_batcher()
         return await asyncio.gather(
-            *(batcher.translate(translator, [text]) for text in ("a", "b", "!", "d")), return_exceptions=True
+            *(batcher.translate(PAIR, [text]) for text in ("a", "b", "!", "d")), return_exceptions=True
         )
 
     first, second, failed, last = asyncio.run(ask())
     assert (first, second, last) == (["A"], ["B"], ["D"])
-    assert isinstance(failed, RuntimeError)
+    assert isinstance(failed, HTTPException)
 
 
-def test_too_much_that_waits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_that_waits_is_refused(slow: SlowTranslator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve, "MAX_WAITING", 60)
-    translator = SlowTranslator()
 
     async def ask() -> None:
-        batcher = Batcher()
-        tasks = [asyncio.create_task(batcher.translate(translator, ["a" * 100]))]
+        batcher = make_batcher()
+        tasks = [asyncio.create_task(batcher.translate(PAIR, ["a" * 100]))]
         await asyncio.sleep(0.05)  # it is being translated
-        tasks += [asyncio.create_task(batcher.translate(translator, [text])) for text in ("b", "c")]
+        tasks += [asyncio.create_task(batcher.translate(PAIR, [text])) for text in ("b", "c")]
         await asyncio.sleep(0)
         with pytest.raises(HTTPException, match="429"):
-            await batcher.translate(translator, ["d" * 20])
-        translator.release.release(3)
+            await batcher.translate(PAIR, ["d" * 20])
+        slow.release.release(3)
         assert (await asyncio.gather(*tasks))[1:] == [["B"], ["C"]]
 
     asyncio.run(ask())
 
 
-def test_an_error_is_answered_and_its_message_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with serving(App({("de", "en"): SlowTranslator()}, [], "", MAX_CHARACTERS)) as client:
-        assert client.ask("POST", "/translate", {**GOOD, "q": "!"})[0] == 500
+def test_an_error_is_answered_and_its_message_is_not_logged(
+    slow: SlowTranslator, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(make_app({PAIR: 3})) as client:
+        assert client.ask("POST", "/translate", {"q": "!", "source": "fr", "target": "it"})[0] == 500
         assert client.ask("GET", "/health")[0] == 200
     assert "RuntimeError" in caplog.text
     assert "Geheim" not in caplog.text
 
 
-def test_the_texts_of_a_client_that_hangs_up_are_dropped(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_texts_of_a_client_that_hangs_up_are_dropped(
+    slow: SlowTranslator, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
-    translator = SlowTranslator()
-    app = App({("de", "en"): translator}, [], "", MAX_CHARACTERS)
-    body = json.dumps({**GOOD, "q": "dropped"}).encode()
+    app = make_app({PAIR: 3})
+    body = json.dumps({"q": "dropped", "source": "fr", "target": "it"}).encode()
     head = (
         f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     with serving(app) as client:
-        first = threading.Thread(target=client.translate, kwargs={"q": "first"})
+        first = threading.Thread(target=client.translate, kwargs={"q": "first", "source": "fr", "target": "it"})
         first.start()
-        wait_for(lambda: translator.batches)
+        wait_for(lambda: slow.batches)
         with socket.create_connection(("127.0.0.1", client.port)) as connection:
             connection.sendall(head.encode() + body)
             wait_for(lambda: app.batcher.waiting)
         wait_for(lambda: " 499, " in caplog.text)
-        translator.release.release(2)
+        slow.release.release(2)
         first.join()
-    assert translator.batches == [["first"]]
+    assert slow.batches == [["first"]]
 
 
 def wait_for(condition) -> None:
@@ -372,7 +390,7 @@ def test_a_source_of_files_is_not_served(tmp_path: Path) -> None:
     config.data.source_languages = ["vectors"]
     run.save_config(config)
     with pytest.raises(UsageError, match="vectors"):
-        load_runs([run.path])
+        group_runs([run.path])
 
 
 def test_a_taken_port_is_named(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -382,14 +400,24 @@ def test_a_taken_port_is_named(runs: list[Path], capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.slow
-def test_the_page_has_both_runs_or_says_why_not(app: App, runs: list[Path], tmp_path: Path) -> None:
-    shown = App(app._translators, [str(run) for run in runs[:1]], "", MAX_CHARACTERS)
-    with serving(shown) as client:
+def test_the_server_ends_if_the_process_that_translates_dies(runs: list[Path], tmp_path: Path) -> None:
+    with running(runs[0], tmp_path) as server:
+        times = server.cpu_ms()
+        del times[str(server.process.pid)]
+        os.kill(int(times.most_common(1)[0][0]), signal.SIGKILL)  # the busiest of its children
+        assert Client(server.port).ask("POST", "/translate", GOOD)[0] == 500
+        assert server.process.wait(timeout=60) == 128 + signal.SIGTERM
+        assert "died" in server.log_path.read_text()
+
+
+@pytest.mark.slow
+def test_the_page_has_both_runs_or_says_why_not(runs: list[Path], tmp_path: Path) -> None:
+    with serving(make_app({}, [str(run) for run in runs[:1]])) as client:
         first, again = client.ask("GET", "/"), client.ask("GET", "/")
         assert first == again
         assert first[0] == 200
         assert "default-src 'none'" in first[1]
-    with serving(App(app._translators, [str(tmp_path / "none")], "", MAX_CHARACTERS)) as client:
+    with serving(make_app({}, [str(tmp_path / "none")])) as client:
         status, text = client.ask("GET", "/")
         assert status == 404
         assert "none" in text

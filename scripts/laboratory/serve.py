@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,18 +67,24 @@ class Server(NamedTuple):
         """The lines of its log so far."""
         return self.log_path.read_text(encoding="utf-8").splitlines()
 
+    def processes(self) -> list[Path]:
+        """The folders in /proc of its processes, itself first."""
+        own = Path(f"/proc/{self.process.pid}")
+        children = (own / "task" / own.name / "children").read_text(encoding="utf-8").split()
+        return [own, *(own.with_name(child) for child in children)]
+
     def cpu_ms(self) -> Counter[str]:
-        """CPU milliseconds of each of its threads so far."""
+        """CPU milliseconds of each of its processes so far."""
         times = Counter[str]()
-        for path in Path(f"/proc/{self.process.pid}/task").glob("*/stat"):
-            fields = path.read_text(encoding="utf-8").rpartition(")")[2].split()
-            times[path.parent.name] = 1000 * (int(fields[11]) + int(fields[12])) // os.sysconf("SC_CLK_TCK")
+        for folder in self.processes():
+            fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            times[folder.name] = 1000 * (int(fields[11]) + int(fields[12])) // os.sysconf("SC_CLK_TCK")
         return times
 
     def memory_mib(self) -> float:
-        """Its resident memory."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
-        return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
+        """The resident memory of its processes."""
+        statuses = [(folder / "status").read_text(encoding="utf-8") for folder in self.processes()]
+        return sum(int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) for status in statuses) / 1024
 
 
 @contextmanager
@@ -119,6 +125,7 @@ async def client(port: int, sentences: Sequence[tuple[int, str]], stop_at: float
     """Ask for one sentence after another, again from the start, until a time on the monotonic clock or an error."""
     number = 0
     sentence, sent_at = sentences[0][0], time.monotonic()
+    writer = None
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         while time.monotonic() < stop_at:
@@ -129,9 +136,18 @@ async def client(port: int, sentences: Sequence[tuple[int, str]], stop_at: float
             status, body = await read_answer(reader)
             translated = json.loads(body)["translatedText"] if status == 200 else ""
             answers.append(Answer(sentence, status, translated, sent_at, time.monotonic() - sent_at))
-        writer.close()
     except (OSError, EOFError):
         answers.append(Answer(sentence, 0, "", sent_at, time.monotonic() - sent_at))
+    finally:
+        await close(writer)
+
+
+async def close(writer: asyncio.StreamWriter | None) -> None:
+    """Close a connection, which may be broken."""
+    if writer is not None:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 def ask_all(
@@ -164,8 +180,8 @@ def percentiles_ms(answers: Sequence[Answer]) -> Record:
     return {"least_ms": 1000 * min(seconds), "p50_ms": 1000 * quantiles[49], "p99_ms": 1000 * quantiles[98]}
 
 
-def split_threads(cpu_ms: Counter[str], count: int) -> dict[str, float]:
-    """CPU milliseconds per request: of the thread that translates, which is the busiest, and of the others."""
+def split_processes(cpu_ms: Counter[str], count: int) -> dict[str, float]:
+    """CPU milliseconds per request: of the process that translates, which is the busiest, and of the others."""
     most = max(cpu_ms.values())
     return {"serve": most / count, "http": (cpu_ms.total() - most) / count}
 
@@ -211,7 +227,7 @@ def send_malformed(port: int, number: int) -> Record:
             except (OSError, EOFError):
                 status = 0
             statuses[str(status)] += 1
-            writer.close()
+            await close(writer)
 
     async def send_all() -> None:
         requests = malformed_requests(number)
@@ -237,14 +253,14 @@ def measure(run: Path, amount: Amount) -> Record:
         before = server.cpu_ms()
         while len(alone) < amount.alone:
             alone += ask_all(server.port, texts, 1, 0.5)
-        alone_ms = split_threads(server.cpu_ms() - before, len(alone))
+        alone_ms = split_processes(server.cpu_ms() - before, len(alone))
 
         def serve(_: int) -> float:
             before = server.cpu_ms()
             turn = ask_all(server.port, texts, amount.clients, amount.turn_s)
             answers.extend(turn)
             memory.append(server.memory_mib())
-            for name, spent in split_threads(server.cpu_ms() - before, len(turn)).items():
+            for name, spent in split_processes(server.cpu_ms() - before, len(turn)).items():
                 cpu_ms[name].append(spent)
             return sum(answer.status == 200 for answer in turn)
 

@@ -1,7 +1,9 @@
 """`seq2seq serve`."""
 
+import multiprocessing
 import os
 import socket
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Annotated, TypedDict, Unpack
 
@@ -39,22 +41,22 @@ def serve(**options: Unpack[ServeOptions]) -> None:
     SEQ2SEQ_KEY is set, clients must send its value as their key. Needs pip install 'seq2seq-attn[serve]'.
     """
     try:
-        from seq2seq_attn.serve import App, load_runs, make_server
+        from seq2seq_attn.serve import App, group_runs, load_runs, make_server
     except ModuleNotFoundError as error:
         raise UserError(f"{error.name}: not installed; run: pip install 'seq2seq-attn[serve]'") from None
+    from seq2seq_attn.data.processes import follow_parent
     from seq2seq_attn.run_dir import newest_run
-    from seq2seq_attn.runtime import memory
 
+    groups = group_runs(options.get("runs") or [newest_run().path])
+    first_runs, imports = {pair: runs[0] for pair, runs in groups.items()}, options.get("imports", [])
+    page = [*map(str, next(iter(groups.values()))[:2]), *(f"--import={name}" for name in imports)]
+    machine = {"device": options.get("device", "auto"), "precision": options.get("precision", "auto")}
     host, port = options.get("host", "127.0.0.1"), options.get("port", 5000)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family, backlog=2_048) as listener:
-        memory.keep_memory_flat()
-        memory.keep_primitives(memory.TRANSLATING_PRIMITIVES)
-        machine = {name: options[name] for name in ("device", "precision") if name in options}
-        with memory.paused_collector():
-            translators, shown = load_runs(options.get("runs") or [newest_run().path], **machine)
-        page = [*map(str, shown), *(f"--import={name}" for name in options.get("imports", []))]
-        app = App(translators, page, os.environ.get("SEQ2SEQ_KEY", ""), options.get("max_characters", 10_000))
-        address, bound_port = listener.getsockname()[:2]
-        typer.echo(f"{', '.join(map(' to '.join, translators))}: listening at {address}, port {bound_port}", err=True)
+    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), follow_parent)
+    with socket.create_server((host, port), family=family, backlog=2_048) as listener, pool:
+        batch_sizes = pool.submit(load_runs, first_runs, imports, machine).result()
+        app = App(pool, batch_sizes, page, os.environ.get("SEQ2SEQ_KEY", ""), options.get("max_characters", 10_000))
+        served, port = ", ".join(map(" to ".join, groups)), listener.getsockname()[1]
+        typer.echo(f"{served}: listening at {host}, port {port}", err=True)
         make_server(app).run([listener])

@@ -64,7 +64,11 @@ def map_in_order(
 def _begin(function: Callable[[Any], Any]) -> None:
     global _function
     _function = function
-    # Ctrl-C reaches every process of the terminal; the parent handles it
+    follow_parent()
+
+
+def follow_parent() -> None:
+    """Begin a worker process: Ctrl-C, which reaches every process of the terminal, is left to its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -22,11 +22,8 @@ log = logging.getLogger(__name__)
 
 
 def push_run(run: RunDir, repository: str, *, license: str | None = None, is_private: bool = False) -> str:
-    """Publish a run as a repository of models, which is made if there is none, and return its address.
-
-    Args:
-        repository: `OWNER/NAME`.
-        license: the hub's name of a license, such as `cc-by-4.0`; None: that of the corpus if it has a name.
+    """Publish a run as the repository `OWNER/NAME`, which is made if there is none, and return its address. `license`:
+    the hub's name of one, such as `cc-by-4.0`; None: that of the corpus if it has a name.
 
     Raises:
         UserError: the run is unfinished or damaged, or the hub refuses it.
@@ -43,11 +40,8 @@ def push_run(run: RunDir, repository: str, *, license: str | None = None, is_pri
 
 
 def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
-    """The model card: metadata of the hub, then scores, training and license, all from the run's records.
-
-    Raises:
-        UserError: a record is damaged.
-    """
+    """The model card: metadata of the hub, then scores, training and license, all from the run's records. Raises
+    UserError if one is damaged."""
     from huggingface_hub import EvalResult, ModelCardData
 
     config, name = run.config(), run.path.name

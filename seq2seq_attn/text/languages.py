@@ -1,15 +1,6 @@
 """Language codes: ISO 639-1 (`de`), 639-2 and 639-3 (`deu`, `ger`), with a region or script (`de-AT`, `deu_Latn`)."""
 
-from __future__ import annotations
-
-import math
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from seq2seq_attn.text.tokenizers.base import Tokenizer
-    from seq2seq_attn.text.vocab import Vocab
 
 # Two letters, then the codes of three letters that mean the same; of a macrolanguage also its usual member (`cmn`).
 _CODES = """
@@ -50,22 +41,3 @@ def short_code(language: str) -> str:
 def separates_words(language: str) -> bool:
     """Whether there are spaces between the words of a language. If not, words are counted as characters."""
     return short_code(language) not in _WITHOUT_SPACES
-
-
-def detect_language(text: str, sources: Mapping[str, tuple[Tokenizer, Vocab]]) -> dict[str, float]:
-    """The probability in percent that a text is of each language, the most probable first.
-
-    A text is as probable as the product of its tokens. That of a token is 1 / (rank * ln(size)), Zipf's law, as a
-    vocabulary is sorted by frequency; a token that it lacks is spelled with 30 letters and an end.
-    """
-    costs: dict[str, float] = {}
-    for language, (tokenizer, vocab) in sources.items():
-        tokens = tokenizer.tokenize(" ".join(text.split()))
-        log_size = math.log(math.log(len(vocab)))
-        costs[language] = sum(
-            math.log(1 + token_id) + log_size if token in vocab else (1 + len(token)) * math.log(30)
-            for token, token_id in zip(tokens, vocab.ids_of(tokens), strict=True)
-        )
-    least = min(costs.values())
-    odds = {language: math.exp(least - cost) for language, cost in costs.items()}
-    return {each: 100 * odds[each] / sum(odds.values()) for each in sorted(odds, key=costs.__getitem__)}
