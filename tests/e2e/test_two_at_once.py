@@ -37,7 +37,7 @@ SAMPLE = [("train", "translate"), ("prepare", "score")]
 PAIRS = [*combinations_with_replacement(COMMANDS, 2)]
 EVERY_KIND = [*PAIRS, *[pair for pair in PAIRS if {"train", "prepare"} & {*pair}][:14]]
 """50: those that write most come twice"""
-CLOCK = re.compile(r'"(seconds|written_at|is_dirty)": [^,\n]+')
+CLOCK = re.compile(r'"(seconds|written_at|commit|is_dirty)": [^,\n]+')
 LIMIT_S = 300
 
 
