@@ -27,7 +27,7 @@ NUM_COLORS = 48
 """of a picture: enough for text and ribbons, and a third of the bytes of all colors"""
 LONG = "Am Abend hat die junge Frau mit dem roten Hut dem alten Mann, der auf der Bank sitzt, ein großes Buch gezeigt."
 """a sentence of 22 words"""
-READY = "return performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
+READY = "return performance.getEntriesByType('navigation')[0].domInteractive"  # the page's script has run
 DRAW = """
 const area = document.getElementById('text');
 area.value = arguments[0];
