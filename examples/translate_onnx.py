@@ -45,8 +45,13 @@ def translate(folder: Path, line: str) -> str:
     known = {token: number for number, token in enumerate(about["source"]["tokens"])}
     tokens, special, search = tokenize(line, about["source"]), about["ids"], about["search"]
     source = np.array([[*(known.get(token, special["unk"]) for token in tokens), special["eos"]]])
+    written = {token: number for number, token in enumerate(about["target"]["tokens"]) if number > special["unk"]}
+    behind = {token: len(about["target"]["tokens"]) + tokens.index(token) for token in tokens}  # ids of copied tokens
+    extended = np.array([[*(written.get(token, behind[token]) for token in tokens), special["eos"]]])
+    inputs = {"source_ids": source, "extended_ids": extended}
     names = [*about["memory"], *about["state"]]
-    values = dict(zip(names, prepare.run(None, {"source_ids": source}), strict=True))
+    passed = {node.name: inputs[node.name] for node in prepare.get_inputs()}
+    values = dict(zip(names, prepare.run(None, passed), strict=True))
     wanted = [one.name for one in step.get_inputs()]
     limit = int((search["max_length_ratio"] or 2.0) * len(tokens)) + search["max_length_extra"]
     previous, words = special["bos"], list[str]()

@@ -6,8 +6,11 @@ the plain code. Numbers of sentences and of source positions are free; so is any
 Shapes: B sentences, S source positions, V target vocabulary.
 """
 
+import io
+import logging
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from typing import Any, NamedTuple
 
 import torch
@@ -30,7 +33,8 @@ class Graphs(NamedTuple):
     """The graphs of a model in float32, and the names of what they exchange."""
 
     prepare: ExportedProgram
-    """int64 source ids [B, S], each sentence with EOS, padded with PAD -> the memory, then the state"""
+    """int64 source ids [B, S], each sentence with EOS, padded with PAD, and the ids of the same tokens in the extended
+    target vocabulary (`text/vocab.py`), which outputs that copy read -> the memory, then the state"""
     step: ExportedProgram
     """int64 previous ids [B] (BOS at first), the memory, the state -> log-probabilities [B, V] (of outputs that copy
     [B, V + S]), attention weights [B, S], the next state"""
@@ -43,9 +47,9 @@ class _Prepare(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, ids_BS: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def forward(self, ids_BS: Tensor, extended_ids_BS: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         lengths_B = torch.zeros(0)  # searches read lengths, encoders do not
-        memory, state = self.model.prepare(SourceBatch(ids_BS, lengths_B, ids_BS))
+        memory, state = self.model.prepare(SourceBatch(ids_BS, lengths_B, extended_ids_BS))
         return _tensors(memory), _tensors(state)
 
 
@@ -72,15 +76,19 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     if model.output.needs_history:
         raise UsageError("this model cannot be exported, as its output points to earlier target tokens")
     model = model.eval()
-    with torch.no_grad(), speed.plain(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # PyTorch's own use of its pytrees
+    with torch.no_grad(), speed.plain(), quiet():
         (ids_BS, memory, state), other = (_example(model, *numbers) for numbers in _EXAMPLES)
         free = [_free_dimensions(*pair) for pair in zip((memory, state), other[1:], strict=True)]
         prepare, step = _Prepare(model), _Step(model, memory, state)
         previous_B = torch.full((len(ids_BS),), EOS)
         try:
             programs = [
-                export(prepare, (ids_BS,), dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},), strict=False),
+                export(
+                    prepare,
+                    (ids_BS, ids_BS.clone()),
+                    dynamic_shapes=({0: Dim.DYNAMIC, 1: Dim.DYNAMIC},) * 2,
+                    strict=False,
+                ),
                 export(
                     step,
                     (previous_B, _tensors(memory), _tensors(state)),
@@ -96,10 +104,23 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     return Graphs(prepared, stepped, *names)
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Discard warnings, logs and prints of PyTorch's exporters: none concerns the graphs, and errors are raised."""
+    level = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+
+
 def _example(model: Seq2Seq, num_sentences: int, num_positions: int, num_steps: int) -> tuple[Tensor, Any, Any]:
     """Source ids, and memory and state after some steps."""
     ids_BS = torch.full((num_sentences, num_positions), len(SPECIALS))
-    ids_BS[:, -1] = EOS
+    ids_BS[:, -num_steps:] = EOS  # as of several sentences: their number is free
     memory, state = model.prepare(SourceBatch(ids_BS, torch.full((num_sentences,), num_positions), ids_BS))
     for _ in range(num_steps):
         state = model.step(torch.full((num_sentences,), EOS), state, memory).state

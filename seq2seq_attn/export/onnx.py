@@ -1,15 +1,12 @@
 """Write a run as ONNX: `prepare.onnx`, `step.onnx` and `model.json`, all that a program needs to translate tokens."""
 
 import importlib.util
-import logging
-import warnings
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.export.graphs import Graphs, export_graphs
+from seq2seq_attn.export.graphs import Graphs, export_graphs, quiet
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import write_json
 from seq2seq_attn.run_dir import RunDir
@@ -31,33 +28,23 @@ def export_onnx(run: RunDir, folder: Path) -> None:
         graphs, described = export_graphs(model), describe_run(run)
     except UsageError as error:
         raise UsageError(f"{run.path}: {error}") from error
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(graphs, folder)
+    write_graphs(graphs, folder)
     described |= {"copies_source": model.output.copies_source, "memory": graphs.memory, "state": graphs.state}
     write_json(folder / "model.json", described)
 
 
-def _write(graphs: Graphs, folder: Path) -> None:
-    memory, state = list(graphs.memory), list(graphs.state)
-    after = [f"next_{name}" for name in state]
-    _write_graph(graphs.prepare, folder / "prepare.onnx", ["source_ids"], [*memory, *state])
-    _write_graph(graphs.step, folder / "step.onnx", ["previous_ids", *memory, *state], ["log_probs", "weights", *after])
-
-
-def _write_graph(
-    program: torch.export.ExportedProgram, path: Path, inputs: Sequence[str], outputs: Sequence[str]
-) -> None:
-    """Without the exporter's warnings, of which none is about the graph."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+def write_graphs(graphs: Graphs, folder: Path) -> None:
+    """Write `prepare.onnx` and `step.onnx` into a folder, which is made."""
+    memory, state = graphs.memory, graphs.state
+    next_state = [f"next_{name}" for name in state]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, program, inputs, outputs in (
+        ("prepare", graphs.prepare, ["source_ids", "extended_ids"], [*memory, *state]),
+        ("step", graphs.step, ["previous_ids", *memory, *state], ["log_probs", "weights", *next_state]),
+    ):
+        with quiet():
             written = torch.onnx.export(
                 program, (), input_names=inputs, output_names=outputs, dynamo=True, verbose=False, optimize=True
             )
         assert written is not None
-        written.save(path)
-    finally:
-        logger.setLevel(level)
+        written.save(folder / f"{name}.onnx")

@@ -81,7 +81,7 @@ class _Weights:
     def _stored(self, tensor: Tensor, is_parameter: bool) -> tuple[str, list[Tensor]]:
         if not tensor.is_floating_point():
             stored = tensor if tensor.dtype == torch.bool else tensor.int()
-        elif is_parameter and self._format == "int8" and tensor.ndim == 2:
+        elif is_parameter and self._format == "int8" and tensor.ndim == 2 and tensor.numel():
             scale_N1 = tensor.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny).float() / 127
             return "int8", [(tensor / scale_N1).round().to(torch.int8), scale_N1]
         else:

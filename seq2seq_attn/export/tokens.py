@@ -7,7 +7,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
-from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
+from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer, english_name
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")
@@ -25,7 +25,12 @@ def describe_run(run: RunDir) -> dict[str, Any]:
     config = run.config()
     languages = config.data.source_language, config.data.target_language
     sides: dict[str, Any] = {
-        side: {"language": language, "tokens": run.vocab(side).tokens, **describe_tokenizer(run.tokenizer(side))}
+        side: {
+            "language": language,
+            "language_name": english_name(language).capitalize(),
+            "tokens": run.vocab(side).tokens,
+            **describe_tokenizer(run.tokenizer(side)),
+        }
         for side, language in zip(SIDES, languages, strict=True)
     }
     ids = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}

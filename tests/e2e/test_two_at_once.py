@@ -37,7 +37,7 @@ SAMPLE = [("train", "translate"), ("prepare", "score")]
 PAIRS = [*combinations_with_replacement(COMMANDS, 2)]
 EVERY_KIND = [*PAIRS, *[pair for pair in PAIRS if {"train", "prepare"} & {*pair}][:14]]
 """50: those that write most come twice"""
-CLOCK = re.compile(r'"(seconds|written_at)": [^,\n]+')
+CLOCK = re.compile(r'"(seconds|written_at|commit|is_dirty)": [^,\n]+')
 LIMIT_S = 300
 
 
@@ -63,7 +63,7 @@ def finish(process: int) -> int:
 
 
 def result(name: str, output: str) -> str:
-    """What a command has written, without what a clock says."""
+    """What a command has written, without what a clock or the state of a checkout says."""
     text = Path(f"{output}.out").read_text() + (Path(FILES[name]).read_text() if name in FILES else "")
     return CLOCK.sub("", text)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn import load
+from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.export import onnx as export_module
 from seq2seq_attn.export.onnx import export_onnx
@@ -41,7 +42,9 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_run_that_cannot_be_exported_writes_nothing(tmp_path: Path) -> None:
-    run = make_toy_run(tmp_path / "run", toy_config(attention="hierarchical"))
+    settings = toy_config().model_dump()
+    settings["model"]["output"] = {"name": "history_pointer"}
+    run = make_toy_run(tmp_path / "run", config_from_dict(settings))
     with pytest.raises(UsageError, match=str(run.path)):
         export_onnx(run, tmp_path / "run.onnx")
     assert not (tmp_path / "run.onnx").exists()

@@ -196,3 +196,58 @@ def test_the_curve_marks_the_length_of_the_sentence(browser: Any, captions: RunD
     before = one(browser, ".curve .here").get_attribute("x1")
     one(browser, "#text").send_keys(" und noch ein Hund")
     assert float(one(browser, ".curve .here").get_attribute("x1")) > float(before)
+
+
+@pytest.mark.browser
+def test_mistakes_are_told_from_differences(browser: Any, address: str, captions: RunDir, tmp_path: Path) -> None:
+    from tests.report.browsing import every, one, show
+
+    show(browser, f"{address}#text={LINES[0]}")  # no reference
+    assert every(browser, ".word.differs")
+    assert not every(browser, ".word.wrong")
+    export_page([captions, captions], tmp_path / "page.html")
+    show(browser, (tmp_path / "page.html").as_uri())
+    assert one(browser, "#reference").text
+    assert every(browser, ".word.wrong")
+    assert not every(browser, ".word.differs")
+    before = one(browser, "#text").get_attribute("value")
+    slide = (
+        "const slider = document.getElementById('longer'); slider.value = 23; slider.dispatchEvent(new Event('input'))"
+    )
+    browser.execute_script(slide)
+    assert len(one(browser, "#text").get_attribute("value")) > len(before)
+
+
+@pytest.mark.browser
+def test_words_are_linked_where_one_points_and_keep_the_focus(browser: Any, address: str) -> None:
+    from tests.report.browsing import ActionChains, Keys, every, focused, one, show
+
+    show(browser, f"{address}#text={LINES[0]}")
+    ActionChains(browser).move_to_element(one(browser, "#run-0 .row:not(.target) .word")).perform()
+    assert "%" in (one(browser, "#run-0 .row.target .word").get_attribute("title") or "")
+    browser.execute_script("arguments[0].focus()", one(browser, "#run-0 .row.target .word"))
+    focused(browser).send_keys(Keys.ENTER)
+    assert focused(browser).get_attribute("aria-pressed") == "true"
+    assert every(browser, "#run-0 .choices button")
+
+
+@pytest.mark.browser
+def test_a_script_from_right_to_left_and_a_wide_one(browser: Any, address: str) -> None:
+    from tests.report.browsing import every, show
+
+    show(browser, f"{address}#text=שלום עולם טוב")
+    [first, *_, last] = every(browser, "#run-0 .row:not(.target) .word")
+    assert first.location["x"] > last.location["x"]
+    [first, *_, last] = every(browser, "#run-0 .row.target .word")
+    assert first.location["x"] < last.location["x"]
+    show(browser, f"{address}#text=一只 狗 跑 过 草地 。", width=360)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.browser
+def test_a_script_of_another_page_forces_attention(browser: Any, address: str) -> None:
+    from tests.report.browsing import show
+
+    show(browser, address)
+    assert in_page(browser, LINES[0], force={0: 2, 1: 3})["weights"][1][3] == 1
+    assert in_page(browser, "")["tokens"] == []

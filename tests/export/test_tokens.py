@@ -1,28 +1,60 @@
-"""The page's tokenizers split and join lines as the package's do."""
+"""The page splits and joins lines as the package does: sentences, hostile lines, every language with rules of spaCy."""
 
 import json
+import pkgutil
+import random
 import subprocess
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import spacy.lang
+import yaml
 
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.tokens import describe_tokenizer
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.corpus import read_lines
-from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
+from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from tests.report.test_web import node
 
 WEB = Path(__file__).parents[2] / "seq2seq_attn" / "export" / "web"
+LANGUAGES = Path(__file__).parents[1] / "e2e" / "languages.yaml"
 HARD = [
     "https://example.org/a?b=1 ist (sehr) gut!? \"Hallo\", sagt er: 'Na?'",
     "z.B. U.S.A., don't can't I'm he'd've 10km 20-30% :-) ;) $5 3.000,50 €",
     "l\u2019arbre d'abord aujourd'hui est-il peut-\u00eatre \u4e2d\u6587 na\u00efve e\u0301",
     "\u0420\u0443\u0441\u0441\u043a\u0438\u0439",
     "\u200b  soft\u00adhyphen\ttab   <unk> \u2581 \U0001f600\U0001f601",
+    f"a{40 * chr(0x301)}b \ud800 {40 * '('} {1100 * 'x'}",
     "",
+]
+PARTS = [
+    *"aAzZßÜéİıſ09٣Ⅷ½ .,;:!?'\"’“”„«»()[]{}<>/\\|-–—_+*=%$€#&@^~`…·°\t\u00a0\u00ad\u200b\u200d\u2028\u202e\u0301\ufe0f",
+    *(
+        "中",
+        "の",
+        "ا",
+        "ה",
+        "น",
+        "क",
+        "🙂",
+        "👩‍🚀",
+        "𝒳",
+        "\x00",
+        "<unk>",
+        "▁",
+        "n't",
+        "'s",
+        "z.B.",
+        "www.a.de",
+        "10km",
+        ":-)",
+    ),
 ]
 DRIVER = """
 const given = JSON.parse(require('fs').readFileSync(0, 'utf8'));
@@ -32,29 +64,34 @@ console.log(JSON.stringify({ tokens, lines: given.tokens.map((line) => one.detok
 """
 
 
-def lines(language: str) -> list[str]:
-    files = find_captions(None, "de", "en")["test"]
-    return [*read_lines(files.target if language == "en" else files.source)[:300], *HARD]
+def captions(language: str) -> list[str]:
+    files = find_captions(None, "de", "en")["train"]
+    return [*read_lines(files.target if language == "en" else files.source)]
+
+
+def hostile(count: int) -> list[str]:
+    """Lines of random characters and what tokenizers treat specially."""
+    rng = random.Random(7)
+    return ["".join(rng.choices(PARTS, k=rng.randint(1, 40))) for _ in range(count)]
 
 
 def tokenizers() -> dict[str, Any]:
-    german = lines("de")[:300]
+    german = captions("de")[:300]
     return {
-        **{f"spacy {language}": lambda language=language: SpacyTokenizer(language) for language in ("de", "en")},
-        "spacy fr": lambda: SpacyTokenizer("fr", lowercase=True),
-        "unigram": lambda: train_sentencepiece(german, vocab_size=300),
-        "bpe": lambda: train_sentencepiece(german, vocab_size=300, model_type="bpe", lowercase=True),
+        "spacy de": partial(SpacyTokenizer, "de"),
+        "spacy en": partial(SpacyTokenizer, "en"),
+        "spacy fr": partial(SpacyTokenizer, "fr", lowercase=True),
+        "unigram": partial(train_sentencepiece, german, vocab_size=300),
+        "bpe": partial(train_sentencepiece, german, vocab_size=300, model_type="bpe", lowercase=True),
         "characters": CharacterTokenizer,
         "spaces": SpaceTokenizer,
     }
 
 
-@pytest.mark.parametrize("name", tokenizers())
-def test_lines_are_split_and_joined_as_the_package_does(name: str, tmp_path: Path) -> None:
-    tokenizer = tokenizers()[name]()
-    text = lines(name[-2:])
+def check(tokenizer: Tokenizer, text: Sequence[str], folder: Path) -> None:
+    """The page's tokens and lines are those of the tokenizer."""
     tokens = [tokenizer.tokenize(line) for line in text]
-    script = tmp_path / "tokens.js"
+    script = folder / "tokens.js"
     script.write_text(
         "".join((WEB / file).read_text("utf-8") for file in ("detokenize.js", "tokens.js")) + DRIVER, "utf-8"
     )
@@ -63,4 +100,32 @@ def test_lines_are_split_and_joined_as_the_package_does(name: str, tmp_path: Pat
     assert done.returncode == 0, done.stderr[-2000:]
     shown = json.loads(done.stdout)
     assert [pair for pair in zip(text, shown["tokens"], tokens, strict=True) if pair[1] != pair[2]] == []
-    assert shown["lines"] == [tokenizer.detokenize(line) for line in tokens]
+    lines = [tokenizer.detokenize(line) for line in tokens]
+    assert [pair for pair in zip(tokens, shown["lines"], lines, strict=True) if pair[1] != pair[2]] == []
+
+
+@pytest.mark.parametrize("name", tokenizers())
+@pytest.mark.parametrize("count", [50, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_lines_are_split_and_joined_as_the_package_does(name: str, count: int, tmp_path: Path) -> None:
+    check(tokenizers()[name](), [*captions(name[-2:])[: 5 * count], *HARD, *hostile(count)], tmp_path)
+
+
+@pytest.mark.slow
+def test_every_language_with_rules(tmp_path: Path) -> None:
+    """The lines of all languages, so that every rule meets every script."""
+    sentences = yaml.safe_load(LANGUAGES.read_text(encoding="utf-8"))
+    text = [*HARD, *(line for language in sentences.values() for line in language["lines"]), *hostile(100)]
+    checked, refused = [], {}
+    for module in pkgutil.iter_modules(spacy.lang.__path__):
+        if not module.ispkg:
+            continue
+        try:
+            tokenizer = SpacyTokenizer(module.name)
+            describe_tokenizer(tokenizer)
+        except UsageError as error:
+            refused[module.name] = str(error)
+            continue
+        check(tokenizer, text, tmp_path)
+        checked.append(module.name)
+    assert len(checked) > 60
+    assert all(repr(language) in message for language, message in refused.items())

@@ -14,7 +14,6 @@ const NEGATED = setOf('do does did is are was were has have had ca could wo woul
 const SPLIT_WORDS = new Set(['can not', 'gon na', 'wan na', 'got ta', "y' all"]);
 const BARE_CLITICS = setOf('s d m re ve ll');
 const [NEITHER, LEFT, RIGHT, BOTH] = [[false, false], [true, false], [false, true], [true, true]];
-
 const isLetterOrDigit = (text) => /^[\p{L}\p{N}]/u.test(text);
 const hasLetterOrDigit = (text) => /[\p{L}\p{N}]/u.test(text);
 const endsInDigit = (text) => /\p{Nd}$/u.test(text);
@@ -48,7 +47,6 @@ function attachment(tokens, index, openQuotes, language) {
   if (language === 'fr' && /^-\p{L}/u.test(token)) return LEFT;
   return continuesWord(previous, token, language) ? LEFT : NEITHER;
 }
-
 const closes = (token, openQuotes) => openQuotes.length > 0 && QUOTES[openQuotes.at(-1)].includes(token);
 
 function isInsideWord(previous, following, language) {

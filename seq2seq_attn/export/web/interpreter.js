@@ -42,22 +42,31 @@ const Seq2Seq = (() => {
     return tensor(shape, data);
   }
   const view = (x, shape, strides, start) => take(x, shape, offsetsOf(shape, strides, start));
-
   // A copy with other values at some offsets: `values` is a tensor, or a number for all.
-  function put(x, offsets, values, change = (_, value) => value) {
+  function put(x, offsets, values, merge = (_, value) => value) {
     const data = x.data.slice();
-    offsets.forEach((offset, i) => (data[offset] = change(data[offset], isTensor(values) ? values.data[i] : values)));
+    offsets.forEach((offset, i) => (data[offset] = merge(data[offset], isTensor(values) ? values.data[i] : values)));
     return tensor(x.shape, data);
   }
 
   // ---- elementwise operations
-
+  // Repeats axes of length 1, from the last to the first, a block at a time.
   function expand(x, wanted) {
     const added = wanted.length - x.shape.length;
     const shape = wanted.map((length, axis) => (length === -1 ? x.shape[axis - added] : length));
-    if (sizeOf(shape) === x.data.length) return tensor(shape, x.data);
-    const strides = stridesOf(x.shape).map((stride, axis) => (x.shape[axis] === 1 ? 0 : stride));
-    return view(x, shape, [...shape.slice(0, added).fill(0), ...strides]);
+    let { data } = x;
+    for (let axis = shape.length - 1, block = 1; data.length < sizeOf(shape); block *= shape[axis--]) {
+      const length = shape[axis];
+      if ((x.shape[axis - added] ?? 1) === length) continue;
+      const repeated = new data.constructor(data.length * length);
+      for (let from = 0, at = 0; from < data.length; from += block) {
+        const part = block > 1 && data.subarray(from, from + block);
+        if (!part) repeated.fill(data[from], at, (at += length));
+        else for (let i = 0; i < length; i++, at += block) repeated.set(part, at);
+      }
+      data = repeated;
+    }
+    return tensor(shape, data);
   }
 
   function broadcastShape(shapes) {
@@ -78,36 +87,54 @@ const Seq2Seq = (() => {
     return [Float32Array, Int32Array, Uint8Array].find((Type) => types.includes(Type));
   }
 
-  // A function of each element of tensors and numbers, with broadcasting; numbers alone make a number.
-  function map(apply, Type, ...values) {
+  // A loop over the elements of tensors and numbers, with broadcasting.
+  function elementwise(loop, Type, values) {
     const shapes = values.filter(isTensor).map((x) => x.shape);
-    if (!shapes.length) return apply(...values);
     const shape = shapes.length === 1 ? shapes[0] : broadcastShape(shapes);
     const out = new (Type ?? promote(...values))(sizeOf(shape));
-    const [a, b, c] = values.map((x) => (isTensor(x) ? expand(x, shape).data : new Float32Array(out.length).fill(x)));
-    if (c) for (let i = 0; i < out.length; i++) out[i] = apply(a[i], b[i], c[i]);
-    else if (b) for (let i = 0; i < out.length; i++) out[i] = apply(a[i], b[i]);
-    else for (let i = 0; i < out.length; i++) out[i] = apply(a[i]);
+    loop(out, ...values.map((x) => (isTensor(x) ? expand(x, shape).data : new Float32Array(out.length).fill(x))));
     return tensor(shape, out);
   }
-  const add = (a, b) => map((x, y) => x + y, null, a, b);
-  const mul = (a, b) => map((x, y) => x * y, null, a, b);
-  const lerp = (a, b, weight) => map((x, y, w) => x + w * (y - x), null, a, b, weight);
+  // A function of each element; numbers alone make a number.
+  function map(apply, Type, ...values) {
+    if (!values.some(isTensor)) return apply(...values);
+    return elementwise((out, a, b, c) => {
+      for (let i = 0; i < out.length; i++) out[i] = apply(a[i], b?.[i], c?.[i]);
+    }, Type, values);
+  }
+  // The most frequent functions have loops of their own, which engines compile to a few instructions.
+  const binary = (apply, loop) => (a, b) => (isTensor(a) || isTensor(b) ? elementwise(loop, null, [a, b]) : apply(a, b));
+  const add = binary((x, y) => x + y, (out, x, y) => {
+    for (let i = 0; i < out.length; i++) out[i] = x[i] + y[i];
+  });
+  const mul = binary((x, y) => x * y, (out, x, y) => {
+    for (let i = 0; i < out.length; i++) out[i] = x[i] * y[i];
+  });
+  const tanh = (a) => elementwise((out, x) => {
+    for (let i = 0; i < out.length; i++) out[i] = 1 - 2 / (Math.exp(2 * x[i]) + 1);
+  }, Float32Array, [a]);
+  const sigmoid = (a) => elementwise((out, x) => {
+    for (let i = 0; i < out.length; i++) out[i] = 1 / (1 + Math.exp(-x[i]));
+  }, Float32Array, [a]);
+  const lerp = (a, b, weight) => elementwise((out, x, y, w) => {
+    for (let i = 0; i < out.length; i++) out[i] = x[i] + w[i] * (y[i] - x[i]);
+  }, null, [a, b, weight]);
   const where = (condition, a, b) => map((is, x, y) => (is ? x : y), promote(a, b), condition, a, b);
-  const sigmoid = (x) => 1 / (1 + Math.exp(-x));
   const logAddExp = (a, b) => (a === b ? a + Math.LN2 : Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b))));
 
   // ---- products
-
-  // Kernels (kernel.wat) by the memory in which their weights lie.
+  // Kernels (kernel.wat) by the memory in which their weights lie, and the rows that one multiplies at once.
   const kernels = new WeakMap();
+  const ROWS = 8;
 
-  // y[o] = sum over i of x[i] w[o, i]
-  function multiply(x, w, y) {
-    for (let o = 0, at = 0; o < y.length; o++) {
-      let sum = 0;
-      for (let i = 0; i < x.length; i++) sum += x[i] * w[at++];
-      y[o] = sum;
+  // y[r, o] = sum over i of x[r, i] w[o, i], for all rows r of x.
+  function multiply(x, w, y, width) {
+    for (let from = 0, to = 0; from < x.length; from += width) {
+      for (let at = 0; at < w.length; to++) {
+        let sum = 0;
+        for (let i = from; i < from + width; i++) sum += x[i] * w[at++];
+        y[to] = sum;
+      }
     }
   }
 
@@ -116,10 +143,7 @@ const Seq2Seq = (() => {
     const [numOut, width] = weight.shape;
     const out = filled([...x.shape.slice(0, -1), numOut], Float32Array, 0);
     const kernel = numOut >= 4 && width % 4 === 0 && kernels.get(weight.data.buffer);
-    for (let from = 0, at = 0; at < out.data.length; from += width, at += numOut) {
-      const rows = [x.data.subarray(from, from + width), weight.data, out.data.subarray(at, at + numOut)];
-      (kernel || multiply)(...rows);
-    }
+    (kernel || multiply)(x.data, weight.data, out.data, width);
     return bias ? add(out, bias) : out;
   }
 
@@ -168,14 +192,13 @@ const Seq2Seq = (() => {
   }
 
   // ---- along an axis
-
   // The numbers that a function makes of each line of numbers along an axis.
   function along(x, axis, make, Type = Float32Array) {
     const [at, last] = [axisOf(x, axis), x.shape.length - 1];
     const moved = transpose(x, at, last);
     const length = x.shape[at];
     const made = Array.from({ length: x.data.length / length }, (_, i) =>
-      make(Float64Array.from(moved.data.subarray(i * length, (i + 1) * length))));
+      make(new Float64Array(moved.data.subarray(i * length, (i + 1) * length))));
     const out = filled(moved.shape.with(last, made[0].length), Type, 0);
     made.forEach((line, i) => out.data.set(line, i * line.length));
     return transpose(out, at, last);
@@ -187,15 +210,22 @@ const Seq2Seq = (() => {
   }
   const wholeType = (x) => (x.data instanceof Float32Array ? Float32Array : Int32Array);
   const sumOf = (line) => line.reduce((a, b) => a + b, 0);
-  const maxOf = (line) => line.reduce((a, b) => Math.max(a, b), -Infinity);
+  function maxOf(line) {
+    let max = -Infinity;
+    for (let i = 0; i < line.length; i++) max = Math.max(max, line[i]);
+    return max;
+  }
   const minOf = (line) => line.reduce((a, b) => Math.min(a, b), Infinity);
   const logSumExp = (line) => {
     const max = maxOf(line);
-    return max === -Infinity ? max : max + Math.log(line.reduce((sum, value) => sum + Math.exp(value - max), 0));
+    let sum = 0;
+    for (let i = 0; i < line.length; i++) sum += Math.exp(line[i] - max);
+    return max === -Infinity ? max : max + Math.log(sum);
   };
   const logSoftmaxOf = (line) => {
     const total = logSumExp(line);
-    return line.map((value) => value - total);
+    for (let i = 0; i < line.length; i++) line[i] -= total;
+    return line;
   };
   const softmax = (x, axis) => along(x, axis, (line) => logSoftmaxOf(line).map(Math.exp));
 
@@ -222,7 +252,6 @@ const Seq2Seq = (() => {
   }
 
   // ---- shapes and indices
-
   function reshape(x, wanted) {
     const rest = x.data.length / Math.abs(sizeOf(wanted));
     return tensor(wanted.map((length) => (length === -1 ? rest : length)), x.data);
@@ -248,7 +277,15 @@ const Seq2Seq = (() => {
     const shape = x.shape.with(at, Math.max(0, Math.ceil((end - start) / (step ?? 1))));
     return [shape, strides.with(at, strides[at] * (step ?? 1)), start * strides[at]];
   }
-  const slice = (x, axis, from, to, step) => view(x, ...section(x, axis, from, to, step));
+  function slice(x, axis, from, to, step) {
+    const [shape, strides, start] = section(x, axis, from, to, step);
+    if ((step ?? 1) !== 1) return view(x, shape, strides, start);
+    const [block, length] = [shape, x.shape].map((each) => sizeOf(each.slice(axisOf(x, axis))));
+    if (length === x.data.length) return tensor(shape, x.data.subarray(start, start + block));
+    const out = new x.data.constructor(sizeOf(shape));
+    for (let at = 0, begin = start; at < out.length; at += block, begin += length) out.set(x.data.subarray(begin, begin + block), at);
+    return tensor(shape, out);
+  }
   const sliceScatter = (x, part, ...bounds) => put(x, offsetsOf(...section(x, ...bounds)), part);
   const endOf = (index) => (index === -1 ? null : index + 1);
   const select = (x, axis, index) => squeeze(slice(x, axis, index, endOf(index)), axisOf(x, axis));
@@ -270,11 +307,12 @@ const Seq2Seq = (() => {
   function cat(parts, axis) {
     const at = axisOf(parts[0], axis);
     const out = filled(parts[0].shape.with(at, sumOf(parts.map((part) => part.shape[at]))), promote(...parts), 0);
-    const strides = stridesOf(out.shape);
+    const whole = sizeOf(out.shape.slice(at));
     let start = 0;
-    for (const part of parts) {
-      offsetsOf(part.shape, strides, start).forEach((offset, i) => (out.data[offset] = part.data[i]));
-      start += part.shape[at] * strides[at];
+    for (const { data, shape } of parts) {
+      const block = sizeOf(shape.slice(at));
+      for (let from = 0, to = start; from < data.length; from += block, to += whole) out.data.set(data.subarray(from, from + block), to);
+      start += block;
     }
     return out;
   }
@@ -308,7 +346,6 @@ const Seq2Seq = (() => {
   }
 
   // ---- layers
-
   function conv1d(x, weight, bias, stride, padding) {
     const patches = unfold(pad(x, [padding?.[0] ?? 0, padding?.[0] ?? 0]), 2, weight.shape[2], stride?.[0] ?? 1);
     const out = einsum('bclk,ock->bol', [patches, weight]);
@@ -324,8 +361,8 @@ const Seq2Seq = (() => {
   function gruCell(x, hidden, inputWeight, hiddenWeight, inputBias, hiddenBias) {
     const inputs = split(linear(x, inputWeight, inputBias), hidden.shape[1], 1);
     const states = split(linear(hidden, hiddenWeight, hiddenBias), hidden.shape[1], 1);
-    const [reset, update] = [0, 1].map((gate) => map(sigmoid, null, add(inputs[gate], states[gate])));
-    return lerp(map(Math.tanh, null, add(inputs[2], mul(reset, states[2]))), hidden, update);
+    const [reset, update] = [0, 1].map((gate) => sigmoid(add(inputs[gate], states[gate])));
+    return lerp(tanh(add(inputs[2], mul(reset, states[2]))), hidden, update);
   }
 
   // Run a graph for each element along the first axis: the tensors that it hands on, then those that it makes, stacked.
@@ -345,9 +382,9 @@ const Seq2Seq = (() => {
   }
 
   // ---- operations by name; each accepts as many arguments as it lists
-
   const OPERATIONS = {
-    add, 'add.Tensor': add, mul, 'mul.Tensor': mul, 'lerp.Tensor': lerp, clone: (x) => x, detach: (x) => x,
+    add, 'add.Tensor': add, mul, 'mul.Tensor': mul, 'lerp.Tensor': lerp, tanh, sigmoid,
+    clone: (x) => x, detach: (x) => x,
     floordiv: (a, b) => Math.floor(a / b),
     'sub.Tensor': (a, b) => map((x, y) => x - y, null, a, b),
     'rsub.Scalar': (a, b) => map((x, y) => y - x, null, a, b),
@@ -359,7 +396,6 @@ const Seq2Seq = (() => {
     neg: (x) => map((value) => -value, null, x),
     square: (x) => mul(x, x),
     relu: (x) => map((value) => Math.max(value, 0), null, x),
-    sigmoid: (x) => map(sigmoid, Float32Array, x),
     log_sigmoid: (x) => map((value) => -logAddExp(0, -value), Float32Array, x),
     bitwise_not: (x) => map(x.data instanceof Uint8Array ? (is) => 1 - is : (bits) => ~bits, null, x),
     clamp: (x, low, high) => map((value) => Math.min(Math.max(value, low ?? -Infinity), high ?? Infinity), null, x),
@@ -374,6 +410,7 @@ const Seq2Seq = (() => {
     'mean.dim': (x, axis, keep) => reduce(x, axis, keep, (line) => sumOf(line) / line.length),
     amax: (x, axis, keep) => reduce(x, axis, keep, maxOf, x.data.constructor),
     amin: (x, axis, keep) => reduce(x, axis, keep, minOf, x.data.constructor),
+    'any.dim': (x, axis, keep) => reduce(x, axis, keep, maxOf, Uint8Array),
     argmax: (x, axis, keep) => reduce(x, axis, keep, (line) => line.indexOf(maxOf(line)), Int32Array),
     logsumexp: (x, axis, keep) => reduce(x, axis, keep, logSumExp),
     linalg_vector_norm: (x, order, axis, keep) =>
@@ -400,7 +437,7 @@ const Seq2Seq = (() => {
     new_full: (x, shape, value, dtype) => filled(shape, dtype ? typeNamed(dtype) : x.data.constructor, value),
     'fill.Tensor': (x, value) => filled(x.shape, x.data.constructor, value.data[0]),
   };
-  for (const name of ['tanh', 'exp', 'log', 'log1p', 'sqrt', 'sin', 'cos']) {
+  for (const name of ['exp', 'log', 'log1p', 'sqrt', 'sin', 'cos']) {
     OPERATIONS[name] = (x) => map(Math[name], Float32Array, x);
   }
   const COMPARISONS = { eq: (a, b) => a === b, ne: (a, b) => a !== b, lt: (a, b) => a < b, le: (a, b) => a <= b };
@@ -415,7 +452,6 @@ const Seq2Seq = (() => {
   }
 
   // ---- graphs
-
   const NUMBERS = { inf: Infinity, '-inf': -Infinity, nan: NaN };
 
   // The outputs of a graph. `forced`: the name of a node, and the value to use instead of its own.
@@ -450,18 +486,22 @@ const Seq2Seq = (() => {
     return (exponent ? normal : fraction * 2 ** -24) * (bits >> 15 ? -1 : 1);
   });
 
-  // Makes room for floating-point weights in the memory of a kernel, behind space for a row and its product.
+  // Makes room for floating-point weights in the memory of a kernel, behind space for some rows and their products.
   function kernelMemory(bytes, entries) {
     const longest = 4 * Math.ceil(Math.max(4, ...entries.flatMap(({ shape }) => shape)) / 4);
-    let used = 8 * longest;
+    let used = 8 * longest * ROWS;
     const size = used + 4 * sumOf(entries.map(({ shape }) => sizeOf(shape)));
     const memory = new WebAssembly.Memory({ initial: Math.ceil(size / 65536) });
     const { multiply: run } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { '': { memory } }).exports;
-    const [input, output] = [new Float32Array(memory.buffer, 0, longest), new Float32Array(memory.buffer, 4 * longest, longest)];
-    kernels.set(memory.buffer, (x, w, y) => {
-      input.set(x);
-      run(input.byteOffset, w.byteOffset, output.byteOffset, y.length, 4 * x.length);
-      y.set(output.subarray(0, y.length));
+    const [input, output] = [0, 1].map((part) => new Float32Array(memory.buffer, 4 * longest * ROWS * part, longest * ROWS));
+    kernels.set(memory.buffer, (x, w, y, width) => {
+      const numOut = w.length / width;
+      for (let row = 0; row * width < x.length; row += ROWS) {
+        const rows = x.subarray(row * width, (row + ROWS) * width);
+        input.set(rows);
+        run(input.byteOffset, w.byteOffset, output.byteOffset, numOut, 4 * width, rows.length / width);
+        y.set(output.subarray(0, (rows.length / width) * numOut), row * numOut);
+      }
     });
     return (length) => new Float32Array(memory.buffer, (used += 4 * length) - 4 * length, length);
   }
@@ -469,7 +509,7 @@ const Seq2Seq = (() => {
   // The weights by name, from their bytes side by side. A matrix in int8 is followed by a scale for each row.
   function weightsOf(entries, bytes, kernel) {
     const room = kernel ? kernelMemory(kernel, entries) : (length) => new Float32Array(length);
-    const [weights, table] = [new Map(), halves()];
+    const [weights, numbers] = [new Map(), halves()];
     let start = 0;
     const read = (Type, length) => new Type(bytes.slice(start, (start += length * Type.BYTES_PER_ELEMENT)).buffer);
     for (const { name, shape, dtype } of entries) {
@@ -479,7 +519,7 @@ const Seq2Seq = (() => {
       if (dtype === 'float32') data.set(read(Float32Array, length));
       if (dtype === 'float16') {
         const stored = read(Uint16Array, length);
-        for (let i = 0; i < length; i++) data[i] = table[stored[i]];
+        for (let i = 0; i < length; i++) data[i] = numbers[stored[i]];
       }
       if (dtype === 'int8') {
         const [stored, scales] = [read(Int8Array, length), read(Float32Array, shape[0])];
@@ -490,17 +530,19 @@ const Seq2Seq = (() => {
     return weights;
   }
 
-  // A model. `prepare` takes the ids of a sentence, EOS included, or of several, padded to one length; `step` the id of
+  // A model. `prepare` takes the ids of a sentence, EOS included, or of several, padded to one length, and
+  // if the output copies those of the extended target vocabulary; `step` the id of
   // the token before, BOS at first, or that of each sentence. Log-probabilities and attention weights of several
   // sentences lie one after another. `force`: {weights} to use instead of the graph's attention weights, which changes
-  // nothing where no context is made of them (no attention, several heads). `kernelBase64`: kernel.wasm, if products
-  // are to be made by it.
+  // nothing where no context is made of them (no attention, several heads). `rows` picks sentences of memory or
+  // state, some perhaps twice. `kernelBase64`: kernel.wasm, if products are to be made by it.
   function load(program, weightsBase64, kernelBase64) {
     const weights = weightsOf(program.weights, bytesOf(weightsBase64), kernelBase64 && bytesOf(kernelBase64));
     const rowsOf = (rows) => tensor([rows.length, rows[0].length], Int32Array.from(rows.flat()));
     return {
-      prepare(ids) {
-        const outputs = evaluate(program.prepare, [rowsOf(Array.isArray(ids[0]) ? ids : [ids])], weights);
+      prepare(ids, extended = ids) {
+        const inputs = [ids, extended].map((each) => rowsOf(Array.isArray(each[0]) ? each : [each]));
+        const outputs = evaluate(program.prepare, inputs, weights);
         return { memory: outputs.slice(0, program.memory.length), state: outputs.slice(program.memory.length) };
       },
       step(id, memory, state, force) {
@@ -510,6 +552,7 @@ const Seq2Seq = (() => {
         const [logProbs, attention, ...next] = evaluate(program.step, [ids, ...memory, ...state], weights, forced);
         return { logProbs: logProbs.data, weights: attention.data, state: next };
       },
+      rows: (tensors, numbers) => tensors.map((x) => lookUp(x, [tensor([numbers.length], Int32Array.from(numbers))])),
     };
   }
 

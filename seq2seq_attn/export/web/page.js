@@ -8,69 +8,81 @@ const opened = new Set();
 // `chosen`: a step; `guess`: a step whose ribbons are hidden until a source word is picked.
 const UNTOUCHED = { prefix: [], force: {}, chosen: null, guess: null, picked: null };
 let choices = translators.map(() => UNTOUCHED);
+// A model that looks back beside one that cannot: what the page is about.
+const isPair = translators.length === 2 && translators[0].run.has_attention !== translators[1].run.has_attention;
 
-function el(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
+const el = (tag, ...parts) => assemble(document.createElement(tag), ...parts);
+const svg = (tag, ...parts) => assemble(document.createElementNS('http://www.w3.org/2000/svg', tag), ...parts);
+function assemble(node, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null) node.setAttribute(name, value === true ? '' : value);
+    else if (value !== false && value !== null) node.setAttribute(name, value === true ? '' : String(value));
   }
   node.append(...children.flat().filter((child) => child !== null));
   return node;
 }
 
 const percent = (value) => `${Math.round(100 * value)} %`;
-
 function draw() {
   const text = document.getElementById('text').value;
-  translators.forEach((one, number) => drawRun(one, number, text, references.get(text.trim())));
-  if (data.accuracy.length) {
-    const heading = el('p', { class: 'quiet' }, 'Test sentences translated without a mistake; the line is your sentence:');
-    document.getElementById('curve').replaceChildren(heading, curve(text.split(/\s+/u).filter(Boolean).length));
-  }
+  const reference = references.get(text.trim());
+  const results = translators.map((one, number) => {
+    const { prefix, force } = choices[number];
+    return one.translate(text, { prefix, force, ...(isChanged(choices[number]) ? { beamSize: 1 } : {}) });
+  });
+  document.getElementById('reference').textContent = reference === undefined ? '' : `Reference: ${reference}`;
+  translators.forEach((one, number) => drawRun(one, number, results[number], compared(number, results, reference)));
+  if (data.accuracy.length) document.getElementById('curve').replaceChildren(curve(text.split(/\s+/u).filter(Boolean).length));
 }
 
-function drawRun(one, number, text, reference) {
-  const { prefix, force, chosen, guess, picked } = choices[number];
-  const result = one.translate(text, { prefix, force, ...(isChanged(choices[number]) ? { beamSize: 1 } : {}) });
+// The words of a translation that its reference lacks; without a reference, those that the other model's lacks.
+function compared(number, results, reference) {
+  const { tokens } = results[number];
+  if (!tokens.length || (reference === undefined && results.length < 2)) return { marked: [], mark: '', note: '' };
+  const expected = new Set(reference === undefined ? results[1 - number].tokens : translators[number].tokenizeTarget(reference));
+  const marked = tokens.map((token) => !expected.has(token));
+  const some = marked.filter(Boolean).length;
+  const count = some ? `${some} of ${tokens.length} words are not` : 'Every word is';
+  if (reference !== undefined) return { marked, mark: 'wrong', note: `${count} in the reference${some ? ' (red)' : ''}.` };
+  const doubt = some ? ' (dotted); no reference says which is right' : '';
+  return { marked, mark: 'differs', note: `${count} in the other model's translation${doubt}.` };
+}
+
+const wordButton = (token, classes, attributes) =>
+  el('button', { type: 'button', class: ['word', ...classes.filter(Boolean)].join(' '), ...attributes }, token);
+
+function drawRun(one, number, result, { marked, mark, note }) {
+  const { force, chosen, guess, picked } = choices[number];
   const isAsking = guess !== null && picked === null;
-  const expected = reference === undefined ? null : new Set(one.tokenizeTarget(reference));
   const section = document.getElementById(`run-${number}`);
-  const targets = result.tokens.map((token, index) =>
-    el(
-      'button',
-      {
-        type: 'button',
-        class: ['word', expected && !expected.has(token) ? 'wrong' : '', index in force ? 'forced' : '', [chosen, guess].includes(index) ? 'chosen' : ''].join(' '),
-        'aria-pressed': String(chosen === index),
-        onclick: () => choose(number, chosen === index ? null : index),
-      },
-      token,
-    ),
+  const [, body, translation, more] = section.children;
+  const focused = [...section.querySelectorAll('button')].indexOf(document.activeElement);
+  const targets = result.tokens.map((token, t) =>
+    wordButton(token, [marked[t] && mark, t in force && 'forced', [chosen, guess].includes(t) && 'chosen'], {
+      'aria-pressed': String(chosen === t),
+      onclick: () => change(number, { chosen: chosen === t ? null : t }),
+    }),
   );
   const positions = one.run.has_attention && result.source.length ? [...result.source, '<eos>'] : result.source;
-  const sources = positions.map((token, index) =>
-    el(
-      'button',
-      {
-        type: 'button',
-        class: `word${result.unknown[index] ? ' unknown' : ''}`,
-        title: result.unknown[index] ? 'not in the vocabulary of this model' : null,
-        onclick: () => (isAsking ? change(number, { picked: index }) : attendTo(number, index, result)),
-      },
-      token,
-    ),
+  const sources = positions.map((token, s) =>
+    wordButton(token, [result.unknown[s] && 'unknown'], {
+      title: result.unknown[s] ? 'not in the vocabulary of this model' : null,
+      onclick: () => (isAsking ? change(number, { picked: s }) : attendTo(number, s, result)),
+    }),
   );
-  const between = one.run.has_attention || !result.source.length ? [] : strip(one, result);
-  const figure = el('div', { class: 'figure', dir: 'auto' }, el('div', { class: 'row' }, sources), between, el('div', { class: 'row target' }, targets));
-  section.replaceChildren(
-    el('h2', {}, one.run.title),
-    result.source.length ? figure : el('p', { class: 'quiet' }, 'Type a sentence.'),
-    el('p', { class: 'translation', lang: one.run.target.language, dir: 'auto' }, result.text),
+  const between = one.run.has_attention || !result.source.length ? [] : strip(result);
+  const [from, to] = [one.run.source.language, one.run.target.language];
+  const figure = el('div', { class: 'figure' }, el('div', { class: 'row', lang: from, dir: 'auto' }, sources), between, el('div', { class: 'row target', lang: to, dir: 'auto' }, targets));
+  body.replaceChildren(result.source.length ? figure : el('p', { class: 'quiet' }, 'Type a sentence.'));
+  if (translation.textContent !== result.text) translation.textContent = result.text; // or it would be read out again
+  more.replaceChildren(
+    el('p', { class: 'quiet' }, note),
     guess === null ? alternatives(one, number, result) : question(number, positions, result),
     ...(one.run.has_attention && result.tokens.length ? [fold(`${number} table`, 'Attention as a table', () => table(positions, result))] : []),
     ...(result.kept?.length > result.steps.length ? [fold(`${number} beam`, 'The beam search', () => beam(one, result))] : []),
   );
+  section.querySelectorAll('button')[focused]?.focus();
+  figure.style.fontSize = `${Math.max(0.65, Math.min(1, (0.98 * figure.clientWidth) / figure.scrollWidth))}em`;
   if (one.run.has_attention) {
     const shown = result.weights.map((weights, t) => (isAsking && t === guess ? weights.map(() => 0) : weights));
     ribbons(figure, sources, targets, shown);
@@ -83,13 +95,13 @@ const isChanged = ({ prefix, force }) => prefix.length > 0 || Object.keys(force)
 
 // A part that is drawn while it is open, and stays open when the page is drawn again.
 function fold(key, summary, content) {
-  const toggled = () => {
-    if (node.open === opened.has(key)) return;
-    if (node.open) opened.add(key);
-    else opened.delete(key);
+  const node = el('details', { open: opened.has(key) }, el('summary', {}, summary));
+  const show = () => {
+    opened[node.open ? 'add' : 'delete'](key);
     if (node.open && node.children.length === 1) node.append(content());
   };
-  const node = el('details', { open: opened.has(key), ontoggle: toggled }, el('summary', {}, summary), opened.has(key) ? content() : null);
+  show();
+  node.addEventListener('toggle', show);
   return node;
 }
 
@@ -134,32 +146,24 @@ function worthGuessing(result) {
 
 // While a word is pointed at or focused, the words of the other row show their weight.
 function light(word, others, weights) {
-  const set = (isOn) =>
-    others.forEach((other, index) => {
-      other.classList.toggle('lit', isOn && weights[index] >= 0.1);
-      if (isOn) other.title = percent(weights[index]);
-      else other.removeAttribute('title');
-    });
+  const set = (isOn) => others.forEach((other, index) => {
+    other.classList.toggle('lit', isOn && weights[index] >= 0.1);
+    if (isOn) other.title = percent(weights[index]);
+    else other.removeAttribute('title');
+  });
   for (const event of ['pointerenter', 'focus']) word.addEventListener(event, () => set(true));
   for (const event of ['pointerleave', 'blur']) word.addEventListener(event, () => set(false));
 }
 
-function svg(tag, attributes, ...children) {
-  const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  node.append(...children);
-  return node;
-}
-
 // How many test sentences each model translates without a mistake, by length, with a mark at the sentence's own.
-function curve(numWords) {
+function curve(length) {
   const points = data.accuracy;
   const longest = points.at(-1).length;
-  const x = (length) => 40 + (250 * Math.min(length, longest)) / longest;
+  const x = (words) => 40 + (250 * Math.min(words, longest)) / longest;
   const y = (share) => 110 - 95 * share;
   const label = (left, top, text, anchor = 'start') => svg('text', { x: left, y: top, 'text-anchor': anchor }, text);
   const lines = translators.map((one, run) => {
-    const drawn = points.map(({ length, shares }) => `${x(length)},${y(shares[run])}`).join(' ');
+    const drawn = points.map((point) => `${x(point.length)},${y(point.shares[run])}`).join(' ');
     return svg('polyline', { class: one.run.has_attention ? 'looks' : 'keeps', points: drawn });
   });
   const ends = translators.map((one, run) =>
@@ -172,16 +176,16 @@ function curve(numWords) {
     'svg',
     { class: 'curve', viewBox: '0 0 370 150', role: 'img', 'aria-label': `Test sentences translated without a mistake. ${summary.join('. ')}.` },
     label(34, y(1) + 4, '100 %', 'end'), label(34, y(0) + 4, '0 %', 'end'),
-    label(165, 145, 'words in the sentence', 'middle'), label(x(0), 127, '0', 'middle'), label(x(longest), 127, Math.round(longest), 'middle'),
+    label(165, 145, 'words in the sentence', 'middle'), label(x(0), 127, '0', 'middle'), label(x(longest), 127, `${Math.round(longest)}`, 'middle'),
     svg('path', { class: 'axis', d: `M${x(0)},${y(1)} V${y(0)} H${x(longest)}` }),
     ...lines, ...ends,
-    ...(numWords ? [svg('line', { class: 'here', x1: x(numWords), x2: x(numWords), y1: y(1), y2: y(0) })] : []),
+    ...(length ? [svg('line', { class: 'here', x1: x(length), x2: x(length), y1: y(1), y2: y(0) }), label(x(length), 10, 'yours', 'middle')] : []),
   );
 }
 
 function ribbons(figure, sources, targets, weights) {
   const origin = figure.getBoundingClientRect();
-  const layer = svg('svg', { width: figure.scrollWidth, height: figure.scrollHeight, 'aria-hidden': true });
+  const layer = svg('svg', { width: figure.scrollWidth, height: figure.scrollHeight, 'aria-hidden': 'true' });
   const middle = (node, side) => {
     const box = node.getBoundingClientRect();
     return [box.left + box.width / 2 - origin.left + figure.scrollLeft, box[side] - origin.top];
@@ -200,8 +204,8 @@ function ribbons(figure, sources, targets, weights) {
 }
 
 // The one vector of a model without attention, a pixel per number.
-function strip(one, result) {
-  const vector = one.vector(result.sourceIds).data;
+function strip(result) {
+  const vector = result.start[0].data;
   const canvas = el('canvas', { class: 'strip', width: vector.length, height: 1, role: 'img', 'aria-label': `The sentence as ${vector.length} numbers` });
   const context = canvas.getContext('2d');
   const style = getComputedStyle(document.documentElement);
@@ -218,16 +222,14 @@ function alternatives(one, number, result) {
   if (chosen === null || chosen >= result.tokens.length) {
     const ask = () => change(number, { guess: worthGuessing(result) });
     const offer = one.run.has_attention && result.tokens.length > 1 ? el('button', { type: 'button', class: 'guess', onclick: ask }, 'Guess where it looks') : null;
-    return el('div', { class: 'choices' }, offer, undo);
+    const hint = `${one.run.has_attention ? 'Point at a word to see its links. ' : ''}Click a word of the translation to change it.`;
+    return el('div', { class: 'choices' }, offer, undo, el('span', { class: 'quiet' }, result.tokens.length ? hint : ''));
   }
   const { logProbs } = result.steps[chosen];
-  const buttons = topTokens(logProbs, 5, one.run.ids).map((id) =>
-    el(
-      'button',
-      { type: 'button', onclick: () => change(number, { prefix: [...result.ids.slice(0, chosen), id] }) },
-      `${one.spelled(id, result.source) || 'end'} ${percent(Math.exp(logProbs[id]))}`,
-    ),
-  );
+  const buttons = topTokens(logProbs, 5, one.special).map((id) => {
+    const take = () => change(number, { prefix: [...result.ids.slice(0, chosen), id] });
+    return el('button', { type: 'button', onclick: take }, `${one.spelled(id, result.source) || 'end'} ${percent(Math.exp(logProbs[id]))}`);
+  });
   const hint = one.run.can_force ? 'Click a source word to attend to it here, or take another word:' : 'Take another word:';
   return el('div', { class: 'choices' }, el('span', { class: 'quiet' }, hint), buttons, undo);
 }
@@ -247,8 +249,6 @@ function change(number, changes) {
 }
 
 const reset = (number) => change(number, UNTOUCHED);
-const choose = (number, index) => change(number, { chosen: index });
-
 // Force the chosen step to attend to one source position; the words before it stay, the rest is decoded again.
 function attendTo(number, position, result) {
   const { chosen, force } = choices[number];
@@ -279,32 +279,41 @@ function recall() {
   return kept.get('text');
 }
 
+const PROMISE = 'Both models read the whole sentence before they write. One then writes from a single vector, of the same size for every sentence; the other looks back at the words, at each step at those that it needs. Make the sentence longer: which one loses it?';
+
+function headingOf(run) {
+  if (!isPair) return run.title;
+  return run.has_attention ? 'With attention: it looks back at the words' : 'Without attention: one vector for the whole sentence';
+}
+
 function build() {
-  const isPair = translators.length === 2 && translators.some((one) => !one.run.has_attention);
-  const first = recall() ?? EXAMPLES[0]?.[0] ?? '';
-  const language = translators[0].run.source.language;
-  const area = el('textarea', { id: 'text', rows: 2, lang: language, dir: 'auto', spellcheck: 'false', oninput: changed });
+  const first = recall() ?? EXAMPLES[Math.floor(EXAMPLES.length / 3)]?.[0] ?? '';
+  const [from, to] = ['source', 'target'].map((side) => translators[0].run[side].language);
+  const area = el('textarea', { id: 'text', rows: 3, lang: from, dir: 'auto', spellcheck: 'false', oninput: changed });
   area.value = first;
   const slider = el('input', {
-    type: 'range', id: 'longer', min: 0, max: Math.max(0, EXAMPLES.length - 1), value: 0,
+    type: 'range', id: 'longer', min: 0, max: Math.max(0, EXAMPLES.length - 1),
+    value: Math.max(0, EXAMPLES.findIndex(([source]) => source === first)),
     oninput: (event) => {
       area.value = EXAMPLES[Number(event.target.value)][0];
       changed();
     },
   });
+  const hasCurve = data.accuracy.length > 0;
   document.getElementById('main').replaceChildren(
     el('h1', {}, isPair ? 'One vector, or a look back?' : data.title),
-    el('p', { class: 'quiet' }, isPair ? 'Both models read the same sentence. One keeps a single vector of it; the other looks back at its words.' : 'Type a sentence; everything is computed in this page.'),
-    el(
-      'div',
-      { class: 'input' },
-      el('label', { for: 'text' }, `Your sentence (${language})`),
-      area,
-      EXAMPLES.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Longer'), slider) : null,
-      EXAMPLES.length > 1 ? el('p', { class: 'quiet' }, 'The sentences of the slider are from the test set: words that their reference lacks are underlined.') : null,
-    ),
-    el('div', { id: 'curve' }),
-    ...translators.map((one, number) => el('section', { id: `run-${number}`, 'aria-label': one.run.title, 'aria-live': 'polite' })),
+    el('p', {}, isPair ? PROMISE : 'Type a sentence; everything is computed in this page.'),
+    el('div', { class: hasCurve ? 'top halves' : 'top' },
+      el('div', { class: 'input' },
+        el('label', { for: 'text' }, `Your sentence (${translators[0].run.source.language_name})`),
+        area,
+        EXAMPLES.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Longer'), slider) : null,
+        el('p', { id: 'reference', class: 'quiet', lang: to, dir: 'auto' })),
+      hasCurve ? el('div', {}, el('p', { class: 'quiet' }, 'Test sentences translated without a mistake'), el('div', { id: 'curve' })) : null),
+    ...translators.map(({ run }, number) =>
+      el('section', { id: `run-${number}`, 'aria-label': headingOf(run) },
+        el('h2', {}, headingOf(run), isPair ? el('span', { class: 'quiet' }, ` (${run.title})`) : null),
+        el('div'), el('p', { class: 'translation', lang: to, dir: 'auto', 'aria-live': 'polite' }), el('div'))),
   );
   draw();
 }

@@ -1,19 +1,30 @@
 // Beam search as search/beam.py makes it: finished hypotheses keep their slots, so that the beam narrows; one slot is
 // greedy search. `force` maps steps to weights that replace the attention's, or to the one position that has all weight;
-// `prefix` are ids to begin with. `kept` are all hypotheses that were continued or finished, each with its parent.
-function decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix = [], force = {} }) {
-  const { memory, state } = model.prepare([ids]);
-  let alive = [{ ids: [], logProb: 0, state, steps: [] }];
+// `prefix` are ids to begin with. `kept` are all hypotheses that were continued or finished, each with its
+// parent; `start` is the state of the decoder before its first step.
+function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special, prefix = [], force = {} }) {
+  const { memory, state } = model.prepare([ids], [extended]);
+  let alive = [{ ids: [], logProb: 0, steps: [] }];
+  let [copies, states] = [memory, state]; // a row for each of `alive`
   const [finished, cut, kept] = [[], [], []];
   for (let length = 1; alive.length > 0; length++) {
-    const free = beamSize - finished.length;
-    const chosen = alive.flatMap((hypothesis) => continued(hypothesis, length)).toSorted((a, b) => b.logProb - a.logProb);
+    const forced = force[length - 1];
+    const weights = Number.isInteger(forced) ? ids.map((_, position) => Number(position === forced)) : forced;
+    const previous = alive.map((hypothesis) => hypothesis.ids.at(-1) ?? special.bos);
+    const step = model.step(previous, copies, states, weights && { weights: alive.flatMap(() => [...weights]) });
+    const rowOf = (numbers, row) => numbers.subarray((row * numbers.length) / previous.length, ((row + 1) * numbers.length) / previous.length);
+    const chosen = alive.flatMap((parent, row) => {
+      const made = { weights: rowOf(step.weights, row), logProbs: rowOf(step.logProbs, row) };
+      const best = length <= prefix.length ? [prefix[length - 1]] : topTokens(made.logProbs, beamSize, special);
+      return best.map((id) => ({ parent, row, made, id, logProb: parent.logProb + made.logProbs[id] }));
+    });
     alive = [];
-    for (const hypothesis of chosen.slice(0, free)) {
-      hypothesis.score = hypothesis.logProb / length ** lengthPenalty;
-      hypothesis.isFinished = hypothesis.ids.at(-1) === special.eos;
+    for (const { parent, row, made, id, logProb } of chosen.toSorted((a, b) => b.logProb - a.logProb).slice(0, beamSize - finished.length)) {
+      const score = logProb / length ** lengthPenalty;
+      const isFinished = id === special.eos;
+      const hypothesis = { parent, row, logProb, score, isFinished, ids: [...parent.ids, id], steps: [...parent.steps, made] };
       kept.push(hypothesis);
-      if (hypothesis.isFinished) finished.push(hypothesis);
+      if (isFinished) finished.push(hypothesis);
       else if (length >= limit + prefix.length) cut.push(hypothesis);
       else alive.push(hypothesis);
     }
@@ -22,32 +33,18 @@ function decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix = 
       const best = Math.max(...alive.map((hypothesis) => hypothesis.logProb));
       if (best / (lengthPenalty > 0 ? limit : length + 1) ** lengthPenalty <= worst) break;
     }
+    if (alive.length !== previous.length) copies = model.rows(memory, alive.map(() => 0));
+    states = model.rows(step.state, alive.map((hypothesis) => hypothesis.row));
   }
-  return { ...(finished.length > 0 ? finished : cut).reduce((a, b) => (b.score > a.score ? b : a)), kept };
-
-  function continued(hypothesis, length) {
-    const forced = force[length - 1];
-    const weights = Number.isInteger(forced) ? ids.map((_, position) => Number(position === forced)) : forced;
-    const previous = hypothesis.ids.at(-1) ?? special.bos;
-    const step = model.step([previous], memory, hypothesis.state, weights && { weights });
-    const logProbs = step.logProbs;
-    const best = length <= prefix.length ? [prefix[length - 1]] : topTokens(logProbs, beamSize, special);
-    return best.map((id) => ({
-      parent: hypothesis,
-      ids: [...hypothesis.ids, id],
-      logProb: hypothesis.logProb + logProbs[id],
-      state: step.state,
-      steps: [...hypothesis.steps, { weights: step.weights, logProbs }],
-    }));
-  }
+  return { ...(finished.length > 0 ? finished : cut).reduce((a, b) => (b.score > a.score ? b : a)), kept, start: state };
 }
 
-// The most probable ids, ties by the lower id; never PAD and BOS.
+// The most probable ids, ties by the lower id; never PAD, BOS and what else the search excludes.
 function topTokens(logProbs, count, special) {
   const best = [];
   for (let id = 0; id < logProbs.length; id++) {
-    if (id === special.pad || id === special.bos) continue;
     if (best.length === count && logProbs[id] <= logProbs[best[count - 1]]) continue;
+    if (id === special.pad || id === special.bos || id === special.excluded) continue;
     let place = best.length;
     while (place > 0 && logProbs[id] > logProbs[best[place - 1]]) place--;
     best.splice(place, 0, id);
@@ -60,20 +57,29 @@ function topTokens(logProbs, count, special) {
 function translator(run, kernel) {
   const model = Seq2Seq.load(run.program, run.weights, kernel);
   const [source, target] = [run.source, run.target].map((side) => tokenizer(side));
-  const known = new Map(run.source.tokens.map((token, id) => [token, id]));
-  const special = run.ids;
+  const idsOf = (side) => new Map(side.tokens.map((token, id) => [token, id]).slice(Object.keys(run.ids).length)); // no special
+  const [known, written] = [run.source, run.target].map(idsOf);
+  const special = { ...run.ids, excluded: run.search.unk === 'forbid' ? run.ids.unk : null };
   const spelled = (id, tokens) => run.target.tokens[id] ?? tokens[id - run.target.tokens.length] ?? '';
+  // An unknown word as its source token with the most attention, if the search is to copy.
+  function spelledOrCopied(id, weights, tokens) {
+    if (id !== special.unk || run.search.unk !== 'copy') return spelled(id, tokens);
+    return tokens[weights.slice(0, -1).reduce((best, weight, position, all) => (weight > all[best] ? position : best), 0)];
+  }
   function translate(text, { beamSize = run.search.beam_size, prefix = [], force = {} } = {}) {
     const tokens = source.tokenize(text);
-    if (tokens.length === 0) return { source: [], tokens: [], text: '', logProb: 0, weights: [], steps: [], ids: [] };
+    const unknown = tokens.map((token) => !known.has(token));
+    if (tokens.length === 0) return { source: [], unknown, tokens: [], text: '', logProb: 0, weights: [], steps: [], ids: [] };
     const ids = [...tokens.map((token) => known.get(token) ?? special.unk), special.eos];
+    // a token that the target vocabulary lacks has an id behind it, of its first position
+    const numTarget = run.target.tokens.length;
+    const extended = [...tokens.map((token) => written.get(token) ?? numTarget + tokens.indexOf(token)), special.eos];
     const limit = Math.floor((run.search.max_length_ratio ?? 2) * tokens.length) + run.search.max_length_extra;
     const lengthPenalty = run.search.length_penalty;
-    const best = decode(model, ids, { beamSize, lengthPenalty, limit, special, prefix, force });
-    const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id) => spelled(id, tokens));
+    const best = decode(model, ids, extended, { beamSize, lengthPenalty, limit, special, prefix, force });
+    const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id, t) => spelledOrCopied(id, best.steps[t].weights, tokens));
     const weights = run.has_attention ? best.steps.map((step) => step.weights) : [];
-    const unknown = tokens.map((token) => !known.has(token));
-    return { source: tokens, unknown, sourceIds: ids, tokens: words, text: target.detokenize(words), logProb: best.logProb, weights, ...best };
+    return { source: tokens, unknown, tokens: words, text: target.detokenize(words), weights, ...best };
   }
-  return { run, translate, spelled, tokenizeTarget: target.tokenize, vector: (ids) => model.prepare([ids]).state[0] };
+  return { run, translate, spelled, special, tokenizeTarget: target.tokenize };
 }

@@ -1,30 +1,28 @@
 // Text to tokens and back, as the Python package does, for the tokenizers that a page can have.
 const SPACE = '▁'; // SentencePiece's mark for a space
-
 function normalized(text, lowercase) {
   const clean = text
     .replace(/[\u00ad\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g, '')
-    .replace(/[\p{Cc}\u200b\u2028\u2029]/gu, ' ');
-  return (lowercase ? clean.toLowerCase() : clean).normalize('NFC').split(/\s+/u).filter(Boolean).join(' ');
+    .replace(/[\p{Cc}\u200b\u2028\u2029]/gu, ' ')
+    .toWellFormed();
+  const marked = (lowercase ? clean.toLowerCase() : clean).normalize('NFD').replace(/(\p{Mn}{30})\p{Mn}+/gu, '$1');
+  return marked.normalize('NFC').split(/\s+/u).filter(Boolean).join(' ');
 }
 
 const joined = (tokens) => tokens.join('').replaceAll(SPACE, ' ').split(/\s+/u).filter(Boolean).join(' ');
-
-function tokenizer(settings) {
-  const kinds = { spaces, characters, sentencepiece, spacy };
-  return kinds[settings.tokenizer](settings);
-}
-
-function spaces({ lowercase }) {
-  return {
+const TOKENIZERS = {
+  spaces: ({ lowercase }) => ({
     tokenize: (text) => normalized(text, lowercase).split(' ').filter(Boolean),
     detokenize: (tokens) => tokens.join(' '),
-  };
-}
-
-function characters({ lowercase }) {
-  return { tokenize: (text) => [...normalized(text, lowercase).replaceAll(' ', SPACE)], detokenize: joined };
-}
+  }),
+  characters: ({ lowercase }) => ({
+    tokenize: (text) => [...normalized(text, lowercase).replaceAll(' ', SPACE)],
+    detokenize: joined,
+  }),
+  sentencepiece,
+  spacy,
+};
+const tokenizer = (settings) => TOKENIZERS[settings.tokenizer](settings);
 
 // The subwords of a BPE model: of all neighbors that together are a subword, those with the highest score are joined.
 function merges(marks, scores) {
@@ -44,30 +42,27 @@ function merges(marks, scores) {
 // Unknown characters in a row are one token.
 function joinedUnknown(tokens, scores) {
   const result = [];
-  let wasUnknown = false;
-  for (const token of tokens) {
-    const isUnknown = !scores.has(token);
-    if (isUnknown && wasUnknown) result.push(result.pop() + token);
-    else result.push(token);
-    wasUnknown = isUnknown;
-  }
+  tokens.forEach((token, index) => {
+    const continues = index > 0 && !scores.has(token) && !scores.has(tokens[index - 1]);
+    result.push(continues ? result.pop() + token : token);
+  });
   return result;
 }
 
 function sentencepiece({ lowercase, subwords, model }) {
   const scores = new Map(Object.entries(subwords));
-  const split = model === 'bpe' ? merges : viterbi;
+  const longest = Math.max(...[...scores.keys()].map((subword) => [...subword].length));
+  const unknown = Math.min(...scores.values()) - 10;
+  const split = (marks) => (model === 'bpe' ? merges(marks, scores) : viterbi(marks, scores, longest, unknown));
   function tokenize(text) {
-    const line = normalized(text, lowercase);
-    return line ? joinedUnknown(split([...(SPACE + line.replaceAll(' ', SPACE))], scores), scores) : [];
+    const marks = [...(SPACE + normalized(text, lowercase).replaceAll(' ', SPACE)).replace(/▁+$/u, '')];
+    return joinedUnknown(split(marks), scores);
   }
   return { tokenize, detokenize: joined };
 }
 
 // The most probable subwords of a unigram model.
-function viterbi(marks, scores) {
-  const longest = Math.max(...[...scores.keys()].map((subword) => [...subword].length));
-  const unknown = Math.min(...scores.values()) - 10;
+function viterbi(marks, scores, longest, unknown) {
   const best = [{ score: 0, start: 0 }];
   for (let end = 1; end <= marks.length; end++) {
     best[end] = { score: -Infinity, start: end - 1 };
@@ -87,28 +82,25 @@ function viterbi(marks, scores) {
 // or a URL; then infixes.
 function spacy({ lowercase, language, rules }) {
   const special = new Map(Object.entries(rules.special));
-  const compiled = (pattern, flags) => {
+  const compiled = (pattern, flags, start = '') => {
     if (!pattern) return null;
-    const ignoresCase = pattern.startsWith('(?iu)');
-    return new RegExp(ignoresCase ? pattern.slice(5) : pattern, `u${flags}${ignoresCase ? 'i' : ''}`);
+    const [, ignoresCase, body] = /^(\(\?iu\))?(.*)$/su.exec(pattern);
+    return new RegExp(`${start}(?:${body})`, `u${flags}${ignoresCase ? 'i' : ''}`);
   };
-  const [prefix, suffix, url] = [rules.prefix, rules.suffix, rules.url].map((pattern) => compiled(pattern, ''));
-  const [infix, match] = [compiled(rules.infix, 'g'), compiled(rules.match, '')];
-  const affix = (text, pattern) => {
-    const found = pattern && pattern.exec(text);
-    return found && found[0].length ? found : null;
-  };
+  const [prefix, suffix, infix] = [compiled(rules.prefix, ''), compiled(rules.suffix, ''), compiled(rules.infix, 'g')];
+  const [url, match] = [rules.url, rules.match].map((pattern) => compiled(pattern, '', '^')); // as Python's re.match
+  const affix = (text, pattern) => [pattern?.exec(text)].find((hit) => hit?.[0]);
   const isMatch = (text) => match !== null && match.test(text);
-  function split(span) {
+  function split(span, cases = special) {
     const tokens = [];
     const suffixes = [];
     let rest = span;
-    while (rest && !special.has(rest) && !isMatch(rest)) {
+    while (rest && !cases.has(rest) && !isMatch(rest)) {
       const before = affix(rest, prefix);
       if (before) {
         tokens.push(rest.slice(0, before[0].length));
         rest = rest.slice(before[0].length);
-        if (!rest || special.has(rest)) break;
+        if (!rest || cases.has(rest)) break;
       }
       const after = affix(rest, suffix);
       if (after) {
@@ -117,14 +109,15 @@ function spacy({ lowercase, language, rules }) {
       }
       if (!before && !after) break;
     }
-    return merged([...tokens, ...inner(rest), ...suffixes]);
+    return [...tokens, ...inner(rest, cases), ...suffixes];
   }
-  // Neighbors that together are a special case, the longest first.
+  // Neighbors into which the rules alone split a special case become its tokens, the longest first.
   function merged(tokens) {
     for (let first = 0; first < tokens.length - 1; first++) {
       for (let end = tokens.length; end > first + 1; end--) {
-        const whole = special.get(tokens.slice(first, end).join(''));
-        if (!whole) continue;
+        const neighbors = tokens.slice(first, end);
+        const whole = special.get(neighbors.join(''));
+        if (!whole || split(neighbors.join(''), new Map()).join('\n') !== neighbors.join('\n')) continue;
         tokens.splice(first, end - first, ...whole);
         first += whole.length - 1;
         break;
@@ -132,9 +125,9 @@ function spacy({ lowercase, language, rules }) {
     }
     return tokens;
   }
-  function inner(rest) {
+  function inner(rest, cases) {
     if (!rest) return [];
-    if (special.has(rest)) return special.get(rest);
+    if (cases.has(rest)) return cases.get(rest);
     if (isMatch(rest) || url?.test(rest)) return [rest];
     const tokens = [];
     let offset = 0;
@@ -147,8 +140,10 @@ function spacy({ lowercase, language, rules }) {
     return offset < rest.length ? [...tokens, rest.slice(offset)] : tokens;
   }
   return {
-    // `<unk>`, which a model may have written, is one token
-    tokenize: (text) => normalized(text, lowercase).split(/ |(<unk>)/u).filter(Boolean).flatMap((span) => (span === '<unk>' ? [span] : split(span))),
+    // as in Python, `<unk>`, which a model may have written, is one token, and over-long runs are cut out
+    tokenize: (text) =>
+      normalized(text, lowercase).split(/ |(<unk>|[^\p{L}\p{N} ]{32}|[^ ]{1024})/u).filter(Boolean)
+        .flatMap((span) => (span === '<unk>' ? [span] : merged(split(span)))),
     detokenize: (tokens) => detokenized(tokens, language),
   };
 }

@@ -62,10 +62,12 @@ class Hierarchical(AdditiveAttention):
         """Project the values to keys, and find the parts, once."""
         values_BSM, mask_BS, keys_BSA = self.keys(encoded)
         numbers_BS = source_indices(source.ids_BS).masked_fill(~mask_BS, 0)
-        parts_K = torch.arange(int(numbers_BS.max()) + 1, device=numbers_BS.device)
+        # the number of parts in the batch; a graph that is exported cannot read it, and positions bound it
+        num_parts = numbers_BS.shape[1] if torch.compiler.is_exporting() else int(numbers_BS.max()) + 1
+        parts_K = torch.arange(num_parts, device=numbers_BS.device)
         is_inside_BKS = (numbers_BS.unsqueeze(1) == parts_K.unsqueeze(1)) & mask_BS.unsqueeze(1)
         exists_BK = is_inside_BKS.any(dim=2)
-        is_inside_BKS = torch.where(exists_BK.unsqueeze(2), is_inside_BKS, mask_BS.unsqueeze(1))
+        is_inside_BKS = is_inside_BKS | (~exists_BK.unsqueeze(2) & mask_BS.unsqueeze(1))
         return Parts(values_BSM, keys_BSA, is_inside_BKS, exists_BK), Stateless()
 
     def step(self, query_BH: Tensor, memory: Parts, state: Stateless) -> Attended:

@@ -1,0 +1,18 @@
+// Translates as a page does. Arguments: the page, the folder of its scripts. A line of JSON on stdin is
+// [lines, options]; the answer on stdout is a [text, log-probability] for each line.
+import { readFileSync } from 'node:fs';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import vm from 'node:vm';
+
+const [page, web] = process.argv.slice(2);
+const data = JSON.parse(/type="application\/json">(.*?)<\/script>/s.exec(readFileSync(page, 'utf8'))[1]);
+const scripts = ['interpreter.js', 'detokenize.js', 'tokens.js', 'search.js'].map((name) => readFileSync(`${web}/${name}`, 'utf8'));
+const translator = vm.runInThisContext(`(() => {${scripts.join('\n')}\nreturn translator;})()`);
+const translators = data.runs.map((run) => translator(run, data.kernel));
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const [lines, { run, ...options }] = JSON.parse(line);
+  const results = lines.map((text) => translators[run].translate(text, options));
+  process.stdout.write(`${JSON.stringify(results.map(({ text, logProb }) => [text, logProb]))}\n`);
+}
