@@ -88,7 +88,7 @@ def _expected(problem: Mapping[str, Any]) -> str:
     if " is not one of " in message:  # from Typer, about choices
         return f"one of {message.partition(' is not one of ')[2].rstrip('.')}"
     match = re.match(r"Input should be (.+?)(?:,? (?:unable|got|or instance) .*)?$", message)
-    return match[1] if match else "another value"
+    return match[1].replace("valid dictionary", "mapping") if match else "another value"
 
 
 def unknown_key(key: str) -> str:

@@ -124,9 +124,8 @@ def until(condition: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 143), pytest.param(signal.SIGKILL, -9, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_stopped_taken_up_and_kept(toy, capsys, number, code):
     limit = "train.max_epochs=6"
     runs = [Path("out/additive-s1"), Path("out/fixed-s1")]

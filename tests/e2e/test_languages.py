@@ -20,6 +20,8 @@ LANGUAGES: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("languages.y
 ENGLISH = LANGUAGES.pop("en")["lines"]
 IN_DEFAULT_TIER = ("yor", "ar", "km")
 CASES = [code if code in IN_DEFAULT_TIER else pytest.param(code, marks=pytest.mark.slow) for code in LANGUAGES]
+DIRECTIONS = [(code, is_target) for code in LANGUAGES for is_target in (True, False)]
+TRAINED_IN_DEFAULT_TIER = [("km", True), ("ar", False)]
 WITHOUT_SPACES = frozenset("zh zho_Hant yue ja th lo my km bo".split())
 BLEU_TOKENIZERS = dict.fromkeys(("zh", "zho_Hant", "yue"), "zh") | dict.fromkeys("ja th lo my km bo ko".split(), "char")
 TINY = [
@@ -31,8 +33,13 @@ IS_EMPTY = "no translation has any tokens"
 EXPECTED = ("are in the training text", "the length limit", "unknown to this run", "no installed font", IS_EMPTY)
 
 
-@pytest.mark.parametrize("is_target", [True, False], ids=["target", "source"])
-@pytest.mark.parametrize("code", CASES)
+@pytest.mark.parametrize(
+    ("code", "is_target"),
+    [
+        pytest.param(*one, marks=() if one in TRAINED_IN_DEFAULT_TIER else pytest.mark.slow, id="-".join(map(str, one)))
+        for one in DIRECTIONS
+    ],
+)
 def test_training_translating_and_evaluating(
     code: str, is_target: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -42,12 +42,12 @@ def address(runs: list[RunDir]) -> str:
 
 def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
     sizes = []
-    for weights in ("fp32", "fp16", "int8"):
+    for weights in ("fp32", "int8"):
         page = tmp_path / f"{weights}.html"
         assert run_command(["export", str(runs[0].path), "-o", str(page), "--weights", weights]) == 0
         sizes.append(page.stat().st_size)
     assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] > sizes[2] + 10_000
+    assert sizes[0] > sizes[1] + 10_000
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +73,6 @@ def test_the_curve_is_of_saved_translations(captions: RunDir, tmp_path: Path) ->
     for number, source in enumerate(sources):
         expected.setdefault(len(source.split()) // 3, []).append(int(number < 8))
     assert [point["shares"] for point in points] == [[fmean(expected[key])] * 2 for key in sorted(expected)]
-    (captions.hyps_dir / "test.txt").rename(captions.hyps_dir / "kept.txt")
-    export_page([captions], tmp_path / "page.html")
-    assert '"accuracy":[]' in (tmp_path / "page.html").read_text("utf-8")
-    (captions.hyps_dir / "kept.txt").rename(captions.hyps_dir / "test.txt")
 
 
 def test_a_tokenizer_that_a_page_lacks_is_named() -> None:

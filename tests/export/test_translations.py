@@ -48,7 +48,11 @@ def check(run: RunDir, lines: Sequence[str], beam_sizes: Sequence[int], weights:
 
 @pytest.mark.parametrize(
     ("tokenizer", "attention", "output"),
-    [("sentencepiece", "additive", "softmax"), ("spacy", "bilinear", "copy"), ("characters", "fixed", "softmax")],
+    [
+        ("spacy", "bilinear", "copy"),
+        pytest.param("sentencepiece", "additive", "softmax", marks=pytest.mark.slow),
+        pytest.param("characters", "fixed", "softmax", marks=pytest.mark.slow),
+    ],
 )
 def test_a_toy_translates_equally(tmp_path: Path, tokenizer: str, attention: str, output: str) -> None:
     settings = toy_config(tokenizer=tokenizer, attention=attention, max_length=200).model_dump()
@@ -57,7 +61,7 @@ def test_a_toy_translates_equally(tmp_path: Path, tokenizer: str, attention: str
     check(make_toy_run(tmp_path / "run", config), LINES, (1, 4))
 
 
-@pytest.mark.parametrize("unk", ["copy", "forbid"])
+@pytest.mark.parametrize("unk", ["copy", pytest.param("forbid", marks=pytest.mark.slow)])
 def test_unknown_words_are_written_as_configured(tmp_path: Path, unk: str) -> None:
     settings = toy_config(tokenizer="spacy").model_dump()
     settings["search"]["unk"] = unk

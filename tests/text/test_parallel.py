@@ -285,6 +285,7 @@ def test_tmx() -> None:
         find_text([name, write("b.txt", "x\n")], "en", "fr")
 
 
+@pytest.mark.slow
 def test_reading_a_table_takes_memory_that_does_not_grow() -> None:
     peaks = []
     for num_rows in (60_000, 240_000):

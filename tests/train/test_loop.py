@@ -164,7 +164,7 @@ ALL = (
 )
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("fp16", marks=pytest.mark.slow)])
 def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_path: Path, precision: str) -> None:
     config = toy_config(*ALL, f"train.precision={precision}")
     expected = train(config, run_dir=tmp_path / "whole")

@@ -36,15 +36,15 @@ def test_heat_map_grows_with_the_sentence_and_stays_readable(tmp_path, figures):
 
 
 def test_several_maps_are_a_grid(tmp_path, figures):  # noqa: F811
-    sizes = [(8, 7), (15, 12), (3, 20), (11, 11), (25, 6)] * 4
-    titles = [f"Der Satz mit der Nummer {number}, der $5 kostet." for number in range(20)]
+    sizes = [(8, 7), (15, 12), (3, 20), (11, 11), (25, 6)] * 2
+    titles = [f"Der Satz mit der Nummer {number}, der $5 kostet." for number in range(10)]
     plot_attention(tmp_path / "p.png", [make_map(*size) for size in sizes], titles)
     width, height = size_of(tmp_path / "p.png")
     assert 0.6 < width / height < 2.5
     figure = figures[0]
     figure.canvas.draw()
     *maps, bar = figure.axes
-    assert len(maps) == 20
+    assert len(maps) == 10
     assert bar.get_ylabel() == "attention weight"
     cells = {
         round(extent, 2)
