@@ -24,7 +24,7 @@ from seq2seq_attn.config import Config, ModelConfig, dump_config
 from seq2seq_attn.config.load import RUN_CONFIG, load_run_config
 from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.manifest import (
+from seq2seq_attn.files import (
     MANIFEST,
     check_files,
     list_files,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn import manifest
+from seq2seq_attn import files
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.manifest import MANIFEST, check_files, list_files, read_listed, remove_listed, write_listed
+from seq2seq_attn.files import MANIFEST, check_files, list_files, read_listed, remove_listed, write_listed
 
 
 def test_files_come_back_and_are_listed_beside_those_before(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_reader_sees_one_content_while_another_process_replaces_it(
 ) -> None:
     path = tmp_path / "file"
     write_listed(path, b"old")
-    real = manifest.read_regular
+    real = files.read_regular
 
     def overtaken(path: Path) -> bytes:
         if path.name == "file" and real(path) == b"old":
@@ -154,14 +154,14 @@ def test_a_reader_sees_one_content_while_another_process_replaces_it(
         return real(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(manifest, "read_regular", overtaken)
+        patch.setattr(files, "read_regular", overtaken)
         assert read_listed(path)[0] == b"new"
-    hashed = manifest.sha256_of
+    hashed = files.sha256_of
 
     def hash_overtaken(path: Path) -> str:
         if real(path) == b"new":
             write_listed(path, b"newer")
         return hashed(path)
 
-    monkeypatch.setattr(manifest, "sha256_of", hash_overtaken)
+    monkeypatch.setattr(files, "sha256_of", hash_overtaken)
     assert check_files(tmp_path) == {"file": read_listed(path)[1]}

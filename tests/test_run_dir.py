@@ -11,7 +11,7 @@ import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.manifest import write_listed
+from seq2seq_attn.files import write_listed
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.train.session import choose_run_dir
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config, toy_corpus

@@ -24,19 +24,19 @@ from seq2seq_attn.model.attention.coverage import Coverage
 PACKAGE = ROOT / "seq2seq_attn"
 # Left may not import right.
 ORDER = (
-    *("__init__", "errors", "files", "manifest", "runtime", "config", "text", "data", "model"),
+    *("__init__", "errors", "files", "runtime", "config", "text", "data", "model"),
     *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "export"),
     *("serve", "cli", "__main__"),
 )
 LAZY = ("__init__",)
 """imports on demand what lies to the right of it"""
 LIMITS = {
-    "rooms": 20,
-    "layers": 13,
+    "rooms": 19,
+    "layers": 12,
     "cycles": 0,
     "upward imports": 0,
     "files": 228,
-    "files at the root": 7,
+    "files at the root": 6,
     "lines": 25_500,
     "functions": 1_480,
     "classes": 301,

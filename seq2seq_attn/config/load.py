@@ -15,8 +15,7 @@ from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
 from seq2seq_attn.config.yaml_text import MAX_DEPTH, YamlError, dump_yaml, parse_yaml
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import packaged
-from seq2seq_attn.manifest import check_files
+from seq2seq_attn.files import check_files, packaged
 
 RUN_CONFIG = "config.yaml"
 """the configuration in a run directory"""

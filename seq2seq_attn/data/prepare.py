@@ -44,8 +44,7 @@ from seq2seq_attn.data.store import (
     write_vectors,
 )
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import naming, sha256_of_values, temporary_name, write_json
-from seq2seq_attn.manifest import list_files
+from seq2seq_attn.files import list_files, naming, sha256_of_values, temporary_name, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text import corpus
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, NoTokenizer, Side, Tokenizer

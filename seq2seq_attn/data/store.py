@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.files import read_json, sha256_of_values
-from seq2seq_attn.manifest import check_files
+from seq2seq_attn.files import check_files, read_json, sha256_of_values
 from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.tokenizers.several import find_vector_source

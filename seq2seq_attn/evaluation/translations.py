@@ -14,7 +14,7 @@ from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.systems import System, decisive_options
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
-from seq2seq_attn.manifest import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
+from seq2seq_attn.files import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS

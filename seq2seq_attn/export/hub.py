@@ -6,8 +6,7 @@ from typing import Any
 
 from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json
-from seq2seq_attn.manifest import MANIFEST, check_files, read_listed_json
+from seq2seq_attn.files import MANIFEST, check_files, read_json, read_listed_json
 from seq2seq_attn.run_dir import HUB, RunDir, open_hub
 
 _LIBRARY = "seq2seq-attn"

@@ -11,8 +11,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.graphs import export_graphs
 from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.export.tokens import describe_run
-from seq2seq_attn.files import write_text
-from seq2seq_attn.manifest import read_listed
+from seq2seq_attn.files import read_listed, write_text
 from seq2seq_attn.report.html import fill_page
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.manifest import read_listed, write_listed
+from seq2seq_attn.files import read_listed, write_listed
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.manifest import write_listed
+from seq2seq_attn.files import write_listed
 from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.run_dir import RunDir
 from tests.evaluation_requests import run_evaluate

@@ -26,7 +26,7 @@ from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.evaluation.systems import System, read_validations
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import translate_set
-from seq2seq_attn.manifest import MANIFEST, check_files
+from seq2seq_attn.files import MANIFEST, check_files
 from seq2seq_attn.model.weights import read_tensors, write_tensors
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.corpus import iter_lines

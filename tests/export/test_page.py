@@ -13,7 +13,7 @@ from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.export.tokens import describe_tokenizer
-from seq2seq_attn.manifest import write_listed
+from seq2seq_attn.files import write_listed
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.corpus import read_lines

@@ -10,7 +10,7 @@ from safetensors.torch import save
 
 from seq2seq_attn.config import ModelConfig, load_config, packaged_config_names
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.manifest import write_listed
+from seq2seq_attn.files import write_listed
 from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.weights import read_tensors, write_tensors
 

@@ -10,7 +10,7 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.manifest import list_files
+from seq2seq_attn.files import list_files
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 
 LINES = [*SOURCE, "", "Ein qux ✈", "Hund " * 70]
