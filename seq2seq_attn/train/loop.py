@@ -182,7 +182,7 @@ class Trainer:
         num_types, is_first = len(self.prepared.target_vocab), self.updater.group.is_first
         with (
             TrainLog(self.run, config, self.schedules, state, num_types=num_types, writes=is_first) as self.log,
-            closing(self._epochs()) as updates,
+            closing(self._update_batches()) as updates,
         ):
             log_start(self.run, self.config, self.prepared, self.updater, state, self.schedules)
             for note in notes:
@@ -206,7 +206,7 @@ class Trainer:
             self._save()
             _mark_finished(self.run, state, self.updater)
 
-    def _epochs(self) -> Generator[UpdateBatches, None, None]:
+    def _update_batches(self) -> Generator[UpdateBatches, None, None]:
         """The batches of each update from the current state on, epoch after epoch."""
         while True:
             epoch = EpochBatches(

@@ -31,7 +31,7 @@ OBJECTIVE = Axis(
 )
 
 
-class Loss(NamedTuple):
+class BatchLoss(NamedTuple):
     """Sums over a batch, in nats."""
 
     loss_sum: Tensor
@@ -86,7 +86,7 @@ def batch_loss(
     teacher_forcing_ratio: float = 1.0,
     objectives: Sequence[Objective] = (),
     reverse: Seq2Seq | None = None,
-) -> Loss:
+) -> BatchLoss:
     """Run the model on a batch and sum its loss. Dropout and fed-back tokens draw from the global generator. `reverse`:
     the model of the other direction, if an objective needs it."""
     outputs = model(batch, teacher_forcing_ratio)
@@ -96,7 +96,7 @@ def batch_loss(
         outputs, reverse_sum = with_reverse(reverse, outputs, batch, label_smoothing=label_smoothing)
         reverse_sums.append(reverse_sum)
     terms = [objective.term(outputs, batch) for objective in objectives]
-    return Loss(loss.loss_sum, loss.nll_sum, terms + reverse_sums)
+    return BatchLoss(loss.loss_sum, loss.nll_sum, terms + reverse_sums)
 
 
 def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> tuple[Outputs, Tensor]:

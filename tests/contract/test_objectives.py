@@ -11,7 +11,7 @@ from seq2seq_attn.data.batch import Batch, collate, rounded_up
 from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import BatchLoss, Output, Outputs
+from seq2seq_attn.model.output.base import Output, Outputs, TokenLoss
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, with_reverse
 from seq2seq_attn.train.objectives.base import Objective
 from tests.contract.chosen import variants
@@ -62,7 +62,7 @@ class PredictsWeights(Output):
     def target_log_probs(self, outputs: Outputs, batch: Batch) -> torch.Tensor:
         return self.log_probs_N
 
-    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
+    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
         raise NotImplementedError
 
 

@@ -18,7 +18,7 @@ from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.checkpoint import load_tensors, training_tensors
 from seq2seq_attn.train.distributed import Group
-from seq2seq_attn.train.loss import Loss, batch_loss, build_objectives
+from seq2seq_attn.train.loss import BatchLoss, batch_loss, build_objectives
 from seq2seq_attn.train.update import Updater, UpdateResult, WeightAverage, build_optimizer
 
 CPU = torch.device("cpu")
@@ -70,10 +70,10 @@ def assert_close(gradients: dict[str, torch.Tensor], expected: dict[str, torch.T
         torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
 
 
-def changed_loss(change: Callable[[Loss, nn.Module], torch.Tensor]) -> Callable[..., Loss]:
+def changed_loss(change: Callable[[BatchLoss, nn.Module], torch.Tensor]) -> Callable[..., BatchLoss]:
     """`batch_loss`, with another sum."""
 
-    def changed(model: Any, *args: Any, **options: Any) -> Loss:
+    def changed(model: Any, *args: Any, **options: Any) -> BatchLoss:
         loss = batch_loss(model, *args, **options)
         return loss._replace(loss_sum=change(loss, model))
 
@@ -178,7 +178,7 @@ def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault(monkeypat
     assert learner.scaler.get_scale() == pytest.approx(5e29)
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
 
-    def with_nan_gradient(loss: Loss, model: nn.Module) -> torch.Tensor:
+    def with_nan_gradient(loss: BatchLoss, model: nn.Module) -> torch.Tensor:
         return loss.loss_sum + (0.0 * model.get_parameter("output.projection.bias")).sum().abs().sqrt()  # adds 0
 
     monkeypatch.setattr(update_module, "batch_loss", changed_loss(with_nan_gradient))

@@ -86,7 +86,7 @@ class Outputs(NamedTuple):
         return step, select_rows(self.memory._replace(attention=None), rows_N)
 
 
-class BatchLoss(NamedTuple):
+class TokenLoss(NamedTuple):
     """Sums over a batch's target tokens, in nats."""
 
     loss_sum: Tensor
@@ -134,7 +134,7 @@ class Output(nn.Module, ABC):
         return torch.cat(log_probs)
 
     @abstractmethod
-    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
+    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
         """The cross-entropy of a batch's target tokens."""
 
 
@@ -185,9 +185,9 @@ class ScoredOutput(Output):
     def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
         return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs, batch)])
 
-    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> BatchLoss:
+    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
         if fast := speed.find("cross_entropy", self):
-            return BatchLoss(*fast(outputs, label_smoothing))
+            return TokenLoss(*fast(outputs, label_smoothing))
         log_probs_N, means_N = (torch.cat(parts) for parts in zip(*self._scores(outputs, batch), strict=True))
         return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
 
@@ -200,12 +200,12 @@ class ScoredOutput(Output):
             yield self.score(*outputs.rows(chosen), targets_N[chosen])
 
 
-def smoothed_loss(log_probs_N: Tensor, means_N: Tensor, outputs: Outputs, label_smoothing: float) -> BatchLoss:
+def smoothed_loss(log_probs_N: Tensor, means_N: Tensor, outputs: Outputs, label_smoothing: float) -> TokenLoss:
     """The loss of `ScoredOutput`, from log p of the target tokens and m."""
     is_real_N = outputs.targets_N != PAD
     smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N
     loss_sum, nll_sum = (-torch.where(is_real_N, log_N, 0.0).sum() for log_N in (smoothed_N, log_probs_N.detach()))
-    return BatchLoss(loss_sum, nll_sum)
+    return TokenLoss(loss_sum, nll_sum)
 
 
 class Copying(NamedTuple):
