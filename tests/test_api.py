@@ -212,7 +212,7 @@ def test_a_comparison_from_python_plans_what_the_command_plans(
     plans: list[Any] = []
     monkeypatch.setattr(comparison, "train_and_compare", lambda planned, at_once: plans.append((planned, at_once)))
     vary = {"attention": ["additive", "bilinear"], "train.optimizer.betas": [[0.9, 0.98]]}
-    text = {"train_text": "toy/train", "source_language": "de", "target_language": "en"}
+    text = {"train_text": Path("toy/train"), "source_language": "de", "target_language": "en"}
     settings = {"train.max_epochs": 2}
     seq2seq_attn.compare("quickstart", vary, settings, seeds=[1, 2], output="out", at_once=3, **text)
     arguments = ["compare", "-c", "quickstart", "--vary", "attention=additive,bilinear", "--at-once", "3"]

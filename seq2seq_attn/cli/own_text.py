@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from seq2seq_attn.cli.options import ConfigOptions, OwnText
 from seq2seq_attn.config import Config, load_config, shorten
@@ -181,4 +181,6 @@ def from_python(
 ) -> ConfigOptions:
     """The arguments of a Python function as the options of a command."""
     names = [config] if isinstance(config, str | Path) else config or []
-    return {"config": [*map(str, names)], "settings": as_overrides(settings or {}), **text}
+    values: Mapping[str, Any] = text
+    texts = {key: str(x) if isinstance(x, str | Path) else [*map(str, x)] for key, x in values.items()}
+    return {"config": [*map(str, names)], "settings": as_overrides(settings or {}), **cast(OwnText, texts)}
