@@ -38,8 +38,10 @@ from seq2seq_attn.runtime import memory
 from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.tokenizers.base import VECTORS
 
-MAX_WAITING, LINE_OVERHEAD = 100_000, 20
-"""characters of all waiting lines, of which each counts some more: a line of one letter takes time too"""
+MAX_WAITING = 100_000
+"""characters of all waiting lines"""
+LINE_OVERHEAD = 20
+"""characters that each line counts in addition, because a line of one letter takes time too"""
 MAX_BATCH_CHARACTERS = 8_192  # of a batch of several lines, so that other requests do not wait long for it
 BODY_TIMEOUT_S, DRAIN_TIMEOUT_S = 10, 60  # to receive a request; to finish accepted requests after a signal
 Pair = tuple[str, str]  # source and target language
@@ -48,6 +50,8 @@ log = logging.getLogger(__name__)
 
 
 class Line(NamedTuple):
+    """A line that waits for its translation."""
+
     text: str
     pair: Pair
     result: asyncio.Future[Any]

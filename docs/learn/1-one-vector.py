@@ -155,16 +155,16 @@ FUNCTION = set(
 
 def recall(hypotheses, group, is_kind):
     """The share of the references' words of a kind that the translations have too."""
-    found = total = 0
+    matches = total = 0
     for i in group:
         written = [word.lower() for word in course.words(hypotheses[i].text)]
         for word in (word.lower() for word in course.words(english[i])):
             if is_kind(word):
                 total += 1
                 if word in written:
-                    found += 1
+                    matches += 1
                     written.remove(word)
-    return found / total
+    return matches / total
 
 
 kinds = {"function words": lambda word: word in FUNCTION, "content words": lambda word: word not in FUNCTION}
@@ -185,10 +185,10 @@ assert recalls["attention", "content words"][-1] > 2 * recalls["fixed vector", "
 #
 # ## Is the content in the vector at all?
 #
-# Perhaps the vector holds the words, and the decoder fails to read them. Test that with a **probe**: take the
-# encoder's vector of each training sentence, and train a linear classifier that names the German nouns of the
-# sentence. A noun that is easy to read from the vector is one that the probe finds. A forward hook, plain PyTorch,
-# brings the vectors out of the model; `final_BM` is what the encoder hands to the decoder.
+# Perhaps the vector holds the words, and the decoder fails to read them. Test that with a **probe**: a linear
+# classifier that is given the encoder's vector of a sentence, and predicts which German nouns the sentence has. Train
+# it on the training sentences. If it predicts a noun, the noun is easy to read from the vector. A forward hook, plain
+# PyTorch, brings the vectors out of the model; `final_BM` is what the encoder hands to the decoder.
 
 
 # %%

@@ -160,10 +160,10 @@ def additive_scores(weights, query, values, previous):
 
 scores = additive_scores(weights, s_0, values, None)
 alpha = scores.exp() / scores.exp().sum()
-for token, score, by_hand, of_package in zip(
+for token, score, by_hand, theirs in zip(
     translation.source_tokens, scores, alpha, translation.attention[0], strict=True
 ):
-    print(f"{token:12} score {score:7.3f}   weight {by_hand:.6f}   the package's {of_package:.6f}")
+    print(f"{token:12} score {score:7.3f}   weight {by_hand:.6f}   the package's {theirs:.6f}")
 assert np.allclose(alpha, translation.attention[0], atol=1e-5)
 
 # %% [markdown]

@@ -32,7 +32,7 @@ SMALL = {
     "train.optimizer.learning_rate": 5e-3,
     "train.checkpoint_every_updates": 10_000,
 }
-"""what differs from the configuration `quickstart`: half the size, and all of the text"""
+"""changes to the configuration `quickstart`: half the size, and all of the text"""
 
 
 def words(text: str) -> list[str]:

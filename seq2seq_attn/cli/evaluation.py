@@ -24,7 +24,7 @@ from seq2seq_attn.metrics.attention_stats import AttentionStatistics
 from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
-from seq2seq_attn.report.files import check_files, write_files
+from seq2seq_attn.report.files import check_report_files, write_report_files
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.run_dir import RunDir, newest_run
@@ -108,7 +108,7 @@ def _evaluate(
         parse_edges(settings.by_length)
     singles = [system for system in systems if not system.is_ensemble]
     if is_named := bool(files):
-        check_files(files, [*([source] if source else []), *references])
+        check_report_files(files, [*([source] if source else []), *references])
         hyps_dirs = _named_hyps_dirs(systems, files)
     else:
         name = _report_name(len(singles), source, splits, concatenate) + systems[0].variation
@@ -137,7 +137,7 @@ def _evaluate(
     def page() -> str:
         return html_report(report, sets, translations, [system.history() for system in systems])
 
-    if written := write_files(report, files, plots, page, is_named=is_named):
+    if written := write_report_files(report, files, plots, page, is_named=is_named):
         log.info("written: %s", ", ".join(map(str, written)))
     return report
 
@@ -237,7 +237,7 @@ def _files_in_run(path: Path) -> dict[str, Path]:
     """The default files; none if the run cannot be written to."""
     files = {"json": path, "report": path.with_suffix(".md")}
     try:
-        check_files(files, is_named=False)
+        check_report_files(files, is_named=False)
     except UserError as error:
         log.warning("%s; the scores are shown, not saved: --json FILE saves them elsewhere", error)
         return {}

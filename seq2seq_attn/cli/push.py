@@ -9,8 +9,6 @@ from seq2seq_attn.cli import options as shared
 
 
 class PushOptions(TypedDict, total=False):
-    """The options of the command."""
-
     run: Required[Annotated[Path, typer.Argument(metavar="RUN", help="A finished run directory.")]]
     repository: Required[Annotated[str, typer.Argument(metavar="OWNER/NAME", help="Where it goes.")]]
     license: Annotated[

@@ -14,8 +14,6 @@ from seq2seq_attn.errors import UserError
 
 
 class ServeOptions(TypedDict, total=False):
-    """The options of the command."""
-
     runs: Annotated[
         list[Path],
         typer.Argument(

@@ -22,7 +22,23 @@ from seq2seq_attn.config.train import (
 from seq2seq_attn.config.types import LEAST_LENGTH_RATIO, NumLayers, Size
 
 __all__ = [
-    "LEAST_LENGTH_RATIO", "BatchConfig", "Config", "DataConfig", "ModelConfig", "NumLayers", "ObjectiveConfig",
-    "OptimizerConfig", "ScheduleConfig", "SearchConfig", "Size", "TeacherForcingConfig", "TrainConfig",
-    "config_from_dict", "dump_config", "load_config", "packaged_config_names", "shorten", "with_default",
-]  # fmt: skip
+    "LEAST_LENGTH_RATIO",
+    "BatchConfig",
+    "Config",
+    "DataConfig",
+    "ModelConfig",
+    "NumLayers",
+    "ObjectiveConfig",
+    "OptimizerConfig",
+    "ScheduleConfig",
+    "SearchConfig",
+    "Size",
+    "TeacherForcingConfig",
+    "TrainConfig",
+    "config_from_dict",
+    "dump_config",
+    "load_config",
+    "packaged_config_names",
+    "shorten",
+    "with_default",
+]

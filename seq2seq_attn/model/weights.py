@@ -56,6 +56,6 @@ def read_tensors(path: Path) -> Saved:
     try:
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         return Saved(load(content), dict(json.loads(header["__metadata__"][_VALUES])), sha256)
-    except Exception as error:  # whatever the bytes of another kind of file make of it
+    except Exception as error:  # a file of another kind can raise anything
         reason = " ".join(str(error).split())
         raise UserError(f"{path}: not a file that `seq2seq train` wrote ({reason}); name another run") from None

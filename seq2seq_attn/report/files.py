@@ -45,11 +45,11 @@ def plot_path(beside: Path, kind: str, image: PlotFormat = "png", *, num_concate
     return beside.with_name(f"{concatenated_name(f'{kind}-by-length{suffix}', num_concatenated)}.{image}")
 
 
-def check_files(files: Mapping[str, Path], inputs: Sequence[Path] = (), *, is_named: bool = True) -> None:
+def check_report_files(files: Mapping[str, Path], inputs: Sequence[Path] = (), *, is_named: bool = True) -> None:
     """Check that every file of a report can be written, before the evaluation starts.
 
     Args:
-        files: as for `write_files`.
+        files: as for `write_report_files`.
         inputs: files that are read, and must not be replaced.
 
     Raises:
@@ -64,7 +64,7 @@ def check_files(files: Mapping[str, Path], inputs: Sequence[Path] = (), *, is_na
         check_writable(link_target(path) if is_named else path)
 
 
-def write_files(
+def write_report_files(
     report: Report,
     files: Mapping[str, Path],
     plots: PlotFormat | None,

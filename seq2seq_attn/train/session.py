@@ -1,4 +1,4 @@
-"""A training session: settings, the locked run directory, threads, and the signals that end it.
+"""What a training session needs: its settings, a locked run directory, threads, and signals that end it.
 
 Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first signal is only recorded;
 the training loop checks `StopRequest.is_set` between updates. At the second signal the process exits at once. The last

@@ -19,7 +19,14 @@ from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.metrics.by_length import MIN_PAIRS, Bucket
-from seq2seq_attn.report.files import COLUMNS, check_files, csv_text, escape_latex, latex_text, write_files
+from seq2seq_attn.report.files import (
+    COLUMNS,
+    check_report_files,
+    csv_text,
+    escape_latex,
+    latex_text,
+    write_report_files,
+)
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.runtime.environment import describe_environment
 from tests.report.conftest import QUICK, report_of, score_systems
@@ -35,7 +42,7 @@ def write(*files: Path, is_named: bool = True) -> Report:
         [EvaluationSet("ref", REFERENCES, REFERENCES)], {"a": [SetTranslations(REFERENCES)]}, settings=settings
     )
     report = Report(scored, [{"name": "a"}], describe_environment([], "cpu"))
-    write_files(report, dict(zip(("json", "report"), files, strict=False)), "png", str, is_named=is_named)
+    write_report_files(report, dict(zip(("json", "report"), files, strict=False)), "png", str, is_named=is_named)
     return report
 
 
@@ -60,7 +67,7 @@ def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(tmp_path, is_named
 def test_a_named_link_into_a_missing_folder_is_refused(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "file")
     with pytest.raises(UserError, match="nowhere"):
-        check_files({"json": tmp_path / "link"})
+        check_report_files({"json": tmp_path / "link"})
 
 
 @pytest.mark.parametrize("part", ["json", "csv", "latex"])
@@ -69,7 +76,7 @@ def test_no_part_replaces_an_input(tmp_path, part):
     (tmp_path / "link").symlink_to(tmp_path / "input")
     for name in ("input", "link"):
         with pytest.raises(UsageError, match=f"^--{part}: .*{name}"):
-            check_files({part: tmp_path / name}, [tmp_path / "input"])
+            check_report_files({part: tmp_path / name}, [tmp_path / "input"])
 
 
 # ---- CSV ----
