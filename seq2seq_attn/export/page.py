@@ -25,7 +25,7 @@ _WEB = Path(__file__).parent / "web"
 _SCRIPTS = ("interpreter.js", "detokenize.js", "tokens.js", "search.js", "page.js")
 
 
-def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat = "fp16") -> None:
+def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat = "int16") -> None:
     """Write a page with the best models of some runs.
 
     Raises:
@@ -48,14 +48,13 @@ def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat 
 def _describe(run: RunDir, weight_format: WeightFormat) -> dict[str, Any]:
     config = run.config()
     model, _ = run.load_model(config.model)
-    program = write_program(export_graphs(model), weight_format)
+    written = write_program(export_graphs(model), weight_format)
     kind = f"attention {config.model.attention.name}" if model.has_attention else "one vector"
     return {
         "title": f"{run.path.name}: {kind}",
         "has_attention": model.has_attention,
-        "can_force": model.has_attention and _is_read(program.description["step"]),
-        "program": program.description,
-        "weights": program.weights_base64(),
+        "can_force": model.has_attention and _is_read(written["program"]["step"]),
+        **written,
         **describe_run(run),
     }
 
