@@ -6,10 +6,7 @@ variants here. Numbers of sentences and of source positions are free; so is any 
 Shapes: B sentences, S source positions, V target vocabulary.
 """
 
-import logging
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -68,7 +65,8 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     ids_BS = torch.full((3, 5), len(SPECIALS))
     ids_BS[:, -2:] = EOS  # as in several sentences: their number is free
     previous_B = ids_BS[:, -1].clone()
-    with torch.no_grad(), speed.plain(), quiet():
+    with torch.no_grad(), speed.plain(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PyTorch's exporter: none concerns the graphs
         memory, state = _Prepare(model)(ids_BS, ids_BS)
         for _ in range(2):  # a dimension of size 0 or 1 would not be free
             *_, state = _Step(model)(previous_B, memory, state)
@@ -82,32 +80,17 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     sizes = [*outputs[0].meta["val"].shape[:1], *outputs[1].meta["val"].shape]  # B, B, and S or 1
     if any(isinstance(size, int) and size > 1 for size in sizes):
         raise UsageError("this model cannot be exported, as its steps work for one number of sentences or positions")
-    names = [
-        [f"{kind}_{index}" for index, _ in enumerate(_tensors(structure))]
-        for kind, structure in (("memory", memory), ("state", state))
-    ]
-    return Graphs(prepare, step, *names)
+    return Graphs(prepare, step, _names("memory", memory), _names("state", state))
 
 
-def _tensors(structure: Any) -> list[Tensor]:
-    return [leaf for leaf in tree_leaves(structure) if leaf is not None]
+def _names(kind: str, structure: Any) -> list[str]:
+    tensors = [leaf for leaf in tree_leaves(structure) if leaf is not None]
+    return [f"{kind}_{index}" for index in range(len(tensors))]
 
 
 def _export(module: nn.Module, inputs: tuple[Any, ...], dimension: Any) -> ExportedProgram:
     free = tree_map(lambda leaf: None if leaf is None else dict.fromkeys(range(leaf.ndim), dimension), inputs)
     table = torch.export.default_decompositions()
     program = export(module, inputs, dynamic_shapes=free, strict=False)
-    return program.run_decompositions({operation: table[operation] for operation in _DECOMPOSED})
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Discard warnings and logs of PyTorch's exporters: none concerns the graphs, and errors are raised."""
-    level = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)
+    simpler: ExportedProgram = program.run_decompositions({operation: table[operation] for operation in _DECOMPOSED})
+    return simpler
