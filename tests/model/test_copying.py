@@ -55,19 +55,6 @@ def test_scheduled_sampling_feeds_copies_back_as_unk(make_model, batch):
     assert torch.isfinite(loss.loss_sum)
 
 
-@pytest.mark.parametrize("attention", ["fixed", "additive"])
-def test_copynet_finds_source_words_in_search(make_model, attention):
-    """It needs no attention over source positions."""
-    model = make_model(attention, output={"name": "copynet"}).eval()
-    with torch.no_grad():
-        model.output.projection.bias.fill_(-40.0)
-    source = collate_source([[5, 6, 5, 7], [8]], [[31, 32, 31, 34], [31]])
-    best = search(step_model(model), source, [6, 4], beam_size=3, n_best=3)
-    found = [{i for hypothesis in hypotheses for i in hypothesis.ids} for hypotheses in best]
-    assert {31, 32, 34} >= found[0] > set()
-    assert found[1] == {31}
-
-
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
 def test_search_gives_the_probabilities_of_forced_decoding(make_model, decoder):
     """The beam takes the history of a hypothesis along when it reorders them."""
