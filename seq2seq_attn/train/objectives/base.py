@@ -24,11 +24,11 @@ class Objective(ABC):
     """An extra loss. It ignores padding, and the term of a batch is the sum over its rows.
 
     A `build` with a parameter `source_attention` gets the attention if its weights are over source positions, one with
-    `drawing_attention` if `DecoderOutputs.extra` is a `Draw`, and one with `links` the setting `data.links` if batches have
-    `Batch.links_L3`. A model or data that lacks it is refused before data is prepared.
+    `drawing_attention` if `DecoderOutputs.extra` is a `Draw`, and one with `links` the setting `data.links` if batches
+    have `Batch.links_L3`. A model or data that lacks it is refused before data is prepared.
 
-    `needs_reverse` says whether it reads `DecoderOutputs.reverse_weights_SBT`. A model of the other direction is then trained
-    beside the first (`train/loss.py`). An update minimizes its loss too, as a mean over source tokens.
+    `needs_reverse` says whether it reads `DecoderOutputs.reverse_weights_SBT`. A model of the other direction is then
+    trained beside the first (`train/loss.py`). An update minimizes its loss too, as a mean over source tokens.
     """
 
     needs_reverse: bool = False
