@@ -73,16 +73,16 @@ class Killed(BaseException):
 
 def train_and_die(at_update: int, config: Config, **options: Any) -> None:
     """Train, and die before an update is noted: whatever was not on disk is lost."""
-    train_step = Updater.train_step
+    apply_update = Updater.apply_update
 
     def mortal(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
-        result = train_step(self, batches, update=update, **settings)
+        result = apply_update(self, batches, update=update, **settings)
         if update == at_update:
             raise Killed
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "train_step", mortal)
+        patch.setattr(Updater, "apply_update", mortal)
         with pytest.raises(Killed):
             train(config, **options)
 
@@ -198,12 +198,12 @@ def test_a_signal_saves_and_leaves(
     error: type[BaseException],
     message: str,
 ) -> None:
-    train_step, validate = Updater.train_step, Validator.validate
+    apply_update, validate = Updater.apply_update, Validator.validate
 
     def signalled_step(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
         if moment == "update" and update == 12:
             os.kill(os.getpid(), number)
-        return train_step(self, batches, update=update, **settings)
+        return apply_update(self, batches, update=update, **settings)
 
     def signalled_validation(self: Validator, model: Seq2Seq) -> Validation:
         if moment == "validation":
@@ -212,7 +212,7 @@ def test_a_signal_saves_and_leaves(
 
     config, run = toy_config("train.checkpoint_every_updates=1000"), RunDir(tmp_path / "stopped")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "train_step", signalled_step)
+        patch.setattr(Updater, "apply_update", signalled_step)
         patch.setattr(Validator, "validate", signalled_validation)
         with pytest.raises(error, match=message):
             train(config, run_dir=run.path)
@@ -327,16 +327,16 @@ def break_weights(patch: pytest.MonkeyPatch, draw: Random) -> None:
         return optimizer
 
     def step_then_break(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
-        result = train_step(self, batches, update=update, **settings)
+        result = apply_update(self, batches, update=update, **settings)
         if update == at_update:
             break_one(self.optimizer)
         return result
 
-    build_optimizer, train_step = update.build_optimizer, Updater.train_step
+    build_optimizer, apply_update = update.build_optimizer, Updater.apply_update
     if draw.random() < 0.5:
         patch.setattr(update, "build_optimizer", build)
     else:
-        patch.setattr(Updater, "train_step", step_then_break)
+        patch.setattr(Updater, "apply_update", step_then_break)
 
 
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 100), marks=pytest.mark.slow)], ids=["few", "many"])

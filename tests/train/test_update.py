@@ -54,7 +54,7 @@ def make(
     """An update of micro-batches with these pairs; all pairs in one, if none are named."""
     batches = [batch(indices) for indices in rows or (range(6),)]
     whole = UpdateBatches(batches, [list(indices) for indices in rows], sum(one.num_tokens for one in batches))
-    return updater.train_step(whole, update=update, learning_rate=learning_rate, teacher_forcing_ratio=ratio)
+    return updater.apply_update(whole, update=update, learning_rate=learning_rate, teacher_forcing_ratio=ratio)
 
 
 def weights(updater: Updater) -> dict[str, torch.Tensor]:
@@ -219,7 +219,7 @@ def test_a_rank_without_rows_makes_the_others_first_update() -> None:
     learner = updater(precision="fp16", group=OthersHaveRows())
     before = weights(learner)
     whole = UpdateBatches([], [[0]], num_tokens=3)
-    result = learner.train_step(whole, update=0, learning_rate=0.1, teacher_forcing_ratio=1.0)
+    result = learner.apply_update(whole, update=0, learning_rate=0.1, teacher_forcing_ratio=1.0)
     assert result.kind == "applied"
     count = sum(tensor.numel() for tensor in before.values())
     assert result.gradient_norm == pytest.approx(0.001 * math.sqrt(count), rel=1e-4)

@@ -155,7 +155,9 @@ def our_update(updater: Updater, ratio: float, *, off: Sequence[str] = ()) -> Ca
         if id(batch) not in prepared:
             prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
         with speed.without(off):
-            result = updater.train_step(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
+            result = updater.apply_update(
+                prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio
+            )
         return result.loss_sum / batch.num_tokens
 
     return update
