@@ -23,7 +23,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, give_back_memory, keep_primitives, reuse_large_blocks
-from seq2seq_attn.runtime.precision import allow_tf32, training_precision
+from seq2seq_attn.runtime.precision import training_precision, tune_float32
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
@@ -97,7 +97,7 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
     """A new model on this rank's device, with the reverse model if an objective needs one, and their optimizer."""
     device = local_device(config.train.device)
     precision = training_precision(config.train.precision, device)
-    allow_tf32(precision, device)
+    tune_float32(precision, device)
     torch.manual_seed(config.seed)
     model = build_model(
         config.model,
