@@ -54,8 +54,7 @@ TESTS = (paired_bootstrap, paired_randomization)
 # ---- against sacreBLEU ----
 
 
-@pytest.mark.parametrize("name", METRICS)
-@pytest.mark.parametrize("noise", [0.31, 0.36, 0.45])
+@pytest.mark.parametrize(("name", "noise"), [("bleu", 0.31), ("bleu", 0.45), ("chrf", 0.36), ("ter", 0.36)])
 def test_paired_tests_equal_sacrebleus(name, noise):
     make, title = METRICS[name]
     system = make_hypotheses(REFERENCES, seed=3, noise=noise)
@@ -82,16 +81,16 @@ def plain_scores(hypotheses, num_resamples):
 
 def test_intervals_equal_sacrebleus_and_plain_resampling():
     # sacreBLEU scores resamples in float32 and we follow it: hence not 1e-9
-    [arm] = arms(statistics_of("bleu", BASELINE), num_resamples=200)
-    interval, scores = mean_interval(arm), sorted(plain_scores(BASELINE, 200))
-    theirs = BLEU().corpus_score(BASELINE, [REFERENCES], n_bootstrap=200)
+    [arm] = arms(statistics_of("bleu", BASELINE), num_resamples=100)
+    interval, scores = mean_interval(arm), sorted(plain_scores(BASELINE, 100))
+    theirs = BLEU().corpus_score(BASELINE, [REFERENCES], n_bootstrap=100)
     assert (interval.high - interval.low) / 2 == pytest.approx(theirs._ci, abs=1e-9)
-    assert (interval.low, interval.high) == pytest.approx((scores[5], scores[194]), abs=1e-4)
+    assert (interval.low, interval.high) == pytest.approx((scores[2], scores[97]), abs=1e-4)
 
-    run_scores = [plain_scores(hypotheses, 60) for hypotheses in (*ARM, *OTHER)]
+    run_scores = [plain_scores(hypotheses, 40) for hypotheses in (*ARM, *OTHER)]
     ratios = sorted(sum(row[2:]) / 3 / (sum(row[:2]) / 2) for row in zip(*run_scores, strict=True))
-    kept = mean_retention(*arms(statistics_of("bleu", *ARM), statistics_of("bleu", *OTHER), num_resamples=60))
-    assert (kept.low, kept.high) == pytest.approx((ratios[1], ratios[58]), abs=1e-5)
+    kept = mean_retention(*arms(statistics_of("bleu", *ARM), statistics_of("bleu", *OTHER), num_resamples=40))
+    assert (kept.low, kept.high) == pytest.approx((ratios[1], ratios[38]), abs=1e-5)
 
 
 # ---- arms of several seeds ----
