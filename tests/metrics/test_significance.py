@@ -159,7 +159,7 @@ def test_retention_is_1_of_itself_and_undefined_of_a_baseline_at_zero_and_of_err
     nothing, something = statistics_of("bleu", ["zzz"] * 120, SYSTEM)
     assert mean_retention(*arms([something], [something])) == Interval(1.0, 1.0, 1.0)
     assert mean_retention(*arms([nothing], [something])) is None
-    assert mean_retention(*arms(statistics_of("ter", *ARM), statistics_of("ter", *OTHER))) is None
+    assert mean_retention(*arms(statistics_of("wer", *ARM), statistics_of("wer", *OTHER))) is None
 
 
 def test_systems_of_other_pairs_or_measures_are_refused():
