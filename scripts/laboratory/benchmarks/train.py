@@ -20,7 +20,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.runtime.memory import keep_primitives, reuse_large_blocks
-from seq2seq_attn.runtime.precision import Precision, allow_tf32, autocast
+from seq2seq_attn.runtime.precision import Precision, autocast, tune_float32
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
@@ -91,7 +91,7 @@ def our_contestants(
         update = updates_over(batches, our_update(updater, ratio, off=off))
 
         def turn(number: int) -> float:
-            allow_tf32(precision, device)  # as `seq2seq train` does
+            tune_float32(precision, device)  # as `seq2seq train` does
             try:
                 return update(number)
             finally:
@@ -154,7 +154,9 @@ def our_update(updater: Updater, ratio: float, *, off: Sequence[str] = ()) -> Ca
         if id(batch) not in prepared:
             prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
         with speed.without(off):
-            result = updater.train_step(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
+            result = updater.apply_update(
+                prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio
+            )
         return result.loss_sum / batch.num_tokens
 
     return update
