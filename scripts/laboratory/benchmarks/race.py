@@ -8,6 +8,7 @@ missing. Systems: `peer_configs/race.yaml`.
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -117,7 +118,7 @@ class Entrant:
         else:
             files = ["--run", str(checkpoint), "-i", str(raw), "-o", str(output)]
             usage = self.run("-m", "seq2seq_attn", "translate", *files, "--beam-size", beam, "--device", "cpu")
-        lines = output.read_text(encoding="utf-8").splitlines()
+        lines = read_lines(output)
         return [self.field.tokenizer.detokenize(line.split()) for line in lines] if self.is_peer else lines, usage
 
     def score(self, checkpoint: Path, split: str, beam_size: int) -> Record:
@@ -125,7 +126,7 @@ class Entrant:
         path = checkpoint / f"{split}.json"
         if not path.exists():
             lines, usage = self.translate(checkpoint, split, beam_size)
-            references = self.field.text(split, "en").read_text(encoding="utf-8").splitlines()
+            references = read_lines(self.field.text(split, "en"))
             if len(lines) != len(references):
                 raise UserError(f"{self.name}: {len(lines)} translations of {len(references)} sentences")
             cased, lower = BLEU(), BLEU(lowercase=True)
@@ -141,8 +142,7 @@ class Entrant:
             self.python = peers.ensure_environment(peers.PEERS[self.values["package"]])
         self.train()
         points = [{"minutes": round(m, 2), **self.score(path, "valid", 1)} for m, path in self.checkpoints]
-        best = max(points, key=lambda point: point["bleu"])
-        path = next(path for minutes, path in self.checkpoints if round(minutes, 2) == best["minutes"])
+        best, (_, path) = max(zip(points, self.checkpoints, strict=True), key=lambda pair: pair[0]["bleu"])
         beam_size = 1 if self.trainer == "tutorial" else BEAM_SIZE
         test = {"best_minutes": best["minutes"], "beam_size": beam_size, **self.score(path, "test", beam_size)}
         forced = [text.partition("=")[2] for text in self.values.get("settings", ()) if "precision" in text]
@@ -150,6 +150,11 @@ class Entrant:
         shown = [{key: point[key] for key in ("minutes", "bleu", "bleu_lower_case")} for point in points]
         about = {"name": self.name, "recipe": self.values["recipe"], "precision": precision}
         return {**about, "points": shown, "test": test}
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text, split at newlines only."""
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -171,15 +176,13 @@ def main(arguments: Sequence[str]) -> None:
         for name in names:
             try:
                 rows[name] = Entrant(name, systems[name], field).result()
-            except UserError as error:
+            except (UserError, subprocess.CalledProcessError) as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 rows[name] = {"name": name, "recipe": systems[name]["recipe"], "error": str(error).splitlines()[-1]}
             ordered = [rows[name] for name in systems if name in rows]
             missing = [name for name in systems if name not in rows]
-            publish(
-                {"minutes": list(field.minutes), "test_set": field.test_set, "systems": ordered, "missing": missing},
-                path,
-            )
+            about = {"minutes": list(field.minutes), "test_set": field.test_set}
+            publish({**about, "systems": ordered, "missing": missing}, path)
 
 
 def prepare(folder: Path, minutes: Sequence[float], *, is_toy: bool) -> Field:

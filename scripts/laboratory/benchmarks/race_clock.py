@@ -80,7 +80,7 @@ class Clock:
         unfinished.mkdir(parents=True)
         save(unfinished)
         (unfinished / CLOCK).write_text(json.dumps({"minutes": minutes}), encoding="utf-8")
-        unfinished.rename(self._folder / f"{minutes:.2f}")
+        unfinished.rename(self._folder / f"{minutes:.4f}")
         self._marks = [mark for mark in self._marks if mark > minutes]
         self._offset_s = 60 * minutes - cpu_seconds()
 
@@ -166,10 +166,14 @@ def train_opennmt(clock: Clock, task: dict[str, Any]) -> None:
 
 
 TRAINERS = {"ours": train_ours, "tutorial": train_tutorial, "joeynmt": train_joeynmt, "opennmt": train_opennmt}
+ENDING = ("ours", "tutorial")
+"""trainers that may make all their epochs before the last mark; a peer that returns was interrupted"""
 
 if __name__ == "__main__":
     _task = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     _clock = Clock(Path(_task["folder"]), _task["minutes"])
     if _clock.is_running:
         TRAINERS[_task["trainer"]](_clock, _task)
+        if _task["trainer"] not in ENDING:
+            sys.exit(f"{_task['trainer']}: ended before its last checkpoint")
     _clock.finish()

@@ -180,7 +180,7 @@ def translate(checkpoint: Path, source: Path, output: Path) -> None:
     model = TutorialModel(ModelConfig(**saved["config"]), **sizes, packed=False).eval()
     model.load_state_dict(saved["model"])
     translations = []
-    for line in source.read_text(encoding="utf-8").splitlines():
+    for line in source.read_text(encoding="utf-8").split("\n")[:-1]:
         ids = prepared.source_vocab.ids_of(prepared.source_tokenizer.tokenize(line))
         states_BSM, hidden_BH = model.encode(torch.tensor([*ids, EOS]).unsqueeze(1))
         tokens = [BOS]
