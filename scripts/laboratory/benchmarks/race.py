@@ -172,13 +172,14 @@ def main(arguments: Sequence[str]) -> None:
     with mock.patch.dict(os.environ, peers.ONE_CORE):
         minutes = [float(mark) for mark in options.minutes.split(",")] if options.minutes else RACE["minutes"]
         field = prepare(options.folder.resolve(), minutes, is_toy=options.quick)
-        rows = {row["name"]: row for row in read_json(path)["systems"]} if path.exists() else {}
         for name in names:
             try:
-                rows[name] = Entrant(name, systems[name], field).result()
+                row = Entrant(name, systems[name], field).result()
             except (UserError, subprocess.CalledProcessError) as error:
                 print(f"{name}: {error}", file=sys.stderr)
-                rows[name] = {"name": name, "recipe": systems[name]["recipe"], "error": str(error).splitlines()[-1]}
+                row = {"name": name, "recipe": systems[name]["recipe"], "error": str(error).splitlines()[-1]}
+            known = read_json(path)["systems"] if path.exists() else []  # two races may share a record
+            rows = {known_row["name"]: known_row for known_row in known} | {name: row}
             ordered = [rows[name] for name in systems if name in rows]
             missing = [name for name in systems if name not in rows]
             about = {"minutes": list(field.minutes), "test_set": field.test_set}
