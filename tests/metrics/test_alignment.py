@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from seq2seq_attn.metrics.alignment import score_attention, shift_weights, words_from_tokens
+from seq2seq_attn.metrics.alignment import score_attention, words_from_tokens
 
 
 def from_links(links, shape=(7, 5)):
@@ -66,52 +66,6 @@ def test_attention_that_is_off_by_one_scores_only_when_shifted(shift):
     assert shifted.mass == pytest.approx(0.9)
     assert plain.recall < 0.5
     assert plain.mass < 0.4
-
-
-def test_shift_runs_off_the_end_into_zeros():
-    weights = np.eye(3)
-    np.testing.assert_array_equal(shift_weights(weights, 1), [[0, 1, 0], [0, 0, 1], [0, 0, 0]])
-    np.testing.assert_array_equal(shift_weights(weights, -1), [[0, 0, 0], [1, 0, 0], [0, 1, 0]])
-    np.testing.assert_array_equal(shift_weights(weights, 0), weights)
-    np.testing.assert_array_equal(shift_weights(weights, 5), np.zeros((3, 3)))
-
-
-def cut(text: str, rng: random.Random) -> list[str]:
-    """A text without spaces in pieces of one to four characters."""
-    pieces = []
-    while text:
-        size = rng.randint(1, 4)
-        pieces, text = [*pieces, text[:size]], text[size:]
-    return pieces
-
-
-def spread(tokens, words):
-    """For each word, the share of each token that lies in it, character by character."""
-    owners = [index for index, token in enumerate(tokens) for _ in token]
-    shares, start = [], 0
-    for word in words:
-        inside = owners[start : start + len(word)]
-        shares.append({token: inside.count(token) / len(tokens[token]) for token in inside})
-        start += len(word)
-    return shares
-
-
-def test_word_weights_equal_a_plain_reference():
-    """A token's weight is spread evenly over its characters; added over the source, averaged over the target."""
-    rng = random.Random(8)
-    for _ in range(25):
-        texts = ["".join(rng.choices("abcdef", k=rng.randint(1, 25))) for _ in range(2)]
-        (source_tokens, source_words), (target_tokens, target_words) = ((cut(t, rng), cut(t, rng)) for t in texts)
-        weights = np.random.default_rng(rng.randint(0, 99)).random((len(target_tokens) + 1, len(source_tokens) + 1))
-        expected = [
-            [
-                sum(rows[t] * columns[s] * weights[t, s] for t in rows for s in columns) / sum(rows.values())
-                for columns in spread(source_tokens, source_words)
-            ]
-            for rows in spread(target_tokens, target_words)
-        ]
-        result = words_from_tokens(weights, source_tokens, target_tokens, source_words, target_words)
-        np.testing.assert_allclose(result, expected, rtol=0, atol=1e-9)
 
 
 AB, CD, SPACED = ["a", "b"], ["c", "d"], ["▁", "a", "▁", "b", "▁"]

@@ -1,7 +1,5 @@
 """Several sources: each encoder reads its own, and hierarchical attention weighs them against each other."""
 
-import random
-
 import pytest
 import torch
 
@@ -51,13 +49,6 @@ def test_a_line_that_lacks_sources_has_empty_ones() -> None:
     assert torch.isfinite(encoded.final_BM).all()
 
 
-def test_the_sources_share_one_embedding() -> None:
-    model = build(num_sources=3)
-    assert len({id(encoder.embedding) for encoder in model.encoder.encoders}) == 1
-    names = [name for name, _ in model.named_parameters() if "embedding" in name]
-    assert names == ["encoder.encoders.0.embedding.weight", "embedding.weight"]
-
-
 @pytest.mark.parametrize(
     ("attention", "output"),
     [
@@ -104,48 +95,3 @@ def test_hierarchical_attention_equals_the_formula_part_by_part() -> None:
         torch.testing.assert_close(attended.context_BM[row], of_parts @ joined)
         expected = torch.cat([share * alpha for share, alpha in zip(of_parts, weights, strict=True)])
         torch.testing.assert_close(attended.weights_BS[row, : len(expected)], expected)
-
-
-def test_hierarchical_attention_over_one_source_is_additive() -> None:
-    attention, values, query, _ = hierarchical()
-    source = collate_source([[5, 6, 7], [8], [9, 4], [5]])
-    values = values[:, :4]
-    sizes = {"query_size": 7, "memory_size": 5, "normalizer": softmax.weights}
-    additive = build_variant("attention", "additive", {}, **sizes).double()
-    additive.load_state_dict({k: v for k, v in attention.state_dict().items() if not k.startswith("part_")})
-    found = []
-    for variant in (attention, additive):
-        memory, state = variant.prepare(Encoded(values, source.mask_BS, values[:, 0]), source)
-        found.append(variant.step(query, memory, state))
-    torch.testing.assert_close(found[0].context_BM, found[1].context_BM)
-    torch.testing.assert_close(found[0].weights_BS, found[1].weights_BS)
-
-
-def interleaved(seed: int, num_pairs: int = 32) -> tuple[list[list[int]], list[list[int]]]:
-    """Lines of two sources, and targets whose tokens come from each in turn."""
-    generator = random.Random(seed)
-    pairs = [[[generator.randrange(4, 11) for _ in range(3)] for _ in range(2)] for _ in range(num_pairs)]
-    return [[*a, EOS, *b] for a, b in pairs], [
-        [token for both in zip(a, b, strict=True) for token in both] for a, b in pairs
-    ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("attention", ["additive", "hierarchical"])
-def test_it_learns_a_target_that_needs_both_sources(attention: str) -> None:
-    sizes = {"embedding_size": 16, "hidden_size": 32, "encoder": {"hidden_size": 16}}
-    model = build(
-        **sizes, attention={"name": attention}, dropout=dict.fromkeys(("embedding", "encoder", "readout"), 0.0)
-    )
-    model.float().train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for update in range(300):
-        optimizer.zero_grad()
-        batch = collate(*interleaved(update), range(32))
-        (batch_loss(model, batch).loss_sum / batch.num_tokens).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-    with torch.no_grad():
-        batch = collate(*interleaved(10**6), range(32))
-        loss_sum = batch_loss(model.eval(), batch).loss_sum
-    assert loss_sum / batch.num_tokens < 0.1  # guessing every other token: (3 log 7) / 7 = 0.83

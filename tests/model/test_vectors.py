@@ -8,7 +8,6 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import Batch, collate, collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.sources import SeveralSources
 from seq2seq_attn.text.vocab import EOS
 from seq2seq_attn.train.loss import batch_loss
 
@@ -60,19 +59,6 @@ def test_vectors_decide_and_padding_does_not(name: str) -> None:
         torch.testing.assert_close(together.final_BM[row], alone.final_BM[0])
     other = model.encoder(collate_source([[9, 4, 5], [6]], vectors=given))  # other ids, same vectors
     torch.testing.assert_close(other.values_BSM, together.values_BSM)
-
-
-@pytest.mark.parametrize("name", ENCODERS)
-def test_each_encoder_reads_its_own_source(name: str) -> None:
-    model = build([None, SIZE], name)
-    assert isinstance(model.encoder, SeveralSources)
-    encoded = model.encoder(beside([0, 1, 2, 3]).source)
-    of_text, of_vectors = model.encoder.encoders
-    given = vectors(*(len(ids) for _, ids in SOURCES))
-    for row, (text, ids) in enumerate(SOURCES):
-        alone = [of_text(collate_source([text])), of_vectors(collate_source([ids], vectors=[given[row]]))]
-        values = torch.cat([one.values_BSM[0] for one in alone])
-        torch.testing.assert_close(encoded.values_BSM[row, : len(values)], values)
 
 
 def test_every_parameter_learns_and_pairs_do_not_mix() -> None:

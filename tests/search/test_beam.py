@@ -98,15 +98,6 @@ def test_weights_and_scores_are_those_of_the_hypothesis_in_any_batch(options: di
             np.testing.assert_array_equal(hypothesis.weights_TS, np.stack(expected))
 
 
-def test_a_hypothesis_always_exists() -> None:
-    model, (_, batch) = FakeModel(num_free=3, seed=7, eos_bonus=-50.0), sources(3, 7)
-    for first, second in search(model, batch, [4, 1, 6], beam_size=3, n_best=2):
-        assert not first.is_finished
-        assert not second.is_finished
-        assert first.log_prob >= second.log_prob
-    assert [len(best.ids) for [best] in search(model, batch, [4, 1, 6], beam_size=3)] == [4, 1, 6]
-
-
 def test_a_finished_hypothesis_goes_before_a_cut_one_that_scores_more() -> None:
     """It is cut too: without the limit, it would not be the first."""
     model = FakeModel(scripted={(): {A: 0.9, EOS: 0.1}, (A,): {A: 0.99, B: 0.01}})

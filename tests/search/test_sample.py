@@ -70,16 +70,6 @@ def test_a_sample_depends_on_its_source_number_and_seed_alone() -> None:
     assert drawn(sources, 2, seed=2) != together
 
 
-def test_a_sample_stays_the_same_when_others_end_before_it() -> None:
-    """In a batch of the same source, where about half of the samples that are left end with each token."""
-    model = FakeModel(num_free=8, seed=1, sharpness=0.5, eos_bonus=2.0)
-    [together] = samples(model, [SOURCE], [9], 30)
-    assert len({len(hypothesis.ids) for hypothesis in together}) > 3
-    for number in (1, 2, 7):
-        [fewer] = samples(model, [SOURCE], [9], number)
-        assert [hypothesis.ids for hypothesis in fewer] == [hypothesis.ids for hypothesis in together[:number]]
-
-
 @pytest.mark.parametrize(("top_p", "expected"), [(0.25, 1), (0.5, 2), (0.51, 3), (0.75, 3)])
 def test_tokens_that_reach_the_share_exactly_are_enough(top_p: float, expected: int) -> None:
     """Of four equally probable tokens."""

@@ -46,13 +46,6 @@ def test_several_maps_are_a_grid(tmp_path, figures):  # noqa: F811
     *maps, bar = figure.axes
     assert len(maps) == 10
     assert bar.get_ylabel() == "attention weight"
-    cells = {
-        round(extent, 2)
-        for axes, (num_source, num_target) in zip(maps, sizes, strict=True)
-        for box in [axes.get_window_extent()]
-        for extent in (box.width / num_source, box.height / num_target)
-    }
-    assert len(cells) == 1
     for axes, title in zip(maps, titles, strict=True):
         assert axes.get_title(loc="left").replace("\n", " ") == title
         assert (axes.get_xlabel(), axes.get_ylabel()) == ("source", "translation")
@@ -62,8 +55,6 @@ def test_several_maps_are_a_grid(tmp_path, figures):  # noqa: F811
         assert 0 <= box.x0 < box.x1 <= figure.bbox.width
         assert 0 <= box.y0 < box.y1 <= figure.bbox.height
         assert not [other for other in boxes[place + 1 :] if box.overlaps(other)]
-    lefts = sorted({round(axes.get_window_extent().x0, 1) for axes in maps})
-    assert len(lefts) < 20  # columns
 
 
 def test_the_map_is_explained_under_it_and_the_explanation_fits(tmp_path, figures):  # noqa: F811

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.gru import compute_dtype
-from seq2seq_attn.model.output.base import Outputs, ScoredOutput
+from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.speed import offer
@@ -30,7 +30,7 @@ COLUMN_MULTIPLE = 64
 
 
 @offer("cross_entropy")
-def offer_cross_entropy(output: ScoredOutput) -> Callable[[Outputs, float], tuple[Tensor, Tensor]] | None:
+def offer_cross_entropy(output: ScoredOutput) -> Callable[[DecoderOutputs, float], tuple[Tensor, Tensor]] | None:
     """Offer the chunked loss for the outputs `softmax` and `lexical`."""
     if type(output) not in (Softmax, Lexical):
         return None
@@ -39,7 +39,7 @@ def offer_cross_entropy(output: ScoredOutput) -> Callable[[Outputs, float], tupl
     )
 
 
-def _linear(output: ScoredOutput, outputs: Outputs) -> tuple[Tensor, Tensor, Tensor]:
+def _linear(output: ScoredOutput, outputs: DecoderOutputs) -> tuple[Tensor, Tensor, Tensor]:
     """Inputs, weight and bias of the one linear layer that the logits come from. The two of `lexical` are one, of the
     features and its hidden layer side by side."""
     features_NF, projection = outputs.features_NF, output.projection
