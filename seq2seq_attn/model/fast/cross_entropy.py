@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from seq2seq_attn.model.fast.attention_gru import weighted_sums
 from seq2seq_attn.model.fast.gru import compute_dtype
 from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
 from seq2seq_attn.model.output.lexical import Lexical
@@ -45,8 +46,8 @@ def _linear(output: ScoredOutput, outputs: DecoderOutputs) -> tuple[Tensor, Tens
     features_NF, projection = outputs.features_NF, output.projection
     if not isinstance(output, Lexical):
         return features_NF, projection.weight, projection.bias
-    sums_BTE = torch.bmm(outputs.weights_TBS.transpose(0, 1), outputs.memory.output)
-    sums_NE = sums_BTE.transpose(0, 1).flatten(0, 1).index_select(0, outputs.positions_N)
+    sums_TBE = weighted_sums(outputs.weights_TBS, outputs.memory.output)
+    sums_NE = sums_TBE.flatten(0, 1).index_select(0, outputs.positions_N)
     inputs_NF = torch.cat([features_NF, output.hidden(sums_NE)], dim=1)
     return inputs_NF, torch.cat([projection.weight, output.lexical_projection.weight], dim=1), projection.bias
 
