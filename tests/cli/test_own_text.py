@@ -12,7 +12,7 @@ import yaml
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails, outputs
-from tests.text.test_parallel import ENGLISH, GERMAN
+from tests.text.test_corpus import ENGLISH, GERMAN
 from tests.train.conftest import write_toy_corpus
 
 TINY = [
@@ -195,7 +195,7 @@ def test_the_home_folder(capsys, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--train=corpus", *LANGUAGES], 2, "corpus"),
+        (["--train=corpus", *LANGUAGES], 1, "corpus"),
         (["--train=corpus/train", "--source-language=fr", "--target-language=en"], 1, "corpus/train.fr"),
         (["--train=corpus/train"], 2, "--source-language"),
         (["--train=a", "--train=b", "--train=c"], 2, "a, b, c"),

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import nn
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish, toy_settings
-from scripts.laboratory.benchmarks.tutorial import TutorialModel
+from scripts.laboratory.benchmarks.tutorial import TutorialModel, tutorial_loss, tutorial_update
 from scripts.laboratory.golden import reverse_batch
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.turns import Contestant, precisions, ratio_fields, take_turns
@@ -173,21 +172,11 @@ def tutorial_contestants(
         optimizer = torch.optim.Adam(model.parameters())
 
         def update(batch: Batch) -> None:
-            optimizer.zero_grad()
-            _tutorial_loss(model, batch.to(device), ratio, "mean").backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
+            tutorial_update(model, optimizer, batch.to(device), ratio)
 
         return Contestant(f"tutorial, {kind}", updates_over(batches[kind], update), device=device)
 
     return [tutorial(RANDOM), tutorial(BUCKETED)]
-
-
-def _tutorial_loss(model: TutorialModel, batch: Batch, ratio: float, reduction: str) -> torch.Tensor:
-    """Cross-entropy over all positions, padding ignored."""
-    logits = model(batch.source.ids_BS.t(), batch.source.lengths_B, batch.tgt_in_BT.t(), ratio)
-    targets = batch.tgt_out_BT.t().flatten()
-    return nn.functional.cross_entropy(logits.flatten(0, 1), targets, ignore_index=0, reduction=reduction)
 
 
 def gradient_difference(config: Config, sizes: Sizes, precision: Precision, device: torch.device = CPU) -> Record:
@@ -199,7 +188,7 @@ def gradient_difference(config: Config, sizes: Sizes, precision: Precision, devi
     model, tutorial = model.to(device), tutorial.to(device)
     batch = reverse_batch(8, num_types=min(sizes) - 4, max_length=12, seed=3).to(device)
     with torch.backends.cudnn.flags(enabled=False):  # its GRU has no backward pass without dropout
-        expected = _tutorial_loss(tutorial, batch, 1.1, "sum")
+        expected = tutorial_loss(tutorial, batch, 1.1, "sum")
         expected.backward()  # type: ignore[no-untyped-call]
     with autocast(precision, device):
         loss = batch_loss(model, batch).loss_sum
