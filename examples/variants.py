@@ -22,7 +22,7 @@ from seq2seq_attn.model.cell.base import InputCell
 from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 from seq2seq_attn.model.layers import Dropout, SourceEmbedding
-from seq2seq_attn.model.output.base import Outputs, ScoredOutput
+from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
 from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
@@ -126,7 +126,7 @@ class Small(Objective):
     def __init__(self, *, power: float = 2.0) -> None:
         self.power = power
 
-    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         sizes_TB = wide(outputs.hidden_TBH).abs().pow(self.power).mean(dim=-1)
         return sizes_TB[batch.tgt_out_BT.t() != PAD].sum()
 

@@ -14,7 +14,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import write_listed
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.train.session import choose_run_dir
-from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config, toy_corpus
+from tests.toy_run import make_toy_run, toy_config
 
 
 @pytest.fixture
@@ -28,27 +28,6 @@ def test_a_damaged_configuration_is_refused(run: RunDir, text: str) -> None:
     with pytest.raises(UserError, match=r"config.yaml") as caught:
         run.config()
     assert caught.value.exit_code == 1
-
-
-@pytest.mark.parametrize("tokenizer", ["sentencepiece", "characters"])
-def test_tokenizers_and_vocabularies_travel_with_the_run(tmp_path: Path, tokenizer: str) -> None:
-    corpus = toy_corpus(toy_config(tokenizer=tokenizer))
-    run = RunDir(tmp_path / "run")
-    run.save_text(corpus)
-    moved = RunDir(shutil.move(run.path, tmp_path / "elsewhere"))
-    assert moved.vocab("source") == corpus.source_vocab
-    assert moved.vocab("target") == corpus.target_vocab
-    assert moved.tokenizer("source").tokenize(SOURCE[0]) == corpus.source_tokenizer.tokenize(SOURCE[0])
-    assert moved.tokenizer("target").tokenize(TARGET[0]) == corpus.target_tokenizer.tokenize(TARGET[0])
-
-
-def test_the_best_model_comes_back_tied_parameters_too(run: RunDir) -> None:
-    shared = torch.arange(6.0).reshape(2, 3)
-    run.save_best({"a": shared, "b": shared}, {"update": 7, "perplexity": float("inf")})
-    best = run.load_best()
-    assert sorted(best.tensors) == ["a", "b"]
-    assert torch.equal(best.tensors["b"], shared)
-    assert best.values == {"update": 7, "perplexity": float("inf")}
 
 
 def test_a_pickle_is_never_loaded(run: RunDir) -> None:
@@ -168,20 +147,6 @@ def test_a_configuration_of_a_run_reads_no_other_file(trained: RunDir, tmp_path:
     write_listed(trained.path / "config.yaml", f"extends: {tmp_path / 'other.yaml'}\n".encode())
     with pytest.raises(UserError, match="'extends'"):
         trained.config()
-
-
-def test_damage_to_the_notes_of_a_run_is_noticed(trained: RunDir, caplog: pytest.LogCaptureFixture) -> None:
-    trained.write_environment(["seq2seq", "train"], "cpu")
-    environment = trained.environment()
-    assert environment is not None
-    assert environment["command"] == ["seq2seq", "train"]
-    for name in ("finished.json", "environment.json"):
-        path = trained.path / name
-        path.write_text(re.sub(r"\d", "7", path.read_text(), count=3))
-    assert not trained.is_finished()
-    assert "finished.json: damaged" in caplog.text
-    with pytest.raises(UserError, match=r"environment\.json: damaged"):
-        trained.environment()
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "model.safetensors", "source.vocab"])

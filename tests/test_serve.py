@@ -359,7 +359,9 @@ def wait_for(condition) -> None:
         time.sleep(0.01)
 
 
-def test_the_command_answers_at_once_and_sigterm_ends_it_after_accepted_requests(runs: list[Path], tmp_path: Path) -> None:
+def test_the_command_answers_at_once_and_sigterm_ends_it_after_accepted_requests(
+    runs: list[Path], tmp_path: Path
+) -> None:
     log_path = tmp_path / "log"
     command = [sys.executable, "-m", "seq2seq_attn", "serve", *map(str, runs), "--port", "0", "--device", "cpu"]
     with log_path.open("wb") as file:

@@ -22,6 +22,8 @@ def main(arguments: Sequence[str]) -> int | None:
         case ["list"]:
             list_experiments()
             return 0
+        case ["run", "race", *rest]:
+            module = "benchmarks.race"
         case ["run", *rest]:
             run(rest)
             return 0

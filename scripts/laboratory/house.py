@@ -40,7 +40,7 @@ LIMITS = {
     "lines": 24_950,
     "functions": 1_446,
     "classes": 292,
-    "lines of the longest file": 350,
+    "lines of the longest file": 400,
     "lines of the longest function": 50,
 }
 WALKS = {"files that a sentence passes": 25, "calls from the training loop to an attention's step": 8}

@@ -75,7 +75,7 @@ def evaluate(
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
     files = {"json": json, "report": report, "csv": csv, "latex": latex}
-    return _evaluate(
+    return evaluate_systems(
         _make_systems(runs, search, device, precision, ensemble=ensemble),
         [split] if isinstance(split, str) else split,
         None if source is None else Path(source),
@@ -90,7 +90,7 @@ def evaluate(
     )
 
 
-def _evaluate(
+def evaluate_systems(
     systems: Sequence[System],
     splits: Sequence[str],
     source: Path | None,

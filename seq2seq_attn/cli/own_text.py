@@ -16,8 +16,8 @@ from seq2seq_attn.config.types import Section
 from seq2seq_attn.data.own_text import check_headers
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.metrics.bleu import MIN_LONG, Measure
+from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.languages import separates_words
-from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.tokenizers.base import NONE, VECTORS
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"))

@@ -5,6 +5,7 @@ return) can shift the lines.
 """
 
 import gzip
+import io
 import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import STDOUT, check_distinct, check_writable, file_identity, link_target, named_path, naming
-from seq2seq_attn.text.corpus import MAX_LINE_BYTES, advice_on_encoding, open_text
+from seq2seq_attn.text.corpus import MAX_LINE_BYTES, advice_on_encoding, explain_unreadable, open_bytes
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.segments import chunks
 
@@ -130,7 +131,7 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path |
 
 @contextmanager
 def open_input(path: str) -> Iterator[BinaryIO]:
-    """Open a file, as `open_text`, or standard input, as it is.
+    """Open a file, as `open_bytes`, or standard input, as it is.
 
     Raises:
         UserError: the file cannot be read, or is not text.
@@ -142,8 +143,13 @@ def open_input(path: str) -> Iterator[BinaryIO]:
             log.info("type a sentence and press Enter; Ctrl-D ends")
         yield sys.stdin.buffer
         return
-    with open_text(Path(path)) as stream:
-        yield stream
+    with open_bytes(Path(path)) as (stream, encoding, line_end):
+        if encoding == "utf-16" or line_end == "\r":  # read whole, as it is rare
+            with explain_unreadable(Path(path)):
+                text = stream.read().decode(encoding)
+            yield io.BytesIO(text.replace(line_end, "\n").encode())
+        else:
+            yield stream
 
 
 @contextmanager

@@ -24,14 +24,14 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.store import SequenceWriter, TokenStore, side_path
-from seq2seq_attn.text.corpus import iter_raw_lines
+from seq2seq_attn.text.corpus import aligned_lines
 from seq2seq_attn.text.tokenizers.base import SIDES, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, split_sources
 from seq2seq_attn.text.vocab import Vocab
 
 MAX_PAIRS = 4_096
-MAX_BYTES = 1 << 20
+MAX_CHARACTERS = 1 << 20
 """per side of a chunk: chunks with long lines have fewer pairs"""
 FAULTS = ("blank", "over_long", "ratio_outliers")
 """why a pair is unfit for training: a side has no tokens; a side has more than `max_length`; neither is blank, and one
@@ -46,11 +46,11 @@ _BLANK = bytes(_DIGEST_SIZE)
 
 
 class Chunk(NamedTuple):
-    """Consecutive pairs of one split, as lines in UTF-8."""
+    """Consecutive pairs of one split."""
 
     split: str
-    sources: Sequence[bytes]
-    targets: Sequence[bytes]
+    sources: Sequence[str]
+    targets: Sequence[str]
 
 
 class TokenizedSide(NamedTuple):
@@ -81,16 +81,16 @@ class TokenizedChunk(NamedTuple):
 def read_chunks(files: Mapping[str, Sequence[Path]]) -> Iterator[Chunk]:
     """The pairs of each split, in order, from a file for each side. Raises UserError: a file can no longer be read."""
     for split, paths in files.items():
-        sources: list[bytes] = []
-        targets: list[bytes] = []
-        num_bytes = 0
-        for source, target in zip(*map(iter_raw_lines, paths), strict=True):
+        sources: list[str] = []
+        targets: list[str] = []
+        num_characters = 0
+        for source, target in aligned_lines(paths):
             sources.append(source)
             targets.append(target)
-            num_bytes += max(len(source), len(target))
-            if len(sources) == MAX_PAIRS or num_bytes >= MAX_BYTES:
+            num_characters += max(len(source), len(target))
+            if len(sources) == MAX_PAIRS or num_characters >= MAX_CHARACTERS:
                 yield Chunk(split, sources, targets)
-                sources, targets, num_bytes = [], [], 0
+                sources, targets, num_characters = [], [], 0
         if sources:
             yield Chunk(split, sources, targets)
 
@@ -99,8 +99,8 @@ def tokenize_chunk(chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_le
     """Tokenize both sides with the saved tokenizers of a folder. Pairs of the training split are dropped if they are
     faulty by these limits. Raises UserError: the tokenizers cannot be loaded."""
     source_tokenizer, target_tokenizer = _load_tokenizers(tokenizer_dir)
-    sources = source_tokenizer.tokenize_many([line.decode("utf-8") for line in chunk.sources])
-    targets = target_tokenizer.tokenize_many([line.decode("utf-8") for line in chunk.targets])
+    sources = source_tokenizer.tokenize_many(chunk.sources)
+    targets = target_tokenizer.tokenize_many(chunk.targets)
     longest = _lengths(sources)
     if isinstance(source_tokenizer, SeveralTokenizer):
         longest = np.array([max(map(len, split_sources(line))) for line in sources], dtype=np.int64)
@@ -144,13 +144,13 @@ def _lengths(sequences: Sequence[Sequence[object]]) -> Lengths:
     return np.fromiter(map(len, sequences), dtype=np.int64, count=len(sequences))
 
 
-def digest_pairs(sources: Sequence[bytes], targets: Sequence[bytes]) -> Digests:
-    """[pairs, 2]: the source's digest, then the pair's. Lines are in UTF-8, without line ends."""
+def digest_pairs(sources: Sequence[str], targets: Sequence[str]) -> Digests:
+    """[pairs, 2]: the source's digest, then the pair's. Lines are without line ends."""
     digests = []
     for source, target in zip(sources, targets, strict=True):
-        state = blake2b(source, digest_size=_DIGEST_SIZE)
-        digests.append(state.digest() if source.decode("utf-8").strip() else _BLANK)
-        state.update(b"\n" + target)  # the pair ("ab", "c") is not the pair ("a", "bc")
+        state = blake2b(source.encode(), digest_size=_DIGEST_SIZE)
+        digests.append(state.digest() if source.strip() else _BLANK)
+        state.update(f"\n{target}".encode())  # the pair ("ab", "c") is not the pair ("a", "bc")
         digests.append(state.digest())
     return np.frombuffer(b"".join(digests), dtype=np.uint64).reshape(-1, 2)
 
@@ -231,10 +231,10 @@ class SideBuilder:
         self._text_path.touch()
         self._tokens = SequenceWriter(self._tokens_path, np.uint8)
 
-    def add(self, kept_lines: Iterable[bytes], tokenized: TokenizedSide) -> None:
+    def add(self, kept_lines: Iterable[str], tokenized: TokenizedSide) -> None:
         """Write the kept lines and their tokens; count the tokens of all lines."""
-        with self._text_path.open("ab") as stream:
-            stream.writelines(line + b"\n" for line in kept_lines)
+        with self._text_path.open("a", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(f"{line}\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)
         self.kept.update(tokenized.kept)
         self._dropped.update(tokenized.dropped)

@@ -16,11 +16,10 @@ from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data.links import LINKS, parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text import captions
-from seq2seq_attn.text.corpus import count_lines, iter_lines, unequal_lines
+from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text, iter_lines
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.noise import Noise
 from seq2seq_attn.text.normalize import normalize
-from seq2seq_attn.text.parallel import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS
 
 ONE_IN = 10
@@ -86,23 +85,22 @@ def write_splits(
     notes: list[str] = []
     num_pairs = dict.fromkeys(["train", "valid", *texts], 0)
     for split, text in texts.items():
-        drop = data.filter if split == "train" else ()
-        noise = Noise(text.pairs() if data.corpus == "files" else (), drop)
-        has_no_source = NONE in text.languages
+        is_checked = data.corpus == "files" and VECTORS not in text.languages
+        drop = data.filter if split == "train" and is_checked else ()
         chosen: set[bytes] = set()
         if split == "train" and "valid" not in texts:
-            to_keep = Noise(text.pairs(), drop)
-            kept = (pair for pair in text.pairs() if not drop or to_keep.keeps(*pair))
-            chosen = choose_sources((target, target) if has_no_source else (source, target) for source, target in kept)
+            kept = Noise(text.pairs(), drop) if drop else None
+            pairs = (pair for pair in text.pairs() if kept is None or kept.keeps(*pair))
+            chosen = choose_sources(pairs, sentence_side(text))
             if not chosen:
                 raise UserError(
                     f"{text}: fewer than two distinct source sentences; add text, or name some with --valid"
                 )
-        is_checked = data.corpus == "files" and VECTORS not in text.languages
-        counts = _write(directory, data, split, text, chosen, noise if is_checked else None, links.get(split, {}))
+        noise = Noise(text.pairs(), drop) if is_checked else None
+        counts = _write(directory, data, split, text, chosen, noise, links.get(split, {}))
         for part in [split, "valid"] if chosen else [split]:
             num_pairs[part] = min(counts[part], data.limit.for_split(part) or counts[part])
-        notes += noise.notes(split)
+        notes += noise.notes(split) if noise else []
         if chosen:
             notes.append(
                 f"validation: {counts['valid']:,} of {counts.total():,} training pairs set aside (chosen by a hash of "
@@ -128,40 +126,35 @@ def _write(
 ) -> Counter[str | None]:
     """Write a split, and the pairs set aside from it. Returns the number of pairs by split; None: dropped."""
     counts: Counter[str | None] = Counter()
-    num_filled = 0
-    has_no_source = NONE in text.languages
-    assigned: Iterator[tuple[str, str, str | None]] = ((*pair, split) for pair in text.pairs())
-    if chosen and has_no_source:  # sentences are set aside by themselves
-        assigned = (("", target, part) for _, target, part in assign(((t, t) for _, t in text.pairs()), chosen))
-    elif chosen:
-        assigned = assign(text.pairs(), chosen)
+    num_filled, side = 0, sentence_side(text)
+    limits = {part: data.limit.for_split(part) for part in ([split, "valid"] if chosen else [split])}
     with ExitStack() as stack:
         streams = {
             part: [
                 stack.enter_context(line_path(directory, part, kind).open("w", encoding="utf-8", newline="\n"))
                 for kind in (*SIDES, *links)
             ]
-            for part in ([split, "valid"] if chosen else [split])
+            for part in limits
         }
-        limits = {part: data.limit.for_split(part) for part in streams}
         lines_by_kind = [
             iter_lines(path) if kind == LINKS else captions.read_links(path, data.source_name)
             for kind, path in links.items()
         ]
-        rows: Iterator[Any] = zip_longest(assigned, *lines_by_kind)
+        parts = assign(text.pairs(), chosen, side) if chosen else ((*pair, split) for pair in text.pairs())
+        rows: Iterator[Any] = zip_longest(parts, *lines_by_kind)
         for number, (pair, *lines) in enumerate(rows, 1):
             if pair is None or None in lines:
-                num_lines = {path: count_lines(path) for path in links.values()}
-                raise unequal_lines({text.paths[0]: sum(1 for _ in text.pairs()), **num_lines})
-            source, target, part = pair
+                names = " and ".join(map(str, links.values()))
+                raise UserError(f"{names}: expected a line for each pair of {text}; they differ at line {number:,}")
+            *pair, part = pair
             if LINKS in links:
-                parse_links(links[LINKS], number, lines[-1], len(words_of(source)), len(words_of(target)))
-            if noise is not None and not noise.keeps(source, target):
+                parse_links(links[LINKS], number, lines[-1], *(len(words_of(line)) for line in pair))
+            if noise is not None and not noise.keeps(*pair):
                 part = None
             counts[part] += 1
-            num_filled += bool((has_no_source or source.strip()) and target.strip())
+            num_filled += all(map(str.strip, pair[side:]))
             if part is not None and counts[part] <= (limits[part] or counts[part]):
-                for stream, value in zip(streams[part], (source, target, *lines), strict=True):
+                for stream, value in zip(streams[part], (*pair, *lines), strict=True):
                     stream.write(f"{value}\n")
     if not num_filled:
         purpose = {"train": "train", "valid": "validate"}.get(split, "evaluate")
@@ -169,17 +162,22 @@ def _write(
     return counts
 
 
-def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:
-    """The digests of the sources to set aside: a tenth of the distinct sources, at most 1,000; none if there are fewer
-    than two. Pairs with a blank side are never chosen."""
+def sentence_side(text: Text) -> int:
+    """The index in a pair of the sentence by which the pair is set aside: that of the source, if the text has one."""
+    return 1 if NONE in text.languages else 0
+
+
+def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes]:
+    """The digests of the sources (`side` 1: targets) to set aside: a tenth of the distinct ones, at most 1,000; none if
+    there are fewer than two. Pairs with a blank side are never chosen."""
     largest_first: list[int] = []
     kept: set[int] = set()
-    for source, target in pairs:
-        digest = source_digest(source)
+    for pair in pairs:
+        digest = source_digest(pair[side])
         if digest is None or (number := int.from_bytes(digest)) in kept:
             continue
         is_full = len(kept) == ONE_IN * MAX_PAIRS
-        if (is_full and number >= -largest_first[0]) or not normalize(target):
+        if (is_full and number >= -largest_first[0]) or not normalize(pair[1]):
             continue
         if is_full:
             kept.remove(-heapq.heappop(largest_first))
@@ -189,12 +187,14 @@ def choose_sources(pairs: Iterable[tuple[str, str]]) -> set[bytes]:
     return {number.to_bytes(_SIZE) for number in sorted(kept)[:num_chosen]}
 
 
-def assign(pairs: Iterable[tuple[str, str]], chosen: set[bytes]) -> Iterator[tuple[str, str, str | None]]:
-    """Source, target and split of each pair: `valid` for the first pair of each chosen source, None for its other
-    pairs, `train` for the rest."""
+def assign(
+    pairs: Iterable[tuple[str, str]], chosen: set[bytes], side: int = 0
+) -> Iterator[tuple[str, str, str | None]]:
+    """Source, target and split of each pair: `valid` for the first pair of each chosen source (`side` 1: target), None
+    for its other pairs, `train` for the rest."""
     taken: set[bytes] = set()
     for source, target in pairs:
-        digest = source_digest(source)
+        digest = source_digest(target if side else source)
         if digest is None or digest not in chosen:
             yield source, target, "train"
         elif digest in taken or not normalize(target):

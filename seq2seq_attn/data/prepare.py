@@ -226,9 +226,9 @@ def _write_all_links(
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
     for split in [split for split, kinds in links.items() if GOLD in kinds]:
         if split != "train" or not (data.extra or data.mix):  # extra pairs have no gold links
-            kept = compress(corpus.iter_raw_lines(line_path(draft_dir, split, GOLD)), splits[split].keep)
-            with (directory / f"{split}.links").open("wb") as stream:
-                stream.writelines(line + b"\n" for line in kept)
+            kept = compress(corpus.iter_lines(line_path(draft_dir, split, GOLD)), splits[split].keep)
+            with (directory / f"{split}.links").open("w", encoding="utf-8", newline="\n") as stream:
+                stream.writelines(f"{line}\n" for line in kept)
     if data.links == IBM1:
         return [write_estimated_links(directory, draft_dir)]
     if data.links is None:

@@ -17,7 +17,7 @@ from seq2seq_attn.files import file_identity
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
-from seq2seq_attn.text.corpus import read_pairs
+from seq2seq_attn.text.corpus import aligned_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, PositionTokenizer
 from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 
@@ -180,15 +180,13 @@ def _file_set(
     directions = {f"{config.data.source_name} to {config.data.target_language}" for config in configs}
     if len(directions) > 1:
         log.warning("--source: the runs translate different languages: %s", ", ".join(sorted(directions)))
-    pairs = [read_pairs(source, reference) for reference in references]
-    lines, first = pairs[0]
-    if not lines:
+    columns = [*map(list, zip(*aligned_lines([source, *references]), strict=True))]
+    if not columns:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
+    lines, first, *rest = columns
     if num_sources == 1:
         warn_about_tabs(str(source), sum(SOURCE_END in line for line in lines))
-    return EvaluationSet(
-        set_name(source), lines, first, is_file=True, other_references=tuple(lines for _, lines in pairs[1:])
-    )
+    return EvaluationSet(set_name(source), lines, first, is_file=True, other_references=tuple(rest))
 
 
 def _corpus_sets(

@@ -13,7 +13,7 @@ from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Decoder, History, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoder, zeroed
 from seq2seq_attn.model.layers import Embedding
-from seq2seq_attn.model.output.base import Output, Outputs
+from seq2seq_attn.model.output.base import DecoderOutputs, Output
 from seq2seq_attn.text.vocab import PAD, UNK
 
 
@@ -35,7 +35,7 @@ class Seq2Seq(nn.Module):
         self.decoder = decoder
         self.output = output
 
-    def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> Outputs:
+    def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> DecoderOutputs:
         """All decoder steps of a batch (see `unroll`). Dropout and fed-back tokens draw from the global generator."""
         fast = speed.find("unroll", self, teacher_forcing_ratio)
         return fast(self, batch) if fast else unroll(self, batch, teacher_forcing_ratio)
@@ -70,7 +70,7 @@ class Seq2Seq(nn.Module):
         return self.decoder.attention.is_positional
 
 
-def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Outputs:
+def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> DecoderOutputs:
     """All decoder steps, with teacher forcing or scheduled sampling.
 
     With a ratio below 1, each input token but the first is replaced by the model's greedy choice with probability
@@ -97,7 +97,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Output
                 ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
     extras = [step.extra for step in steps]
     features_TBF = torch.stack([step.features_BF for step in steps])
-    return Outputs(
+    return DecoderOutputs(
         features_NF=features_TBF.flatten(0, 1).index_select(0, batch.positions_N),
         positions_N=batch.positions_N,
         targets_N=batch.targets_N,

@@ -21,7 +21,7 @@ from torch import Tensor
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.model.tensors import forbid_tokens_
 from seq2seq_attn.search.base import Hypothesis, NextTokens, Scorer, SearchSource, StepModel
-from seq2seq_attn.search.steps import LogProbs
+from seq2seq_attn.search.steps import TokenScores
 from seq2seq_attn.text.vocab import BOS, PAD, UNK
 
 IntArray = npt.NDArray[np.int64]
@@ -80,7 +80,7 @@ class RankedSteps:
         for scorer, part in zip(self._scorers, state[1:], strict=True):
             scores_RV, part = scorer.rescore(scores_RV, tokens_RT[:, 1:], part)
             states.append(part)
-        return Ranked(LogProbs(scores_RV, tokens.weights_RS), (), log_probs_RV), tuple(states)
+        return Ranked(TokenScores(scores_RV, tokens.weights_RS), (), log_probs_RV), tuple(states)
 
     def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
         movers: list[StepModel[Any] | Scorer] = [self._model, *self._scorers]

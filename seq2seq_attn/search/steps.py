@@ -62,12 +62,12 @@ class PlainSteps:
             memory, state = select_rows(memory, rows_R), select_rows(state, rows_R)
         return State(state, memory, rows_per_sentence)
 
-    def step(self, prev_ids_R: Tensor, state: State) -> tuple[LogProbs, State]:
+    def step(self, prev_ids_R: Tensor, state: State) -> tuple[TokenScores, State]:
         with self._autocast(prev_ids_R):
             step = self._model.step(prev_ids_R, state.decoder, state.memory)
             log_probs_RV = self._model.output.log_probs(step, state.memory)
         weights_RS = step.weights_BS if self._model.has_attention else None
-        return LogProbs(log_probs_RV.float(), weights_RS), state._replace(decoder=step.state)
+        return TokenScores(log_probs_RV.float(), weights_RS), state._replace(decoder=step.state)
 
     def reorder(self, state: State, index_R: Tensor) -> State:
         """See `StepModel.reorder`. The rows of a sentence have equal copies of its memory, so it need not move until
@@ -82,7 +82,7 @@ class PlainSteps:
         return torch.autocast(tensor.device.type, dtype=torch.bfloat16, enabled=self._is_bf16)
 
 
-class LogProbs:
+class TokenScores:
     """`NextTokens` with all log-probabilities."""
 
     def __init__(self, log_probs_RV: Tensor, weights_RS: Tensor | None) -> None:
@@ -119,13 +119,13 @@ class Ensemble:
     def start(self, source: SourceBatch, rows_per_sentence: int) -> tuple[Any, ...]:
         return tuple(model.start(source, rows_per_sentence) for model in self._models)
 
-    def step(self, prev_ids_R: Tensor, state: tuple[Any, ...]) -> tuple[LogProbs, tuple[Any, ...]]:
+    def step(self, prev_ids_R: Tensor, state: tuple[Any, ...]) -> tuple[TokenScores, tuple[Any, ...]]:
         steps = [model.step(prev_ids_R, own) for model, own in zip(self._models, state, strict=True)]
         log_probs = torch.stack([tokens.log_probs() for tokens, _ in steps])
         weights = [tokens.weights_RS for tokens, _ in steps if tokens.weights_RS is not None]
         mean_RV = log_probs.logsumexp(dim=0) - math.log(len(steps))
         mean_RS = torch.stack(weights).mean(dim=0) if weights else None
-        return LogProbs(mean_RV, mean_RS), tuple(own for _, own in steps)
+        return TokenScores(mean_RV, mean_RS), tuple(own for _, own in steps)
 
     def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
         return tuple(model.reorder(own, index_R) for model, own in zip(self._models, state, strict=True))

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged
-from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.corpus import find_text, iter_lines
 from seq2seq_attn.text.links import parse_pharaoh
-from seq2seq_attn.text.parallel import find_text
 
 SPLITS = ("train", "valid", "test")
 SOURCE, TARGET = "de", "en"

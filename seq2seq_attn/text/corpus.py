@@ -1,155 +1,116 @@
-"""Read text files, and check that they are text."""
+"""Read text: a file as lines, and parallel text as aligned pairs of lines.
 
-import codecs
+The first bytes of a file tell its compression and encoding, the first characters its format (`FORMATS`). Names of
+files, columns or keys tell the languages, or else the words of the first rows.
+"""
+
+import csv
 import importlib
 import io
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+import json
+import logging
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.text.columns import Row, columns_by_name, columns_by_words, is_text
+from seq2seq_attn.text.languages import CODE, complete_languages, find_codes, short_code
+from seq2seq_attn.text.normalize import one_line
+from seq2seq_attn.text.tokenizers.base import NONE, SOURCE_END
 
-_BLOCK_BYTES = 1 << 20
+log = logging.getLogger(__name__)
+
+Spec = str | Sequence[str]
+"""a prefix, a table, or [source file, target file]"""
+_OTHER_LANGUAGES = "see --source-language and --target-language"
+KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, or a table (TSV, CSV, JSON, TMX)"
 MAX_LINE_BYTES = 1 << 24
-"""A longer line is no sentence: 13 MB of gzip can hold a line of 3 GB."""
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "compression.zstd"}
-"""the module that reads files with these first bytes"""
-_NO_TEXT = {b"PK\3\4": "a zip archive or an office document", b"%PDF": "a PDF", b"7z\xbc\xaf": "a 7z archive"}
-
-
-def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, plain or compressed, in UTF-8, or in UTF-16 with a byte-order mark. Only '\\n' ends one
-    (`str.splitlines` would also split at U+2028 and others), or '\\r' if there is no '\\n'. A '\\r' before '\\n' and a
-    byte-order mark at the start of the file are dropped, and the last line needs no '\\n'.
-
-    Raises:
-        UserError: the file is missing or damaged, its compression or encoding is not read, or a line has more than
-            16 MiB.
-    """
-    return list(iter_lines(path))
-
-
-def iter_lines(path: Path) -> Iterator[str]:
-    """`read_lines` as a stream, in constant memory. Raises UserError as `read_lines`, when the bad line is reached."""
-    for number, line in enumerate(iter_raw_lines(path), 1):
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise _bad_byte(path, number, line, error.start) from None
-        if "\0" in text:  # UTF-16 of plain English is valid UTF-8
-            raise _bad_byte(path, number, line, line.index(b"\0"))
-        yield text
-
-
-def iter_raw_lines(path: Path) -> Iterator[bytes]:
-    """`iter_lines` as bytes, without checking that they are UTF-8."""
-    with open_text(path) as stream, explain_unreadable(path):
-        for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES), b""), 1):
-            if len(line) == MAX_LINE_BYTES:
-                raise UserError(f"{path}, line {number}: longer than 16 MiB; give a sentence per line")
-            yield line.removesuffix(b"\n").removesuffix(b"\r")
-
-
-def iter_blocks(path: Path) -> Iterator[str]:
-    """The text of a file in blocks of about 1 MiB, for formats whose lines say nothing. Raises UserError as
-    `read_lines`."""
-    decoder, number = codecs.getincrementaldecoder("utf-8")(), 1
-    with open_text(path) as stream, explain_unreadable(path):
-        while block := stream.read(_BLOCK_BYTES):
-            try:
-                text = decoder.decode(block, final=not stream.peek(1))
-            except UnicodeDecodeError as error:
-                raise _bad_byte(path, number, error.object, error.start) from None
-            if "\0" in text:
-                raise _bad_byte(path, number, block, block.index(b"\0"))
-            yield text
-            number += block.count(b"\n")
-
-
-def count_lines(path: Path) -> int:
-    """The number of lines. The whole file is checked. Raises UserError as `read_lines`."""
-    return sum(1 for _ in iter_lines(path))
+"""A longer line, JSON value or TMX unit is no sentence: 13 MB of gzip can hold a line of 3 GB."""
+_BLOCK_SIZE, _HEAD_SIZE, _SAMPLE_SIZE = 1 << 20, 1 << 16, 1_000
+"""characters that are read at once, and that tell the format; rows that tell the columns"""
+_MODULES = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "compression.zstd"}
+"""by the first bytes of a compressed file"""
+_SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
+_ARCHIVES = (b"PK\3\4", b"%PDF", b"7z\xbc\xaf")
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_TMX_CODES = {"bpt", "ept", "ph", "it", "ut"}
+"""elements whose own text is markup"""
 
 
 @contextmanager
-def open_text(path: Path) -> Iterator[io.BufferedReader]:
-    """A text file as bytes, decompressed, in UTF-8 without a byte-order mark. Reading it may raise whatever a
-    decompressor raises: `explain_unreadable`.
-
-    Raises:
-        UserError: the file is missing, or is not text.
-    """
+def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str, str]]:
+    """A text file, decompressed; its encoding; and the end of its lines, `\\r` as on old Macs if there is no `\\n`.
+    Reading it may raise whatever a decompressor raises. Raises UserError: the file is missing, or is not text."""
     with ExitStack() as stack:
         with explain_unreadable(path):
-            file: io.BufferedReader[Any] = stack.enter_context(io.BufferedReader(io.FileIO(path), _BLOCK_BYTES))
-            first = file.peek(8)
-            module = next((name for magic, name in _COMPRESSED.items() if first.startswith(magic)), None)
-            if kind := next((kind for magic, kind in _NO_TEXT.items() if first.startswith(magic)), None):
-                raise UserError(f"{path}: {kind}, not text; unpack it, or save its text as UTF-8")
-            if module:  # buffered, it is much faster than the GzipFile, which splits lines in Python
-                file = io.BufferedReader(stack.enter_context(importlib.import_module(module).open(file)), _BLOCK_BYTES)
-            head = file.peek(len(BOM_UTF8))
-            if head.startswith(BOM_UTF8):
-                file.read(len(BOM_UTF8))
-            is_utf16 = head.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-            is_mac = b"\r" in head and b"\n" not in head
-            if is_utf16 or is_mac:
-                file = io.BufferedReader(_Recoded(file, is_utf16=is_utf16, is_mac=is_mac), _BLOCK_BYTES)
-        yield file
+            stream: io.BufferedReader[Any] = stack.enter_context(io.BufferedReader(io.FileIO(path), _BLOCK_SIZE))
+            first = stream.peek(8)
+            if first.startswith(_ARCHIVES):
+                raise UserError(f"{path}: an archive, office document or PDF; unpack it, or save its text as UTF-8")
+            for module in [module for magic, module in _MODULES.items() if first.startswith(magic)]:
+                file = stack.enter_context(importlib.import_module(module).open(stream))
+                stream = io.BufferedReader(file, _BLOCK_SIZE)
+            head = stream.peek(2)
+        encoding = "utf-16" if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+        yield stream, encoding, "\r" if b"\r" in head and b"\n" not in head else "\n"
 
 
 @contextmanager
 def explain_unreadable(path: Path) -> Iterator[None]:
-    """Turn whatever a file, a decompressor or a decoder raises in the block, which only reads, into a UserError."""
+    """Turn whatever a file or a decompressor raises in the block, which only reads, into a UserError."""
     try:
         yield
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except ModuleNotFoundError:
-        raise UserError(f"{path}: zstd, which Python reads from 3.14 on; decompress it: unzstd {path}") from None
     except UserError:
         raise
     except Exception as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UserError(f"{path}: cannot be read ({reason})") from None
+        reason = "no such file" if isinstance(error, FileNotFoundError) else getattr(error, "strerror", None) or error
+        raise UserError(f"{path}: cannot be read ({reason}); name another file, or decompress it first") from None
 
 
-class _Recoded(io.RawIOBase):
-    """UTF-16 as UTF-8; lines that end in '\\r' alone, as on old Macs, with '\\n' instead."""
-
-    def __init__(self, stream: io.BufferedReader, *, is_utf16: bool, is_mac: bool) -> None:
-        self._encoding = "utf-8" if is_utf16 else "latin-1"  # Latin-1 keeps each byte
-        self._text = io.TextIOWrapper(stream, "utf-16" if is_utf16 else "latin-1", newline=None if is_mac else "")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._text.read(max(1, len(buffer) // 4)).encode(self._encoding)  # a character has at most four bytes
-        buffer[: len(data)] = data
-        return len(data)
+def iter_blocks(path: Path) -> Iterator[str]:
+    """The text of a file in blocks of about 1 MiB. Raises UserError as `read_lines`, when the block is reached."""
+    with open_bytes(path) as (stream, encoding, line_end), explain_unreadable(path):
+        text = io.TextIOWrapper(stream, encoding, newline=line_end)
+        try:
+            for block in iter(partial(text.read, _BLOCK_SIZE), ""):
+                if "\0" in block:  # UTF-16 of plain English is valid UTF-8
+                    raise ValueError
+                yield block.replace("\r", "\n") if line_end == "\r" else block
+        except ValueError:
+            raise _damaged_line(path) from None
 
 
-def _bad_byte(path: Path, number: int, data: bytes, start: int) -> UserError:
-    """The error for a byte of some text that begins at line `number` of a file."""
-    number += data.count(b"\n", 0, start)
-    line = data[data.rfind(b"\n", 0, start) + 1 :].partition(b"\n")[0]
-    what = f"not UTF-8 (byte {data[start]:#04x})" if data[start] else "holds a NUL character"
-    with open_text(path) as stream, explain_unreadable(path):
-        advice = advice_on_encoding(stream.read(1 << 16), line)
-    return UserError(f"{path}, line {number}: {what}; {advice}")
+def _damaged_line(path: Path) -> UserError:
+    """The error for a file with a line that is not text."""
+    with open_bytes(path) as (stream, *_), explain_unreadable(path):
+        sample = stream.peek(1)
+        for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES), b""), 1):
+            try:
+                start = line.decode("utf-8").find("\0")
+            except UnicodeDecodeError as error:
+                start = error.start
+            if start >= 0:
+                advice = advice_on_encoding(sample, line)
+                return UserError(f"{path}, line {number}: byte {line[start]:#04x} is not UTF-8 text; {advice}")
+    return UserError(f"{path}: changed while it was read; try again")
 
 
-def advice_on_encoding(sample: bytes, data: bytes) -> str:
-    """How to convert a text that begins with `sample` and holds `data`, which is not UTF-8 or holds a NUL character."""
+def advice_on_encoding(sample: bytes, line: bytes) -> str:
+    """How to convert a text that begins with `sample` and has a line that is not UTF-8 or holds a NUL character."""
     zeros = sample[::2].count(0), sample[1::2].count(0)
     if max(zeros) >= max(1, sample.count(b"\n")) and min(zeros) * 10 <= max(zeros):
         return f"convert the file, for example with iconv -f UTF-16{'LE' if zeros[1] > zeros[0] else 'BE'} -t UTF-8"
-    if b"\0" in data:
-        return "text has none; remove it, for example with tr -d '\\000', or unpack the file if it is an archive"
+    if b"\0" in line:
+        return "remove such characters, for example with tr -d '\\000', or unpack the file if it is an archive"
     if any(not line.isascii() and "\ufffd" not in line.decode("utf-8", "replace") for line in sample.split(b"\n")):
         return "other lines are UTF-8; drop the damaged bytes, for example with iconv -c -f UTF-8 -t UTF-8"
     return (
@@ -158,15 +119,280 @@ def advice_on_encoding(sample: bytes, data: bytes) -> str:
     )
 
 
-def read_pairs(source_path: Path, target_path: Path) -> tuple[list[str], list[str]]:
-    """The lines of both sides. Raises UserError as `read_lines`; or the files have different numbers of lines."""
-    source, target = read_lines(source_path), read_lines(target_path)
-    if len(source) != len(target):
-        raise unequal_lines({source_path: len(source), target_path: len(target)})
-    return source, target
+def iter_lines(path: Path) -> Iterator[str]:
+    """`read_lines` as a stream, in constant memory. Raises UserError as `read_lines`, when a block is reached."""
+    number, rest = 1, ""
+    for block in iter_blocks(path):
+        *lines, rest = (rest + block).replace("\r\n", "\n").split("\n")
+        yield from lines
+        number += len(lines)
+        if len(rest) > MAX_LINE_BYTES:
+            raise UserError(f"{path}, line {number}: longer than 16 MiB; give a sentence per line")
+    if rest:
+        yield rest.removesuffix("\r")
 
 
-def unequal_lines(num_lines: Mapping[Path, int]) -> UserError:
-    """The error for aligned files with different numbers of lines."""
-    sizes = " and ".join(f"{path} has {number:,} lines" for path, number in num_lines.items())
-    return UserError(f"{sizes}: line i of one must belong to line i of the other")
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file, plain or compressed, in UTF-8, or in UTF-16 with a byte-order mark. Only '\\n' ends one
+    (`str.splitlines` would also split at U+2028 and others), or '\\r' if there is no '\\n'. A '\\r' before '\\n' and a
+    byte-order mark at the start of the file are dropped, and the last line needs no '\\n'. Raises UserError: the file
+    is missing or damaged, its compression or encoding is not read, or a line has more than 16 MiB."""
+    return list(iter_lines(path))
+
+
+def count_lines(path: Path) -> int:
+    """The number of lines. The whole file is checked. Raises UserError as `read_lines`."""
+    return sum(1 for _ in iter_lines(path))
+
+
+def aligned_lines(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
+    """Line i of each file. Raises UserError as `read_lines`, and at the end if the numbers of lines differ."""
+    try:
+        yield from zip(*map(iter_lines, paths), strict=True)
+    except ValueError:
+        sizes = " and ".join(f"{path} has {count_lines(path):,} lines" for path in paths)
+        raise UserError(f"{sizes}: line i of one must belong to line i of the other") from None
+
+
+def _numbered(rows: Iterable[Sequence[str]]) -> Iterator[Row]:
+    size = 0
+    for cells in rows:
+        size = size or len(cells)
+        if cells and len(cells) != size:
+            raise ValueError(f"{len(cells)} columns, but {size} before; expected the same separators in each line")
+        yield {str(number): cell for number, cell in enumerate(cells, 1)}
+
+
+def _tsv_rows(path: Path) -> Iterator[Row]:
+    return _numbered(line.split("\t") if line.strip() else [] for line in iter_lines(path))
+
+
+def _csv_rows(path: Path) -> Iterator[Row]:
+    rows = csv.reader((f"{line}\n" for line in iter_lines(path)), **_dialect(_head(path)) or {})
+    return _numbered([*map(one_line, row)] for row in rows)
+
+
+def _dialect(head: str) -> dict[str, Any] | None:
+    """The options of `csv.reader` with which all rows have the same number of columns, at least two. What looks like a
+    TSV is read as CSV only if quotation marks are doubled in it, as in `"a ""b"" c"`, or around each cell."""
+    escape = "\\" if '\\"' in head else None
+    is_tsv = all("\t" in line for line in head.split("\n") if line.strip())
+    is_quoted = '""' in head or re.fullmatch(r'("[^"\t]*"[\t\r\n]+)+', f"{head[: head.rfind(chr(10))]}\n")
+    for delimiter in ";|,\t" if not is_tsv else "\t" if is_quoted else "":
+        options: dict[str, Any] = {"delimiter": delimiter, "escapechar": escape, "strict": True}
+        rows: list[list[str]] = []
+        reader = csv.reader(io.StringIO(head, newline=""), **options)
+        with suppress(csv.Error):
+            rows.extend(reader)
+        sizes = {len(row) for row in rows[: -1 if len(head) == _HEAD_SIZE else None] if row}
+        if reader.line_num >= head.count("\n") and len(sizes) == 1 and sizes != {1}:
+            return options
+    return None
+
+
+def _json_rows(path: Path) -> Iterator[Row]:
+    """Values one after another, such as an object per line, or the items of a list."""
+    blocks = iter_blocks(path)
+    text = next(blocks, "")
+    is_list = re.match(r"\s*\[\s*(?=[\[{])", text)
+    position = is_list.end() if is_list else 0
+    while True:
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        try:
+            value, position = json.JSONDecoder().raw_decode(text, position)
+        except (ValueError, RecursionError):
+            text, position, block = text[position:], 0, next(blocks, None)
+            if block is None and text.strip() == ("]" if is_list else ""):
+                return
+            if block is None or len(text) > MAX_LINE_BYTES:
+                raise ValueError("expected an object per line, or a list of objects") from None
+            text += block
+        else:
+            yield _json_row(value)
+
+
+def _json_row(value: Any) -> Row:
+    """The text in a list, or in an object and the objects in it, such as `translation`; a null is blank."""
+    value = {str(number): item for number, item in enumerate(value, 1)} if isinstance(value, list) else value
+    if not isinstance(value, dict):
+        raise ValueError('expected an object such as {"en": "...", "fr": "..."}')
+    for inner in [*value.values()]:
+        value |= inner if isinstance(inner, dict) else {}
+    return {key: one_line(text or "") for key, text in value.items() if text is None or isinstance(text, str)}
+
+
+def _tmx_rows(path: Path) -> Iterator[Row]:
+    """The translation units. A text has two keys, such as `pt` and `pt-br`; a language that a unit lacks is blank."""
+    text = ""
+    for block in iter_blocks(path):
+        *units, text = (text + block).split("</tu>")
+        for unit in units:
+            row: dict[str, str] = defaultdict(str)
+            element = ElementTree.fromstring(re.sub(r"\A.*?(?=<tu\b)", "", f"{unit}</tu>", flags=re.S))
+            for markup in filter(lambda inner: inner.tag in _TMX_CODES, element.iter()):
+                markup.text = None
+            for variant in element.iter("tuv"):
+                code = (variant.get(_LANG) or variant.get("lang") or "").lower()
+                row[code] = one_line("".join(part for segment in variant.iter("seg") for part in segment.itertext()))
+                row.setdefault(re.split("[-_]", code)[0], row[code])
+            yield row
+        if len(text) > MAX_LINE_BYTES:
+            raise ValueError("longer than 16 MiB; expected a sentence per unit")
+    if "</tmx>" not in text.lower():
+        raise ValueError("its end is missing; copy the file again")
+
+
+class Format(NamedTuple):
+    """A kind of table, told by its first characters. A format without `rows` is not read, and its name says why."""
+
+    name: str
+    matches: Callable[[str], object]
+    rows: Callable[[Path], Iterator[Row]] | None
+    """raises ValueError, `csv.Error` or `ParseError`: the file is damaged"""
+
+
+FORMATS = (
+    Format("TMX", re.compile(r"(?i)\A\s*<([^\0]*<)?tmx\b").match, _tmx_rows),
+    Format("XML; convert it to TMX or TSV", re.compile(r"(?i)\s*<(\?xml|!doctype|html|\w*set\b|doc\b)").match, None),
+    Format("subtitles; remove their time stamps", re.compile(r"(?m)^\s*[\d:]+[,.]\d+ *--> *[\d:]+").search, None),
+    Format("JSON", re.compile(r'\s*(\{\s*"|\[\s*[\[{"])').match, _json_rows),
+    Format("CSV", _dialect, _csv_rows),
+    Format("TSV", lambda head: "\t" in head or not head.strip(), _tsv_rows),
+)
+
+
+def _head(path: Path) -> str:
+    return next(iter_blocks(path), "")[:_HEAD_SIZE]
+
+
+def _format_of(path: Path) -> Format | None:
+    """The format of a table; None for plain text."""
+    head = _head(path)
+    return next((format for format in FORMATS if format.matches(head)), None)
+
+
+def _iter_rows(path: Path, format: Format) -> Iterator[tuple[int, Row]]:
+    """The rows of a table with their numbers, from 1. Raises UserError: it is damaged, or its format is not read."""
+    if format.rows is None:
+        raise UserError(f"{path}: {format.name}")
+    number = 0
+    try:
+        for number, row in enumerate(format.rows(path), 1):
+            yield number, row
+    except (ValueError, csv.Error, ElementTree.ParseError) as error:
+        raise UserError(f"{path}, row {number + 1}: damaged {format.name} ({error})") from None
+
+
+@dataclass(frozen=True)
+class Text:
+    """Parallel text: a file for each language, or a table; or one file, if the source's language is `none`."""
+
+    paths: tuple[Path, ...]
+    languages: tuple[str, ...]
+    """those of the sources, then that of the target"""
+    format: Format | None = None
+    """of a table"""
+    columns: tuple[str, ...] = ()
+    """the key of each language in the rows of a table"""
+    has_header: bool = False
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.paths))
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Source (several are joined by tabs; blank without one) and target of each pair. Raises UserError: a file
+        cannot be read, the numbers of lines differ, or a row is not a pair."""
+        for *sources, target in self._cells(self.format) if self.format else aligned_lines(self.paths):
+            yield sources[0] if len(sources) == 1 else SOURCE_END.join(map(one_line, sources)), target
+
+    def _cells(self, format: Format) -> Iterator[Sequence[str]]:
+        rows = _iter_rows(self.paths[0], format)
+        if self.has_header:
+            next(row for _, row in rows if row)
+        for number, row in rows:
+            try:
+                yield [row[column] for column in self.columns] if row else [""] * len(self.columns)
+            except KeyError as error:
+                raise UserError(f"{self}, row {number}: no text for {error}; {_OTHER_LANGUAGES}") from None
+
+
+def find_text(spec: Spec, *languages: str | None) -> Text:
+    """Locate the text of a split, in the languages of its sources, usually one, and of its target. A language that is
+    None is read from the names of files, columns or keys.
+
+    Raises:
+        UsageError: the languages are not clear, names or columns are those of others, or the two sides are the same.
+        UserError: a file cannot be read, or its format is not read.
+    """
+    names = [spec] if isinstance(spec, str) else [*spec]
+    name, path = ", ".join(names), Path(names[0])
+    wanted = languages[languages[0] == NONE :]
+    format = _format_of(path) if len(names) == 1 < len(wanted) and path.is_file() else None
+    # prose in a file that is named after a language may look like CSV
+    if format and not (format.name == "CSV" and CODE.fullmatch(_split(path)[1])):
+        return _find_columns(path, format, wanted)
+    if len(names) == len(wanted) and (len(names) > 1 or path.is_file()):
+        paths = [*map(Path, names)]
+        known = complete_languages(name, [_split(path)[1] for path in paths], wanted)
+    elif len(names) == 1 and (files := _files_by_suffix(path)):
+        known = complete_languages(name, sorted(files), wanted, is_ordered=False)
+        if missing := [language for language in known if language not in files]:
+            raise UserError(f"{name}.{missing[0]}: no such file; there is {', '.join(files)}; {_OTHER_LANGUAGES}")
+        paths = [files[language] for language in known]
+    else:
+        raise _no_text(name) if len(names) == 1 else UsageError(f"{name}: expected {len(wanted)} files; see {KINDS}")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UsageError(f"{name}: the same file twice, {paths[-1]}; name a file for each side")
+    codes = [_split(path)[1] for path in paths]
+    if all(map(CODE.fullmatch, (*codes, *known))) and [*map(short_code, codes)] != [*map(short_code, known)]:
+        raise UsageError(f"{name}: names of {', '.join(codes)}; expected {', '.join(known)}, or {_OTHER_LANGUAGES}")
+    for path in paths:
+        if not path.is_file():
+            raise _no_text(str(path))
+        if (format := _format_of(path)) and format.name not in ("CSV", "TSV")[: len(paths)]:  # prose may look like them
+            raise UsageError(f"{path}: expected plain text of one side, or a table alone; not {format.name}")
+    return Text(tuple(paths), (NONE,) * (len(languages) - len(wanted)) + known)
+
+
+def _files_by_suffix(prefix: Path) -> dict[str, Path]:
+    """The files `PREFIX.SUFFIX`; plain ones before compressed ones."""
+    folder = prefix.parent
+    paths = [path for path in sorted(folder.iterdir()) if _split(path)[0] == prefix.name] if folder.is_dir() else []
+    return {_split(path)[1]: path for path in reversed(paths) if path.is_file()}
+
+
+def _split(path: Path) -> tuple[str, str]:
+    """The name of a file before its last suffix, and that suffix; the suffix of a compression is ignored."""
+    stem, _, suffix = (path.stem if path.suffix in _SUFFIXES else path.name).rpartition(".")
+    return stem, suffix
+
+
+def _no_text(name: str) -> UserError:
+    """The error for a name that is not that of a text."""
+    one_side = "one side only, or not the same separators in each line"
+    return UserError(f"{name}: {one_side if Path(name).is_file() else 'no such text file'}; expected {KINDS}")
+
+
+def _find_columns(path: Path, format: Format, languages: Sequence[str | None]) -> Text:
+    """The text of a table, in the columns that names, or else their cells, say to be in these languages."""
+    rows = [row for _, row in islice(_iter_rows(path, format), _SAMPLE_SIZE) if row]
+    rows = rows or [{str(number): "" for number, _ in enumerate(languages, 1)}]
+    is_keyed = "1" not in rows[0]
+    names: Row = {key: key for row in rows for key in row} if is_keyed else rows[0]
+    known = complete_languages(str(path), [*names.values()], languages)
+    texts = [key for key in names if len(names) == len(known) or is_text([row.get(key, "") for row in rows])]
+    header = {key: name for key, name in names.items() if len(rows) == 1 or rows[-1].get(key) != name}
+    if columns := columns_by_name(header, texts, known):
+        return Text((path,), known, format, columns, has_header=not is_keyed)
+    names_others = len(find_codes(header.values())) >= len(known) and all(map(CODE.fullmatch, known))
+    if is_keyed or names_others or len(texts) < len(known):
+        shown = ", ".join(names.values())
+        raise UsageError(f"{path}, row 1: {shown}; expected the names {', '.join(known)}, or {_OTHER_LANGUAGES}")
+    columns = columns_by_words(rows, texts, known)
+    if columns != tuple(names):
+        where = ", ".join(f"{language} in column {column}" for language, column in zip(known, columns, strict=True))
+        log.info("%s: %s of %d; a first line of names would decide", path, where, len(names))
+    if all(re.fullmatch(r"[#\w-]+", name.strip()) for name in names.values()):
+        log.warning("%s: its first line (%s) is read as text; remove a header", path, ", ".join(names.values()))
+    return Text((path,), known, format, columns)

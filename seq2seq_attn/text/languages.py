@@ -1,6 +1,9 @@
 """Language codes: ISO 639-1 (`de`), 639-2 and 639-3 (`deu`, `ger`), with a region or script (`de-AT`, `deu_Latn`)."""
 
 import re
+from collections.abc import Iterable, Sequence
+
+from seq2seq_attn.errors import UsageError
 
 # Two letters, then the codes of three letters that mean the same; of a macrolanguage also its usual member (`cmn`).
 _CODES = """
@@ -41,3 +44,26 @@ def short_code(language: str) -> str:
 def separates_words(language: str) -> bool:
     """Whether there are spaces between the words of a language. If not, words are counted as characters."""
     return short_code(language) not in _WITHOUT_SPACES
+
+
+def find_codes(names: Iterable[str]) -> list[str]:
+    """Those of the names that are codes of languages; of two letters, in lower case."""
+    stripped = map(str.strip, names)
+    return [code for name in stripped if CODE.fullmatch(code := name.lower() if len(name) == 2 else name)]
+
+
+def complete_languages(
+    text: str, names: Iterable[str], languages: Sequence[str | None], *, is_ordered: bool = True
+) -> tuple[str, ...]:
+    """The languages of a text, with those that are None taken from the names of its files, columns or keys. Raises
+    UsageError: the names have more or fewer languages, or are not in the order of the sides."""
+    codes = [*dict.fromkeys(find_codes(names))]
+    codes = [code for code in codes if code == short_code(code) or short_code(code) not in codes]
+    if [*map(len, codes)] == [3]:  # a word of the first line, such as `cat`
+        codes = []
+    rest = [code for code in codes if code not in languages]
+    missing = languages.count(None)
+    if missing and (len(rest) != missing or (missing > 1 and not is_ordered)):
+        known = f" (of {', '.join(codes)})" if codes else ""
+        raise UsageError(f"{text}: its languages are not clear{known}; add --source-language and --target-language")
+    return tuple(language or rest.pop(0) for language in languages)

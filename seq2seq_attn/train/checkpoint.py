@@ -82,7 +82,7 @@ class TrainState:
     """validations since the best one"""
     plateau_factor: float = 1.0
     """the factor on the learning rate of the schedule `plateau`"""
-    finished: str | None = None
+    end_reason: str | None = None
     """why training ended; None if it has not"""
     metrics_position: int = 0
     """the length of `metrics.jsonl` that belongs to this state, in bytes"""

@@ -208,7 +208,7 @@ class TrainLog:
 
     def ended(self, state: TrainState) -> None:
         """Log the end of training."""
-        metric, reason = self._config.validation.metric, state.finished
+        metric, reason = self._config.validation.metric, state.end_reason
         values: dict[str, Any] = {"reason": reason, "metric": metric}
         values |= {"best_score": state.best_score, "best_update": state.best_update}
         values |= {"best_num_cut": state.best_num_cut, "elapsed_s": state.elapsed_s}

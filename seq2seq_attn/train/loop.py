@@ -23,7 +23,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, give_back_memory, keep_primitives, reuse_large_blocks
-from seq2seq_attn.runtime.precision import allow_tf32, training_precision
+from seq2seq_attn.runtime.precision import training_precision, tune_float32
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
@@ -88,7 +88,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
             else:
                 state, notes = TrainState(), set_start_values(updater, config, prepared)
                 group.broadcast(lambda: _write_run(run, config, prepared, updater, overwrite=overwrite or resume))
-            if not state.finished:
+            if not state.end_reason:
                 Trainer(run, config, prepared, updater, state, stop).train(notes)
     return run
 
@@ -97,7 +97,7 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
     """A new model on this rank's device, with the reverse model if an objective needs one, and their optimizer."""
     device = local_device(config.train.device)
     precision = training_precision(config.train.precision, device)
-    allow_tf32(precision, device)
+    tune_float32(precision, device)
     torch.manual_seed(config.seed)
     model = build_model(
         config.model,
@@ -129,12 +129,12 @@ def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Upd
     """Restore the saved state of a run, and take the run up again, unless it has reached its end."""
     check_same_data(run, config, prepared)
     state = restore_training(load_state(run.last_dir), updater)
-    if state.finished and (reason := state.stop_reason(config.train)):
+    if state.end_reason and (reason := state.stop_reason(config.train)):
         if not run.is_finished():
             _mark_finished(run, state, updater)
         log.info("%s: finished (%s); to continue, raise that limit with --set", run.path, reason)
         return state
-    state.finished = None
+    state.end_reason = None
     if updater.group.is_first:
         run.reopen(config)
         if updater.reverse is not None:
@@ -144,7 +144,12 @@ def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Upd
 
 def _mark_finished(run: RunDir, state: TrainState, updater: Updater) -> None:
     if updater.group.is_first:
-        end = {"reason": state.finished, "update": state.update, "epoch": state.epoch, "minutes": state.elapsed_s / 60}
+        end = {
+            "reason": state.end_reason,
+            "update": state.update,
+            "epoch": state.epoch,
+            "minutes": state.elapsed_s / 60,
+        }
         run.mark_finished({**end, "best_score": state.best_score, "best_update": state.best_update})
         if updater.reverse is not None:
             run.reverse.mark_finished(end)
@@ -196,12 +201,12 @@ class Trainer:
                 began_at = time.monotonic()
                 batches = next(updates)
                 settings = self.schedules.settings(state.update, plateau_factor=state.plateau_factor)
-                result = self.updater.train_step(batches, update=state.update, **settings)
+                result = self.updater.apply_update(batches, update=state.update, **settings)
                 self._record(batches, settings, result, began_at)
                 self._check_machine()
             if state.validated_at != state.update and not self._validate():
                 self._leave_if_asked()
-            state.finished = state.stop_reason(config)
+            state.end_reason = state.stop_reason(config)
             self.log.ended(state)
             self._save()
             _mark_finished(self.run, state, self.updater)

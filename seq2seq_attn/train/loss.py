@@ -19,7 +19,7 @@ from seq2seq_attn.data.batch import Batch, swapped
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model, source_attention
-from seq2seq_attn.model.output.base import Outputs, TakesTable
+from seq2seq_attn.model.output.base import DecoderOutputs, TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, Missing, build_variant
 from seq2seq_attn.run_dir import RunDir
@@ -99,7 +99,9 @@ def batch_loss(
     return BatchLoss(loss.loss_sum, loss.nll_sum, terms + reverse_sums)
 
 
-def with_reverse(reverse: Seq2Seq, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> tuple[Outputs, Tensor]:
+def with_reverse(
+    reverse: Seq2Seq, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float
+) -> tuple[DecoderOutputs, Tensor]:
     """The outputs with the attention weights of the reverse model, and its loss sum over source tokens. The reverse
     model draws from a copy of the global generator, so that it does not change the first model's random numbers."""
     device, other = outputs.features_NF.device, swapped(batch)

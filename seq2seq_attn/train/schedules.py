@@ -13,7 +13,7 @@ EXPONENTIAL_FLOOR = 0.01
 
 
 class UpdateSettings(TypedDict):
-    """The scheduled settings of an update, arguments of `Updater.train_step`."""
+    """The scheduled settings of an update, arguments of `Updater.apply_update`."""
 
     learning_rate: float
     teacher_forcing_ratio: float

@@ -85,7 +85,7 @@ class Updater:
             batch = rounded_up(batch, rows=ROWS, positions=POSITIONS)
         return batch.pin_memory() if self.device.type == "cuda" else batch
 
-    def train_step(
+    def apply_update(
         self,
         batches: UpdateBatches,
         *,

@@ -84,20 +84,18 @@ def is_reused(*names: str, **options: object) -> list[bool]:
     return [run["is_reused"] for run in report.data["runs"]]
 
 
-@pytest.mark.parametrize("beside_json", [False, True])
-def test_saved_hypotheses_are_those_of_the_same_members(runs, tmp_path, beside_json):
+def test_saved_hypotheses_are_those_of_the_same_members(runs, tmp_path):
     for name in ("additive", "none", "none-2"):
         shutil.rmtree(runs / name / "hyps", ignore_errors=True)
-    named = {"json": tmp_path / "scores.json"} if beside_json else {}
+    named = {"json": tmp_path / "scores.json"}
     assert is_reused("additive", "none", **named) == [False, False, False]
     assert is_reused("additive", "none", **named) == [True, True, True]
     assert is_reused("additive", "none", beam_size=1, **named) == [False, False, False]
     assert is_reused("additive", "none-2", **named) == [True, False, False]
     assert is_reused("additive", "none", "none-2", **named)[-1] is False
-    if beside_json:
-        folders = {path.name for path in (tmp_path / "scores.hyps").iterdir()}
-        assert folders == {"additive", "none", "none-2", "ensemble"}
-        assert not (runs / "additive" / "hyps").exists()
+    folders = {path.name for path in (tmp_path / "scores.hyps").iterdir()}
+    assert folders == {"additive", "none", "none-2", "ensemble"}
+    assert not (runs / "additive" / "hyps").exists()
 
 
 def test_a_member_called_ensemble_keeps_its_hypotheses(runs, tmp_path):

@@ -22,7 +22,7 @@ from seq2seq_attn.__main__ import run as run_cli
 from seq2seq_attn.cli.streams import LineReader
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
-from tests.toy_run import SOURCE, TARGET, make_toy_run
+from tests.toy_run import SOURCE, TARGET
 from tests.translation_requests import translate
 
 Stdin = Callable[[bytes], None]
@@ -151,36 +151,7 @@ def test_other_encodings_are_read_or_named(run, tmp_path, stdin, capfdbinary, ca
     assert "iconv" in caplog.text
 
 
-def test_the_newest_run_is_the_default(run, tmp_path, monkeypatch, capfdbinary):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="runs/"):
-        translate(["Hund"])
-    make_toy_run(tmp_path / "runs/toy")
-    translate(["Hund"])
-    first = capfdbinary.readouterr().out
-    translate(["Hund"], run=run.path)
-    assert capfdbinary.readouterr().out == first
-
-
 # ---- streaming ----
-
-
-def test_reading_an_endless_stream_takes_what_is_needed():
-    class Endless(io.RawIOBase):
-        num_reads = 0
-
-        def readable(self) -> bool:
-            return True
-
-        def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-            self.num_reads += 1
-            buffer[:5] = b"Hund\n"
-            return 5
-
-    raw = Endless()
-    chunks: Iterator[list[str]] = LineReader(io.BufferedReader(raw), "endless").chunks()
-    assert [next(chunks), next(chunks)] == [["Hund"], ["Hund"]]
-    assert raw.num_reads == 2
 
 
 def test_a_line_longer_than_what_is_read_at_once_stays_one_line():

@@ -11,7 +11,7 @@ from seq2seq_attn.data.batch import Batch, collate, rounded_up
 from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import Output, Outputs, TokenLoss
+from seq2seq_attn.model.output.base import DecoderOutputs, Output, TokenLoss
 from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, with_reverse
 from seq2seq_attn.train.objectives.base import Objective
 from tests.contract.chosen import variants
@@ -59,14 +59,14 @@ class PredictsWeights(Output):
     def log_probs(self, step: StepOutput, memory: Memory) -> torch.Tensor:
         return step.weights_BS.clamp_min(1e-30).log()
 
-    def target_log_probs(self, outputs: Outputs, batch: Batch) -> torch.Tensor:
+    def target_log_probs(self, outputs: DecoderOutputs, batch: Batch) -> torch.Tensor:
         return self.log_probs_N
 
-    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
+    def loss(self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
         raise NotImplementedError
 
 
-def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
+def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> DecoderOutputs:
     """Outputs of a decoder whose attention weights are these, which drew the first source position at each step, whose
     states, contexts and embeddings are the first weight, and whose predictions are also the weights, as are the reverse
     model's weights."""
@@ -74,7 +74,7 @@ def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> Outputs:
     draws = Draw(weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0))
     features_N1 = first_TB1.flatten(0, 1)[batch.positions_N]
     output = PredictsWeights(-1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS)
-    return Outputs(
+    return DecoderOutputs(
         *(features_N1, batch.positions_N, batch.targets_N, first_TB1, first_TB1, first_TB1, weights_TBS),
         *(Memory(None, batch.source.ids_BS, batch.source.extended_ids_BS), output, batch, draws),
         reverse_weights_SBT=weights_TBS.permute(2, 1, 0),
@@ -86,7 +86,7 @@ def random_scores(batch: Batch, dtype: torch.dtype = torch.float64) -> torch.Ten
     return torch.randn(*batch.tgt_out_BT.t().shape, batch.source.ids_BS.shape[1], dtype=dtype)
 
 
-def outputs_of(batch: Batch, scores_TBS: torch.Tensor) -> Outputs:
+def outputs_of(batch: Batch, scores_TBS: torch.Tensor) -> DecoderOutputs:
     weights_TBS = scores_TBS.masked_fill(~batch.source.mask_BS, -torch.inf).softmax(dim=-1)
     return model_outputs(batch, weights_TBS)
 

@@ -22,20 +22,20 @@ def files(tmp_path):
 
 
 def test_chunks_are_of_one_split(files):
-    train, valid = [b"a", b"", b"ccc", b"d", b"e"], [b"v", b"w"]
+    train, valid = ["a", "", "ccc", "d", "e"], ["v", "w"]
     assert list(read_chunks(files)) == [Chunk("train", train, train), Chunk("valid", valid, valid)]
 
 
 def test_chunks_are_short(files, monkeypatch):
     monkeypatch.setattr(builder, "MAX_PAIRS", 2)
-    assert [chunk.sources for chunk in read_chunks(files)] == [[b"a", b""], [b"ccc", b"d"], [b"e"], [b"v", b"w"]]
-    monkeypatch.setattr(builder, "MAX_BYTES", 3)
+    assert [chunk.sources for chunk in read_chunks(files)] == [["a", ""], ["ccc", "d"], ["e"], ["v", "w"]]
+    monkeypatch.setattr(builder, "MAX_CHARACTERS", 3)
     assert [len(chunk.sources) for chunk in read_chunks(files)] == [2, 1, 2, 2]
 
 
 def test_long_lines_make_small_chunks(files, monkeypatch):
-    monkeypatch.setattr(builder, "MAX_BYTES", 2)
-    assert [chunk.targets for chunk in read_chunks(files)] == [[b"a", b"", b"ccc"], [b"d", b"e"], [b"v", b"w"]]
+    monkeypatch.setattr(builder, "MAX_CHARACTERS", 2)
+    assert [chunk.targets for chunk in read_chunks(files)] == [["a", "", "ccc"], ["d", "e"], ["v", "w"]]
 
 
 def test_workers_load_no_torch():

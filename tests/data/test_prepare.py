@@ -202,7 +202,7 @@ def test_the_same_bytes_from_chunks_of_any_size(prepared_bytes, monkeypatch, nam
     expected = prepared_bytes(**settings)
     for max_pairs, max_bytes in ((4_096, 10**9), (1, 10**9), (3, 10**9), (10**9, 25)):
         monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)
-        monkeypatch.setattr(builder, "MAX_BYTES", max_bytes)
+        monkeypatch.setattr(builder, "MAX_CHARACTERS", max_bytes)
         assert prepared_bytes(**settings) == expected
     if name == "sentencepiece":
         assert prepared_bytes(**settings, num_processes=2) == expected

@@ -87,7 +87,7 @@ def updates(model, batches, *, cuda_graphs, learning_rate=1e-2, ratio=1.0):
     losses = []
     for number, batch in enumerate(batches):
         whole = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
-        losses.append(updater.train_step(whole, update=number, **options).loss_sum)
+        losses.append(updater.apply_update(whole, update=number, **options).loss_sum)
     return losses
 
 

@@ -120,15 +120,6 @@ def test_analysis_of_hypotheses_equals_plain_python(translators):
     assert parts[0].gold[0].mass == pytest.approx(alone[0].mass, abs=1e-6)
 
 
-def test_a_fixed_vector_model_is_analyzed_by_its_texts(translators):
-    score = analyze_attention(CAPTIONS, TARGET, Languages(), translators["fixed"]).score()
-    assert (score.entropy, score.dropped, score.gold) == (None, None, {})
-    assert (score.missing, score.excess) == (0.0, 0.0)
-    assert analyze_attention(CAPTIONS, TARGET, Languages()).score() == score
-    with pytest.raises(ValueError, match="no source positions"):
-        decode_gold(translators["fixed"], SOURCE, TARGET, CAPTIONS.gold)
-
-
 def test_lines_whose_words_are_not_their_tokens_count_as_unaligned_with_a_warning(translators, caplog):
     gold = caption_links(["Ganz anders."] * 2 + SOURCE[2:], TARGET, ["", "", *LINKS[2:]])
     with caplog.at_level(logging.WARNING):

@@ -6,7 +6,7 @@ import pytest
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluation.names import Arm, differences, find_arms, named_arms, run_names
+from seq2seq_attn.evaluation.names import Arm, differences, find_arms, run_names
 
 DATED = [Path("runs/2026-11-22-quickstart-s1"), Path("runs/2026-11-22-quickstart-s1-2")]
 
@@ -114,7 +114,3 @@ def test_an_arm_is_named_by_what_its_runs_share(names, configs, expected):
         for seed, attention, name in zip((1, 11, 1), attentions, configs, strict=True)
     ]
     assert [arm.name for arm in find_arms(names, settings)] == expected
-
-
-def test_arms_can_be_named_by_hand():
-    assert named_arms(["a", "b", "a"]) == [Arm("a", (0, 2), (1, 2)), Arm("b", (1,), (1,))]

@@ -16,20 +16,10 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UserError
 
 CPU = torch.device("cpu")
-UNUSED = {
-    *(
-        "environment",
-        "fed_back",
-        "run",
-        "name",
-        "bare_lines_per_s",
-        "num_usable_cpus",
-        "content",
-        "is_same",
-        "left_out",
-    ),
-    *("gemm_peak", "flops_per_token", "share_of_gemm_peak", "types", "cpu_seconds", "largest_process_mib"),
-}
+UNUSED = set(
+    "environment fed_back run name bare_lines_per_s num_usable_cpus content is_same left_out gemm_peak flops_per_token "
+    "share_of_gemm_peak types cpu_seconds largest_process_mib".split()
+)
 """keys of records that are optional, or that no page shows"""
 
 

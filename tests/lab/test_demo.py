@@ -13,8 +13,6 @@ import pytest
 from scripts.laboratory import demo
 from scripts.laboratory.harness.records import ROOT
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.text.captions import find_captions, tokenize_caption
-from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
 TINY = ["data.limit={train: 60, valid: 5, test: 20}", "train.max_epochs=1"]
@@ -82,12 +80,3 @@ def test_what_it_suggests_works(shown, monkeypatch, capsys):
             arguments.append("--dump-config")
         assert run_command(arguments) == 0, capsys.readouterr().err
     assert (shown[0] / "demo.html").is_file()
-
-
-def test_its_words_are_those_of_the_corpus_but_its_sentences_are_new():
-    train = find_captions(None, "de", "en")["train"]
-    known = {"de": "\n".join(iter_lines(train.source)), "en": "\n".join(iter_lines(train.target))}
-    for side, text in (("de", demo.SENTENCE), ("de", demo.OWN_SENTENCE), ("en", demo.REFERENCE)):
-        words = set(tokenize_caption(known[side]))
-        assert [word for word in tokenize_caption(text) if word not in words] == []
-        assert f"{text}\n" not in known[side]

@@ -10,7 +10,6 @@ from scripts.laboratory.harness import records
 from scripts.laboratory.pages import __main__ as docs
 from scripts.laboratory.pages import quality, render
 from scripts.laboratory.pages.mechanisms import mechanisms
-from scripts.laboratory.pages.pictures import pictures
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 
@@ -91,19 +90,6 @@ def test_a_record_is_shown_by_a_template_or_listed_with_the_page_that_has_its_fi
     assert [name for name, page in listed if not is_shown(records[name], pages[render.DOCS / page])] == []
 
 
-def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
-    names = ["results.md", "quality.md", "attention.md", "mechanisms.md", "typos.md", "speed/README.md"]
-    for name in (*names, "bottleneck/README.md"):
-        title, opening, picture, *_ = pages[render.DOCS / name].split("\n\n")
-        assert title.startswith("# "), name
-        assert len(opening.splitlines()) == 3, name
-        assert picture.startswith("!["), name
-
-
-def test_pictures_are_small():
-    assert [picture.path for picture in pictures() if picture.path.stat().st_size > 150_000] == []
-
-
 def test_a_variant_that_left_the_package_keeps_its_section(monkeypatch, pages):
     texts = render.load_yaml("mechanisms.yaml")
     monkeypatch.setitem(texts["files"], "objective/r_drop", "gone.py")
@@ -113,13 +99,6 @@ def test_a_variant_that_left_the_package_keeps_its_section(monkeypatch, pages):
     section = text.partition("### objective/r_drop\n")[2].partition("\n### ")[0]
     assert f"commit {render.LAST_COMMIT}" in section
     assert "93.7 ±0.5 BLEU" in section
-
-
-def test_records_of_a_gpu_have_a_section():
-    environment = {"device_name": "GPU", "packages": {"torch": "2"}, "written_at": "now"}
-    record = {"environment": environment, "summaries": ["41 passed, 2 skipped in 9.00s"]}
-    text = render.render("speed.md.j2", records={**records.load_records(records.SPEED), "gpu-tests": record})
-    assert "41 passed, 2 skipped" in text.partition("## On a GPU\n")[2]
 
 
 def test_a_page_without_its_markers_is_refused():

@@ -10,8 +10,7 @@ import yaml
 from scripts.laboratory import experiment as experiments
 from scripts.laboratory import schemas
 from scripts.laboratory.__main__ import main
-from scripts.laboratory.closest import closest
-from scripts.laboratory.experiment import load_experiment, parse_seeds
+from scripts.laboratory.experiment import load_experiment
 from scripts.laboratory.harness.records import RECORDS, ROOT, read_training
 from scripts.laboratory.harness.runs import difference, settings_of
 from seq2seq_attn.config import load_config
@@ -187,45 +186,12 @@ def test_systems_have_intervals_of_their_gain(folder):
     assert row["paired_bootstrap"]["difference"] == pytest.approx(row["gain"]["value"])
 
 
-def test_names_are_right_where_they_occur_as_often_as_in_the_reference(folder, monkeypatch):
-    text = {
-        "train.en": ["Mr Alt sleeps."],
-        "test.de": ["Herr Neu.", "Frau Alt."],
-        "test.en": ["Mr Neu met Ms Neu.", "Ms Alt."],
-    }
-    for name, lines in text.items():
-        (folder / name).write_text("".join(f"{line}\n" for line in lines))
-    hypotheses = iter([["Mr Neu and Ms Neu"], ["Mr Neu"], ["Neu"], ["Neu Neu"]])
-    real = schemas.score_lines
-    monkeypatch.setattr(schemas, "score_lines", lambda *given: (next(hypotheses), real(*given)[1]))
-    [record] = written("names", test_source=["test.de"], test_reference="test.en").values()
-    assert_like(record, read_json(RECORDS / "unseen-names.json"), without=("date", "set"))
-    assert [(row["right"], row["names"]) for row in record["systems"]] == [(2, 2), (0, 2), (0, 2), (2, 2)]
-    assert (record["test_pairs"], record["held_out_surnames"]) == (1, 1)
-
-
-@pytest.mark.parametrize(("text", "seeds"), [("2", [2]), ("1-3", [1, 2, 3])])
-def test_seeds(text, seeds):
-    assert parse_seeds(text) == seeds
-
-
 @pytest.mark.parametrize(
     "arguments", [[], ["nonsense"], ["run", "tiny", "--only", "nothing"], ["run", "tiny", "--seeds", "3-1"]]
 )
 def test_unknown_words_are_refused(folder, arguments):
     with pytest.raises(UsageError):
         main(arguments)
-
-
-def test_the_closest_translations_become_pairs():
-    lines = [
-        "0 ||| a cat ||| -1 ||| -1",
-        "0 ||| one dogs ||| -2 ||| -2",
-        "1 ||| two dogs ||| -1 ||| -1",
-        "2 |||  ||| 0 ||| 0",
-    ]
-    pairs = closest(lines, ["eins", "zwei", "drei"], ["one dog", "two dogs", "three dogs"])
-    assert pairs == [("eins", "one dogs")]  # the second is an original pair, the third is blank
 
 
 def test_a_difference_of_settings_names_what_an_objective_changes():

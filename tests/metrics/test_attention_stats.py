@@ -68,13 +68,6 @@ def test_counts_of_buckets_and_of_pooled_sets_add_up(statistics):
     assert joined.score().dropped == statistics.score().dropped
 
 
-@pytest.mark.parametrize(
-    ("weights_TS", "entropy"), [(np.full((1, 5), 0.2, dtype=np.float32), math.log(5)), (np.eye(3), 0.0)]
-)
-def test_even_attention_has_the_entropy_of_its_size_and_a_sharp_one_none(weights_TS, entropy):
-    assert attention_counts(weights_TS, weights_TS)[0] == pytest.approx(entropy, abs=1e-6)
-
-
 def test_thresholds_are_strict():
     weights = np.array([[0.2, 0.8, 0.0], [0.0, 1.0, 0.0], [0.0, 0.2, 0.8]])
     assert attention_counts(weights, weights)[2:] == (0, 0, 3)  # 0.2 and 2.0 exactly: neither

@@ -4,12 +4,8 @@ from functools import cache
 
 import pytest
 
-from seq2seq_attn.evaluation.scoring import Settings, score_sets
-from seq2seq_attn.evaluation.test_sets import EvaluationSet
-from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.edits import edit_distance
-from seq2seq_attn.report.conclusion import conclude
 from tests.metrics.corpora import make_hypotheses, make_references
 
 
@@ -56,16 +52,3 @@ def test_the_distance_is_that_of_the_definition():
         for one, other in ((hypothesis, reference), (hypothesis.split(), reference.split())):
             assert edit_distance(one, other) == distance(one, other)
     assert [edit_distance(*pair) for pair in (("", ""), ("abc", ""), ("", "ab"))] == [0, 3, 2]
-
-
-def test_scores_by_length_and_the_best_system_of_an_error_rate():
-    references = make_references(160)
-    noises = {"good": 0.05, "b": 0.4, "c": 0.9}
-    hypotheses = {name: make_hypotheses(references, seed=1, noise=noise) for name, noise in noises.items()}
-    systems = {name: [SetTranslations(lines)] for name, lines in hypotheses.items()}
-    settings = Settings("12", "reference", ("cer", "exact"))
-    [scores] = score_sets([EvaluationSet("test", references, references)], systems, settings=settings).sets
-    assert [list(row.scores) for row in scores.buckets] == [["cer", "exact"]] * 2
-    num_right = sum(one == other for one, other in zip(hypotheses["good"], references, strict=True))
-    assert scores.whole.scores["exact"][0].interval.value == pytest.approx(100 * num_right / len(references))
-    assert "good is best with" in conclude(scores)

@@ -5,7 +5,7 @@ import torch
 
 from seq2seq_attn.data.batch import collate, collate_source
 from seq2seq_attn.search.steps import step_model
-from seq2seq_attn.text.vocab import EOS, PAD, UNK, ExtendedIds
+from seq2seq_attn.text.vocab import PAD, UNK, ExtendedIds
 from seq2seq_attn.train.loss import batch_loss
 from tests.model.conftest import NUM_TARGET_IDS
 from tests.search.searching import search
@@ -31,41 +31,12 @@ def copying(model):
     return model
 
 
-@pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
-def test_search_copies_and_goes_on(make_model, decoder):
-    """An id of a source position is fed back as UNK, in search as in training."""
-    model = copying(make_model(output={"name": "copy"}, decoder={"name": decoder}).eval())
-    sentences, extended = [[5, 6, 5, 7], [8]], [[31, 32, 31, 34], [31]]
-    source = collate_source(sentences, extended)
-    [[first], [second]] = search(step_model(model), source, [6, 4], method="greedy")
-    assert {31, 32, 34, EOS} >= {*first.ids}
-    assert {31} >= {*second.ids}
-    assert first.ids
-    best = search(step_model(model), source, [6, 4], beam_size=3, n_best=3)
-    for hypotheses, sentence in zip(best, (0, 1), strict=True):
-        assert len({tuple(hypothesis.ids) for hypothesis in hypotheses}) == len(hypotheses)
-        check_forced(model, hypotheses, sentences[sentence], extended[sentence])
-
-
 def test_scheduled_sampling_feeds_copies_back_as_unk(make_model, batch):
     model = copying(make_model(output={"name": "copy"}))
     source = batch.source._replace(extended_ids_BS=torch.where(batch.source.mask_BS, 31, PAD))
     loss = batch_loss(model, batch._replace(source=source), teacher_forcing_ratio=0.0)
     loss.loss_sum.backward()
     assert torch.isfinite(loss.loss_sum)
-
-
-@pytest.mark.parametrize("attention", ["fixed", "additive"])
-def test_copynet_finds_source_words_in_search(make_model, attention):
-    """It needs no attention over source positions."""
-    model = make_model(attention, output={"name": "copynet"}).eval()
-    with torch.no_grad():
-        model.output.projection.bias.fill_(-40.0)
-    source = collate_source([[5, 6, 5, 7], [8]], [[31, 32, 31, 34], [31]])
-    best = search(step_model(model), source, [6, 4], beam_size=3, n_best=3)
-    found = [{i for hypothesis in hypotheses for i in hypothesis.ids} for hypotheses in best]
-    assert {31, 32, 34} >= found[0] > set()
-    assert found[1] == {31}
 
 
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])

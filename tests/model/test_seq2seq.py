@@ -7,36 +7,9 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model, count_parameters
-from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import PlainSteps
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.loss import batch_loss
-
-
-@pytest.mark.parametrize("name", packaged_variants("attention"))
-def test_padding_ids_are_never_read(make_model, batch, name):
-    """The padding embedding may hold anything: all else stays as it is, bit for bit."""
-    model = make_model(name, dtype=torch.float32, tie_embeddings="none").eval()
-
-    def run():
-        model.zero_grad()
-        loss = batch_loss(model, batch).loss_sum
-        loss.backward()
-        # hard choices give their scores no gradient in evaluation mode
-        gradients = {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
-        return loss.detach(), {n: gradient for n, gradient in gradients.items() if "embedding.weight" not in n}
-
-    with torch.no_grad():
-        model.encoder.embedding.weight[PAD] = 1.0
-        model.embedding.weight[PAD] = 1.0
-    loss, gradients = run()
-    with torch.no_grad():
-        model.encoder.embedding.weight[PAD] = -50.0
-        model.embedding.weight[PAD] = 20.0
-    other_loss, other_gradients = run()
-    assert torch.equal(loss, other_loss)
-    for key, gradient in gradients.items():
-        assert torch.equal(gradient, other_gradients[key]), key
 
 
 def test_search_steps_score_like_training(make_model, batch):
@@ -50,14 +23,6 @@ def test_search_steps_score_like_training(make_model, batch):
         wanted = batch.tgt_out_BT[:, t]
         total -= (log_probs.gather(1, wanted.unsqueeze(1)).squeeze(1) * (wanted != PAD)).sum().item()
     assert batch_loss(model, batch).nll_sum.item() == pytest.approx(total, rel=1e-6)
-
-
-def test_weights_are_none_for_the_fixed_vector_arms(make_model):
-    source = collate_source([[5, 6, 7]])
-    for name, expected in (("fixed", True), ("initial", True), ("uniform", False), ("additive", False)):
-        steps = PlainSteps(make_model(name).eval())
-        tokens, _ = steps.step(torch.tensor([1]), steps.start(source, 1))
-        assert (tokens.weights_RS is None) is expected, name
 
 
 @pytest.mark.parametrize(("cell", "reference"), [("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM)])

@@ -1,12 +1,12 @@
-"""Several sources: each encoder reads its own, and hierarchical attention weighs them against each other."""
+"""Several sources: each encoder reads its own, and hierarchical attention weighs them against each other. A source of
+vectors: any encoder reads them in place of embedded tokens, alone or beside texts."""
 
-import random
-
+import numpy as np
 import pytest
 import torch
 
 from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.data.batch import SourceBatch, collate, collate_source
+from seq2seq_attn.data.batch import Batch, SourceBatch, collate, collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.normalizer import softmax
@@ -16,6 +16,7 @@ from seq2seq_attn.model.variants import build_variant
 from seq2seq_attn.text.vocab import EOS
 from seq2seq_attn.train.loss import batch_loss
 
+ENCODERS = ["bigru", "embeddings", "convolutional", "self_attention", "reversed_gru"]
 SOURCES = [[[5, 6, 7], [8]], [[9], [4, 4, 5, 6]], [[], [7, 8]], [[6, 5], []]]
 LINES = [[*first, EOS, *second] for first, second in SOURCES]
 
@@ -28,7 +29,7 @@ def build(num_sources: int = 2, **settings: object) -> Seq2Seq:
     return model.double().eval()
 
 
-@pytest.mark.parametrize("name", ["bigru", "embeddings", "convolutional", "self_attention", "reversed_gru"])
+@pytest.mark.parametrize("name", ENCODERS)
 def test_each_encoder_reads_its_source_alone(name: str) -> None:
     layers = 1 if name == "embeddings" else 2
     model = build(encoder={"name": name, "hidden_size": 4, "num_layers": layers})
@@ -49,13 +50,6 @@ def test_a_line_that_lacks_sources_has_empty_ones() -> None:
     encoded = encoder(collate_source([[5, 6], [5, 6, EOS, 7, EOS, 8, 9]]))
     torch.testing.assert_close(encoded.values_BSM[0, :3], encoder.encoders[0](collate_source([[5, 6]])).values_BSM[0])
     assert torch.isfinite(encoded.final_BM).all()
-
-
-def test_the_sources_share_one_embedding() -> None:
-    model = build(num_sources=3)
-    assert len({id(encoder.embedding) for encoder in model.encoder.encoders}) == 1
-    names = [name for name, _ in model.named_parameters() if "embedding" in name]
-    assert names == ["encoder.encoders.0.embedding.weight", "embedding.weight"]
 
 
 @pytest.mark.parametrize(
@@ -106,46 +100,71 @@ def test_hierarchical_attention_equals_the_formula_part_by_part() -> None:
         torch.testing.assert_close(attended.weights_BS[row, : len(expected)], expected)
 
 
-def test_hierarchical_attention_over_one_source_is_additive() -> None:
-    attention, values, query, _ = hierarchical()
-    source = collate_source([[5, 6, 7], [8], [9, 4], [5]])
-    values = values[:, :4]
-    sizes = {"query_size": 7, "memory_size": 5, "normalizer": softmax.weights}
-    additive = build_variant("attention", "additive", {}, **sizes).double()
-    additive.load_state_dict({k: v for k, v in attention.state_dict().items() if not k.startswith("part_")})
-    found = []
-    for variant in (attention, additive):
-        memory, state = variant.prepare(Encoded(values, source.mask_BS, values[:, 0]), source)
-        found.append(variant.step(query, memory, state))
-    torch.testing.assert_close(found[0].context_BM, found[1].context_BM)
-    torch.testing.assert_close(found[0].weights_BS, found[1].weights_BS)
+# ---- vectors ----
+
+SIZE = 5
+TEXTS_AND_VECTORS = [([5, 6, 7], [8, 8]), ([9], [8]), ([], [8, 8, 8]), ([6, 5], [])]
+"""the ids of a text, and as many of vectors"""
+TARGETS = [[5, 6], [7], [8, 9, 10], [5]]
 
 
-def interleaved(seed: int, num_pairs: int = 32) -> tuple[list[list[int]], list[list[int]]]:
-    """Lines of two sources, and targets whose tokens come from each in turn."""
-    generator = random.Random(seed)
-    pairs = [[[generator.randrange(4, 11) for _ in range(3)] for _ in range(2)] for _ in range(num_pairs)]
-    return [[*a, EOS, *b] for a, b in pairs], [
-        [token for both in zip(a, b, strict=True) for token in both] for a, b in pairs
+def build_with_vectors(vector_sizes: list[int | None], name: str = "bigru") -> Seq2Seq:
+    torch.manual_seed(1)
+    values = {"embedding_size": 7, "hidden_size": 11, "encoder": {"name": name, "hidden_size": 4}}
+    config = ModelConfig.model_validate(values)
+    return build_model(config, num_source_ids=13, num_target_ids=17, vector_sizes=vector_sizes).eval()
+
+
+def vectors(*numbers: int) -> list[np.ndarray]:
+    generator = np.random.default_rng(3)
+    return [generator.normal(size=(number, SIZE)).astype(np.float32) for number in numbers]
+
+
+def beside(rows: list[int]) -> Batch:
+    """The pairs at these indices: a text, then vectors."""
+    lines = [[*TEXTS_AND_VECTORS[row][0], EOS, *TEXTS_AND_VECTORS[row][1]] for row in rows]
+    found = vectors(*(len(of_vectors) for _, of_vectors in TEXTS_AND_VECTORS))
+    padded = [np.pad(found[row], ((len(TEXTS_AND_VECTORS[row][0]) + 1, 0), (0, 0))) for row in rows]
+    return collate(lines, [TARGETS[row] for row in rows], rows, vectors=padded)
+
+
+def test_an_embedded_vector_is_a_linear_function_of_it() -> None:
+    model, [given] = build_with_vectors([SIZE]), vectors(2)
+    encoded = model.encoder(collate_source([[8, 8]], vectors=[given]))
+    weight, bias = (model.get_parameter(f"encoder.embedding.projection.{name}") for name in ("weight", "bias"))
+    torch.nn.init.uniform_(bias)
+    encoded = model.encoder(collate_source([[8, 8]], vectors=[given]))
+    torch.testing.assert_close(encoded.embedded_BSE[0, :2], torch.from_numpy(given) @ weight.t() + bias)
+    torch.testing.assert_close(encoded.embedded_BSE[0, 2], bias)  # EOS
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_vectors_decide_and_padding_does_not(name: str) -> None:
+    model, given = build_with_vectors([SIZE], name), vectors(3, 1)
+    ids = [[8] * len(one) for one in given]
+    together = model.encoder(collate_source(ids, vectors=given))
+    for row, one in enumerate(given):
+        alone = model.encoder(collate_source([ids[row]], vectors=[one]))
+        torch.testing.assert_close(together.values_BSM[row, : len(one) + 1], alone.values_BSM[0])
+        torch.testing.assert_close(together.final_BM[row], alone.final_BM[0])
+    other = model.encoder(collate_source([[9, 4, 5], [6]], vectors=given))  # other ids, same vectors
+    torch.testing.assert_close(other.values_BSM, together.values_BSM)
+
+
+def test_every_parameter_learns_and_pairs_do_not_mix() -> None:
+    model = build_with_vectors([None, SIZE])
+    together = batch_loss(model, beside([0, 1, 2, 3]))
+    together.loss_sum.backward()
+    assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
+    alone = [batch_loss(model, beside([row])).loss_sum for row in range(4)]
+    torch.testing.assert_close(together.loss_sum, sum(alone))
+
+
+def test_texts_share_their_embedding_and_vectors_have_their_own() -> None:
+    names = [name for name, _ in build_with_vectors([SIZE, None, None]).named_parameters() if "embedding" in name]
+    assert names == [
+        "encoder.encoders.0.embedding.projection.weight",
+        "encoder.encoders.0.embedding.projection.bias",
+        "encoder.encoders.1.embedding.weight",
+        "embedding.weight",
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("attention", ["additive", "hierarchical"])
-def test_it_learns_a_target_that_needs_both_sources(attention: str) -> None:
-    sizes = {"embedding_size": 16, "hidden_size": 32, "encoder": {"hidden_size": 16}}
-    model = build(
-        **sizes, attention={"name": attention}, dropout=dict.fromkeys(("embedding", "encoder", "readout"), 0.0)
-    )
-    model.float().train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    for update in range(300):
-        optimizer.zero_grad()
-        batch = collate(*interleaved(update), range(32))
-        (batch_loss(model, batch).loss_sum / batch.num_tokens).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-    with torch.no_grad():
-        batch = collate(*interleaved(10**6), range(32))
-        loss_sum = batch_loss(model.eval(), batch).loss_sum
-    assert loss_sum / batch.num_tokens < 0.1  # guessing every other token: (3 log 7) / 7 = 0.83

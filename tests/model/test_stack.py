@@ -4,17 +4,12 @@ import pytest
 import torch
 
 from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.data.batch import collate, collate_source
-from seq2seq_attn.model import speed
+from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.cell.base import Stack
 from seq2seq_attn.model.cell.gru import GRU as build_gru
 from seq2seq_attn.model.cell.lstm import LSTM as build_lstm
 from seq2seq_attn.model.decoder.base import DecoderSettings
-from seq2seq_attn.model.tensors import select_rows
-from seq2seq_attn.search.steps import step_model
-from seq2seq_attn.train.loss import batch_loss
-from tests.search.searching import search
 
 SOURCE = collate_source([[5, 9, 4, 11], [7], [8, 8, 6]])
 SIZE, INPUT_SIZES, BATCH = 5, [3, 7], 2
@@ -58,14 +53,6 @@ def test_dropout_falls_between_layers_only():
     assert not torch.equal(*(dropped.step(dropped.project_inputs(*inputs()), dropped.start(start()))[1] for _ in "ab"))
     one = stack(num_layers=1, dropout=0.5).train()
     assert torch.equal(*(one.step(one.project_inputs(*inputs()), one.start(start()))[0] for _ in "ab"))
-
-
-def test_rows_of_all_layers_move_together():
-    cell, order = stack(build_lstm), torch.tensor([1, 1, 0])
-    before = cell.start(start())
-    moved = cell.step(cell.project_inputs(*(tensor[order] for tensor in inputs())), select_rows(before, order))
-    after = select_rows(cell.step(cell.project_inputs(*inputs()), before), order)
-    torch.testing.assert_close(moved, after)
 
 
 def model_of(decoder, num_layers=2, **options):
@@ -113,21 +100,3 @@ def test_the_pair_of_the_conditional_decoder_is_its_first_layer():
     for layer, before in zip(layers[1:], first.state.cell.layers[1:], strict=True):
         below = layer.step(layer.project_inputs(below.hidden_BH), before)
     torch.testing.assert_close(second.hidden_BH, below.hidden_BH)
-
-
-@pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
-def test_a_deep_decoder_trains_and_searches_by_the_plain_step(decoder):
-    model = model_of(decoder, 2, residual=True)
-    assert speed.find("steps", model, "fp32") is None
-    with speed.plain():
-        plain = batch_loss(model, batch_of_three()).loss_sum
-    loss = batch_loss(model, batch_of_three()).loss_sum
-    torch.testing.assert_close(loss, plain)
-    loss.backward()
-    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters())
-    found = search(step_model(model), SOURCE, [5, 6, 4], beam_size=3)
-    assert len(found) == 3
-
-
-def batch_of_three():
-    return collate([[5, 9, 4, 11], [7], [8, 8, 6]], [[6, 12], [8, 10, 9], []], range(3))

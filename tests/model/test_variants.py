@@ -71,15 +71,6 @@ def test_a_message_names_the_key_of_the_configuration(axis, key):
         find_build(axis, "nowhere")
 
 
-def test_a_module_may_hold_several_variants(folder):
-    write(folder, "several", DOT + "from seq2seq_attn.model.attention.bilinear import Bilinear\n")
-    import_variants(["several"])
-    assert type(attention("several:Bilinear")).__name__ == "Bilinear"
-    assert type(attention("several:build")).__name__ == "ScaledDot"
-    with pytest.raises(UsageError, match="several:Nothing"):
-        attention("several:Nothing")
-
-
 def test_no_name_reaches_beyond_what_the_user_imported(folder):
     written = "from seq2seq_attn.files import write_json\n"
     write(folder, "mine", DOT + written + "import os\nfrom subprocess import run\nclass Bag:\n    pass\n")
@@ -92,18 +83,6 @@ def test_no_name_reaches_beyond_what_the_user_imported(folder):
         with pytest.raises(UsageError, match=f"mine:{name}"):
             objectives(**{f"mine:{name}": ObjectiveConfig(options=options)})
         assert not Path("called").exists()
-
-
-def test_an_objective_of_a_module_is_one_too(folder):
-    objective = "from seq2seq_attn.train.objectives.fertility import build\n"
-    write(folder, "mine", objective + "def dict_of(): return {}\n")
-    settings = {name: ObjectiveConfig(options={"fertility": 2.0}) for name in ("mine", "mine:build")}
-    with pytest.raises(UsageError, match=r"train\.objectives\.mine: .*--import mine"):
-        objectives(**settings)
-    import_variants("mine")
-    assert [type(one).__name__ for one in objectives(**settings).values()] == ["Fertility", "Fertility"]
-    with pytest.raises(UsageError, match=r"train\.objectives\.mine:dict_of"):
-        objectives(**{"mine:dict_of": ObjectiveConfig()})
 
 
 def test_an_objective_with_parameters_is_refused(folder):
@@ -167,16 +146,6 @@ def build(*, query_size: int, first: Nested, second: Nested = Nested(name="addit
     pair.first, pair.second = first(query_size=query_size + 1), second()
     return pair
 """
-
-
-def test_options_may_hold_attentions_with_options_of_their_own(folder):
-    write(folder, "pair", PAIR)
-    import_variants("pair")
-    inner = {"name": "pair", "options": {"first": {"name": "additive", "options": {"attention_size": 5}}}}
-    built = attention("pair", first=inner)
-    assert built.second.query_projection.weight.shape == (3, 7)
-    assert built.first.first.query_projection.weight.shape == (5, 9)
-    assert built.first.second.query_projection.weight.shape == (3, 8)
 
 
 @pytest.mark.parametrize(

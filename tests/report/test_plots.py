@@ -57,11 +57,3 @@ def test_arms_have_a_line_with_the_seeds_extremes(tmp_path, grouped, figures):
     assert [line.get_label() for line in kept.get_lines()][:2] == ["none", "initial"]
     assert kept.get_lines()[0].get_ydata() == pytest.approx([score.retention.value for score in means])
     assert kept.get_title() == "BLEU by sentence length, as a share of additive's,\nmade-up"
-
-
-@pytest.mark.parametrize(
-    ("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")]
-)
-def test_the_name_decides_the_format(tmp_path, two_systems, suffix, magic):
-    plot_by_length(tmp_path / f"p.{suffix}", two_systems)
-    assert (tmp_path / f"p.{suffix}").read_bytes().startswith(magic)

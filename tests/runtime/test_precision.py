@@ -5,7 +5,14 @@ import torch
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.runtime import precision
-from seq2seq_attn.runtime.precision import Precision, allow_tf32, build_scaler, cpu_multiplies_bf16, training_precision
+from seq2seq_attn.runtime.precision import (
+    Precision,
+    build_scaler,
+    cpu_multiplies_bf16,
+    cpu_slows_mkl,
+    training_precision,
+    tune_float32,
+)
 
 CPU = torch.device("cpu")
 
@@ -44,7 +51,37 @@ def test_only_fp16_scales() -> None:
 )
 def test_tf32_is_for_what_half_precision_leaves_over(name: Precision, device: str, expected: str) -> None:
     try:
-        allow_tf32(name, torch.device(device))
+        tune_float32(name, torch.device(device))
         assert torch.get_float32_matmul_precision() == expected
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.parametrize(
+    ("vendor", "family", "flags", "expected"),
+    [
+        ("AuthenticAMD", 26, "fpu avx512_bf16", True),
+        ("AuthenticAMD", 25, "fpu avx512_bf16", False),
+        ("AuthenticAMD", 27, "fpu amx_tile", False),
+        ("GenuineIntel", 26, "fpu avx512f", False),
+    ],
+)
+def test_mkl_is_slow_on_processors_of_amd(tmp_path: Path, vendor: str, family: int, flags: str, expected: bool) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"vendor_id : {vendor}\ncpu family : {family}\nflags : {flags}\n\nvendor_id : other\n")
+    assert cpu_slows_mkl(cpuinfo) is expected
+    assert not cpu_slows_mkl(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("name", "slow"), [("fp32", True), ("fp32", False), ("bf16", True)])
+def test_products_of_onednn_are_exact_float32(monkeypatch: pytest.MonkeyPatch, name: Precision, slow: bool) -> None:
+    monkeypatch.setattr(precision, "cpu_slows_mkl", lambda: slow)
+    left, right = torch.randn(96, 80), torch.randn(80, 112)
+    try:
+        tune_float32(name, CPU)
+        # a CPU with AMX rounds the factors, which the function notices
+        is_plain = name == "bf16" or not slow or "amx_tile" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        assert torch.get_float32_matmul_precision() == ("highest" if is_plain else "medium")
+        torch.testing.assert_close((left @ right).double(), left.double() @ right.double(), rtol=1e-5, atol=1e-5)
     finally:
         torch.set_float32_matmul_precision("highest")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch, collate_source
-from seq2seq_attn.search.steps import LogProbs
+from seq2seq_attn.search.steps import TokenScores
 from seq2seq_attn.text.vocab import EOS, UNK
 
 Prefix = tuple[int, ...]
@@ -75,13 +75,13 @@ class FakeModel:
         rows = [row for row in rows for _ in range(rows_per_sentence)]
         return FakeState(rows, [()] * len(rows), source.ids_BS.shape[1], rows_per_sentence)
 
-    def step(self, prev_ids_R: Tensor, state: FakeState) -> tuple[LogProbs, FakeState]:
+    def step(self, prev_ids_R: Tensor, state: FakeState) -> tuple[TokenScores, FakeState]:
         assert len(prev_ids_R) == len(state.sources)
         self.steps_of_rows.append(len(state.sources))
         prefixes = [(*p, t) for p, t in zip(state.prefixes, prev_ids_R.tolist(), strict=True)]
         rows = [self.next_log_probs(s, p[1:]) for s, p in zip(state.sources, prefixes, strict=True)]
         next_state = state._replace(prefixes=prefixes)
-        return LogProbs(torch.from_numpy(np.stack(rows)), self._weights(next_state)), next_state
+        return TokenScores(torch.from_numpy(np.stack(rows)), self._weights(next_state)), next_state
 
     def reorder(self, state: FakeState, index_R: Tensor) -> FakeState:
         index = index_R.tolist()

@@ -4,14 +4,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-import torch
 
-from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.search.steps import Ensemble, PlainSteps, step_model
+from seq2seq_attn.search.steps import Ensemble
 from tests.search.fake_model import FakeModel, Prefix, sources
-from tests.search.searching import best_of_all, search
+from tests.search.searching import search
 
 
 @dataclass
@@ -30,17 +26,6 @@ class Mean(FakeModel):
 
 def fakes(*seeds: int, num_free: int = 2) -> list[FakeModel]:
     return [FakeModel(num_free=num_free, seed=seed, sharpness=1.0) for seed in seeds]
-
-
-@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
-@pytest.mark.parametrize("max_length", [1, 3])
-def test_a_wide_beam_finds_the_best_of_all(max_length: int, length_penalty: float) -> None:
-    members, (ids, batch) = fakes(1, 2, 3), sources(4, 1)
-    mean = Mean(members=members)
-    options = {"beam_size": 4**max_length, "length_penalty": length_penalty}
-    for source, [best] in zip(ids, search(Ensemble(members), batch, [max_length] * 4, **options), strict=True):
-        scored = best_of_all(lambda c, s=source: mean.log_prob(s, c) / (len(c) + 1) ** length_penalty, max_length)
-        assert (best.ids, best.score) == (scored[0][0], pytest.approx(scored[0][1], rel=1e-5))
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -65,37 +50,3 @@ def test_the_attention_is_that_of_the_members_that_have_one() -> None:
         assert best.weights_TS is not None
         np.testing.assert_allclose(best.weights_TS[0], with_weights.attention(tuple(source), ()), atol=1e-7)
     assert search(Ensemble([without, without]), batch, [3] * 3)[0][0].weights_TS is None
-
-
-# ---- real models ----
-
-
-def small_model(attention: str, seed: int, hidden_size: int = 13) -> Seq2Seq:
-    torch.manual_seed(seed)
-    config = ModelConfig(
-        embedding_size=11, hidden_size=hidden_size, encoder={"hidden_size": 7}, attention={"name": attention}
-    )
-    model = build_model(config, num_source_ids=20, num_target_ids=11).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(4.0)
-    return model
-
-
-@pytest.mark.parametrize("make", [step_model, PlainSteps])
-@pytest.mark.parametrize("attention", ["additive", "bilinear", "fixed"])
-def test_an_ensemble_of_one_model_or_of_equal_ones_is_that_model(attention: str, make: type[PlainSteps]) -> None:
-    _, batch = sources(6, 2)
-    with torch.inference_mode():
-        one = make(small_model(attention, 1))
-    alone = search(one, batch, [7] * 6, beam_size=3, n_best=3)
-    for members in ([one], [one, one, one]):
-        together = search(Ensemble(members), batch, [7] * 6, beam_size=3, n_best=3)
-        for expected, found in zip(alone, together, strict=True):
-            assert [hypothesis.ids for hypothesis in found] == [hypothesis.ids for hypothesis in expected]
-            scores = [hypothesis.score for hypothesis in expected]
-            assert [hypothesis.score for hypothesis in found] == pytest.approx(scores, abs=1e-6, rel=1e-6)
-            if attention == "fixed":
-                assert found[0].weights_TS is None
-            else:
-                np.testing.assert_allclose(found[0].weights_TS, expected[0].weights_TS, atol=1e-6)

@@ -31,10 +31,6 @@ def test_the_folder_is_the_registry() -> None:
         assert isinstance(values, SearchConfig)
 
 
-def test_nothing_said_is_as_configured() -> None:
-    assert options().model_dump() == CONFIGURED.model_dump()
-
-
 def test_what_a_call_says_goes_first_even_where_it_is_the_default() -> None:
     found = options(beam_size=SearchConfig().beam_size, length_penalty=None, batch_size=2)
     assert (found.beam_size, found.length_penalty, found.batch_size) == (SearchConfig().beam_size, 0.6, 2)

@@ -55,13 +55,3 @@ def test_translations_begin_with_their_prefixes_and_keep_the_model_s_log_prob(be
     for source, prefix, [best] in zip(ids, prefixes, found, strict=True):
         assert best.ids[: len(prefix)] == prefix
         assert best.log_prob == pytest.approx(model.log_prob(source, best.ids, is_finished=best.is_finished), rel=1e-5)
-
-
-def test_no_bigram_occurs_twice_in_a_long_translation() -> None:
-    model, (_, batch) = FakeModel(num_free=4, seed=5, eos_bonus=-20.0), sources(6, 5)
-    repeats = []
-    for n in (0, 2):
-        found = search(model, batch, [14] * 6, beam_size=3, no_repeat_ngram=n)
-        bigrams = [list(zip(best.ids, best.ids[1:], strict=False)) for [best] in found]
-        repeats.append(sum(len(pairs) - len(set(pairs)) for pairs in bigrams))
-    assert repeats[0] > repeats[1] == 0

@@ -17,8 +17,8 @@ from random import Random
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.parallel import find_text
-from tests.text.test_parallel import CREDIT, ENGLISH, GERMAN
+from seq2seq_attn.text.corpus import find_text
+from tests.text.test_corpus import CREDIT, ENGLISH, GERMAN
 
 Pairs = list[tuple[str, str]]
 WORDS = {"de": " ".join(GERMAN).split(), "en": " ".join(ENGLISH).split()}

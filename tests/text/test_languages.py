@@ -1,12 +1,8 @@
 """Codes of languages: two letters, three, with region or script."""
 
-from pathlib import Path
-
 import pytest
 
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.languages import CODE, separates_words, short_code
-from seq2seq_attn.text.parallel import find_text
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
 
@@ -26,15 +22,6 @@ def test_endings_of_file_names_that_are_codes() -> None:
     assert [code for code in codes if not CODE.fullmatch(code)] == []
     others = "txt src ref out tok bpe tsv csv xml bak2 Latn e EN eng_latn".split()
     assert [code for code in others if CODE.fullmatch(code)] == []
-
-
-def test_a_word_of_the_first_pair_is_no_code(tmp_path: Path) -> None:
-    table = tmp_path / "words.tsv"
-    table.write_text("Katze\tcat\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="--target-language"):
-        find_text(str(table), "de", None)
-    table.write_text("hau\tibo\nbarewa\tele\n", encoding="utf-8")
-    assert find_text(str(table), None, None).languages == ("hau", "ibo")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The saved state: counters, tensors, generators, and when training validates, saves and stops."""
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -46,23 +44,6 @@ def test_a_state_replaces_the_one_before(tmp_path: Path) -> None:
         tensors, loaded, _ = checkpoint.load_state(last)
         assert (tensors["a"].tolist(), loaded) == ([number] * 2, values)
     assert sorted(path.name for path in last.iterdir()) == ["manifest.json", "state.safetensors"]
-
-
-@pytest.mark.parametrize("num_processes", [1, 3])
-def test_a_state_goes_on_with_its_counters_weights_and_generators(num_processes: int) -> None:
-    saving, loading = updater(decay=0.9), updater(decay=0.9)
-    state = TrainState(update=7, epoch=1, elapsed_s=0.1 + 0.2, num_without_better=2, plateau_factor=0.25)
-    state.window.terms["coverage"] = [1e-17, 3]
-    state.record_validation(validation(3.25, 12.5), settings())
-    values = {"state": asdict(state), "scaler": None, "precision": "fp32", "num_processes": num_processes}
-    values["num_threads"] = torch.get_num_threads()
-    saved = Saved(checkpoint.training_tensors(saving) | checkpoint.rng_state(CPU), json.loads(json.dumps(values)), "")
-    expected = torch.rand(3)
-    assert checkpoint.restore_training(saved, loading) == state
-    assert torch.equal(torch.rand(3), expected)
-    tensors = checkpoint.training_tensors(saving)
-    assert {name.partition("/")[0] for name in tensors} == {"model", "average"}
-    assert all(torch.equal(tensor, tensors[name]) for name, tensor in checkpoint.training_tensors(loading).items())
 
 
 def test_tied_parameters_are_saved_once() -> None:

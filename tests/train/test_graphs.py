@@ -71,7 +71,7 @@ def test_an_updater_that_replays_makes_the_same_updates() -> None:
         build_graphed = Replaying if is_graphed else None
         updater = Updater(model, config.train, device=CPU, precision="fp32", build_graphed=build_graphed)
         options = {"learning_rate": 0.01, "teacher_forcing_ratio": 1.0}
-        losses = [updater.train_step(batches, update=number, **options).loss_sum for number in range(4)]
+        losses = [updater.apply_update(batches, update=number, **options).loss_sum for number in range(4)]
         return losses, dict(model.named_parameters())
 
     expected_losses, expected = train(whole, is_graphed=False)

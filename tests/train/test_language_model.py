@@ -14,7 +14,7 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.search.steps import step_model
-from seq2seq_attn.text.parallel import find_text
+from seq2seq_attn.text.corpus import find_text
 from seq2seq_attn.text.vocab import BOS, EOS
 from seq2seq_attn.train.check import check_config
 from tests.train.conftest import ConfigMaker

@@ -99,8 +99,6 @@ def test_samples_and_their_attention_go_to_tensorboard(tmp_path: Path) -> None:
     pixels = np.asarray(Image.open(io.BytesIO(image.encoded_image_string)).convert("L"), dtype=int)
     cells = pixels[-18 * 3 :, -18 * 4 :].reshape(3, 18, 4, 18).mean(axis=(1, 3))
     assert (cells < 60).tolist() == (weights_TS == 1.0).tolist()
-    labels = pixels[: -18 * 3, -18 * 4 :].reshape(-1, 4, 18).min(axis=(0, 2))
-    assert (labels < 100).all()  # one above each column
 
 
 def test_attention_of_very_long_sentences_is_not_drawn(tmp_path: Path) -> None:

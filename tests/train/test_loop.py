@@ -73,16 +73,16 @@ class Killed(BaseException):
 
 def train_and_die(at_update: int, config: Config, **options: Any) -> None:
     """Train, and die before an update is noted: whatever was not on disk is lost."""
-    train_step = Updater.train_step
+    apply_update = Updater.apply_update
 
     def mortal(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
-        result = train_step(self, batches, update=update, **settings)
+        result = apply_update(self, batches, update=update, **settings)
         if update == at_update:
             raise Killed
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "train_step", mortal)
+        patch.setattr(Updater, "apply_update", mortal)
         with pytest.raises(Killed):
             train(config, **options)
 
@@ -169,7 +169,8 @@ def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_pat
     config = toy_config(*ALL, f"train.precision={precision}")
     expected = train(config, run_dir=tmp_path / "whole")
     run_dir = tmp_path / "killed"
-    for at_update in (0, 5, 6, 13, 19):  # in the first update, within and at the end of a period, in the last
+    # in the first update, within and at the end of a period, in the last
+    for at_update in (0, 5, 6, 13, 19) if precision == "fp32" else (5, 19):
         train_and_die(at_update, config, run_dir=run_dir, resume=True)
     assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
 
@@ -185,9 +186,12 @@ def test_ten_updates_are_five_and_five(toy_config: ConfigMaker, tmp_path: Path) 
     assert events(resumed, "train") == events(expected, "train")
 
 
-@pytest.mark.parametrize("moment", ["update", "validation"])
 @pytest.mark.parametrize(
-    ("number", "error", "message"), [(signal.SIGINT, KeyboardInterrupt, "^$"), (signal.SIGTERM, SystemExit, "^143$")]
+    ("moment", "number", "error", "message"),
+    [
+        ("update", signal.SIGINT, KeyboardInterrupt, "^$"),
+        ("validation", signal.SIGTERM, SystemExit, "^143$"),
+    ],
 )
 def test_a_signal_saves_and_leaves(
     toy_config: ConfigMaker,
@@ -198,12 +202,12 @@ def test_a_signal_saves_and_leaves(
     error: type[BaseException],
     message: str,
 ) -> None:
-    train_step, validate = Updater.train_step, Validator.validate
+    apply_update, validate = Updater.apply_update, Validator.validate
 
     def signalled_step(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
         if moment == "update" and update == 12:
             os.kill(os.getpid(), number)
-        return train_step(self, batches, update=update, **settings)
+        return apply_update(self, batches, update=update, **settings)
 
     def signalled_validation(self: Validator, model: Seq2Seq) -> Validation:
         if moment == "validation":
@@ -212,7 +216,7 @@ def test_a_signal_saves_and_leaves(
 
     config, run = toy_config("train.checkpoint_every_updates=1000"), RunDir(tmp_path / "stopped")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "train_step", signalled_step)
+        patch.setattr(Updater, "apply_update", signalled_step)
         patch.setattr(Validator, "validate", signalled_validation)
         with pytest.raises(error, match=message):
             train(config, run_dir=run.path)
@@ -327,16 +331,16 @@ def break_weights(patch: pytest.MonkeyPatch, draw: Random) -> None:
         return optimizer
 
     def step_then_break(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
-        result = train_step(self, batches, update=update, **settings)
+        result = apply_update(self, batches, update=update, **settings)
         if update == at_update:
             break_one(self.optimizer)
         return result
 
-    build_optimizer, train_step = update.build_optimizer, Updater.train_step
+    build_optimizer, apply_update = update.build_optimizer, Updater.apply_update
     if draw.random() < 0.5:
         patch.setattr(update, "build_optimizer", build)
     else:
-        patch.setattr(Updater, "train_step", step_then_break)
+        patch.setattr(Updater, "apply_update", step_then_break)
 
 
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 100), marks=pytest.mark.slow)], ids=["few", "many"])
@@ -390,7 +394,7 @@ def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) ->
 def test_rates_and_ratios_follow_their_schedules(toy_config: ConfigMaker, tmp_path: Path) -> None:
     config = toy_config(
         *("train.schedule={name: plateau, factor: 0.1, patience: 0}", "train.optimizer.learning_rate=3.0"),
-        *("train.validation={every_updates: 2, metric: perplexity}", "train.log_every_updates=1"),
+        *("train.validation={every_updates: 2, metric: perplexity}", "train.log_every_updates=1", "train.max_epochs=1"),
         "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 4}",
     )
     run = train(config, run_dir=tmp_path / "run")
@@ -452,15 +456,6 @@ def test_a_resume_with_another_precision_threads_or_processes_says_so(
         assert [message.rpartition(":")[0] for message in caplog.messages if "before:" in message] == warnings
 
 
-def test_overwrite_starts_anew(toy_config: ConfigMaker, tmp_path: Path, whole: RunDir) -> None:
-    path = shutil.copytree(whole.path, tmp_path / "run")
-    with pytest.raises(UsageError, match="--overwrite"):
-        train(toy_config(), run_dir=path)
-    again = train(toy_config("train.max_updates=2", "seed=5"), run_dir=path, overwrite=True)
-    assert again.config().seed == 5
-    assert len(events(again, "end")) == 1
-
-
 def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, tmp_path: Path) -> None:
     config = toy_config("train.optimizer.average_decay=0.9", "train.max_updates=4")
     run = train(config, run_dir=tmp_path / "run")
@@ -474,13 +469,9 @@ def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, t
     ("settings", "texts", "absent"),
     [
         ([], ["best so far"], ["guessing", "step by step", "data.max_length", "before the learning rate"]),
-        (["data.tokenizer.lowercase=true"], [], []),
         (["train.optimizer.learning_rate=100"], ["guessing among 22", "learning_rate=100"], ["best so far"]),
-        (["train.teacher_forcing.start=0.5"], ["training: step by step"], ["translation: step by step"]),
         (["model.decoder.cell=lstm"], ["translation: step by step"], []),
-        (["train.validation.metric=cer"], ["best validation cer: ", ", CER "], []),
         (["train.schedule.name=trapezoid", "train.max_minutes=1e-6"], ["train.schedule.name=trapezoid"], []),
-        (["train.schedule.name=cosine", "train.max_updates=3"], [], ["train.schedule.name=cosine"]),
         (["search.max_length_ratio=0.1", "search.max_length_extra=1"], ["--max-length-ratio"], []),
     ],
     ids=str,
@@ -492,7 +483,6 @@ def test_what_the_log_says(
     assert [text for text in texts if text not in logged(run)] == []
     assert [text for text in absent if text in logged(run)] == []
     (validation,), (end,) = events(run, "validation"), events(run, "end")
-    assert ("case:lc" in validation["signature"]) == ("data.tokenizer.lowercase=true" in settings)
     assert validation["num_cut"] > 20 or "--max-length-ratio" not in texts
     assert end["best_num_cut"] == validation["num_cut"]
 

@@ -38,7 +38,6 @@ def recorded(run: RunDir) -> tuple[int, int]:
     ("before", "settings", "environment", "number"),
     [
         (3, (), {}, 3),
-        (3, ("train.num_threads=2",), {}, 2),
         (3, (), {"OMP_NUM_THREADS": "1"}, 1),
         (5, (), {}, 1),  # more than this machine has: chosen again, and the model is small
     ],

@@ -44,13 +44,6 @@ def test_segments_of_several_sources_are_joined_source_by_source() -> None:
     assert labelled.target_tokens == ["t0", "t1", "t2", "<eos>"]
 
 
-def test_links_are_the_heaviest_positions_without_eos() -> None:
-    attention = np.array([[0.1, 0.7, 0.2], [0.2, 0.2, 0.6], [0.9, 0.1, 0.0]], dtype=np.float32)
-    heaviest = attention.argmax(axis=1).tolist()
-    translation = Translation("x y z", ["x", "y", "z"], 0, 0, ["a", "b", "<eos>"], attention, False, heaviest)
-    assert translation.links() == [(1, 0), (0, 2)]
-
-
 def test_the_more_translations_of_a_line_the_smaller_the_chunks() -> None:
     lines = ["a dog"] * 5_000
     assert max(map(len, chunks(lines))) > 1_000

@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,6 +43,8 @@ found = translator.translate(lines, beam_size=int(beam_size), keep_attention=Fal
 print("took", time.perf_counter() - began_at, file=sys.stderr)
 open(output, "w").write("".join(" ".join(one.tokens) + "\\n" for one in found))
 """
+ONE_CORE = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+"""environment variables; OpenNMT-py's checkpoints need torch's former way of loading"""
 
 
 class System(NamedTuple):
@@ -107,7 +110,8 @@ class Competitor(Contestant):
         values |= {key: self._num_windows * task[key] for key in ("updates", "window")}
         write_lines(config, [Template((CONFIGS / system.config).read_text(encoding="utf-8")).substitute(values)])
         command = system.translate.split() if num_sentences else [*system.train.split(), *self._settings]
-        log, self.peak_mib = run_logged([str(self._python), *(Template(part).substitute(values) for part in command)])
+        log, usage = run_logged([str(self._python), *(Template(part).substitute(values) for part in command)])
+        self.peak_mib = usage.peak_mib
         logged = re.findall(system.seconds if num_sentences else system.tokens_per_s, log)
         if not logged:
             raise UserError(f"{self.name}: no speed in its log:\n{log[-3000:]}")
@@ -121,15 +125,28 @@ class Competitor(Contestant):
         print(f"{self.name}: {self.speeds[-1]:,.0f} per second", file=sys.stderr)
 
 
-def run_logged(command: Sequence[str]) -> tuple[str, float | None]:
-    """Run a command. Returns its stderr, and its largest resident memory in MiB: None where that is unknown, because a
-    process starts as a copy of its parent, so that a peak below the parent's own cannot be seen.
+class Usage(NamedTuple):
+    """What a command took. Its CPU time is user and system time; its largest resident memory is None where that is
+    unknown, because a process starts as a copy of its parent, so that a peak below the parent's own cannot be seen."""
+
+    cpu_s: float
+    wall_s: float
+    peak_mib: float | None
+
+
+def run_logged(command: Sequence[str], source: Path | None = None, output: Path | None = None) -> tuple[str, Usage]:
+    """Run a command, from a file and to a file. Returns its stderr and what it took.
 
     Raises:
         UserError: it failed.
     """
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+    began_at = time.monotonic()
+    with (
+        tempfile.TemporaryFile() as errors,
+        (source or Path(os.devnull)).open("rb") as stdin,
+        (output or Path(os.devnull)).open("wb") as stdout,
+    ):
+        process = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=errors, cwd=ROOT)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)  # which Popen cannot ask for after `wait4`
         errors.seek(0)
@@ -137,7 +154,8 @@ def run_logged(command: Sequence[str]) -> tuple[str, float | None]:
     if process.returncode:
         raise UserError(f"{' '.join(command)}: exit code {process.returncode}:\n{log[-3000:]}")
     is_hidden = usage.ru_maxrss <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return log, None if is_hidden else usage.ru_maxrss / 1024
+    peak_mib = None if is_hidden else usage.ru_maxrss / 1024
+    return log, Usage(usage.ru_utime + usage.ru_stime, time.monotonic() - began_at, peak_mib)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -154,12 +172,11 @@ def main(arguments: Sequence[str]) -> None:
 
 @contextmanager
 def on_a_core() -> Iterator[None]:
-    """Run commands on a single core, without a GPU; OpenNMT-py's checkpoints need torch's former way of loading."""
+    """Run commands on a single core, without a GPU."""
     cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cpus)})
-    values = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
     try:
-        with mock.patch.dict(os.environ, values):
+        with mock.patch.dict(os.environ, ONE_CORE):
             yield
     finally:
         os.sched_setaffinity(0, cpus)
@@ -205,14 +222,16 @@ def compete(what: str, competitors: list[Competitor], task: Record, num_turns: i
         }
 
 
-def write_data(folder: Path, config: Config, num_sentences: int, test_set: str) -> None:
+def write_data(
+    folder: Path, config: Config, num_sentences: int | None, test_set: str, *, num_valid: int | None = 8
+) -> None:
     """The prepared corpus as sentences of tokens joined by spaces, its vocabularies, and raw text for our decoding.
 
     Raises:
         UserError: a token holds a space.
     """
     prepared = prepare_corpus(config)
-    splits = {"train": ("train", None), "valid": ("valid", 8), "test": (test_set, num_sentences)}
+    splits = {"train": ("train", None), "valid": ("valid", num_valid), "test": (test_set, num_sentences)}
     write_lines(folder / "raw.de", prepared.text(test_set)[0][:num_sentences])
     for side, vocab, language in (("source", prepared.source_vocab, "de"), ("target", prepared.target_vocab, "en")):
         write_lines(folder / f"{side}.vocab", vocab.tokens[4:])
@@ -227,11 +246,9 @@ def write_data(folder: Path, config: Config, num_sentences: int, test_set: str) 
 
 def ensure_environment(system: System) -> Path:
     """The interpreter of a peer's environment, build/peers/NAME, which is made if the package is missing there."""
-    name, version = system.package.split("==")
-    folder = ENVIRONMENTS / name
+    folder = ENVIRONMENTS / system.package.split("==")[0]
     python = folder / "bin" / "python"
-    test = f"import importlib.metadata as m, {system.train[1]}; assert m.version({name!r}) == {version!r}"
-    if python.exists() and subprocess.run([python, "-c", test], capture_output=True).returncode == 0:
+    if is_installed(system):
         return python
     print(f"making {folder} (a few minutes)", file=sys.stderr)
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
@@ -240,6 +257,14 @@ def ensure_environment(system: System) -> Path:
     subprocess.run([*constrained, "torch"], check=True)
     subprocess.run([*install, "--no-deps", system.package], check=True)
     subprocess.run([*constrained, *system.needs.split()], check=True)
-    if subprocess.run([python, "-c", test]).returncode:
+    if not is_installed(system):
         raise UserError(f"{folder}: {system.package} cannot be imported; remove that folder and try again")
     return python
+
+
+def is_installed(system: System) -> bool:
+    """Whether a peer's environment has the package, in its version."""
+    name, version = system.package.split("==")
+    python = ENVIRONMENTS / name / "bin" / "python"
+    test = f"import importlib.metadata as m, {system.train.split()[1]}; assert m.version({name!r}) == {version!r}"
+    return python.exists() and subprocess.run([python, "-c", test], capture_output=True).returncode == 0

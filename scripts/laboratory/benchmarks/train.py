@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import nn
 
 from scripts.laboratory.benchmarks.measure import CPU, build_parser, publish, toy_settings
-from scripts.laboratory.benchmarks.tutorial import TutorialModel
+from scripts.laboratory.benchmarks.tutorial import TutorialModel, tutorial_loss, tutorial_update
 from scripts.laboratory.golden import reverse_batch
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.turns import Contestant, precisions, ratio_fields, take_turns
@@ -20,8 +19,8 @@ from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.runtime.memory import keep_primitives, reuse_large_blocks
-from seq2seq_attn.runtime.precision import Precision, allow_tf32, autocast
+from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
+from seq2seq_attn.runtime.precision import Precision, autocast, tune_float32
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
@@ -51,8 +50,8 @@ QUICK = Amount(batches=1)
 
 def main(arguments: Sequence[str]) -> None:
     options = build_parser("train", __doc__).parse_args(arguments)
-    keep_primitives(4_096)  # what these batches need
-    reuse_large_blocks()  # as `seq2seq train` does; it helps the tutorial's loops too
+    keep_primitives(TRAINING_PRIMITIVES)  # both as `seq2seq train` does; they help the tutorial's loops too
+    reuse_large_blocks()
     torch.set_num_threads(1)
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +91,7 @@ def our_contestants(
         update = updates_over(batches, our_update(updater, ratio, off=off))
 
         def turn(number: int) -> float:
-            allow_tf32(precision, device)  # as `seq2seq train` does
+            tune_float32(precision, device)  # as `seq2seq train` does
             try:
                 return update(number)
             finally:
@@ -155,7 +154,9 @@ def our_update(updater: Updater, ratio: float, *, off: Sequence[str] = ()) -> Ca
         if id(batch) not in prepared:
             prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
         with speed.without(off):
-            result = updater.train_step(prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio)
+            result = updater.apply_update(
+                prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio
+            )
         return result.loss_sum / batch.num_tokens
 
     return update
@@ -171,21 +172,11 @@ def tutorial_contestants(
         optimizer = torch.optim.Adam(model.parameters())
 
         def update(batch: Batch) -> None:
-            optimizer.zero_grad()
-            _tutorial_loss(model, batch.to(device), ratio, "mean").backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
+            tutorial_update(model, optimizer, batch.to(device), ratio)
 
         return Contestant(f"tutorial, {kind}", updates_over(batches[kind], update), device=device)
 
     return [tutorial(RANDOM), tutorial(BUCKETED)]
-
-
-def _tutorial_loss(model: TutorialModel, batch: Batch, ratio: float, reduction: str) -> torch.Tensor:
-    """Cross-entropy over all positions, padding ignored."""
-    logits = model(batch.source.ids_BS.t(), batch.source.lengths_B, batch.tgt_in_BT.t(), ratio)
-    targets = batch.tgt_out_BT.t().flatten()
-    return nn.functional.cross_entropy(logits.flatten(0, 1), targets, ignore_index=0, reduction=reduction)
 
 
 def gradient_difference(config: Config, sizes: Sizes, precision: Precision, device: torch.device = CPU) -> Record:
@@ -197,7 +188,7 @@ def gradient_difference(config: Config, sizes: Sizes, precision: Precision, devi
     model, tutorial = model.to(device), tutorial.to(device)
     batch = reverse_batch(8, num_types=min(sizes) - 4, max_length=12, seed=3).to(device)
     with torch.backends.cudnn.flags(enabled=False):  # its GRU has no backward pass without dropout
-        expected = _tutorial_loss(tutorial, batch, 1.1, "sum")
+        expected = tutorial_loss(tutorial, batch, 1.1, "sum")
         expected.backward()  # type: ignore[no-untyped-call]
     with autocast(precision, device):
         loss = batch_loss(model, batch).loss_sum

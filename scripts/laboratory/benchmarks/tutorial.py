@@ -4,13 +4,26 @@ A bidirectional GRU encoder; a decoder that concatenates its repeated state with
 GRU step and one readout per step. `packed` is its older notebook: packed source and a mask on the attention.
 """
 
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
 import torch
 from torch import Tensor, nn
 
-from seq2seq_attn.config import ModelConfig
+from seq2seq_attn.config import ModelConfig, load_config
+from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.text.vocab import BOS, EOS, PAD
 
 DROPOUT = 0.5
+MAX_OUTPUT_LENGTH = 25
+"""tokens; the notebook's limit when it translates"""
+CHECKPOINT = "model"
+Save = Callable[[Path], object]
 
 
 class TutorialModel(nn.Module):
@@ -100,3 +113,84 @@ def _gru_weights(layer: str, suffix: str, cell: str, ours: dict[str, nn.Paramete
         f"{layer}.weight_hh_l0{suffix}": ours[f"{cell}.recurrent_weight_PH"],
         f"{layer}.bias_hh_l0{suffix}": ours[f"{cell}.recurrent_bias_P"],
     }
+
+
+def tutorial_loss(model: TutorialModel, batch: Batch, ratio: float, reduction: str) -> Tensor:
+    """Cross-entropy over all positions, padding ignored."""
+    logits = model(batch.source.ids_BS.t(), batch.source.lengths_B, batch.tgt_in_BT.t(), ratio)
+    targets = batch.tgt_out_BT.t().flatten()
+    return nn.functional.cross_entropy(logits.flatten(0, 1), targets, ignore_index=PAD, reduction=reduction)
+
+
+def tutorial_update(model: TutorialModel, optimizer: torch.optim.Optimizer, batch: Batch, ratio: float) -> None:
+    """An update of the weights."""
+    optimizer.zero_grad()
+    tutorial_loss(model, batch, ratio, "mean").backward()  # type: ignore[no-untyped-call]
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+
+
+def train(settings: Sequence[str], start: Path | None, after_update: Callable[[Save], object]) -> Save:
+    """Train as the notebook does, on the corpus of the config `tutorial`: random batches, nothing packed or masked,
+    weights from N(0, 0.01), teacher forcing 0.5. `start`: a checkpoint to continue. `after_update` gets a function that
+    writes a checkpoint into a folder. Returns that function."""
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    config = load_config(["tutorial"], settings)
+    prepared = prepare_corpus(config)
+    pairs, size = prepared.pairs("train"), config.train.batch.size
+    model = TutorialModel(
+        config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=len(prepared.target_vocab), packed=False
+    )
+    for name, parameter in model.named_parameters():
+        nn.init.normal_(parameter, std=0.01) if "weight" in name else nn.init.zeros_(parameter)
+    optimizer = torch.optim.Adam(model.parameters())
+    update = 0
+
+    def save(folder: Path) -> None:
+        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "update": update}
+        about = {"config": config.model.model_dump(mode="json"), "data": str(prepared.directory)}
+        torch.save({**state, **about, "rng": torch.get_rng_state()}, folder / CHECKPOINT)
+
+    if start is not None:
+        saved = torch.load(start / CHECKPOINT)
+        model.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        torch.set_rng_state(saved["rng"])
+        update = saved["update"]
+    per_epoch = -(-len(pairs) // size)
+    assert config.train.max_epochs is not None
+    while update < per_epoch * config.train.max_epochs:
+        epoch, number = divmod(update, per_epoch)
+        order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(epoch)).tolist()
+        batch = pairs.batch(order[number * size : (number + 1) * size], with_extended=False)
+        tutorial_update(model, optimizer, batch, config.train.teacher_forcing.start)
+        update += 1
+        after_update(save)
+    return save
+
+
+@torch.no_grad()
+def translate(checkpoint: Path, source: Path, output: Path) -> None:
+    """Translate a file as the notebook does: one sentence after another, one token after another."""
+    torch.set_num_threads(1)
+    saved = torch.load(checkpoint / CHECKPOINT)
+    prepared = PreparedCorpus(Path(saved["data"]))
+    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
+    model = TutorialModel(ModelConfig(**saved["config"]), **sizes, packed=False).eval()
+    model.load_state_dict(saved["model"])
+    translations = []
+    for line in source.read_text(encoding="utf-8").split("\n")[:-1]:
+        ids = prepared.source_vocab.ids_of(prepared.source_tokenizer.tokenize(line))
+        states_BSM, hidden_BH = model.encode(torch.tensor([*ids, EOS]).unsqueeze(1))
+        tokens = [BOS]
+        while len(tokens) <= MAX_OUTPUT_LENGTH and tokens[-1] != EOS:
+            logits_BV, hidden_BH = model.step(torch.tensor(tokens[-1:]), hidden_BH, states_BSM, None)
+            tokens.append(int(logits_BV.argmax(1).item()))
+        words = prepared.target_vocab.tokens_of([token for token in tokens[1:] if token != EOS])
+        translations.append(prepared.target_tokenizer.detokenize(words))
+    write_lines(output, translations)
+
+
+if __name__ == "__main__":
+    translate(*map(Path, sys.argv[1:]))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scripts.laboratory import languages
 from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
-from scripts.laboratory.pages import mechanisms, pictures, quality, reference, results, site
+from scripts.laboratory.pages import mechanisms, pictures, quality, race, reference, results, site
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
 from seq2seq_attn.files import write_text
 
@@ -21,7 +21,7 @@ def documents() -> Iterator[tuple[Path, str]]:
         DOCS / "results.md": results.results_page(evaluated),
         DOCS / "quality.md": quality.quality_page(),
         BOTTLENECK / "README.md": results.bottleneck_page(),
-        SPEED / "README.md": render("speed.md.j2", records=load_records(SPEED)),
+        SPEED / "README.md": speed_page(),
         **dict(mechanisms.mechanism_pages()),
     }
     yield from ((path, with_hand_written(text, path)) for path, text in pages.items())
@@ -41,6 +41,13 @@ def readme() -> str:
         block = render(f"readme-{name}.md.j2", **values)
         text = replace_block(text, f"<!-- {name}: written by scripts/docs -->", f"<!-- end of {name} -->", block)
     return text
+
+
+def speed_page() -> str:
+    raced = race.race()
+    values = {"leads": race.leads(raced), "finished": race.finished(raced)} if raced else {}
+    records = load_records(SPEED) | ({"race": raced | values} if raced else {})
+    return render("speed.md.j2", records=records)
 
 
 def serve_page() -> str:

@@ -13,12 +13,22 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from scripts.laboratory.harness.records import SPEED, Record, load_records
-from scripts.laboratory.pages import mechanisms, quality, results
+from scripts.laboratory.pages import mechanisms, quality, race, results
 from scripts.laboratory.pages.render import BOTTLENECK, DOCS, p_value
 from seq2seq_attn.files import sha256_of_values
 
 PLOTS = DOCS / "plots"
 BLUE, ORANGE, GRAY, PALE = "#0a5ea8", "#d55e00", "#5c6670", "#b9c4ce"
+RACE_COLORS = {
+    "ours, multi30k-fast": BLUE,
+    "ours, multi30k": "#5b9bd0",
+    "ours, multi30k-fast in fp32": "#8fb3d1",
+    "ours, tutorial": "#a9c4da",
+    "JoeyNMT, RNN": ORANGE,
+    "JoeyNMT, Transformer": "#a0522d",
+    "OpenNMT-py, RNN": "#2d7f46",
+    "the tutorial's loop": GRAY,
+}
 GREENS = ("#77b57c", "#519b5f", "#2d7f46", "#0d5c2f")
 DASHED: Any = {"color": GRAY, "linewidth": 1, "linestyle": (0, (4, 3)), "zorder": 0}
 BESIDE: Any = {"textcoords": "offset points", "va": "center"}
@@ -73,6 +83,9 @@ def pictures() -> Iterator[Picture]:
     yield Picture(PLOTS / "quality.png", title, 3.2, plot_bars, technique_bars())
     title = "Our speed on one core; dashed line: the speed of the others, in fp32"
     yield Picture(PLOTS / "speed.png", title, 5.0, plot_bars, speed_bars(load_records(SPEED)))
+    if record := race.race():
+        title = "BLEU on the validation set by minutes of CPU time, one core"
+        yield Picture(PLOTS / "race.png", title, 4.6, plot_race, race_curves(record))
     yield Picture(
         PLOTS / "mechanisms.png", "BLEU of every mechanism, all else equal", 11.5, plot_dots, mechanism_dots()
     )
@@ -149,6 +162,15 @@ def bleu_lines(record: Record) -> Record:
     return {"lines": lines, "ticks": [str(point["label"]) for point in record["points"]], "x_label": x_label}
 
 
+def race_curves(record: Record) -> Record:
+    """BLEU by minute of each system that was scored."""
+    curves = [
+        {"label": system["name"], "color": RACE_COLORS[system["name"]], "points": system["points"]}
+        for system in race.finished(record)
+    ]
+    return {"curves": curves, "end": max(record["minutes"])}
+
+
 def plot_bars(axes: Axes, groups: Groups) -> None:
     """Groups of horizontal bars, the first at the top, with their values beside them; ratios with a line at 1."""
     y, ticks = 0.0, []
@@ -207,4 +229,24 @@ def plot_lines(axes: Axes, data: Record) -> None:
     axes.set_xticks(list(x), data["ticks"], fontsize=11)
     axes.set(xlim=(-0.2, x[-1] + 1.7), ylim=(0, 1.05 * top))
     axes.set_xlabel(data["x_label"], fontsize=11)
+    axes.grid(axis="y", alpha=0.25)
+
+
+def plot_race(axes: Axes, data: Record) -> None:
+    """A curve per system with its name at the right edge; dashed from its end on."""
+    end, height = data["end"], -10.0
+    curves = [curve for curve in data["curves"] if curve["points"]]
+    top = max((point["bleu"] for curve in curves for point in curve["points"]), default=1.0)
+    for curve in sorted(curves, key=lambda curve: float(curve["points"][-1]["bleu"])):
+        minutes, bleu = ([point[key] for point in curve["points"]] for key in ("minutes", "bleu"))
+        is_ours, color = curve["label"].startswith("ours"), curve["color"]
+        axes.plot(minutes, bleu, color=color, linewidth=3 if is_ours else 1.8, marker="o", markersize=4)
+        axes.plot([minutes[-1], end], [bleu[-1], bleu[-1]], color=color, linewidth=1, linestyle=(0, (2, 2)))
+        height = max(bleu[-1], height + 0.055 * top)  # labels do not overlap
+        text = f"{curve['label']}: {bleu[-1]:.1f}"
+        weight = "bold" if is_ours else "normal"
+        axes.annotate(text, (end, height), (8, 0), **BESIDE, color=color, fontsize=10, fontweight=weight)
+    axes.set(xlim=(0, 1.42 * end), ylim=(0, max(1.08 * top, height + 0.05 * top)))
+    axes.set_xticks([end * step / 6 for step in range(7)])
+    axes.set_xlabel("minutes of CPU time in training", fontsize=11, loc="left")
     axes.grid(axis="y", alpha=0.25)

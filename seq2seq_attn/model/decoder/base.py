@@ -59,7 +59,7 @@ class Memory(NamedTuple):
     """The data that all steps of a source batch share; batch-first."""
 
     attention: Any
-    """the attention's memory; None in `Outputs.rows`"""
+    """the attention's memory; None in `DecoderOutputs.rows`"""
     source_ids_BS: Tensor
     """int64"""
     extended_ids_BS: Tensor

@@ -8,21 +8,20 @@ N target tokens, padded to a multiple.
 from collections.abc import Callable
 from typing import cast
 
-import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.base import Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
-from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru
+from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru, weighted_sums
 from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.known import FixedContext, context_cell, has_known_cells, known_score, token_cell
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.model.seq2seq import Recorded, Seq2Seq
 from seq2seq_attn.model.speed import offer
 
-Unroll = Callable[[Seq2Seq, Batch], Outputs]
+Unroll = Callable[[Seq2Seq, Batch], DecoderOutputs]
 
 
 @offer("unroll")
@@ -36,7 +35,7 @@ def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
     return unroll if has_known_cells(decoder) else None
 
 
-def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
+def unroll(model: Seq2Seq, batch: Batch) -> DecoderOutputs:
     """The same as `seq2seq.unroll` with a ratio of 1, faster."""
     decoder = cast(Bahdanau | Conditional, model.decoder)
     memory, state = model.prepare(batch.source)
@@ -49,7 +48,7 @@ def unroll(model: Seq2Seq, batch: Batch) -> Outputs:
     rows = (tensor.flatten(0, 1).index_select(0, batch.positions_N) for tensor in steps)
     features_NF = decoder.readout(*rows)
     positions_N, targets_N = batch.positions_N, batch.targets_N
-    outputs = Outputs(
+    outputs = DecoderOutputs(
         features_NF, positions_N, targets_N, *steps, weights_TBS, memory, output=model.output, batch=batch
     )
     return outputs._replace(read_ids_TB=read_ids_TB) if model.output.needs_history else outputs
@@ -83,5 +82,4 @@ def unroll_decoder(
     states_TBH, weights_TBS = unroll_attention_gru(
         score, gates_TBP, hidden_BH, keys.keys_BSA, projected_BSP, keys.mask_BS, *recurrent, first
     )
-    weights_BTS = weights_TBS.transpose(0, 1).to(keys.values_BSM.dtype)
-    return states_TBH, torch.bmm(weights_BTS, keys.values_BSM).transpose(0, 1), weights_TBS
+    return states_TBH, weighted_sums(weights_TBS, keys.values_BSM), weights_TBS

@@ -34,7 +34,7 @@ LEAST_WEIGHT = 1e-20
 would be infinite"""
 
 
-class Outputs(NamedTuple):
+class DecoderOutputs(NamedTuple):
     """All decoder steps of a batch: the fields of their `StepOutput`s, and where the target tokens are."""
 
     features_NF: Tensor
@@ -115,7 +115,7 @@ class Output(nn.Module, ABC):
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """`log_probs_BV` of the next token, in float32 or wider; [B, V + S] with the source positions."""
 
-    def targets(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def targets(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         """int64 [N], the target tokens as columns of `log_probs`: extended ids, if it copies; PAD in padding rows."""
         if not self.copies_source:
             return outputs.targets_N
@@ -123,7 +123,7 @@ class Output(nn.Module, ABC):
         return extended_N.masked_fill(outputs.targets_N == PAD, PAD)
 
     @torch.no_grad()
-    def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def target_log_probs(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         """`log_probs_N` of the target tokens, without gradient."""
         targets_N = self.targets(outputs, batch)
         log_probs = []
@@ -134,7 +134,7 @@ class Output(nn.Module, ABC):
         return torch.cat(log_probs)
 
     @abstractmethod
-    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
+    def loss(self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
         """The cross-entropy of a batch's target tokens."""
 
 
@@ -182,16 +182,16 @@ class ScoredOutput(Output):
         return 1
 
     @torch.no_grad()
-    def target_log_probs(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def target_log_probs(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs, batch)])
 
-    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
+    def loss(self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
         if fast := speed.find("cross_entropy", self):
             return TokenLoss(*fast(outputs, label_smoothing))
         log_probs_N, means_N = (torch.cat(parts) for parts in zip(*self._scores(outputs, batch), strict=True))
         return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
 
-    def _scores(self, outputs: Outputs, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
+    def _scores(self, outputs: DecoderOutputs, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
         targets_N = self.targets(outputs, batch)
         num_softmaxes = self.num_softmaxes(outputs.weights_TBS.shape[2])
         num_rows = max(1, CHUNK_CELLS // (self.projection.out_features * num_softmaxes))
@@ -200,7 +200,7 @@ class ScoredOutput(Output):
             yield self.score(*outputs.rows(chosen), targets_N[chosen])
 
 
-def smoothed_loss(log_probs_N: Tensor, means_N: Tensor, outputs: Outputs, label_smoothing: float) -> TokenLoss:
+def smoothed_loss(log_probs_N: Tensor, means_N: Tensor, outputs: DecoderOutputs, label_smoothing: float) -> TokenLoss:
     """The loss of `ScoredOutput`, from log p of the target tokens and m."""
     is_real_N = outputs.targets_N != PAD
     smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N

@@ -17,7 +17,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.attention.uniform import Uniform
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import LEAST_WEIGHT, Output, Outputs, TokenLoss, smoothed_loss
+from seq2seq_attn.model.output.base import LEAST_WEIGHT, DecoderOutputs, Output, TokenLoss, smoothed_loss
 from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import PAD
 
@@ -43,7 +43,7 @@ class Pointer(Output):
         least_BV = weights_BS.new_full((weights_BS.shape[0], self._num_ids), LEAST_WEIGHT)
         return functional.pad(least_BV, (0, extended_BS.shape[1])).scatter_add(1, extended_BS, weights_BS).log()
 
-    def loss(self, outputs: Outputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
+    def loss(self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
         """Cross-entropy over the source positions of each row."""
         step, memory = outputs.rows(slice(None))
         targets_N, weights_NS = self.targets(outputs, batch), _positive(step, memory)

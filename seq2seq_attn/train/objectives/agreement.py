@@ -20,7 +20,7 @@ from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective, target_weights
 
 
@@ -29,7 +29,7 @@ class Agreement(Objective):
 
     needs_reverse = True
 
-    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         assert outputs.reverse_weights_SBT is not None
         return -(target_weights(outputs, batch) * outputs.reverse_weights_SBT.permute(1, 2, 0)).sum()
 

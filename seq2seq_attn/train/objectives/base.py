@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.text.vocab import PAD
 
 
@@ -24,11 +24,11 @@ class Objective(ABC):
     """An extra loss. It ignores padding, and the term of a batch is the sum over its rows.
 
     A `build` with a parameter `source_attention` gets the attention if its weights are over source positions, one with
-    `drawing_attention` if `Outputs.extra` is a `Draw`, and one with `links` the setting `data.links` if batches have
-    `Batch.links_L3`. A model or data that lacks it is refused before data is prepared.
+    `drawing_attention` if `DecoderOutputs.extra` is a `Draw`, and one with `links` the setting `data.links` if batches
+    have `Batch.links_L3`. A model or data that lacks it is refused before data is prepared.
 
-    `needs_reverse` says whether it reads `Outputs.reverse_weights_SBT`. A model of the other direction is then trained
-    beside the first (`train/loss.py`). An update minimizes its loss too, as a mean over source tokens.
+    `needs_reverse` says whether it reads `DecoderOutputs.reverse_weights_SBT`. A model of the other direction is then
+    trained beside the first (`train/loss.py`). An update minimizes its loss too, as a mean over source tokens.
     """
 
     needs_reverse: bool = False
@@ -40,7 +40,7 @@ class Objective(ABC):
         return batch.num_tokens
 
     @abstractmethod
-    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         """0-d, the sum over the batch, with its graph, in float32 or wider."""
 
 
@@ -49,7 +49,7 @@ def is_target_BT(batch: Batch) -> Tensor:
     return batch.tgt_out_BT != PAD
 
 
-def target_weights(outputs: Outputs, batch: Batch) -> Tensor:
+def target_weights(outputs: DecoderOutputs, batch: Batch) -> Tensor:
     """`weights_BTS` of all steps, 0 where there is no target token."""
     weights_BTS = outputs.weights_TBS.transpose(0, 1)
     return weights_BTS.masked_fill(~is_target_BT(batch).unsqueeze(2), 0.0)

@@ -15,14 +15,14 @@ from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective, target_weights
 
 
 class Coverage(Objective):
     """The overlap of each step's weights with all weights before it."""
 
-    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         weights_BTS = target_weights(outputs, batch)
         coverage_BTS = weights_BTS.cumsum(dim=1)[:, :-1]
         return torch.minimum(weights_BTS[:, 1:], coverage_BTS).sum()

@@ -12,14 +12,14 @@ from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective, target_weights
 
 
 class Entropy(Objective):
     """The entropy of each target token's weights."""
 
-    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         weights_BTS = target_weights(outputs, batch)
         positive_BTS = weights_BTS.where(weights_BTS > 0.0, 1.0)
         return -(positive_BTS * positive_BTS.log()).sum()

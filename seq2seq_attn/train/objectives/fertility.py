@@ -14,7 +14,7 @@ from torch import Tensor
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective, is_target_BT, target_weights
 
 
@@ -28,7 +28,7 @@ class Fertility(Objective):
         """Source positions, EOS included."""
         return int(_is_source_BS(batch).sum())
 
-    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         missing_BS = self._fertility - target_weights(outputs, batch).sum(dim=1)
         return missing_BS.square().masked_fill(~_is_source_BS(batch), 0.0).sum()
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective
 
 SMALLEST = 1e-30
@@ -32,7 +32,7 @@ class Guided(Objective):
         """Target positions with a link."""
         return len(torch.unique(_target_positions(batch)))
 
-    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         assert batch.links_L3 is not None
         row_L, source_L, target_L = batch.links_L3.unbind(1)
         positions_L = _target_positions(batch)

@@ -18,7 +18,7 @@ from torch import Tensor
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.attention.base import Attention, Draw
-from seq2seq_attn.model.output.base import Outputs
+from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.objectives.base import Objective, is_target_BT
 from seq2seq_attn.train.objectives.entropy import Entropy
@@ -31,7 +31,7 @@ class Reinforce(Objective):
         self._entropy_weight = entropy_weight
         self._entropy = Entropy()
 
-    def term(self, outputs: Outputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         assert isinstance(outputs.extra, Draw)
         draw_log_probs_TB, baselines_TB = outputs.extra
         is_target_TB = is_target_BT(batch).t()

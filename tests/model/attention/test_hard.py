@@ -29,11 +29,10 @@ def test_search_takes_the_best_position(build, encoded, source, queries):
     assert len(chosen) > 3  # it does choose
 
 
-def test_training_samples_from_the_softmax_of_the_scores(build, encoded, source, queries):
+@pytest.mark.parametrize("options", [{}, {"estimator": "reinforce"}])
+def test_training_draws_from_the_softmax_of_the_scores(build, encoded, source, queries, options):
     """10,000 draws of the first sentence: each share lies within 4 standard errors."""
-    attention = build("hard")
-    with torch.no_grad():
-        attention.score_weight_A.mul_(4.0)
+    attention = build("hard", **options)
     num_draws = 10_000
     one = encoded._replace(
         values_BSM=encoded.values_BSM[:1].expand(num_draws, -1, -1), mask_BS=encoded.mask_BS[:1].expand(num_draws, -1)
@@ -41,11 +40,17 @@ def test_training_samples_from_the_softmax_of_the_scores(build, encoded, source,
     memory, state = attention.prepare(one, source)
     torch.manual_seed(3)
     with torch.no_grad():
-        weights = attention.step(queries[0, :1].expand(num_draws, -1), memory, state).weights_BS
+        attended = attention.step(queries[0, :1].expand(num_draws, -1), memory, state)
         expected = torch.softmax(scores(attention, encoded.values_BSM[0], queries[0, 0]), dim=0)
-    assert ((weights == 0) | (weights == 1)).all()
+    is_drawn = (attended.context_BM.unsqueeze(1) == encoded.values_BSM[:1]).all(dim=2)
+    assert (is_drawn.sum(dim=1) == 1).all()
     error = (expected * (1 - expected) / num_draws).sqrt()
-    assert ((weights.mean(dim=0) - expected).abs() < 4 * error).all()
+    assert ((is_drawn.double().mean(dim=0) - expected).abs() < 4 * error).all()
+    if options:
+        torch.testing.assert_close(attended.weights_BS[0], expected)
+        torch.testing.assert_close(attended.extra.log_prob_B.exp(), expected.expand(num_draws, -1)[is_drawn])
+    else:
+        assert torch.equal(attended.weights_BS, is_drawn.double())
 
 
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
@@ -66,25 +71,6 @@ def test_the_gradient_is_that_of_the_relaxed_sample(build, encoded, source, quer
     weights = attention.step(query, memory, state).weights_BS
     (gradient,) = torch.autograd.grad((weights * weighing).sum(), query)
     torch.testing.assert_close(gradient, found)
-
-
-def test_reinforce_draws_a_position_by_its_weight(build, encoded, source, queries):
-    """10,000 draws of the first sentence: each share lies within 4 standard errors."""
-    attention = build("hard", estimator="reinforce")
-    num_draws = 10_000
-    one = encoded._replace(
-        values_BSM=encoded.values_BSM[:1].expand(num_draws, -1, -1), mask_BS=encoded.mask_BS[:1].expand(num_draws, -1)
-    )
-    memory, state = attention.prepare(one, source)
-    torch.manual_seed(3)
-    attended = attention.step(queries[0, :1].expand(num_draws, -1), memory, state)
-    expected = torch.softmax(scores(attention, encoded.values_BSM[0], queries[0, 0]), dim=0)
-    torch.testing.assert_close(attended.weights_BS[0], expected)
-    is_drawn = (attended.context_BM.unsqueeze(1) == encoded.values_BSM[:1]).all(dim=2)
-    assert (is_drawn.sum(dim=1) == 1).all()
-    torch.testing.assert_close(attended.extra.log_prob_B.exp(), expected.expand(num_draws, -1)[is_drawn])
-    error = (expected * (1 - expected) / num_draws).sqrt()
-    assert ((is_drawn.double().mean(dim=0) - expected).abs() < 4 * error).all()
 
 
 def test_reinforce_lets_no_gradient_of_the_context_or_the_baseline_reach_the_scores(build, encoded, source, queries):

@@ -71,17 +71,6 @@ def test_search_takes_the_first_positive_score_from_where_it_stopped(attention, 
     assert visited == {0, 3, 4}  # it stayed, skipped and moved on
 
 
-def test_certain_decisions_are_the_same_in_training_and_search(attention, encoded, source, queries):
-    with torch.no_grad():
-        attention.weight_norm_gain_1.fill_(1e6)
-    memory, state = attention.prepare(encoded, source)
-    other = state
-    for query in queries:
-        soft, hard = attention.train().step(query, memory, state), attention.eval().step(query, memory, other)
-        torch.testing.assert_close(soft.weights_BS, hard.weights_BS)
-        state, other = soft.state, hard.state
-
-
 def test_gradients_of_training(attention, encoded, source, queries):
     def run(values, *parameters):
         memory, state = attention.prepare(encoded._replace(values_BSM=values), source)

@@ -21,9 +21,3 @@ def test_one_slot_is_a_fixed_vector(build, encoded, source, queries):
     contexts = [attention.step(query, memory, state).context_BM for query in queries]
     assert torch.equal(contexts[0], contexts[1])
     assert torch.equal(contexts[0], contexts[2])
-
-
-def test_memory_does_not_grow_with_the_sentence(build, encoded, source):
-    short = encoded._replace(values_BSM=encoded.values_BSM[:, :2], mask_BS=encoded.mask_BS[:, :2])
-    memories = [build("slots", num_slots=4).prepare(one, source)[0] for one in (short, encoded)]
-    assert memories[0].values_BSM.shape == memories[1].values_BSM.shape

@@ -21,8 +21,10 @@ def fake_step(mode, model, batch, ratio):
         batch_loss(model, fake_batch, label_smoothing=0.1, teacher_forcing_ratio=ratio).loss_sum.backward()
 
 
-@pytest.mark.parametrize("ratio", [1.0, 0.5])
-@pytest.mark.parametrize("name", [name for name in packaged_variants("attention") if name != "hierarchical"])
+@pytest.mark.parametrize(
+    ("name", "ratio"),
+    [*((name, 1.0) for name in packaged_variants("attention") if name != "hierarchical"), ("additive", 0.5)],
+)
 def test_a_step_reads_no_value(make_model, batch, name, ratio):
     mode = FakeTensorMode()
     with mode:
@@ -31,8 +33,9 @@ def test_a_step_reads_no_value(make_model, batch, name, ratio):
     assert all(parameter.grad is not None for parameter in model.parameters())
 
 
-@pytest.mark.parametrize("ratio", [1.0, 0.0])
-@pytest.mark.parametrize("name", packaged_variants("attention"))
+@pytest.mark.parametrize(
+    ("name", "ratio"), [*((name, 1.0) for name in packaged_variants("attention")), ("additive", 0.0), ("coverage", 0.0)]
+)
 def test_a_batch_rounded_up_has_the_same_loss_and_gradient(make_model, batch, name, ratio):
     model = make_model(name).eval()
 

@@ -14,7 +14,7 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.runtime.precision import Precision, allow_tf32, autocast
+from seq2seq_attn.runtime.precision import Precision, autocast, tune_float32
 from seq2seq_attn.train.loss import batch_loss
 
 NUMBERS_OF_SEEDS = (1, 2, 4, 8, 16)
@@ -38,7 +38,7 @@ def measure(config: Config, device: torch.device) -> Record:
     seed's loss to that of its own model."""
     batches, sizes = train.make_batches(config, 1)
     batch = rounded_up(batches[train.BUCKETED][0], rows=16, positions=4).to(device)
-    allow_tf32("bf16" if device.type == "cuda" else "fp32", device)
+    tune_float32("bf16" if device.type == "cuda" else "fp32", device)
     contestants, differences = [], {}
     for number in NUMBERS_OF_SEEDS if device != CPU else (2,):
         update, differences[number] = _batched_update(config, sizes, batch, number, device)

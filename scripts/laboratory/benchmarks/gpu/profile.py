@@ -13,7 +13,7 @@ from scripts.laboratory.benchmarks.measure import CPU
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.turns import Contestant, take_turns
 from seq2seq_attn.config import Config
-from seq2seq_attn.runtime.precision import Precision, allow_tf32
+from seq2seq_attn.runtime.precision import Precision, tune_float32
 from seq2seq_attn.search.steps import step_model
 
 
@@ -21,7 +21,7 @@ def measure(config: Config, device: torch.device) -> Record:
     """A row for an eager update, a graphed one, a greedy search and a beam search of 512 sentences; all in bf16. And
     the TFLOP/s of a large bf16 product of random numbers."""
     precision: Precision = "bf16" if device.type == "cuda" else "fp32"
-    allow_tf32(precision, device)
+    tune_float32(precision, device)
     batches, sizes = train.make_batches(config, 1)
     ways: dict[str, Callable[[], object]] = {}
     for name, graphs in (("eager update", False), ("update with CUDA graphs", True)):

@@ -1,0 +1,87 @@
+"""The race: each trainer under the clock at tiny sizes, killed and continued; what the page says of its record."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.laboratory.benchmarks import peers, race, race_clock
+from scripts.laboratory.harness.records import Record
+from scripts.laboratory.pages import race as page
+from scripts.laboratory.pages.pictures import Picture, plot_race, race_curves
+from scripts.laboratory.pages.render import render
+from seq2seq_attn.files import read_json
+
+
+@pytest.fixture
+def record() -> Record:
+    """Two systems that were scored, one that failed, and the missing others."""
+
+    def scored(name: str, *bleu: float) -> Record:
+        points = [
+            {"minutes": minutes, "bleu": score, "bleu_lower_case": score}
+            for minutes, score in zip((2.01, 4.2), bleu, strict=False)
+        ]
+        test = {"best_minutes": 2.01, "beam_size": 5, "bleu": 9.0, "bleu_lower_case": 9.5, "signature": "nrefs:1"}
+        speed = {"sentences_per_s": 7.0, "peak_mib": None}
+        return {"name": name, "recipe": "its own", "precision": "fp32", "points": points, "test": test | speed}
+
+    systems = [scored("ours, multi30k-fast", 30.0), scored("JoeyNMT, RNN", 10.0, 35.0)]
+    failed = {"name": "OpenNMT-py, RNN", "recipe": "none", "error": "no room"}
+    environment = {"device_name": "a CPU", "packages": {"torch": "2"}, "git": None, "written_at": "today"}
+    about = {"minutes": [2, 4, 6], "test_set": "test", "missing": ["the tutorial's loop"], "environment": environment}
+    return {**about, "systems": [*systems, failed]}
+
+
+@pytest.mark.parametrize("name", ["ours, multi30k", "the tutorial's loop", "JoeyNMT, RNN", "OpenNMT-py, RNN"])
+def test_a_killed_race_continues_from_its_last_checkpoint(name, tmp_path):
+    package = race.RACE["systems"][name].get("package")
+    if package and not peers.is_installed(peers.PEERS[package]):
+        pytest.skip(f"{package} is not installed in {peers.ENVIRONMENTS}")
+    arguments = ["--quick", "--folder", str(tmp_path), "--only", name, "--minutes"]
+    race.main([*arguments, "0.01"])
+    (first,) = read_json(tmp_path / "race.json")["systems"]
+    assert [point["minutes"] > 0 for point in first["points"]] == [True], first
+    assert first["test"]["sentences_per_s"] > 0
+    (finished,) = tmp_path.glob(f"*/checkpoints/{race_clock.FINISHED}")
+    finished.unlink()  # as after a kill
+    minutes, _ = race_clock.checkpoints(finished.parent)[0]
+    race.main([*arguments, f"0.01,{minutes + 0.01}"])
+    record = read_json(tmp_path / "race.json")
+    (second,) = record["systems"]
+    assert second["points"][0] == first["points"][0]
+    later, _ = race_clock.checkpoints(finished.parent)[1]
+    assert minutes < later < minutes + 0.1
+    assert name not in record["missing"]
+
+
+def test_the_clock_counts_cpu_time_and_keeps_each_checkpoint_once(tmp_path, monkeypatch):
+    seconds = [0.0]
+    monkeypatch.setattr(race_clock, "cpu_seconds", lambda: seconds[0])
+    clock = race_clock.Clock(tmp_path, [1, 2, 5])
+
+    def save(folder: Path) -> None:
+        seconds[0] += 30.0  # not counted
+
+    for seconds[0] in (30.0, 61.0, 100.0):
+        clock.check(save)
+    seconds[0] += 30.0  # at 130 s, of which 30 s are not training: minute 1.67
+    clock.check(save)
+    assert [minutes for minutes, _ in race_clock.checkpoints(tmp_path)] == [pytest.approx(61 / 60)]
+    seconds[0] = 1000.0  # a new session counts from its first update on
+    resumed = race_clock.Clock(tmp_path, [1, 2, 5])
+    resumed.check(save)
+    seconds[0] += 60.0
+    resumed.check(save)
+    assert [minutes for minutes, _ in race_clock.checkpoints(tmp_path)] == pytest.approx([61 / 60, 121 / 60])
+
+
+def test_the_page_says_who_leads_and_names_what_is_missing(record, tmp_path):
+    assert page.leads(record) == ["ahead of JoeyNMT, RNN by 20.0 to 20.0 BLEU at minute 2, behind it at minute 4, 6"]
+    values: Any = record | {"leads": page.leads(record), "finished": page.finished(record)}
+    text = render("race.md.j2", r=values)
+    assert all(name in text for name in ("the tutorial's loop", "no room", "JoeyNMT, RNN"))
+    Picture(tmp_path / "race.png", "title", 4.0, plot_race, race_curves(record)).draw()
+    assert (tmp_path / "race.png").exists()
+    empty = {**record, "systems": [], "leads": [], "finished": []}
+    assert "the tutorial's loop" in render("race.md.j2", r=empty)
