@@ -89,7 +89,10 @@ def _names(kind: str, structure: Any) -> list[str]:
 
 
 def _export(module: nn.Module, inputs: tuple[Any, ...], dimension: Any) -> ExportedProgram:
-    free = tree_map(lambda leaf: None if leaf is None else dict.fromkeys(range(leaf.ndim), dimension), inputs)
+    def free_dimensions(leaf: Tensor | None) -> dict[int, Any] | None:
+        return None if leaf is None else {axis: dimension for axis, size in enumerate(leaf.shape) if size > 1}
+
+    free = tree_map(free_dimensions, inputs)
     table = torch.export.default_decompositions()
     program = export(module, inputs, dynamic_shapes=free, strict=False)
     simpler: ExportedProgram = program.run_decompositions({operation: table[operation] for operation in _DECOMPOSED})

@@ -183,6 +183,13 @@ def test_a_model_that_cannot_be_exported_says_why(variant: tuple[str, str], reas
         export_graphs(build(*variant))
 
 
+def test_a_step_for_one_number_of_positions_is_refused() -> None:
+    model = build("attention", "additive")
+    model.decoder.attention.normalizer = lambda scores_BS, mask_BS: torch.full((3, 5), 0.2)  # type: ignore[assignment]
+    with pytest.raises(UsageError, match="number of sentences or positions"):
+        export_graphs(model)
+
+
 @torch.no_grad()
 def test_attention_can_be_forced(interpreter: Interpreter) -> None:
     model, ids_BS = build("attention", "additive"), sources()
