@@ -204,9 +204,11 @@ class FastStep:
 
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
         shared, num_rows = state.shared, state.rows_per_sentence
-        sentences_B = index_R[::num_rows] // num_rows
-        if not torch.equal(sentences_B, torch.arange(len(state.hidden_RH) // num_rows, device=index_R.device)):
-            shared = select_rows(shared, sentences_B)
+        num_sentences = len(state.hidden_RH) // num_rows
+        if num_sentences > 1 or len(index_R) != num_rows:  # else it is the sentence that it was
+            sentences_B = index_R[::num_rows] // num_rows
+            if not torch.equal(sentences_B, torch.arange(num_sentences, device=index_R.device)):
+                shared = select_rows(shared, sentences_B)
         return FastState(state.hidden_RH.index_select(0, index_R), shared, num_rows)
 
     def _share(self, memory: Any, hidden_BH: Tensor, rows_per_sentence: int) -> Shared:
