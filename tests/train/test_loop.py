@@ -1,7 +1,6 @@
 """Training runs: what they leave, log and save; kills, signals and resumes; updates that are not finite."""
 
 import json
-import logging
 import math
 import os
 import re
@@ -262,20 +261,6 @@ def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
             train(toy_config(), run_dir=tmp_path / "run")
     assert all(torch.equal(one, weights[0]) for one in weights)
     assert len({tuple(drawn) for drawn in draws}) == 3
-
-
-def test_a_finished_run_goes_on_when_its_limit_is_raised(
-    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
-    train(toy_config(), run_dir=run.path, resume=True)
-    assert "finished (train.max_epochs=2 reached)" in caplog.text
-    assert events(run) == events(whole)
-    train(toy_config("train.max_epochs=3"), run_dir=run.path, resume=True)
-    assert events(run)[: len(events(whole))] == events(whole)
-    assert events(run, "end")[-1]["update"] == 30
-    assert run.config().train.max_epochs == 3
 
 
 def break_losses(patch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> None:
