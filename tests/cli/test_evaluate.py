@@ -103,24 +103,6 @@ def test_concatenated_pairs_are_translated_in_one_piece(workshop):
     assert [found.text for found in translator.translate(joined.source)] != expected
 
 
-def test_runs_of_one_arm_are_grouped(workshop):
-    second = workshop / "additive-s2"
-    if not second.exists():
-        config = RunDir(workshop / "additive").config()
-        config.seed = 2
-        make_toy_run(second, config, seed=9)
-    report = run_evaluate(workshop, "additive", "additive-s2", "none", split=["long"])
-    assert report.data["groups"] == [
-        {"name": "additive", "runs": ["additive", "additive-s2"], "seeds": [1, 2]},
-        {"name": "none", "runs": ["none"], "seeds": [1]},
-    ]
-    [scores] = report.sets
-    of_runs = [score.interval.value for score in scores.whole.run_scores["bleu"]]
-    assert scores.whole.scores["bleu"][0].spread.mean == pytest.approx((of_runs[0] + of_runs[1]) / 2, abs=1e-9)
-    assert "means over seeds" in report.text
-    assert "groups" not in run_evaluate(workshop, "additive", "none", split=["long"]).data
-
-
 def test_attention_is_analyzed_unless_told_otherwise(workshop):
     report = run_evaluate(workshop, "additive", "none", split=["short", "long"])
     for scores, values in zip(report.sets, report.data["sets"], strict=True):

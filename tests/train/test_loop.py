@@ -169,7 +169,8 @@ def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_pat
     config = toy_config(*ALL, f"train.precision={precision}")
     expected = train(config, run_dir=tmp_path / "whole")
     run_dir = tmp_path / "killed"
-    for at_update in (0, 5, 6, 13, 19):  # in the first update, within and at the end of a period, in the last
+    # in the first update, within and at the end of a period, in the last
+    for at_update in (0, 5, 6, 13, 19) if precision == "fp32" else (5, 19):
         train_and_die(at_update, config, run_dir=run_dir, resume=True)
     assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
 
