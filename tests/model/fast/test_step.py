@@ -107,6 +107,13 @@ def test_an_unknown_combination_takes_the_models_own_step(make_sharp, source, be
         step_model(model, "int8")
 
 
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_known_score_takes_the_fast_step_of_the_conditional_decoder_too(make_model, name):
+    model = make_model(name, decoder={"name": "conditional"})
+    is_known = known_score(model.decoder.attention) is not None
+    assert isinstance(step_model(model), FastStep if is_known else PlainSteps)
+
+
 @pytest.mark.parametrize("num_rows", [1, 32, 33, 70])
 @pytest.mark.parametrize("num_candidates", [1, 5])
 def test_the_best_tokens_are_those_of_the_normalized_logits(num_rows, num_candidates):
