@@ -39,12 +39,6 @@ def test_extends_starts_from_files_beside_it_and_packaged_names(tmp_path: Path) 
     assert config.data.tokenizer.name == "spacy"
 
 
-def test_another_attention_drops_the_options_of_the_former() -> None:
-    options = ["model.attention.name=additive", "model.attention.options={attention_size: 7}"]
-    assert load_config((), options).model.attention.options == {"attention_size": 7}
-    assert load_config((), [*options, "model.attention.name=dot"]).model.attention.options == {}
-
-
 def test_options_without_a_name_are_those_of_the_default_variant(tmp_path: Path) -> None:
     mine = write(tmp_path, "mine.yaml", "model: {attention: {options: {attention_size: 7}}}\n")
     for name, options in (("additive", {"attention_size": 7}), ("dot", {})):
