@@ -51,6 +51,8 @@ def test_options_may_be_given_before_the_name_of_their_variant() -> None:
     options, name = "model.attention.options.attention_size=64", "model.attention.name=key_value"
     for overrides in ([options, name], [name, options]):
         assert load_config(["multi30k"], overrides).model.attention.options == {"attention_size": 64}
+    former = ["model.attention.name=additive", options, "model.attention.name=dot"]
+    assert load_config((), former).model.attention.options == {}
 
 
 def test_a_later_file_replaces_test_sets(tmp_path: Path) -> None:
