@@ -454,6 +454,8 @@ def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, t
     ("settings", "texts", "absent"),
     [
         ([], ["best so far"], ["guessing", "step by step", "data.max_length", "before the learning rate"]),
+        (["data.tokenizer.lowercase=true"], [], []),
+        (["train.validation.metric=cer"], ["best validation cer: ", ", CER "], []),
         (["train.optimizer.learning_rate=100"], ["guessing among 22", "learning_rate=100"], ["best so far"]),
         (["model.decoder.cell=lstm"], ["translation: step by step"], []),
         (["train.schedule.name=trapezoid", "train.max_minutes=1e-6"], ["train.schedule.name=trapezoid"], []),
@@ -468,6 +470,7 @@ def test_what_the_log_says(
     assert [text for text in texts if text not in logged(run)] == []
     assert [text for text in absent if text in logged(run)] == []
     (validation,), (end,) = events(run, "validation"), events(run, "end")
+    assert ("case:lc" in validation["signature"]) == ("data.tokenizer.lowercase=true" in settings)
     assert validation["num_cut"] > 20 or "--max-length-ratio" not in texts
     assert end["best_num_cut"] == validation["num_cut"]
 
