@@ -235,15 +235,10 @@ def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
         evaluate([tmp_path / "run"])
 
 
-def make_cut_run(workshop, folder):
-    """A run whose translations have at most two tokens."""
+def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
     config = RunDir(workshop / "additive").config()
     config.search.max_length_ratio, config.search.max_length_extra = 0.1, 1
-    make_toy_run(folder, config)
-
-
-def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
-    make_cut_run(workshop, tmp_path / "cut")
+    make_toy_run(tmp_path / "cut", config)
     source = [*SOURCE, "Ein Xylofon § rennt."]
     (tmp_path / "src").write_text("\n".join(source), encoding="utf-8")
     (tmp_path / "ref").write_text("\n".join([*TARGET, "A thing runs."]), encoding="utf-8")
