@@ -120,7 +120,7 @@ def test_the_best_tokens_are_those_of_the_normalized_logits(num_rows, num_candid
     logits = torch.randn(num_rows, 90, generator=torch.Generator().manual_seed(num_rows)) * 3.0 + 5.0
     expected = torch.log_softmax(logits, dim=-1)
     expected[:, [PAD, BOS, UNK]] = -torch.inf
-    tokens = fast_step.FastTokens(logits, torch.clone, None)
+    tokens = fast_step.FastTokens(logits, torch.clone, None, num_rows=32)
     log_probs, ids = tokens.top(num_candidates, forbidden=(PAD, BOS, UNK))
     top = expected.topk(num_candidates, dim=-1)
     torch.testing.assert_close(log_probs, top.values)
