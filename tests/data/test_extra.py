@@ -6,9 +6,7 @@ from seq2seq_attn.data.audit import audit_report
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import find_extra, sentence_keys
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.files import write_lines
-from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train.check import check_config
 
 TRAIN = [("Ein Hund rennt.", "A dog runs."), ("Eine Katze schläft.", "A cat sleeps.")]
@@ -47,13 +45,16 @@ def test_extra_pairs_are_training_pairs_and_tokenizers_stay_those_of_the_corpus(
     assert len(taking_part.source_vocab) > len(alone.source_vocab)
 
 
-def test_several_texts_of_any_format(make_config, write_pairs, tmp_path):
-    table = tmp_path / "more.tsv"
-    table.write_text("Ein Wal taucht.\tA whale dives.\n", encoding="utf-8")
-    write_pairs("extra", MORE)
-    files = [str(tmp_path / "extra.de"), str(tmp_path / "extra.en")]
-    expected = [*TRAIN, ("Ein Wal taucht.", "A whale dives."), *MORE, *MORE]
-    assert pairs_of(prepare_corpus(make_config([str(table), files, files]))) == expected
+def test_several_texts_of_any_format_and_the_hash_that_covers_them(make_config, write_pairs, tmp_path):
+    (tmp_path / "more.tsv").write_text("Ein Wal taucht.\tA whale dives.\n", encoding="utf-8")
+    extra = [str(tmp_path / "more.tsv"), write_pairs("extra", MORE)]
+    first = prepare_corpus(make_config(extra))
+    assert pairs_of(first) == [*TRAIN, ("Ein Wal taucht.", "A whale dives."), *MORE]
+    moved = [extra[0], write_pairs("moved", MORE)]
+    assert prepare_corpus(make_config(moved)).directory == first.directory
+    write_pairs("extra", MORE[:1])
+    for other in (make_config(), make_config(extra), make_config(moved, extra_in_vocab=True)):
+        assert prepare_corpus(other).directory != first.directory
 
 
 @pytest.mark.parametrize(
@@ -89,16 +90,6 @@ def test_vowel_signs_make_other_words_and_symbols_are_sentences_too():
     assert sentence_keys([" ", "", "क्या", "«क्या»"]) == sentence_keys(["क्या"])
 
 
-def test_the_hash_covers_the_extra_text_and_nothing_else(make_config, write_pairs, tmp_path):
-    extra = write_pairs("extra", MORE)
-    first = prepare_corpus(make_config([extra]))
-    assert first.directory != prepare_corpus(make_config()).directory
-    assert prepare_corpus(make_config([write_pairs("moved", MORE)])).directory == first.directory
-    write_pairs("extra", MORE[:1])
-    assert prepare_corpus(make_config([extra])).directory != first.directory
-    assert prepare_corpus(make_config([write_pairs("moved", MORE)], extra_in_vocab=True)).directory != first.directory
-
-
 def test_captions_keep_their_gold_links_for_evaluation(make_config, write_pairs):
     sizes = {"train": 40, "valid": 5, "test": 7}
     made_of = {"corpus": "captions", "limit": sizes, "tokenizer": {"name": "characters"}, "max_length": 900}
@@ -106,14 +97,6 @@ def test_captions_keep_their_gold_links_for_evaluation(make_config, write_pairs)
     assert len(prepared.pairs("train")) == 42
     assert prepared.links("train") is None
     assert len(prepared.links("test")) == 7
-
-
-def test_a_run_is_evaluated_without_its_extra_text(make_config, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    config = make_config()
-    config = config.model_copy(update={"data": config.data.model_copy(update={"extra": ["gone"]})})
-    [test_set] = find_sets([RunDir("runs/a")], [config], ["one"])
-    assert (test_set.source, test_set.references) == ([TESTS["one"][0][0]], [TESTS["one"][0][1]])
 
 
 def test_several_sources(make_config, tmp_path):
@@ -137,11 +120,8 @@ def test_what_is_refused(make_config, write_pairs, tmp_path):
     with pytest.raises(UsageError, match=r"data\.links='?gold'?.* data\.extra"):
         check_config(make_config([extra], corpus="captions", train=None, valid=None, test={}, links="gold"))
     check_config(make_config([extra], links="ibm1"))
-
-
-def test_columns_of_a_table_without_a_header_are_not_guessed_beside_a_header_in_another_order(make_config, tmp_path):
+    # columns without a header are not guessed beside a header in another order
     (tmp_path / "train.tsv").write_text("en\tde\nA dog runs.\tEin Hund rennt.\n", encoding="utf-8")
     (tmp_path / "extra.tsv").write_text("A bird sings.\tEin Vogel singt.\n", encoding="utf-8")
-    config = make_config([str(tmp_path / "extra.tsv")], train=str(tmp_path / "train.tsv"))
     with pytest.raises(UsageError, match=r"extra\.tsv"):
-        find_extra(config.data)
+        find_extra(make_config([str(tmp_path / "extra.tsv")], train=str(tmp_path / "train.tsv")).data)

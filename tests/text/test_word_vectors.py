@@ -34,7 +34,6 @@ def test_the_first_vector_of_a_token_counts_and_its_own_case_before_others(tmp_p
     assert read_word_vectors(path, ["dog", "cat"], 3).vectors.shape == (0, 3)
 
 
-
 @pytest.mark.parametrize(
     ("lines", "number"),
     [
