@@ -11,10 +11,9 @@ from seq2seq_attn.errors import UserError
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library
 _OLD_MMAP_BYTES = 32 << 20
 """older versions of glibc refuse more"""
-TRAINING_PRIMITIVES = 320
-"""Cache size for training, where batches come in a few dozen lengths. Of the 90 products per update in half precision,
-20 are recompiled with a cache of 64 (4 to 10 % of the time, and more with two threads because only one compiles), 12
-with 256, and 4 with 512, with which `multi30k` takes a little more than 2 GiB. 320 is a compromise."""
+TRAINING_PRIMITIVES = 512
+"""Cache size for training, where batches come in a few dozen lengths. Of the 90 products per update of `multi30k` in
+half precision, one is recompiled, with a cache of 320 four (120 updates; those of the first 60 not counted)."""
 TRANSLATING_PRIMITIVES = 64
 """Cache size for translation: its steps multiply few shapes, and a service must stay small."""
 

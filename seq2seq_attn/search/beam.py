@@ -123,8 +123,10 @@ def search_beams(
 def choose_best(beam: Beam, ranked: Ranked) -> Candidates:
     """The continuations with the highest totals. Ties are broken by slot, then by id."""
     num_slots = beam.totals_BK.shape[1]
-    stride = 1 if beam.tokens_BKT.shape[2] > 1 else num_slots  # before the first step, the slots of a beam are equal
-    scores_RJ, ids_RJ = (best.repeat_interleave(stride, dim=0) for best in ranked.top(num_slots, stride=stride))
+    is_first = beam.tokens_BKT.shape[2] == 1  # before the first step, the slots of a beam are equal
+    scores_RJ, ids_RJ = ranked.top(num_slots, stride=num_slots if is_first else 1)
+    if is_first:
+        scores_RJ, ids_RJ = (best.repeat_interleave(num_slots, dim=0) for best in (scores_RJ, ids_RJ))
     return Candidates(ids_RJ, scores_RJ, rank_candidates(beam, scores_RJ)[:, :num_slots])
 
 

@@ -103,24 +103,6 @@ def test_concatenated_pairs_are_translated_in_one_piece(workshop):
     assert [found.text for found in translator.translate(joined.source)] != expected
 
 
-def test_runs_of_one_arm_are_grouped(workshop):
-    second = workshop / "additive-s2"
-    if not second.exists():
-        config = RunDir(workshop / "additive").config()
-        config.seed = 2
-        make_toy_run(second, config, seed=9)
-    report = run_evaluate(workshop, "additive", "additive-s2", "none", split=["long"])
-    assert report.data["groups"] == [
-        {"name": "additive", "runs": ["additive", "additive-s2"], "seeds": [1, 2]},
-        {"name": "none", "runs": ["none"], "seeds": [1]},
-    ]
-    [scores] = report.sets
-    of_runs = [score.interval.value for score in scores.whole.run_scores["bleu"]]
-    assert scores.whole.scores["bleu"][0].spread.mean == pytest.approx((of_runs[0] + of_runs[1]) / 2, abs=1e-9)
-    assert "means over seeds" in report.text
-    assert "groups" not in run_evaluate(workshop, "additive", "none", split=["long"]).data
-
-
 def test_attention_is_analyzed_unless_told_otherwise(workshop):
     report = run_evaluate(workshop, "additive", "none", split=["short", "long"])
     for scores, values in zip(report.sets, report.data["sets"], strict=True):
@@ -253,15 +235,10 @@ def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
         evaluate([tmp_path / "run"])
 
 
-def make_cut_run(workshop, folder):
-    """A run whose translations have at most two tokens."""
+def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
     config = RunDir(workshop / "additive").config()
     config.search.max_length_ratio, config.search.max_length_extra = 0.1, 1
-    make_toy_run(folder, config)
-
-
-def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
-    make_cut_run(workshop, tmp_path / "cut")
+    make_toy_run(tmp_path / "cut", config)
     source = [*SOURCE, "Ein Xylofon § rennt."]
     (tmp_path / "src").write_text("\n".join(source), encoding="utf-8")
     (tmp_path / "ref").write_text("\n".join([*TARGET, "A thing runs."]), encoding="utf-8")

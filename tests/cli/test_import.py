@@ -56,7 +56,7 @@ def parts(model: Any) -> set[str]:
     ],
     ids=["variants", "others"],
 )
-def test_variants_from_outside_train_are_resumed_and_translate(folder, own, names, objective, capsys):
+def test_variants_from_outside_train_are_resumed_and_translate(folder, monkeypatch, own, names, objective, capsys):
     settings = [*toy_settings(Path("toy")), *own, "train.validation.num_pairs=4", "train.max_updates=2"]
     imports = [word for module in MODULES for word in ("--import", module)]
     command = ["train", "--run-dir", "mine", *imports]
@@ -68,6 +68,15 @@ def test_variants_from_outside_train_are_resumed_and_translate(folder, own, name
     capsys.readouterr()
     assert run(["translate", "--run", "mine", *imports, "--beam-size", "2", "Hund Katze"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
+    monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
+    for module in MODULES:
+        sys.modules.pop(module, None)
+    for command in (["translate", "--run", "mine", "Hund"], ["evaluate", "mine"]):
+        assert run(command) == 2
+        message = capsys.readouterr().err.splitlines()[-1]
+        assert message.startswith("error: mine: model.")
+        assert "--import " in message
+    assert not {*MODULES} & {*sys.modules}
 
 
 def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, capsys):
@@ -87,28 +96,6 @@ def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, c
     assert list(Path("mine/hyps").glob("valid.*share0.9*.txt"))
     assert run(["translate", "--run", "mine", *named, "--set", "sahre=1", "Hund"]) == 2
     assert "search.sahre" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("folder")
-def test_the_example_trains_translates_and_is_evaluated(capsys, monkeypatch):
-    settings = [*toy_settings(Path("toy")), "train.max_updates=2", "model.attention.name=cosine"]
-    settings = [word for one in settings for word in ("--set", one)]
-    train = ["train", "-c", "base", "--run-dir", "mine", *settings]
-    assert run(train) == 2
-    assert capsys.readouterr().err.endswith("--import cosine)\n")
-    assert run([*train, "--import", "cosine"]) == 0
-    assert run(["translate", "--run", "mine", "--import", "cosine", "Hund Katze"]) == 0
-    assert run(["evaluate", "mine", "--import", "cosine"]) == 0
-    assert "BLEU" in capsys.readouterr().out
-
-    monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
-    del sys.modules["cosine"]
-    for command in (["translate", "--run", "mine", "Hund"], ["evaluate", "mine"]):
-        assert run(command) == 2
-        message = capsys.readouterr().err.splitlines()[-1]
-        assert message.startswith("error: mine: model.attention.name='cosine'")
-        assert message.endswith("--import cosine)")
-    assert "cosine" not in sys.modules
 
 
 @pytest.mark.usefixtures("folder")

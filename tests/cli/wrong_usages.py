@@ -22,7 +22,7 @@ ASK_FOR_A_RUN = ("evaluate", "translate", "score")
 
 def wrong_usages(number: int, seed: int = 1) -> list[list[str]]:
     """So many different command lines, each of them wrong in at least one way and none of them heavy."""
-    candidates = list(dict.fromkeys(tuple(usage) for usage in [*_settings(), *_options(), *_contradictions()]))
+    candidates = list(dict.fromkeys(tuple(usage) for usage in [*_settings(), *_options()]))
     random.Random(seed).shuffle(candidates)
     return list(islice((list(usage) for usage in candidates if not _is_right(usage)), number))
 
@@ -77,22 +77,3 @@ def _is_number(parameter: Any) -> bool:
 
 def _is_path(parameter: Any) -> bool:
     return "FILE" in str(parameter.metavar) or "DIR" in str(parameter.metavar) or parameter.metavar == "RUN"
-
-
-def _contradictions() -> Iterator[list[str]]:
-    yield from (
-        ["train", "--resume", "--overwrite", "-c", "base"],
-        ["train", "--resume"],
-        ["train", "--resume", "--run-dir", "no/run"],
-        ["prepare", "multi30k", "-c", "quickstart"],
-        ["prepare", "wmt14"],
-        ["translate", "Hund", "-i", "x"],
-        ["translate", "Hund", "--n-best", "9", "--beam-size", "2"],
-        ["evaluate", "no/run", "--source", "x"],
-        ["evaluate", "no/run", "--source", "x", "--reference", "y", "--split", "z"],
-        ["evaluate", "no/run", "no/run"],
-        ["evaluate", "--report", "x.doc"],
-    )
-    for extra in ("hund", "--", "-z", "--dump"):
-        for command in NEEDS:
-            yield [command, extra, "--no-such-option"]

@@ -39,12 +39,6 @@ def test_extends_starts_from_files_beside_it_and_packaged_names(tmp_path: Path) 
     assert config.data.tokenizer.name == "spacy"
 
 
-def test_another_attention_drops_the_options_of_the_former() -> None:
-    options = ["model.attention.name=additive", "model.attention.options={attention_size: 7}"]
-    assert load_config((), options).model.attention.options == {"attention_size": 7}
-    assert load_config((), [*options, "model.attention.name=dot"]).model.attention.options == {}
-
-
 def test_options_without_a_name_are_those_of_the_default_variant(tmp_path: Path) -> None:
     mine = write(tmp_path, "mine.yaml", "model: {attention: {options: {attention_size: 7}}}\n")
     for name, options in (("additive", {"attention_size": 7}), ("dot", {})):
@@ -57,6 +51,8 @@ def test_options_may_be_given_before_the_name_of_their_variant() -> None:
     options, name = "model.attention.options.attention_size=64", "model.attention.name=key_value"
     for overrides in ([options, name], [name, options]):
         assert load_config(["multi30k"], overrides).model.attention.options == {"attention_size": 64}
+    former = ["model.attention.name=additive", options, "model.attention.name=dot"]
+    assert load_config((), former).model.attention.options == {}
 
 
 def test_a_later_file_replaces_test_sets(tmp_path: Path) -> None:

@@ -61,6 +61,20 @@ def test_a_chapter_uses_the_public_api_alone(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_each_exercise_has_a_hidden_answer_that_checks_itself(path: Path) -> None:
+    parts = cells(path)
+    asked = [number for number, (_, text) in enumerate(parts) if re.search(r"^# \*\*\d\. ", text, re.MULTILINE)]
+    answers = [number for number, (header, _) in enumerate(parts) if "hide-cell" in header]
+    assert len(asked) >= 3
+    assert answers == [number + 1 for number in asked]
+    for number in answers:
+        header, text = parts[number]
+        assert '"source_hidden": true' in header
+        assert text.startswith("# Answer: ")
+        assert "assert " in text
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_chapter_is_text_without_output(path: Path) -> None:
     jupytext = pytest.importorskip("jupytext")
     notebook = jupytext.read(path)

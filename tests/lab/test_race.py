@@ -1,6 +1,5 @@
 """The race: each trainer under the clock at tiny sizes, killed and continued; what the page says of its record."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +23,14 @@ def record() -> Record:
         ]
         test = {"best_minutes": 2.01, "beam_size": 5, "bleu": 9.0, "bleu_lower_case": 9.5, "signature": "nrefs:1"}
         speed = {"sentences_per_s": 7.0, "peak_mib": None}
-        return {"name": name, "recipe": "its own", "precision": "fp32", "points": points, "test": test | speed}
+        return {
+            "name": name,
+            "recipe": "its own",
+            "precision": "fp32",
+            "update_s": 0.1,
+            "points": points,
+            "test": test | speed,
+        }
 
     systems = [scored("ours, multi30k-fast", 30.0), scored("JoeyNMT, RNN", 10.0, 35.0)]
     failed = {"name": "OpenNMT-py, RNN", "recipe": "none", "error": "no room"}
@@ -38,7 +44,11 @@ def test_a_killed_race_continues_from_its_last_checkpoint(name, tmp_path):
     package = race.RACE["systems"][name].get("package")
     if package and not peers.is_installed(peers.PEERS[package]):
         pytest.skip(f"{package} is not installed in {peers.ENVIRONMENTS}")
-    arguments = ["--quick", "--folder", str(tmp_path), "--only", name, "--minutes"]
+    arguments = ["--quick", "--folder", str(tmp_path), "--only", name]
+    race.main([*arguments, "--pace"])
+    [paces] = tmp_path.glob("*/paces.json")
+    paces.write_text('[{"start_s": 0.0, "update_s": 0.06}]', encoding="utf-8")
+    arguments.append("--minutes")
     race.main([*arguments, "0.01"])
     (first,) = read_json(tmp_path / "race.json")["systems"]
     assert [point["minutes"] > 0 for point in first["points"]] == [True], first
@@ -55,25 +65,16 @@ def test_a_killed_race_continues_from_its_last_checkpoint(name, tmp_path):
     assert name not in record["missing"]
 
 
-def test_the_clock_counts_cpu_time_and_keeps_each_checkpoint_once(tmp_path, monkeypatch):
-    seconds = [0.0]
-    monkeypatch.setattr(race_clock, "cpu_seconds", lambda: seconds[0])
-    clock = race_clock.Clock(tmp_path, [1, 2, 5])
-
-    def save(folder: Path) -> None:
-        seconds[0] += 30.0  # not counted
-
-    for seconds[0] in (30.0, 61.0, 100.0):
-        clock.check(save)
-    seconds[0] += 30.0  # at 130 s, of which 30 s are not training: minute 1.67
-    clock.check(save)
-    assert [minutes for minutes, _ in race_clock.checkpoints(tmp_path)] == [pytest.approx(61 / 60)]
-    seconds[0] = 1000.0  # a new session counts from its first update on
-    resumed = race_clock.Clock(tmp_path, [1, 2, 5])
-    resumed.check(save)
-    seconds[0] += 60.0
-    resumed.check(save)
-    assert [minutes for minutes, _ in race_clock.checkpoints(tmp_path)] == pytest.approx([61 / 60, 121 / 60])
+def test_the_clock_counts_updates_and_keeps_each_checkpoint_once(tmp_path):
+    pace = {"start_s": 30.0, "update_s": 20.0}
+    clock = race_clock.Clock(tmp_path, [1, 2, 5], pace)
+    for _ in range(4):  # minutes 0.8 to 1.8
+        clock.check(lambda folder: None)
+    assert [minutes for minutes, _ in race_clock.checkpoints(tmp_path)] == [pytest.approx(70 / 60)]
+    resumed = race_clock.Clock(tmp_path, [1, 2, 5], pace)  # from the checkpoint after two updates
+    for _ in range(4):
+        resumed.check(lambda folder: None)
+    assert [minutes for minutes, _ in race_clock.checkpoints(tmp_path)] == pytest.approx([70 / 60, 130 / 60])
 
 
 def test_the_page_says_who_leads_and_names_what_is_missing(record, tmp_path):

@@ -54,8 +54,7 @@ TESTS = (paired_bootstrap, paired_randomization)
 # ---- against sacreBLEU ----
 
 
-@pytest.mark.parametrize("name", METRICS)
-@pytest.mark.parametrize("noise", [0.31, 0.36, 0.45])
+@pytest.mark.parametrize(("name", "noise"), [("bleu", 0.31), ("bleu", 0.45), ("chrf", 0.36), ("ter", 0.36)])
 def test_paired_tests_equal_sacrebleus(name, noise):
     make, title = METRICS[name]
     system = make_hypotheses(REFERENCES, seed=3, noise=noise)
@@ -73,25 +72,17 @@ def test_paired_tests_equal_sacrebleus(name, noise):
         assert p_value == theirs[title][1].p_value
 
 
-def plain_scores(hypotheses, num_resamples):
-    """sacreBLEU's corpus score of each resample, drawn anew."""
-    drawn = np.random.default_rng(12345).choice(len(REFERENCES), size=(num_resamples, len(REFERENCES)), replace=True)
-    sampled = ([[lines[i] for i in row] for lines in (hypotheses, REFERENCES)] for row in drawn.tolist())
-    return [BLEU().corpus_score(lines, [references]).score for lines, references in sampled]
-
-
 def test_intervals_equal_sacrebleus_and_plain_resampling():
+    """Plain resampling: sacreBLEU's corpus score of each resample, drawn anew."""
     # sacreBLEU scores resamples in float32 and we follow it: hence not 1e-9
-    [arm] = arms(statistics_of("bleu", BASELINE), num_resamples=200)
-    interval, scores = mean_interval(arm), sorted(plain_scores(BASELINE, 200))
-    theirs = BLEU().corpus_score(BASELINE, [REFERENCES], n_bootstrap=200)
+    [arm] = arms(statistics_of("bleu", BASELINE), num_resamples=100)
+    interval = mean_interval(arm)
+    theirs = BLEU().corpus_score(BASELINE, [REFERENCES], n_bootstrap=100)
     assert (interval.high - interval.low) / 2 == pytest.approx(theirs._ci, abs=1e-9)
-    assert (interval.low, interval.high) == pytest.approx((scores[5], scores[194]), abs=1e-4)
-
-    run_scores = [plain_scores(hypotheses, 60) for hypotheses in (*ARM, *OTHER)]
-    ratios = sorted(sum(row[2:]) / 3 / (sum(row[:2]) / 2) for row in zip(*run_scores, strict=True))
-    kept = mean_retention(*arms(statistics_of("bleu", *ARM), statistics_of("bleu", *OTHER), num_resamples=60))
-    assert (kept.low, kept.high) == pytest.approx((ratios[1], ratios[58]), abs=1e-5)
+    drawn = np.random.default_rng(12345).choice(len(REFERENCES), size=(100, len(REFERENCES)), replace=True)
+    sampled = ([[lines[i] for i in row] for lines in (BASELINE, REFERENCES)] for row in drawn.tolist())
+    scores = sorted(BLEU().corpus_score(lines, [references]).score for lines, references in sampled)
+    assert (interval.low, interval.high) == pytest.approx((scores[2], scores[97]), abs=1e-4)
 
 
 # ---- arms of several seeds ----
@@ -168,7 +159,7 @@ def test_retention_is_1_of_itself_and_undefined_of_a_baseline_at_zero_and_of_err
     nothing, something = statistics_of("bleu", ["zzz"] * 120, SYSTEM)
     assert mean_retention(*arms([something], [something])) == Interval(1.0, 1.0, 1.0)
     assert mean_retention(*arms([nothing], [something])) is None
-    assert mean_retention(*arms(statistics_of("ter", *ARM), statistics_of("ter", *OTHER))) is None
+    assert mean_retention(*arms(statistics_of("wer", *ARM), statistics_of("wer", *OTHER))) is None
 
 
 def test_systems_of_other_pairs_or_measures_are_refused():

@@ -12,7 +12,7 @@ from seq2seq_attn.files import write_listed
 from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.weights import read_tensors, write_tensors
 
-VALUES = {"update": 7, "bleu": 1.5, "text": "ß", "list": [0.1 + 0.2, None, 1e-300]}
+VALUES = {"update": 7, "bleu": 1.5, "perplexity": float("inf"), "text": "ß", "list": [0.1 + 0.2, None, 1e-300]}
 
 
 @pytest.fixture

@@ -40,23 +40,16 @@ def scores_of(rows, *, p=0.001, metric="bleu", thin=()):
     return SetScores("test", names, named_arms(names), whole, buckets, {}, {})
 
 
-@pytest.mark.parametrize(
-    ("attentions", "text"),
-    [
-        (
-            ("additive", "fixed"),
-            "On sentences of 26 and more words the attention model (a) scores 94.1 BLEU, the fixed vector (b) 13.2; on "
-            "those of up to 8 they differ by 35.0.",
-        ),
-        (
-            ("additive", "dot"),
-            "On sentences of 26 and more words a scores 94.1 BLEU, b 13.2; on those of up to 8 they differ by 35.0.",
-        ),
-    ],
-)
-def test_two_kinds_of_attention(attentions, text):
+def test_two_kinds_of_attention_are_named():
     scores = scores_of({SHORT: (97.0, 62.0), MIDDLE: (95.0, 40.0), LONG: (94.1, 13.2), "all": (95.0, 45.0)})
-    assert conclude(scores, unit="words", attentions=attentions) == text
+    text = conclude(scores, unit="words", attentions=("additive", "fixed"))
+    assert text == (
+        "On sentences of 26 and more words the attention model (a) scores 94.1 BLEU, the fixed vector (b) 13.2; on "
+        "those of up to 8 they differ by 35.0."
+    )
+    assert "26 and more words a scores 94.1 BLEU, b 13.2;" in conclude(
+        scores, unit="words", attentions=("additive", "dot")
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
+from seq2seq_attn.report import html
 from seq2seq_attn.report.html import (
     FLOORS,
     MAP_CHARACTERS,
@@ -130,6 +131,14 @@ def test_maps_that_do_not_fit_are_thinned_then_left_out():
     assert has_map == sorted(has_map, reverse=True)
     assert 0 < sum(has_map) < 120
     assert sum(len(line["map"][2]) for line in left["lines"] if line["map"]) <= MAP_CHARACTERS * 120 * 1.01
+
+
+def test_runs_share_the_room_for_maps(monkeypatch):
+    monkeypatch.setattr(html, "MAP_CHARACTERS", 12)
+    inside = payload(make_report(60, without_maps=())[0])["sentences"]["maps"]
+    sizes = [[len(stored[2]) for stored in maps if stored] for maps in inside]
+    assert all(0 < len(run_sizes) < 60 for run_sizes in sizes)
+    assert all(0.8 * 60 * 12 < sum(run_sizes) <= 1.1 * 60 * 12 for run_sizes in sizes)
 
 
 def test_the_page_knows_what_it_begins_with():

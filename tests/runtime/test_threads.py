@@ -91,6 +91,17 @@ def test_a_watch_looks_seldom_and_with_fewer_threads_more_seldom(number: int, se
     assert (torch.get_num_threads() == 1) == is_due
 
 
+def test_models_in_turn_have_their_own_numbers() -> None:
+    set_threads(NUM_CPUS)
+    large = Watch(NUM_CPUS)
+    set_threads(1)
+    small = Watch(1)
+    for watch, number in ((large, NUM_CPUS), (small, 1), (large, NUM_CPUS)):
+        watch._load = FakeLoad(0.0)
+        watch.check()
+        assert torch.get_num_threads() == number
+
+
 def test_a_watch_leaves_a_number_that_the_program_sets_later() -> None:
     set_threads(NUM_CPUS)
     watch = Watch(NUM_CPUS)

@@ -14,8 +14,7 @@ from tests.search.searching import A, B, best_of_all, search
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0, -0.5])
-@pytest.mark.parametrize("max_length", [1, 2, 3, 4])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "max_length"), [(0, 1), (1, 2), (0, 3), (1, 3), (2, 3), (2, 4)])
 def test_a_beam_wide_enough_finds_the_best_of_all(seed: int, max_length: int, length_penalty: float) -> None:
     """Four tokens can be chosen (EOS, UNK, A, B): 4 ** T slots hold every hypothesis."""
     model, (ids, batch) = FakeModel(num_free=2, seed=seed, sharpness=1.0), sources(4, seed)

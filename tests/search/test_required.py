@@ -20,8 +20,10 @@ def contains(ids: list[int], phrase: list[int]) -> bool:
     return any(ids[at : at + len(phrase)] == phrase for at in range(len(ids)))
 
 
-@pytest.mark.parametrize("required", [["a"], ["b", "a"], ["ab", "ba"], ["aa", "b"], []])
-@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("required", "length_penalty"),
+    [(["a"], 0.0), (["b", "a"], 1.0), (["ab", "ba"], 0.0), (["aa", "b"], 1.0), ([], 0.0)],
+)
 def test_a_beam_wide_enough_finds_the_best_of_all(required: list[str], length_penalty: float) -> None:
     model = FakeModel(num_free=2, seed=5, sharpness=1.0, eos_bonus=1.0)
     ids, batch = sources(6, 5)

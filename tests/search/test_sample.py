@@ -15,7 +15,7 @@ from tests.search.searching import A, B, search
 SOURCE = [5, 6, 7]
 PROBABILITIES = {EOS: 0.1, UNK: 0.2, A: 0.3, B: 0.4}
 MODEL = FakeModel(scripted={(): PROBABILITIES})
-NUM_DRAWS = 4_000
+NUM_DRAWS = 2_000
 
 
 def samples(

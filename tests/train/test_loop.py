@@ -1,7 +1,6 @@
 """Training runs: what they leave, log and save; kills, signals and resumes; updates that are not finite."""
 
 import json
-import logging
 import math
 import os
 import re
@@ -169,7 +168,8 @@ def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_pat
     config = toy_config(*ALL, f"train.precision={precision}")
     expected = train(config, run_dir=tmp_path / "whole")
     run_dir = tmp_path / "killed"
-    for at_update in (0, 5, 6, 13, 19):  # in the first update, within and at the end of a period, in the last
+    # in the first update, within and at the end of a period, in the last
+    for at_update in (0, 5, 6, 13, 19) if precision == "fp32" else (5, 19):
         train_and_die(at_update, config, run_dir=run_dir, resume=True)
     assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
 
@@ -261,20 +261,6 @@ def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
             train(toy_config(), run_dir=tmp_path / "run")
     assert all(torch.equal(one, weights[0]) for one in weights)
     assert len({tuple(drawn) for drawn in draws}) == 3
-
-
-def test_a_finished_run_goes_on_when_its_limit_is_raised(
-    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
-    train(toy_config(), run_dir=run.path, resume=True)
-    assert "finished (train.max_epochs=2 reached)" in caplog.text
-    assert events(run) == events(whole)
-    train(toy_config("train.max_epochs=3"), run_dir=run.path, resume=True)
-    assert events(run)[: len(events(whole))] == events(whole)
-    assert events(run, "end")[-1]["update"] == 30
-    assert run.config().train.max_epochs == 3
 
 
 def break_losses(patch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> None:
@@ -468,6 +454,8 @@ def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, t
     ("settings", "texts", "absent"),
     [
         ([], ["best so far"], ["guessing", "step by step", "data.max_length", "before the learning rate"]),
+        (["data.tokenizer.lowercase=true"], [], []),
+        (["train.validation.metric=cer"], ["best validation cer: ", ", CER "], []),
         (["train.optimizer.learning_rate=100"], ["guessing among 22", "learning_rate=100"], ["best so far"]),
         (["model.decoder.cell=lstm"], ["translation: step by step"], []),
         (["train.schedule.name=trapezoid", "train.max_minutes=1e-6"], ["train.schedule.name=trapezoid"], []),
@@ -482,6 +470,7 @@ def test_what_the_log_says(
     assert [text for text in texts if text not in logged(run)] == []
     assert [text for text in absent if text in logged(run)] == []
     (validation,), (end,) = events(run, "validation"), events(run, "end")
+    assert ("case:lc" in validation["signature"]) == ("data.tokenizer.lowercase=true" in settings)
     assert validation["num_cut"] > 20 or "--max-length-ratio" not in texts
     assert end["best_num_cut"] == validation["num_cut"]
 

@@ -135,6 +135,15 @@ def test_a_loss_that_is_not_finite_changes_nothing(
     assert all(torch.isfinite(tensor).all() for tensor in weights(learner).values())
 
 
+def test_an_infinite_loss_with_a_finite_gradient_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(update_module, "batch_loss", changed_loss(lambda loss, model: loss.loss_sum + math.inf))
+    learner = updater()
+    before = weights(learner)
+    result = make(learner)
+    assert (result.kind, math.isfinite(result.gradient_norm)) == ("non_finite", True)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
+
+
 def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = updater(precision="fp16")
     assert learner.scaler is not None

@@ -22,10 +22,10 @@ def plot_attention(path, maps, titles=()):
 
 
 def test_heat_map_grows_with_the_sentence_and_stays_readable(tmp_path, figures):  # noqa: F811
-    plot_attention(tmp_path / "p.png", [make_map(61, 58)])
+    plot_attention(tmp_path / "p.png", [make_map(31, 28)])
     width, height = size_of(tmp_path / "p.png")
-    assert width > 61 * 30  # pixels to a token: room for a label of 8 points at 150 dpi (17 pixels)
-    assert height > 58 * 30
+    assert width > 31 * 30  # pixels to a token: room for a label of 8 points at 150 dpi (17 pixels)
+    assert height > 28 * 30
     axes = figures[0].axes[0]
     figures[0].canvas.draw()
     assert [label.get_text() for label in axes.get_xticklabels()][:2] == ["Der", "kleine"]
@@ -36,15 +36,15 @@ def test_heat_map_grows_with_the_sentence_and_stays_readable(tmp_path, figures):
 
 
 def test_several_maps_are_a_grid(tmp_path, figures):  # noqa: F811
-    sizes = [(8, 7), (15, 12), (3, 20), (11, 11), (25, 6)] * 2
-    titles = [f"Der Satz mit der Nummer {number}, der $5 kostet." for number in range(10)]
+    sizes = [(8, 7), (15, 12), (3, 20), (11, 11), (25, 6)]
+    titles = [f"Der Satz mit der Nummer {number}, der $5 kostet." for number in range(5)]
     plot_attention(tmp_path / "p.png", [make_map(*size) for size in sizes], titles)
     width, height = size_of(tmp_path / "p.png")
     assert 0.6 < width / height < 2.5
     figure = figures[0]
     figure.canvas.draw()
     *maps, bar = figure.axes
-    assert len(maps) == 10
+    assert len(maps) == 5
     assert bar.get_ylabel() == "attention weight"
     for axes, title in zip(maps, titles, strict=True):
         assert axes.get_title(loc="left").replace("\n", " ") == title

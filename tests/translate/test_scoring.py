@@ -60,6 +60,17 @@ def test_the_model_s_own_translations_score_as_they_were_made(translators, arm, 
     assert matched >= 4
 
 
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0, 0.5])
+def test_a_score_is_divided_by_the_length_with_eos(translators, monkeypatch, length_penalty):
+    translator = translators["additive"]
+    search = translator.search.model_copy(update={"length_penalty": length_penalty})
+    monkeypatch.setattr(translator, "search", search)
+    for decoded in force_decode(translator, SOURCE[:2] * 2, [*TARGET[:2], "A", " "]):
+        expected = decoded.log_prob / (len(decoded.tokens) + 1) ** length_penalty
+        assert decoded.score == pytest.approx(expected)
+        assert decoded.log_prob < 0.0
+
+
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("batch_size", [2, 3, 64])
 def test_batch_size_and_order_change_nothing(translators, arm, batch_size, monkeypatch):

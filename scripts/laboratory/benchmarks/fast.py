@@ -16,13 +16,13 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.fast import cross_entropy, product
+from seq2seq_attn.model.fast import product
 from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
 from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.steps import step_model
 
 NUM_TYPES = {"quickstart": 1_933, "multi30k": 3_964, "tutorial": 5_893}
-"""target types of the prepared corpora: no multiples of 64"""
+"""target types of the prepared corpora"""
 BASE = "everything on"
 Work = Callable[[int], float]
 Way = Callable[[], AbstractContextManager[Any]]
@@ -32,7 +32,6 @@ IN_TRAINING: dict[str, Way] = {
     "batched recurrence of the encoder": lambda: speed.without(["recurrence"]),
     "loss that makes its own gradient": lambda: speed.without(["cross_entropy"]),
     "all of these": speed.plain,
-    "aligned rows of logits": lambda: mock.patch.object(cross_entropy, "COLUMN_MULTIPLE", 1),
 }
 IN_SEARCH: dict[str, Way] = {
     BASE: nullcontext,

@@ -1,19 +1,21 @@
 """Quality per minute: BLEU of ours, the tutorial's loop, JoeyNMT and OpenNMT-py by the CPU time of their training.
 
-All train on the same pairs of Multi30k, on one thread. `race_clock.py` keeps checkpoints at the same minutes of CPU
-time. Afterwards each translates the validation set greedily, and the best one the test set with the system's own beam
-search; all are scored by the same call. A race that was killed continues with the next system or checkpoint that is
-missing. Systems: `peer_configs/race.yaml`.
+All train on the same pairs of Multi30k, on one thread. First each system's pace is measured, in turns, on a machine
+that should be quiet. The race then counts updates, and may run beside other work: `race_clock.py` keeps checkpoints at
+the same minutes. Afterwards each translates the validation set greedily, and the best one the test set with the
+system's own beam search; all are scored by the same call. A race that was killed continues with the next system or
+checkpoint that is missing. Systems: `peer_configs/race.yaml`.
 """
 
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
 import yaml
@@ -32,6 +34,7 @@ from seq2seq_attn.text.tokenizers.base import Tokenizer
 RACE = yaml.safe_load((peers.CONFIGS / "race.yaml").read_text(encoding="utf-8"))
 FOLDER = ROOT / "runs" / "lab" / "race"
 BEAM_SIZE = 5
+PACE_TURNS, PACE_SECONDS = 3, 20.0
 NEVER = 1_000_000_000
 
 
@@ -61,17 +64,36 @@ class Entrant:
         self.trainer, self.config = values["trainer"], values["config"]
         self.folder = field.folder / name.replace(" ", "-").replace(",", "")
         self.is_peer = "package" in values
-        self.python = Path(sys.executable)
+        self.python = peers.ensure_environment(peers.PEERS[values["package"]]) if self.is_peer else Path(sys.executable)
 
     @property
     def checkpoints(self) -> list[tuple[float, Path]]:
         return race_clock.checkpoints(self.folder / "checkpoints")
 
-    def train(self) -> None:
+    @property
+    def paces(self) -> list[dict[str, float]]:
+        """The pace in each turn; none if it is not known."""
+        path = self.folder / "paces.json"
+        return list(read_json(path)) if path.exists() else []
+
+    @property
+    def pace(self) -> dict[str, float]:
+        """The median of the paces."""
+        return {key: statistics.median(pace[key] for pace in self.paces) for key in ("start_s", "update_s")}
+
+    def measure_pace(self, seconds: float) -> None:
+        """Train for some CPU seconds, and add the pace to those known."""
+        path = self.folder / "pace.json"
+        self._train(pace_path=str(path), pace_seconds=seconds)
+        write_json(self.folder / "paces.json", [*self.paces, read_json(path)])
+
+    def train(self, minutes: Sequence[float]) -> None:
         """Train from the last checkpoint on, unless the last is kept."""
+        if not (self.folder / "checkpoints" / race_clock.FINISHED).exists():
+            self._train(pace=self.pace, minutes=list(minutes))
+
+    def _train(self, **more: Any) -> None:
         folder = self.folder / "checkpoints"
-        if (folder / race_clock.FINISHED).exists():
-            return
         folder.mkdir(parents=True, exist_ok=True)
         settings = [*self.field.settings, *self.values.get("settings", ())]
         task: Record = {"trainer": self.trainer, "config": self.config, "settings": settings, "folder": str(folder)}
@@ -81,9 +103,9 @@ class Entrant:
             named = dict(setting.split("=", 1) for setting in settings)
             task |= {"run_dir": str(self.folder / "run"), "settings": {**named, **never, **cheap}}
         if self.is_peer:
-            last = [str(path / "model") for _, path in self.checkpoints[-1:]]
+            last = [str(path / "model") for _, path in self.checkpoints[-1:] if "pace" in more]
             task["config"] = str(self.write_config("train.yaml", start=last[0] if last else "null"))
-        write_json(self.folder / "task.json", {**task, "minutes": list(self.field.minutes)})
+        write_json(self.folder / "task.json", {**task, **more})
         self.run("-m", "scripts.laboratory.benchmarks.race_clock", str(self.folder / "task.json"))
         shutil.rmtree(self.folder / "run", ignore_errors=True)
         shutil.rmtree(self.folder / "model", ignore_errors=True)
@@ -138,9 +160,7 @@ class Entrant:
 
     def result(self) -> Record:
         """Train, translate, score. The row of the record."""
-        if self.is_peer:
-            self.python = peers.ensure_environment(peers.PEERS[self.values["package"]])
-        self.train()
+        self.train(self.field.minutes)
         points = [{"minutes": round(m, 2), **self.score(path, "valid", 1)} for m, path in self.checkpoints]
         best, (_, path) = max(zip(points, self.checkpoints, strict=True), key=lambda pair: pair[0]["bleu"])
         beam_size = 1 if self.trainer == "tutorial" else BEAM_SIZE
@@ -148,7 +168,7 @@ class Entrant:
         forced = [text.partition("=")[2] for text in self.values.get("settings", ()) if "precision" in text]
         precision = (forced or precisions("cpu")[-1:])[0] if self.trainer == "ours" else "fp32"
         shown = [{key: point[key] for key in ("minutes", "bleu", "bleu_lower_case")} for point in points]
-        about = {"name": self.name, "recipe": self.values["recipe"], "precision": precision}
+        about = {"name": self.name, "recipe": self.values["recipe"], "precision": precision, **self.pace}
         return {**about, "points": shown, "test": test}
 
 
@@ -161,7 +181,8 @@ def main(arguments: Sequence[str]) -> None:
     """Race one system after the other; write the record after each."""
     parser = build_parser("race", __doc__)
     parser.add_argument("--only", metavar="NAME;...", help="systems, separated by semicolons; default: all")
-    parser.add_argument("--minutes", metavar="N,...", help="CPU time of the checkpoints; default: 2 to 60")
+    parser.add_argument("--minutes", metavar="N,...", help="times of the checkpoints; default: 2 to 60")
+    parser.add_argument("--pace", action="store_true", help="only measure the pace of each system, once more")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where runs are kept; default: runs/lab/race")
     options = parser.parse_args(arguments)
     systems: dict[str, Mapping[str, str]] = RACE["systems"]
@@ -172,13 +193,20 @@ def main(arguments: Sequence[str]) -> None:
     with mock.patch.dict(os.environ, peers.ONE_CORE):
         minutes = [float(mark) for mark in options.minutes.split(",")] if options.minutes else RACE["minutes"]
         field = prepare(options.folder.resolve(), minutes, is_toy=options.quick)
-        rows = {row["name"]: row for row in read_json(path)["systems"]} if path.exists() else {}
-        for name in names:
+        entrants = [Entrant(name, systems[name], field) for name in names]
+        turns, seconds = (1, 1.0) if options.quick else (PACE_TURNS, PACE_SECONDS)
+        unknown_pace = [entrant for entrant in entrants if options.pace or not entrant.paces]
+        for entrant in unknown_pace * turns:
+            entrant.measure_pace(seconds)
+        for entrant in [] if options.pace else entrants:
+            name = entrant.name
             try:
-                rows[name] = Entrant(name, systems[name], field).result()
+                row = entrant.result()
             except (UserError, subprocess.CalledProcessError) as error:
                 print(f"{name}: {error}", file=sys.stderr)
-                rows[name] = {"name": name, "recipe": systems[name]["recipe"], "error": str(error).splitlines()[-1]}
+                row = {"name": name, "recipe": systems[name]["recipe"], "error": str(error).splitlines()[-1]}
+            known = read_json(path)["systems"] if path.exists() else []  # two races may share a record
+            rows = {known_row["name"]: known_row for known_row in known} | {name: row}
             ordered = [rows[name] for name in systems if name in rows]
             missing = [name for name in systems if name not in rows]
             about = {"minutes": list(field.minutes), "test_set": field.test_set}

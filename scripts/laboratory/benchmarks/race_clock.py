@@ -1,8 +1,8 @@
-"""Trains a system of the race under a clock of CPU time, which keeps its checkpoints.
+"""Trains a system of the race under a clock, which keeps its checkpoints.
 
 This runs in the environment of the system, so it imports only the standard library before it knows the trainer. The
-clock counts the user and system time of the process and of its children. Hooks after each update read it; the time to
-write a checkpoint is not counted.
+clock counts updates: their number times the system's pace, the CPU seconds of an update on a quiet machine. So the
+race itself may run beside other work, and what is done between updates takes no time.
 """
 
 import json
@@ -10,7 +10,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -18,16 +18,21 @@ from typing import Any
 from unittest import mock
 
 CLOCK = "clock.json"
-"""in the folder of each checkpoint: `minutes`, the CPU time when it was kept"""
+"""in the folder of each checkpoint: `minutes`, and the number of `updates`"""
 FINISHED = "finished"
 """a file beside the checkpoints, once the last is kept"""
+WARM_UP = 10
+"""updates that the pace leaves out"""
 Save = Callable[[Path], object]
 
 
 def checkpoints(folder: Path) -> list[tuple[float, Path]]:
     """The minutes and the folder of each checkpoint, the first at first."""
-    paths = folder.glob(f"*/{CLOCK}")
-    return sorted((json.loads(path.read_text(encoding="utf-8"))["minutes"], path.parent) for path in paths)
+    return sorted((read_json(path)["minutes"], path.parent) for path in folder.glob(f"*/{CLOCK}"))
+
+
+def read_json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def cpu_seconds() -> float:
@@ -36,20 +41,15 @@ def cpu_seconds() -> float:
 
 
 class Clock:
-    """CPU time of a training, with that of the sessions before up to the checkpoint that this one starts from.
+    """Keeps a checkpoint at each of some minutes; a training continues from the last one."""
 
-    A new training counts the start of its process; a resumed one counts from its first update on.
-    """
-
-    def __init__(self, folder: Path, minutes: Sequence[float]) -> None:
+    def __init__(self, folder: Path, minutes: Sequence[float], pace: Mapping[str, float]) -> None:
+        """`pace`: `start_s` until the first update, then `update_s` for each."""
         kept = checkpoints(folder)
-        self.last: Path | None = kept[-1][1] if kept else None
-        """the checkpoint to start from"""
-        self._before = kept[-1][0] if kept else 0.0
-        self._folder, self._parent = folder, os.getppid()
-        self._marks = [mark for mark in minutes if mark > self._before]
-        self._offset_s = None if kept else 0.0
-        """added to the CPU time of this process; unknown before the first update of a resumed session"""
+        self.last = kept[-1][1] if kept else None
+        self._updates: int = read_json(self.last / CLOCK)["updates"] if self.last else 0
+        self._folder, self._pace, self._parent = folder, pace, os.getppid()
+        self._marks = [mark for mark in minutes if mark > self.minutes] if kept else [*minutes]
 
     @property
     def is_running(self) -> bool:
@@ -58,13 +58,12 @@ class Clock:
 
     @property
     def minutes(self) -> float:
-        if self._offset_s is None:
-            self._offset_s = 60 * self._before - cpu_seconds()
-        return (cpu_seconds() + self._offset_s) / 60
+        return (self._pace["start_s"] + self._updates * self._pace["update_s"]) / 60
 
     def check(self, save: Save) -> None:
         """After an update: keep a checkpoint if one is due, and end the process after the last. `save` writes one into
         a folder. A process whose parent is gone ends, since the race may be running again."""
+        self._updates += 1
         if os.getppid() != self._parent:
             os._exit(1)
         if self.minutes >= self._marks[0]:
@@ -73,16 +72,15 @@ class Clock:
                 self.finish()
 
     def keep(self, save: Save) -> None:
-        """Write a checkpoint; the clock stands still."""
-        minutes = self.minutes
+        """Write a checkpoint."""
         unfinished = self._folder / ".unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
         save(unfinished)
-        (unfinished / CLOCK).write_text(json.dumps({"minutes": minutes}), encoding="utf-8")
-        unfinished.rename(self._folder / f"{minutes:.4f}")
-        self._marks = [mark for mark in self._marks if mark > minutes]
-        self._offset_s = 60 * minutes - cpu_seconds()
+        about = {"minutes": self.minutes, "updates": self._updates}
+        (unfinished / CLOCK).write_text(json.dumps(about), encoding="utf-8")
+        unfinished.rename(self._folder / f"{self._updates}")
+        self._marks = [mark for mark in self._marks if mark > self.minutes]
 
     def finish(self) -> None:
         """End the process: the last checkpoint is kept."""
@@ -90,7 +88,31 @@ class Clock:
         os._exit(0)
 
 
-def train_ours(clock: Clock, task: dict[str, Any]) -> None:
+class PaceMaker:
+    """In place of a clock: measures the pace of a system, and ends the process after some seconds."""
+
+    last = None
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        """`path`: where the pace is written."""
+        self._path, self._seconds = path, seconds
+        self._times: list[float] = []
+
+    def check(self, save: Save) -> None:
+        """After an update."""
+        self._times.append(cpu_seconds())
+        if len(self._times) > 2 * WARM_UP and self._times[-1] - self._times[0] >= self._seconds:
+            self.keep(save)
+
+    def keep(self, save: Save) -> None:
+        """Write the pace, and end the process; training may end early."""
+        start = min(WARM_UP, len(self._times) - 2)
+        update_s = (self._times[-1] - self._times[start]) / (len(self._times) - 1 - start)
+        self._path.write_text(json.dumps({"start_s": self._times[0], "update_s": update_s}), encoding="utf-8")
+        os._exit(0)
+
+
+def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     """`seq2seq train`, whose last state and averaged weights are kept; it may end before the last mark."""
     from seq2seq_attn import train_model
     from seq2seq_attn.train.loop import Trainer
@@ -116,14 +138,14 @@ def train_ours(clock: Clock, task: dict[str, Any]) -> None:
     clock.keep(lambda folder: shutil.copytree(run_dir, folder, dirs_exist_ok=True))
 
 
-def train_tutorial(clock: Clock, task: dict[str, Any]) -> None:
+def train_tutorial(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     """The loop of the tutorial's notebook."""
     from scripts.laboratory.benchmarks.tutorial import train
 
     clock.keep(train(task["settings"], clock.last, clock.check))
 
 
-def train_joeynmt(clock: Clock, task: dict[str, Any]) -> None:
+def train_joeynmt(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     """`python -m joeynmt train`."""
     from joeynmt.__main__ import main
     from joeynmt.training import TrainManager
@@ -143,7 +165,7 @@ def train_joeynmt(clock: Clock, task: dict[str, Any]) -> None:
     main()
 
 
-def train_opennmt(clock: Clock, task: dict[str, Any]) -> None:
+def train_opennmt(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     """`onmt_train`."""
     from onmt.bin.train import main
     from onmt.trainer import Trainer
@@ -170,10 +192,14 @@ ENDING = ("ours", "tutorial")
 """trainers that may make all their epochs before the last mark; a peer that returns was interrupted"""
 
 if __name__ == "__main__":
-    _task = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    _clock = Clock(Path(_task["folder"]), _task["minutes"])
+    _task = read_json(Path(sys.argv[1]))
+    _train = TRAINERS[_task["trainer"]]
+    if "pace_seconds" in _task:
+        _train(PaceMaker(Path(_task["pace_path"]), _task["pace_seconds"]), _task)
+        sys.exit("ended before its pace was known")
+    _clock = Clock(Path(_task["folder"]), _task["minutes"], _task["pace"])
     if _clock.is_running:
-        TRAINERS[_task["trainer"]](_clock, _task)
+        _train(_clock, _task)
         if _task["trainer"] not in ENDING:
             sys.exit(f"{_task['trainer']}: ended before its last checkpoint")
     _clock.finish()

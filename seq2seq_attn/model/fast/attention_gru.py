@@ -12,7 +12,8 @@ It computes the same as the plain loop of `seq2seq.py`, with less work inside th
 The additive score uses tanh(x) = 1 - 2 sigmoid(-2 x): softmax ignores terms common to all positions, so the score of
 position j is -2 v . sigmoid(-2 (k_j + q)). On CPUs a sigmoid costs a seventh of a tanh.
 
-Shapes: T steps, B sentence pairs, S source positions, H hidden size, A scoring size, P = 3 * H.
+Shapes: T steps, B sentence pairs, S source positions, H hidden size, M size of a value, A scoring size,
+P = 3 * H.
 """
 
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, compute_dtype, low_copy
 from seq2seq_attn.model.fast.known import AdditiveScore, DotScore
+from seq2seq_attn.model.tensors import wide
 
 
 class _Additive:
@@ -89,6 +91,13 @@ def _score(
         return _Dot(keys_BSA, kind.scale, penalty_BS, num_kept)
     assert weight_A is not None
     return _Additive(keys_BSA, weight_A, penalty_BS, num_kept)
+
+
+def weighted_sums(weights_TBS: Tensor, values_BSM: Tensor) -> Tensor:
+    """The sums of values under the weights of all steps, [T, B, M], in float32 or wider. In half precision they would
+    gain nothing, and oneDNN would compile primitives for every pair of S and T: a third of those of an epoch."""
+    with torch.autocast(values_BSM.device.type, enabled=False):
+        return torch.bmm(wide(weights_TBS).transpose(0, 1), wide(values_BSM)).transpose(0, 1)
 
 
 class FirstGRU(NamedTuple):

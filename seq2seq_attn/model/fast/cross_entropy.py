@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from seq2seq_attn.model.fast.attention_gru import weighted_sums
 from seq2seq_attn.model.fast.gru import compute_dtype
 from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
 from seq2seq_attn.model.output.lexical import Lexical
@@ -26,7 +27,6 @@ BLOCK_CELLS = 128 * 1024
 """logits that are normalized and differentiated at once on a CPU: 512 KB, which fit into a core's cache"""
 GPU_CHUNK_CELLS = 64 * 1024 * 1024
 """logits in memory at once on a GPU: 256 MB, for fewer, larger products"""
-COLUMN_MULTIPLE = 64
 
 
 @offer("cross_entropy")
@@ -45,8 +45,8 @@ def _linear(output: ScoredOutput, outputs: DecoderOutputs) -> tuple[Tensor, Tens
     features_NF, projection = outputs.features_NF, output.projection
     if not isinstance(output, Lexical):
         return features_NF, projection.weight, projection.bias
-    sums_BTE = torch.bmm(outputs.weights_TBS.transpose(0, 1), outputs.memory.output)
-    sums_NE = sums_BTE.transpose(0, 1).flatten(0, 1).index_select(0, outputs.positions_N)
+    sums_TBE = weighted_sums(outputs.weights_TBS, outputs.memory.output)
+    sums_NE = sums_TBE.flatten(0, 1).index_select(0, outputs.positions_N)
     inputs_NF = torch.cat([features_NF, output.hidden(sums_NE)], dim=1)
     return inputs_NF, torch.cat([projection.weight, output.lexical_projection.weight], dim=1), projection.bias
 
@@ -80,7 +80,10 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         is_on_cpu = features.device.type == "cpu"
         with torch.autocast(features.device.type, enabled=False):
             num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
-            buffer = aligned_empty(min(num_rows, len(targets)), len(weight), like=weight_low)
+            # one row more, of zeros: with an odd V, oneDNN's bfloat16 product on AMX reads one element past each row
+            # and multiplies it by 0, so it must not be a NaN
+            buffer = weight_low.new_empty(min(num_rows, len(targets)) + 1, len(weight))
+            buffer[-1] = 0.0
             for begin in range(0, len(targets), num_rows):
                 chunk = slice(begin, min(begin + num_rows, len(targets)))
                 logits = buffer[: chunk.stop - begin]
@@ -117,19 +120,6 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             None,
             None,
         )
-
-
-def aligned_empty(num_rows: int, num_ids: int, *, like: Tensor) -> Tensor:
-    """Uninitialized `logits_NV` with the dtype and device of `like`, whose rows start at multiples of 64 elements.
-
-    With packed rows of an odd size, MKL's float32 product took 1.4 times as long on one processor, and no longer on
-    another. The gaps between rows are zeroed: with an odd size, oneDNN's bfloat16 product on AMX reads one element past
-    each row and multiplies it by 0, so it must not be a NaN.
-    """
-    width = -(-num_ids // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
-    memory = torch.empty((num_rows, width), dtype=like.dtype, device=like.device)
-    memory[:, num_ids:] = 0.0
-    return memory[:, :num_ids]
 
 
 def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor | None) -> Tensor:

@@ -8,14 +8,13 @@ N target tokens, padded to a multiple.
 from collections.abc import Callable
 from typing import cast
 
-import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.base import Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
-from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru
+from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru, weighted_sums
 from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.known import FixedContext, context_cell, has_known_cells, known_score, token_cell
 from seq2seq_attn.model.output.base import DecoderOutputs
@@ -83,5 +82,4 @@ def unroll_decoder(
     states_TBH, weights_TBS = unroll_attention_gru(
         score, gates_TBP, hidden_BH, keys.keys_BSA, projected_BSP, keys.mask_BS, *recurrent, first
     )
-    weights_BTS = weights_TBS.transpose(0, 1).to(keys.values_BSM.dtype)
-    return states_TBH, torch.bmm(weights_BTS, keys.values_BSM).transpose(0, 1), weights_TBS
+    return states_TBH, weighted_sums(weights_TBS, keys.values_BSM), weights_TBS

@@ -71,17 +71,6 @@ def test_search_takes_the_first_positive_score_from_where_it_stopped(attention, 
     assert visited == {0, 3, 4}  # it stayed, skipped and moved on
 
 
-def test_gradients_of_training(attention, encoded, source, queries):
-    def run(values, *parameters):
-        memory, state = attention.prepare(encoded._replace(values_BSM=values), source)
-        for query in queries:
-            attended = attention.step(query, memory, state)
-            state = attended.state
-        return attended.context_BM, attended.weights_BS
-
-    assert torch.autograd.gradcheck(run, (encoded.values_BSM.requires_grad_(), *attention.parameters()), fast_mode=True)
-
-
 def test_mass_is_kept_over_many_steps_in_single_precision(attention, source, encoded):
     attention = attention.float()
     long = encoded._replace(

@@ -107,13 +107,20 @@ def test_an_unknown_combination_takes_the_models_own_step(make_sharp, source, be
         step_model(model, "int8")
 
 
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_known_score_takes_the_fast_step_of_the_conditional_decoder_too(make_model, name):
+    model = make_model(name, decoder={"name": "conditional"})
+    is_known = known_score(model.decoder.attention) is not None
+    assert isinstance(step_model(model), FastStep if is_known else PlainSteps)
+
+
 @pytest.mark.parametrize("num_rows", [1, 32, 33, 70])
 @pytest.mark.parametrize("num_candidates", [1, 5])
 def test_the_best_tokens_are_those_of_the_normalized_logits(num_rows, num_candidates):
     logits = torch.randn(num_rows, 90, generator=torch.Generator().manual_seed(num_rows)) * 3.0 + 5.0
     expected = torch.log_softmax(logits, dim=-1)
     expected[:, [PAD, BOS, UNK]] = -torch.inf
-    tokens = fast_step.FastTokens(logits, torch.clone, None)
+    tokens = fast_step.FastTokens(logits, torch.clone, None, num_rows=32)
     log_probs, ids = tokens.top(num_candidates, forbidden=(PAD, BOS, UNK))
     top = expected.topk(num_candidates, dim=-1)
     torch.testing.assert_close(log_probs, top.values)
