@@ -60,8 +60,6 @@ class TokenizedSide(NamedTuple):
     """the tokens of the kept pairs, a line for each"""
     num_bytes: Lengths
     """[kept pairs], size in `tokens`"""
-    kept: Counter[str]
-    """number of occurrences of each token in the kept pairs"""
     dropped: Counter[str]
     """number of occurrences of each token in the pairs that are not kept"""
     longest: int
@@ -129,12 +127,10 @@ def find_faults(
 
 
 def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
-    kept = [*compress(tokenized, keep_P.tolist())]
-    lines = ["\n".join([*tokens, ""]).encode("utf-8") for tokens in kept]
+    lines = ["\n".join([*tokens, ""]).encode("utf-8") for tokens in compress(tokenized, keep_P.tolist())]
     return TokenizedSide(
         tokens=b"".join(lines),
         num_bytes=_lengths(lines),
-        kept=Counter(chain.from_iterable(kept)),
         dropped=Counter(chain.from_iterable(compress(tokenized, (~keep_P).tolist()))),
         longest=max(map(len, tokenized), default=0),
     )
@@ -236,7 +232,7 @@ class SideBuilder:
         with self._text_path.open("a", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{line}\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)
-        self.kept.update(tokenized.kept)
+        self.kept.update(tokenized.tokens.decode("utf-8").split("\n")[:-1])
         self._dropped.update(tokenized.dropped)
         self._longest = max(self._longest, tokenized.longest)
 

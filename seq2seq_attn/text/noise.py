@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from hashlib import blake2b
-from itertools import islice, repeat
+from itertools import islice
 from statistics import median
 
 KINDS = {
@@ -40,11 +40,10 @@ class Noise:
         self._seen: set[bytes] = set()
         sample = list(islice(pairs, _SAMPLE))
         sources, targets = (Counter(word for pair in sample for word in _words(pair[side])) for side in (0, 1))
-        self._leans = {
-            word: 1 if sources[word] > targets[word] else -1
-            for word in sources | targets
-            if max(sources[word], targets[word]) >= max(_MIN_COUNT, 5 * min(sources[word], targets[word]))
-        }
+        self._source_words, self._target_words = (
+            frozenset(word for word in own if own[word] >= max(_MIN_COUNT, 5 * other[word]))
+            for own, other in ((sources, targets), (targets, sources))
+        )
         self._ratio = median([len(target) / len(source) for source, target in sample if source and target] or [1.0])
 
     def keeps(self, source: str, target: str) -> bool:
@@ -59,7 +58,8 @@ class Noise:
         pair = f"{source}\n{target}"
         if source == target and source.strip():
             kinds.append("copies")
-        if self._lean(source) <= -_MIN_WORDS and self._lean(target) >= _MIN_WORDS:
+        words = self._source_words, self._target_words
+        if _is_on_side(source, words[1], words[0]) and _is_on_side(target, *words):
             kinds.append("swapped")
         if not pair.isascii() and _MOJIBAKE.search(pair):
             kinds.append("mojibake")
@@ -74,9 +74,6 @@ class Noise:
             self._seen.add(digest)
         return kinds
 
-    def _lean(self, line: str) -> int:
-        return sum(map(self._leans.get, _words(line), repeat(0)))
-
     def notes(self, split: str) -> list[str]:
         """A line for each kind that occurs."""
         advice = "kept; data.filter=[{}] drops them" if split == "train" else "kept"
@@ -85,6 +82,12 @@ class Noise:
             for kind, count in self.counts.items()
             if count
         ]
+
+
+def _is_on_side(line: str, own: frozenset[str], other: frozenset[str]) -> bool:
+    """Whether a line has at least `_MIN_WORDS` more of a side's own words than of the other side's."""
+    words = _words(line)
+    return not own.isdisjoint(words) and sum((word in own) - (word in other) for word in words) >= _MIN_WORDS
 
 
 def _words(line: str) -> Iterable[str]:

@@ -59,8 +59,7 @@ def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 
 
 def test_a_prefix_with_everything_named(capsys):
-    text = ["--train=corpus/train", "--valid=corpus/valid", "--test=corpus/test", "--source-language=de"]
-    own, err = train(capsys, *text)
+    own, err = train(capsys, "--train=corpus/train", "--valid=corpus/valid", "--test=corpus/test", LANGUAGES[0], "de")
     assert own.path == Path("runs") / f"{TODAY}-own-de-en-s1"
     assert "de -> en" in err
     assert "own-tiny" in err
@@ -121,45 +120,32 @@ def test_configurations_and_settings_go_on_top(capsys):
     assert dumped(capsys, "--train=corpus/train", "-c", "languages.yaml")["name"] == "own-en-de+languages"
 
 
-def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys):
-    for target, line, reason in (
-        ("zh", "猫在桌子上。", " zh "),
-        ("ca", "El gat del país.", " % of"),
-    ):
-        Path("own.tsv").write_text(f"a cat\t{line}\n" * 20, encoding="utf-8")
-        arguments = ["--train=own.tsv", "--source-language=en", f"--target-language={target}", "--dump-config"]
-        assert run(["train", *arguments]) == 0
-        out, err = capsys.readouterr()
-        assert yaml.safe_load(out)["data"]["tokenizer"]["name"] == "sentencepiece"
-        assert reason in err
-
-
-def test_targets_of_single_words_are_validated_by_chrf(capsys):
-    def metric(target: str, *options: str) -> str:
-        arguments = ["--train=own.tsv", "--source-language=en", f"--target-language={target}", *options]
-        return dumped(capsys, *arguments)["train"]["validation"]["metric"]
-
-    Path("own.tsv").write_text(
-        "".join(f"A ball {number}\t红色的球{number}\n" for number in range(40)), encoding="utf-8"
-    )
-    assert metric("de") == "chrf"
-    assert metric("zh") == "bleu"  # of characters
-    assert metric("de", "--set=train.validation.metric=cer") == "cer"
-    own, err = train(capsys, "--train=own.tsv", "--source-language=en", "--target-language=de")
-    assert "chrF" in err
-    assert "chrf" in own.load_best().values
-
-
-def test_a_file_of_settings_comes_before_the_choices_for_a_text(capsys):
-    Path("zh.tsv").write_text("a cat\t猫在桌子上。\n" * 20, encoding="utf-8")
-    text = ["--train=zh.tsv", "--source-language=en", "--target-language=zh"]
-    for chosen in ({"name": "spacy"}, {"vocab_size": 300}):
+@pytest.mark.parametrize(("target", "line"), [("zh", "猫在桌子上。"), ("ca", "El gat del país.")])
+def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys, target, line):
+    Path("own.tsv").write_text(f"a cat\t{line}\n" * 20, encoding="utf-8")
+    text = ["--train=own.tsv", "--source-language=en", f"--target-language={target}"]
+    assert dumped(capsys, *text)["data"]["tokenizer"]["name"] == "sentencepiece"
+    for chosen in ({"name": "spacy"}, {"vocab_size": 300}):  # a file of settings comes before the choices for a text
         own = {"data": {"tokenizer": chosen}, "train": {"validation": {"metric": "exact"}}}
         Path("mine.yaml").write_text(json.dumps(own), encoding="utf-8")
         values = dumped(capsys, *text, "-c", "mine.yaml")
         assert values["data"]["tokenizer"] == {**values["data"]["tokenizer"], "name": "sentencepiece", **chosen}
         assert values["train"]["validation"]["metric"] == "exact"
     assert values["data"]["vocab"]["min_frequency"] == 1
+
+
+def test_targets_of_single_words_are_validated_by_chrf(capsys):
+    lines = [f"A ball {number}\t红色的球{number}\n" for number in range(40)]
+    Path("own.tsv").write_text("".join(lines), encoding="utf-8")
+    text = ["--train=own.tsv", "--source-language=en"]
+    for options, metric in (
+        (["--target-language=de"], "chrf"),
+        (["--target-language=zh"], "bleu"),  # of characters
+        (["--target-language=de", "--set=train.validation.metric=cer"], "cer"),
+    ):
+        assert dumped(capsys, *text, *options)["train"]["validation"]["metric"] == metric
+    own, _ = train(capsys, *text, "--target-language=de")
+    assert "chrf" in own.load_best().values
 
 
 def test_a_short_table_is_not_read_in_another_order_than_the_training_text(capsys):

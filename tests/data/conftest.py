@@ -1,11 +1,15 @@
 """Corpora of a few pairs in files."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from seq2seq_attn.config import Config, config_from_dict
+
 PairWriter = Callable[[str, Sequence[tuple[str, str]]], str]
+ConfigMaker = Callable[..., Config]
 
 
 @pytest.fixture
@@ -19,3 +23,13 @@ def write_pairs(tmp_path: Path) -> PairWriter:
         return str(tmp_path / name)
 
     return write
+
+
+@pytest.fixture
+def files_config(tmp_path: Path) -> ConfigMaker:
+    """Makes the configuration of a corpus in files from settings of its data."""
+
+    def make(**data: object) -> Config:
+        return config_from_dict({"data": data})
+
+    return partial(make, corpus="files", data_dir=str(tmp_path / "data"), tokenizer={"name": "spacy"})

@@ -17,15 +17,17 @@ def pairs_of(tmp_path):
     return make
 
 
-def test_ordinary_pairs_keep_the_least_ratio(pairs_of):
-    assert limiting_ratio(pairs_of((10, 10), (1, 9), (20, 30)), extra=10) == 2.0
-
-
-def test_long_targets_raise_the_ratio_with_room_to_spare(pairs_of):
-    # 100 tokens and EOS, 10 of them by the extra ones: 91 / 20 * 1.25
-    assert limiting_ratio(pairs_of((10, 10), (20, 100)), extra=10) == 5.69
-    assert limiting_ratio(pairs_of((20, 100)), extra=0) == 6.32
-    assert limiting_ratio(pairs_of((1, 10_000)), extra=0) == 1000.0
+@pytest.mark.parametrize(
+    ("lengths", "extra", "ratio"),
+    [
+        ([(10, 10), (1, 9), (20, 30)], 10, 2.0),  # ordinary pairs keep the least ratio
+        ([(10, 10), (20, 100)], 10, 5.69),  # 100 tokens and EOS, 10 of them extra: 91 / 20 * 1.25
+        ([(20, 100)], 0, 6.32),
+        ([(1, 10_000)], 0, 1000.0),
+    ],
+)
+def test_long_targets_raise_the_ratio_with_room_to_spare(pairs_of, lengths, extra, ratio):
+    assert limiting_ratio(pairs_of(*lengths), extra=extra) == ratio
 
 
 @pytest.mark.parametrize("extra", [0, 3, 10])

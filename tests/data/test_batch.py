@@ -7,15 +7,11 @@ from seq2seq_attn.data.batch import ROW_MULTIPLE, collate, collate_source, round
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 
 
-def test_source_rows_end_with_eos():
-    batch = collate_source([[7, 8, 9], [], np.array([5], dtype=np.int32)])
-    assert batch.ids_BS.tolist() == [[7, 8, 9, EOS], [EOS, PAD, PAD, PAD], [5, EOS, PAD, PAD]]
-    assert batch.ids_BS.dtype == torch.int64
-    assert batch.lengths_B.tolist() == [4, 1, 2]
-    assert batch.mask_BS.sum(1).tolist() == [4, 1, 2]
-
-
-def test_target_in_is_target_out_one_step_later():
+def test_rows_end_with_eos_and_target_in_is_target_out_one_step_later():
+    source = collate_source([[7, 8, 9], [], np.array([5], dtype=np.int32)])
+    assert source.ids_BS.tolist() == [[7, 8, 9, EOS], [EOS, PAD, PAD, PAD], [5, EOS, PAD, PAD]]
+    assert source.ids_BS.dtype == torch.int64
+    assert source.lengths_B.tolist() == source.mask_BS.sum(1).tolist() == [4, 1, 2]
     batch = collate([[7], [8]], [[4, 5], []], [11, 3])
     assert batch.tgt_in_BT.tolist() == [[BOS, 4, 5], [BOS, PAD, PAD]]
     assert batch.tgt_out_BT.tolist() == [[4, 5, EOS], [EOS, PAD, PAD]]

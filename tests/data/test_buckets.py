@@ -63,14 +63,8 @@ def test_the_same_arguments_give_the_same_epoch(unit):
     assert random.getstate() == state
     shared = {frozenset(batch) for batch in first} & {frozenset(batch) for batch in changed[0]}
     assert len(shared) < len(first) / 4  # other batches, not only in another order
-    assert first not in changed
-
-
-def test_batches_come_in_no_order_of_length():
-    source, target = lengths_like_captions()
-    batches = bucketed_batches(source, target, size=64, unit="sentences", seed=1, epoch=0)
-    means = [target[batch].mean() for batch in batches]
-    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.4
+    means = [target[batch].mean() for batch in first]
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.4  # in no order of length
 
 
 def test_neighbors_differ_by_at_most_one_token_on_each_side():
@@ -81,7 +75,7 @@ def test_neighbors_differ_by_at_most_one_token_on_each_side():
         assert np.abs(np.diff(side[order])).max() == 1
 
 
-@pytest.mark.parametrize(("size", "unit"), [(64, "sentences"), (128, "sentences"), (1500, "tokens"), (3000, "tokens")])
+@pytest.mark.parametrize(("size", "unit"), [(64, "sentences"), (3000, "tokens")])
 def test_little_padding(size, unit):
     # torchtext's iterator by default, on Multi30k: 46.7 %
     source, target = lengths_like_captions(29_000)

@@ -1,13 +1,15 @@
-"""A corpus in chunks, and the faults of its pairs."""
+"""A corpus in chunks, the faults of its pairs, and pairs that occur twice, counted on digests."""
 
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from seq2seq_attn.data import builder
-from seq2seq_attn.data.builder import Chunk, find_faults, read_chunks
+from seq2seq_attn.data.builder import Chunk, count_duplicates, count_overlap, digest_pairs, find_faults, read_chunks
 
 
 @pytest.fixture
@@ -21,21 +23,15 @@ def files(tmp_path):
     return found
 
 
-def test_chunks_are_of_one_split(files):
+def test_chunks_are_short_and_of_one_split(files, monkeypatch):
     train, valid = ["a", "", "ccc", "d", "e"], ["v", "w"]
     assert list(read_chunks(files)) == [Chunk("train", train, train), Chunk("valid", valid, valid)]
-
-
-def test_chunks_are_short(files, monkeypatch):
-    monkeypatch.setattr(builder, "MAX_PAIRS", 2)
-    assert [chunk.sources for chunk in read_chunks(files)] == [["a", ""], ["ccc", "d"], ["e"], ["v", "w"]]
-    monkeypatch.setattr(builder, "MAX_CHARACTERS", 3)
-    assert [len(chunk.sources) for chunk in read_chunks(files)] == [2, 1, 2, 2]
-
-
-def test_long_lines_make_small_chunks(files, monkeypatch):
-    monkeypatch.setattr(builder, "MAX_CHARACTERS", 2)
-    assert [chunk.targets for chunk in read_chunks(files)] == [["a", "", "ccc"], ["d", "e"], ["v", "w"]]
+    for max_pairs, max_characters, sizes in ((2, 99, [2, 2, 1, 2]), (2, 3, [2, 1, 2, 2]), (99, 2, [3, 2, 2])):
+        monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)
+        monkeypatch.setattr(builder, "MAX_CHARACTERS", max_characters)
+        chunks = list(read_chunks(files))
+        assert [len(chunk.targets) for chunk in chunks] == sizes
+        assert [line for chunk in chunks for line in chunk.sources] == [*train, *valid]
 
 
 def test_workers_load_no_torch():
@@ -51,3 +47,24 @@ def test_faults_by_length():
     assert is_blank == [True, True, False, False, False, False, False, True]
     assert is_over_long == [False, False, True, False, False, False, True, False]
     assert is_ratio_outlier == [False, False, True, False, True, False, True, False]
+
+
+PAIRS = st.lists(st.tuples(st.sampled_from(["", " ", "a", "ab", "ä"]), st.sampled_from(["", "b", "c", "\u2028"])))
+
+
+def digests(pairs):
+    return digest_pairs(*([pair[side] for pair in pairs] for side in (0, 1)))
+
+
+@settings(deadline=None)
+@given(pairs=PAIRS, train=PAIRS)
+def test_duplicates_and_overlap_are_those_of_sets_of_strings(pairs, train):
+    assert count_duplicates(digests(pairs)) == len(pairs) - len(set(pairs))
+    sources = {source for source, _ in train}
+    known = [pair for pair in pairs if pair[0] in sources and pair[0].strip()]
+    expected = (sum(pair in set(train) for pair in known), len(known))
+    assert count_overlap(digests(pairs), digests(train)) == expected
+
+
+def test_where_a_side_ends_matters():
+    assert count_duplicates(digests([("ab", "c"), ("a", "bc"), ("", "abc"), ("abc", "")])) == 0

@@ -1,20 +1,19 @@
 """Links between the tokens of training pairs: gold ones, and those of a Pharaoh file."""
 
 import gzip
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from seq2seq_attn.config import Config, config_from_dict
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.links import parse_pharaoh
-from tests.data.conftest import PairWriter
+from tests.data.conftest import ConfigMaker, PairWriter
 
 PAIRS = [
     ("Ein Hund rennt.", "A dog runs."),
@@ -23,20 +22,12 @@ PAIRS = [
     ("Ball", "ball"),
 ]
 LINKS = ["0-0 1-1 2-2", "", "0-0 1-1 3-2", ""]
-ConfigMaker = Callable[..., Config]
 
 
 @pytest.fixture
-def make_config(tmp_path: Path, write_pairs: PairWriter) -> ConfigMaker:
-    texts = {split: write_pairs(split, PAIRS) for split in ("train", "valid")}
+def make_config(tmp_path: Path, files_config: ConfigMaker, write_pairs: PairWriter) -> ConfigMaker:
     write_lines(tmp_path / "train.links", LINKS)
-
-    def make(**data: object) -> Config:
-        spacy = {"name": "spacy"}
-        values = {"corpus": "files", "data_dir": str(tmp_path / "data"), **texts, "tokenizer": spacy, **data}
-        return config_from_dict({"data": values})
-
-    return make
+    return partial(files_config, train=write_pairs("train", PAIRS), valid=write_pairs("valid", PAIRS))
 
 
 def links_of(prepared: PreparedCorpus, index: int, split: str = "train") -> list[tuple[int, ...]]:
@@ -83,15 +74,13 @@ def test_a_gzipped_file_and_another_one_are_prepared_anew(make_config: ConfigMak
 
 
 def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
-    make_config: ConfigMaker, tmp_path: Path
+    make_config: ConfigMaker, write_pairs: PairWriter, tmp_path: Path
 ) -> None:
     words = [f"w{i}" for i in range(40)]
-    for language in ("de", "en"):
-        (tmp_path / f"many.{language}").write_text("".join(f"{word} x y\n" for word in words))
+    train = write_pairs("many", [(f"{word} x y", f"{word} x y") for word in words])
     rows = [[(i % 3, i // 3 % 3)] for i in range(40)]
-    (tmp_path / "many.links").write_text("".join(f"{s}-{t}\n" for [(s, t)] in rows))
-    make = {"train": str(tmp_path / "many"), "valid": None, "links": str(tmp_path / "many.links")}
-    prepared = prepare_corpus(make_config(**make))
+    write_lines(tmp_path / "many.links", [f"{s}-{t}" for [(s, t)] in rows])
+    prepared = prepare_corpus(make_config(train=train, valid=None, links=str(tmp_path / "many.links")))
     kept = [words.index(line.split()[0]) for line in prepared.text("train")[0]]
     assert len(kept) == 36
     assert [links_of(prepared, i) for i in range(36)] == [rows[index] for index in kept]
@@ -107,14 +96,11 @@ def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
         ("0-0\n\n0:0\n\n", r"train\.links, line 3: alignment '0:0'"),
     ],
 )
-@pytest.mark.parametrize("sets_aside", [False, True])
-def test_a_file_that_does_not_fit_is_refused(
-    make_config: ConfigMaker, tmp_path: Path, text: str, message: str, sets_aside: bool
-) -> None:
+def test_a_file_that_does_not_fit_is_refused(make_config: ConfigMaker, tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "train.links").write_text(text)
-    valid = {"valid": None} if sets_aside else {}
-    with pytest.raises(UserError, match=message):
-        prepare_corpus(make_config(links=str(tmp_path / "train.links"), **valid))
+    for data in ({}, {"valid": None}):  # pairs are set aside
+        with pytest.raises(UserError, match=message):
+            prepare_corpus(make_config(links=str(tmp_path / "train.links"), **data))
 
 
 def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, write_pairs: PairWriter) -> None:
@@ -123,7 +109,6 @@ def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, write_
     write_pairs("train", pairs)
     prepared = prepare_corpus(make_config(links="ibm1"))
     assert [links_of(prepared, index) for index in range(len(pairs))] == [[(1, 0), (0, 1)]] * len(pairs)
-    assert "links: 40 between tokens of training pairs, by IBM model 1 in both directions" in prepared.meta["notes"]
     assert prepare_corpus(make_config(links="ibm1")).directory == prepared.directory
     assert prepare_corpus(make_config()).directory != prepared.directory
 
@@ -134,9 +119,8 @@ def test_links_that_do_not_exist_are_refused(make_config: ConfigMaker) -> None:
             prepare_corpus(make_config(links=links))
 
 
-def test_gold_links_of_captions_are_those_between_their_words(tmp_path: Path) -> None:
-    values = {"corpus": "captions", "data_dir": str(tmp_path), "links": "gold", "limit": 20}
-    prepared = prepare_corpus(config_from_dict({"data": {**values, "tokenizer": {"name": "spacy"}}}))
+def test_gold_links_of_captions_are_those_between_their_words(files_config: ConfigMaker) -> None:
+    prepared = prepare_corpus(files_config(corpus="captions", links="gold", limit=20))
     gold = prepared.links("train")
     assert gold is not None
     same = 0

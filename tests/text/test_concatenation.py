@@ -9,18 +9,10 @@ def test_groups_are_disjoint_and_seeded() -> None:
     groups = equal_groups(20, 3, seed=1)
     flat = [index for group in groups for index in group]
     assert [len(group) for group in groups] == [3] * 6
-    assert len(set(flat)) == 18
-    assert set(flat) <= set(range(20))
-    assert equal_groups(20, 3, seed=1) == groups
-    assert equal_groups(20, 3, seed=2) != groups
-
-
-def test_groups_of_one_are_the_pairs_in_order() -> None:
+    assert len(set(flat) & set(range(20))) == 18
+    assert equal_groups(20, 3, seed=1) == groups != equal_groups(20, 3, seed=2)
     assert equal_groups(4, 1, seed=7) == [(0,), (1,), (2,), (3,)]
-
-
-def test_groups_of_none_are_refused() -> None:
-    with pytest.raises(ValueError, match="0 pairs concatenated: expected at least 1"):
+    with pytest.raises(ValueError, match="0 pairs"):
         equal_groups(4, 0, seed=1)
 
 

@@ -156,11 +156,8 @@ def test_csv_dialects(delimiter: str, quoting: int) -> None:
     assert read("pairs") == [rows[1], ('She said "no".', "Elle a dit non."), ("", "")]
     write("quoted", "".join(f'"{source}"{delimiter}"{target}"\n' for source, target in PAIRS))
     assert read("quoted") == [PAIRS[0], PAIRS[1], ("A dog runs.", PAIRS[2][1])]
-
-
-def test_quotation_marks_in_a_tsv_are_text() -> None:
-    rows = [('"Go," he said.', '"Va", dit-il.'), ('"Yes."', '"Oui."'), ("a, b", "c, d")]
-    assert read(write("a", "".join(f"{source}\t{target}\n" for source, target in rows))) == rows
+    lines = [('"Go," he said.', '"Va", dit-il.'), ('"Yes."', '"Oui."'), ("a, b", "c, d")]  # text in a TSV
+    assert read(write("a", "".join(f"{source}\t{target}\n" for source, target in lines))) == lines
 
 
 def test_tmx() -> None:
@@ -273,13 +270,10 @@ def test_languages_come_from_the_files_where_they_are_clear() -> None:
         assert find_text(spec, *languages).languages == expected
 
 
-def test_two_files_or_two_columns_may_have_one_language() -> None:
+def test_two_sides_may_have_one_language_and_a_first_line_that_names_no_languages_is_a_pair() -> None:
     files = [write("wrong.en", "a dgo\n"), write("right.en", "a dog\n")]
     for spec in (files, write("a.tsv", "a dgo\ta dog\n"), write("b.tsv", "en\ten\na dgo\ta dog\n")):
         assert read(spec, "en", "en") == [("a dgo", "a dog")]
-
-
-def test_a_first_line_that_names_no_languages_is_a_pair() -> None:
     first_lines = [("en\tFrench", ("de", "en")), ("as\tis", ("typo", "word")), ("English\tanglais", ("en", "fr"))]
     for line, languages in first_lines:
         assert read(write("train.tsv", f"{line}\n"), *languages) == [tuple(line.split("\t"))]

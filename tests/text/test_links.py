@@ -22,29 +22,25 @@ def test_words_are_separated_by_spaces_and_tabs_only():
     assert words_of("") == words_of(" \t") == []
 
 
-def test_links_between_tokens_become_links_between_words():
+def test_links_between_tokens_become_links_between_words_and_back():
     source, target = ["▁Wi", "ese", "▁und", "."], ["▁mea", "dow", "▁½", "x"]
+    words = ["Wiese", "und."], ["meadow", "½x"]
     links = [(0, 0), (1, 1), (3, 2), (2, 3)]
-    words = ["Wiese", "und."], ["meadow", "½x"]
     assert links_between_words(links, source, target, *words) == [(0, 0), (1, 1)]
-    assert links_between_words([], [], [], [], []) == []
-    with pytest.raises(ValueError, match="not the same text"):
-        links_between_words(links, source, target, ["Wiese"], ["meadow"])
-
-
-def test_links_between_words_become_links_between_tokens():
-    source, target = ["▁Wi", "ese", "▁und", "."], ["▁mea", "dow", "▁½", "x"]
-    words = ["Wiese", "und."], ["meadow", "½x"]
     assert links_between_tokens([(0, 0)], *words, source, target) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert links_between_tokens([(1, 1), (1, 1)], *words, source, target) == [(2, 2), (2, 3), (3, 2), (3, 3)]
     assert links_between_tokens([(1, 0), (0, 0)], *words, *words) == [(0, 0), (1, 0)]
-    assert links_between_tokens([], [], [], [], []) == []
+    assert links_between_words([], [], [], [], []) == links_between_tokens([], [], [], [], []) == []
+    with pytest.raises(ValueError, match="not the same text"):
+        links_between_words(links, source, target, ["Wiese"], ["meadow"])
     with pytest.raises(ValueError, match="not the same text"):
         links_between_tokens([(0, 0)], ["Wiese"], ["meadow"], source, target)
 
 
-def test_a_token_over_several_words_has_the_links_of_all():
+def test_a_token_over_several_words_has_the_links_of_all_and_links_the_first():
     assert links_between_tokens([(0, 1), (1, 0)], ["a", "."], ["x", "y"], ["a."], ["x", "y"]) == [(0, 0), (0, 1)]
+    assert links_between_words([(0, 0)], ["ab.."], ["x"], ["ab", ".."], ["x"]) == [(0, 0)]
+    assert links_between_words([(0, 0)], ["a..."], ["x"], ["a", "..."], ["x"]) == [(0, 0)]
 
 
 @pytest.mark.parametrize("tokens", [["ｶ", "ﾞ"], ["ㅋ", "ㅠ"], ["u", "\u0308", "ber"], ["ﬁ", "x"], ["İ"]])
@@ -61,11 +57,6 @@ def test_the_links_of_a_long_line_take_memory_in_proportion_to_it():
     tracemalloc.stop()
     assert links == [(i, i) for i in range(len(words))]
     assert peak < 20e6  # a matrix of tokens and words: 128 MB
-
-
-def test_a_token_over_several_words_links_the_first():
-    assert links_between_words([(0, 0)], ["ab.."], ["x"], ["ab", ".."], ["x"]) == [(0, 0)]
-    assert links_between_words([(0, 0)], ["a..."], ["x"], ["a", "..."], ["x"]) == [(0, 0)]
 
 
 def test_combining_marks_take_no_quadratic_time() -> None:

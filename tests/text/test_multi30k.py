@@ -44,10 +44,8 @@ def server():
             state.requests.append(name)
             if state.misbehave:
                 state.misbehave.pop(0)(self)
-            elif name in FILES:
-                send(self, FILES[name])
             else:
-                self.send_error(404)
+                send(self, FILES[name])
 
         def log_message(self, *args):
             pass
@@ -68,20 +66,8 @@ def send(handler: Handler, data: bytes, length: int | None = None):
     handler.wfile.write(data)
 
 
-def busy(handler: Handler):
-    handler.send_error(503)
-
-
 def hang_up(handler: Handler):
     handler.close_connection = True
-
-
-def truncated(handler: Handler):
-    send(handler, b"some", length=99)
-
-
-def wrong_content(handler: Handler):
-    send(handler, b"<html>not the file</html>")
 
 
 def get(tmp_path, server, **options):
@@ -92,15 +78,9 @@ def assert_complete(directory):
     assert {path.name: path.read_bytes() for path in directory.iterdir()} == FILES
 
 
-def test_download(tmp_path, server):
-    directory = get(tmp_path, server)
-    assert directory == tmp_path / "multi30k"
-    assert_complete(directory)
-    get(tmp_path, server)
-    assert sorted(server.requests) == sorted(FILES)  # once each
-
-
-@pytest.mark.parametrize("fault", [busy, hang_up, truncated])
+@pytest.mark.parametrize(
+    "fault", [lambda handler: handler.send_error(503), hang_up, lambda handler: send(handler, b"some", length=99)]
+)
 def test_a_passing_fault_is_tried_again_and_a_lasting_one_is_one_line(tmp_path, server, fault):
     server.misbehave = [fault] * 4
     with pytest.raises(UserError, match=r"/raw/train\.de\.gz") as caught:
@@ -111,19 +91,16 @@ def test_a_passing_fault_is_tried_again_and_a_lasting_one_is_one_line(tmp_path, 
     assert_complete(get(tmp_path, server))
 
 
-def test_a_dead_link_is_not_tried_again(tmp_path, server):
-    server.misbehave = [lambda handler: handler.send_error(404)]
-    with pytest.raises(UserError, match=r"train\.de\.gz: .* 404"):
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [(lambda handler: handler.send_error(404), "404"), (lambda handler: send(handler, b"<html>"), "SHA-256")],
+)
+def test_a_dead_link_and_a_wrong_checksum_are_not_tried_again(tmp_path, server, fault, message):
+    server.misbehave = [fault]
+    with pytest.raises(UserError, match=rf"train\.de\.gz: .*{message}"):
         get(tmp_path, server)
     assert len(server.requests) == 1
-
-
-def test_a_wrong_checksum_is_not_kept(tmp_path, server):
-    server.misbehave = [wrong_content]
-    with pytest.raises(UserError, match=r"train\.de\.gz: wrong SHA-256"):
-        get(tmp_path, server)
     assert list(tmp_path.rglob("*.gz")) == []
-    assert_complete(get(tmp_path, server))
 
 
 def test_a_half_made_folder_is_completed(tmp_path, server, caplog):
@@ -131,8 +108,10 @@ def test_a_half_made_folder_is_completed(tmp_path, server, caplog):
     directory.mkdir()
     (directory / "train.de.gz").write_bytes(FILES["train.de.gz"][:50])
     (directory / "val.en.gz").write_bytes(FILES["val.en.gz"])
-    assert_complete(get(tmp_path, server))
-    assert sorted(server.requests) == ["train.de.gz", "train.en.gz", "val.de.gz"]
+    for _ in range(2):  # each is fetched once
+        assert get(tmp_path, server) == directory
+        assert_complete(directory)
+        assert sorted(server.requests) == ["train.de.gz", "train.en.gz", "val.de.gz"]
     assert "train.de.gz: damaged" in caplog.text
 
 
@@ -142,9 +121,6 @@ def test_a_source_folder_needs_no_network_and_is_checked(tmp_path, monkeypatch):
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
     (folder / "val.en.gz").write_bytes(b"something else")
-    with pytest.raises(UserError, match=r"published/val\.en\.gz: wrong SHA-256"):
-        fetch(tmp_path / "data", folder, base_url="http://127.0.0.1:1")
-    (folder / "val.en.gz").unlink()
     with pytest.raises(UserError, match=r"published/val\.en\.gz"):
         fetch(tmp_path / "data", folder, base_url="http://127.0.0.1:1")
     (folder / "val.en.gz").write_bytes(FILES["val.en.gz"])
@@ -157,10 +133,9 @@ def test_languages(monkeypatch):
     assert list(published_splits("de", "en")) == list(multi30k.SPLITS)
     assert list(published_splits("en", "cs")) == ["train", "valid", "test_2016_flickr"]
     assert published_splits("fr", "de")["valid"] == ("val.fr.gz", "val.de.gz")
-    assert published_splits("de", "fr", "cs", "en")["valid"] == tuple(
-        f"val.{code}.gz" for code in ("de", "fr", "cs", "en")
-    )
-    assert list(published_splits("de", "fr", "cs", "en")) == ["train", "valid", "test_2016_flickr"]
+    several = published_splits("de", "fr", "cs", "en")
+    assert several["valid"] == ("val.de.gz", "val.fr.gz", "val.cs.gz", "val.en.gz")
+    assert list(several) == ["train", "valid", "test_2016_flickr"]
     for languages, name in ((("de", "es"), "'es'"), (("de", "de"), "'de'")):
         with pytest.raises(UsageError, match=name):
             published_splits(*languages)

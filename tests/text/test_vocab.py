@@ -12,17 +12,13 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, SPECIALS, UNK, Vocab, build_vocab, import_torchtext
 
 
-def test_ids_go_by_frequency_then_code_point():
+def test_ids_go_by_frequency_then_code_point_within_limits():
     vocab = build_vocab(Counter({"hund": 3, "ein": 5, "b": 1, "a": 1, "Ä": 1}))
     assert vocab.tokens == [*SPECIALS, "ein", "hund", "a", "b", "Ä"]
     assert vocab.ids_of(["ein", "Ä"]) == [4, 8]
     assert vocab.tokens_of([PAD, BOS, EOS, UNK, 4]) == [*SPECIALS, "ein"]
-
-
-def test_limits_do_not_count_the_specials():
     counter = Counter({"a": 5, "b": 4, "c": 3, "d": 1})
     assert build_vocab(counter, max_size=2).tokens[4:] == ["a", "b"]
-    assert build_vocab(counter, min_frequency=3).tokens[4:] == ["a", "b", "c"]
     assert build_vocab(counter, max_size=3, min_frequency=4).tokens[4:] == ["a", "b"]
 
 
@@ -51,11 +47,6 @@ def test_any_token_survives_the_file(tmp_path_factory, tokens):
     assert path.read_bytes().count(b"\n") == len(vocab)  # one line a token
 
 
-def test_ordinary_tokens_are_plain_in_the_file(tmp_path):
-    build_vocab(Counter({"Straße": 2, "▁der": 1})).save(tmp_path / "v")
-    assert (tmp_path / "v").read_text(encoding="utf-8").split("\n")[4:] == ["Straße", "▁der", ""]
-
-
 @pytest.mark.parametrize(
     "content", [b"", b"der\ndie\n", b"<pad>\n<bos>\n<eos>\n<unk>\na\na\n", b"\xff\xfe", b'<pad>\n"\n']
 )
@@ -63,9 +54,6 @@ def test_a_damaged_file_is_refused(tmp_path, content):
     path = tmp_path / "v"
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"/v"):
-        Vocab.load(path)
-    path.unlink()
-    with pytest.raises(UserError, match=r"/v: "):
         Vocab.load(path)
 
 

@@ -31,25 +31,20 @@ def test_the_first_vector_of_a_token_counts_and_its_own_case_before_others(tmp_p
     assert found.vectors.dtype == np.float32
     assert found.vectors.tolist() == [[1, 2, 3], [2, 2, 2], [7, 8, 9], [-4, 0.5, 6]]
     assert found.num_by_case == 2
-
-
-def test_no_token_in_the_file(tmp_path):
-    found = read_word_vectors(write(tmp_path, *LINES), ["dog", "cat"], 3)
-    assert found.indices.tolist() == []
-    assert found.vectors.shape == (0, 3)
+    assert read_word_vectors(path, ["dog", "cat"], 3).vectors.shape == (0, 3)
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("lines", "number"),
     [
-        (["Hund 1 2 3", "Katze 1 2"], r"x\.vec, line 2"),
-        (["Hund 1 2 3", "hund 1 2 zwei"], r"x\.vec, line 2"),
-        (["2 3", "Hund 1 nan 3"], r"x\.vec, line 2"),
-        (["Hund 1 2 1e60"], r"x\.vec, line 1"),
+        (["Hund 1 2 3", "Katze 1 2"], 2),
+        (["Hund 1 2 3", "hund 1 2 zwei"], 2),
+        (["2 3", "Hund 1 nan 3"], 2),
+        (["Hund 1 2 1e60"], 1),
     ],
 )
-def test_a_damaged_line_is_named(tmp_path, lines, message):
-    with pytest.raises(UserError, match=message):
+def test_a_damaged_line_is_named(tmp_path, lines, number):
+    with pytest.raises(UserError, match=rf"x\.vec, line {number}"):
         read_word_vectors(write(tmp_path, *lines), TOKENS, 3)
 
 
