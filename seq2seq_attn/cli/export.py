@@ -21,8 +21,8 @@ class ExportOptions(TypedDict, total=False):
     ]
     output: Required[Annotated[Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")]]
     weights: Annotated[
-        Literal["fp16", "fp32", "int8"],
-        shared.option("FORMAT", "How a page stores the parameters: int8 halves its size.", default="fp16"),
+        Literal["int16", "fp32", "int8"],
+        shared.option("FORMAT", "How a page stores the parameters: int8 halves its size.", default="int16"),
     ]
 
 
@@ -40,7 +40,7 @@ def export(**options: Unpack[ExportOptions]) -> None:
     if output.suffix == ".html" and len(runs) <= 2:
         from seq2seq_attn.export.page import export_page
 
-        export_page(runs, output, options.get("weights", "fp16"))
+        export_page(runs, output, options.get("weights", "int16"))
     elif output.suffix == ".onnx" and len(runs) == 1:
         from seq2seq_attn.export.onnx import export_onnx
 

@@ -1,12 +1,14 @@
 """Write a run as ONNX: `prepare.onnx`, `step.onnx` and `model.json`, all that a program needs to translate tokens."""
 
 import importlib.util
+import logging
+import warnings
 from pathlib import Path
 
 import torch
 
-from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.export.graphs import Graphs, export_graphs, quiet
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.export.graphs import Graphs, export_graphs
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import write_json
 from seq2seq_attn.run_dir import RunDir
@@ -24,10 +26,7 @@ def export_onnx(run: RunDir, folder: Path) -> None:
     if missing := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
         raise UserError(f"{', '.join(missing)}: not installed; run: pip install 'seq2seq-attn[onnx]'")
     model, _ = run.load_model(run.config().model)
-    try:
-        graphs, described = export_graphs(model), describe_run(run)
-    except UsageError as error:
-        raise UsageError(f"{run.path}: {error}") from error
+    graphs, described = export_graphs(model), describe_run(run)
     write_graphs(graphs, folder)
     described |= {"copies_source": model.output.copies_source, "memory": graphs.memory, "state": graphs.state}
     write_json(folder / "model.json", described)
@@ -38,11 +37,13 @@ def write_graphs(graphs: Graphs, folder: Path) -> None:
     memory, state = graphs.memory, graphs.state
     next_state = [f"next_{name}" for name in state]
     folder.mkdir(parents=True, exist_ok=True)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of packages that are not needed
     for name, program, inputs, outputs in (
         ("prepare", graphs.prepare, ["source_ids", "extended_ids"], [*memory, *state]),
         ("step", graphs.step, ["previous_ids", *memory, *state], ["log_probs", "weights", *next_state]),
     ):
-        with quiet():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             written = torch.onnx.export(
                 program, (), input_names=inputs, output_names=outputs, dynamo=True, verbose=False, optimize=True
             )

@@ -4,8 +4,9 @@ import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
+
+import numpy as np
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.graphs import export_graphs
@@ -25,7 +26,7 @@ _WEB = Path(__file__).parent / "web"
 _SCRIPTS = ("interpreter.js", "detokenize.js", "tokens.js", "search.js", "page.js")
 
 
-def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat = "fp16") -> None:
+def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat = "int16") -> None:
     """Write a page with the best models of some runs.
 
     Raises:
@@ -48,21 +49,13 @@ def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat 
 def _describe(run: RunDir, weight_format: WeightFormat) -> dict[str, Any]:
     config = run.config()
     model, _ = run.load_model(config.model)
-    program = write_program(export_graphs(model), weight_format)
+    written = write_program(export_graphs(model), weight_format)
+    step = written["program"]["step"]
+    # attention weights, the second output, that no operation reads are a mean over heads: forcing them has no effect
+    can_force = model.has_attention and json.dumps({"$": step["outputs"][1]}) in json.dumps(step["nodes"])
     kind = f"attention {config.model.attention.name}" if model.has_attention else "one vector"
-    return {
-        "title": f"{run.path.name}: {kind}",
-        "has_attention": model.has_attention,
-        "can_force": model.has_attention and _is_read(program.description["step"]),
-        "program": program.description,
-        "weights": program.weights_base64(),
-        **describe_run(run),
-    }
-
-
-def _is_read(step: dict[str, Any]) -> bool:
-    """Whether other operations read the attention weights, the second output; not if they are a mean over heads."""
-    return json.dumps({"$": step["outputs"][1]}) in json.dumps(step["nodes"])
+    about = {"title": f"{run.path.name}: {kind}", "has_attention": model.has_attention, "can_force": can_force}
+    return {**about, **written, **describe_run(run)}
 
 
 def _test_pairs(run: RunDir) -> list[tuple[str, str]]:
@@ -83,15 +76,12 @@ def _accuracy(runs: Sequence[RunDir], pairs: Sequence[tuple[str, str]]) -> list[
         return []
     if not pairs or any(len(lines) != len(pairs) for lines in saved):
         return []
-    groups: dict[int, list[int]] = {}
-    for number, (source, _) in enumerate(pairs):
-        groups.setdefault(len(source.split()) // WORDS_PER_GROUP, []).append(number)
+    lengths = np.array([len(source.split()) for source, _ in pairs])
+    is_right = np.array([[line == pair[1] for line, pair in zip(lines, pairs, strict=True)] for lines in saved])
+    groups = lengths // WORDS_PER_GROUP
     return [
-        {
-            "length": fmean(len(pairs[number][0].split()) for number in group),
-            "shares": [fmean(lines[number] == pairs[number][1] for number in group) for lines in saved],
-        }
-        for _, group in sorted(groups.items())
+        {"length": lengths[groups == group].mean(), "shares": is_right[:, groups == group].mean(axis=1).tolist()}
+        for group in np.unique(groups)
     ]
 
 

@@ -49,20 +49,15 @@ def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
         is_bpe = all(score == int(score) for score in scores.values())  # ranks; those of a unigram model are logarithms
         return described | {"model": "bpe" if is_bpe else "unigram", "subwords": scores}
     if isinstance(tokenizer, SpacyTokenizer):
-        return described | {"language": tokenizer.language, "rules": _spacy_rules(tokenizer)}
+        if (rules := tokenizer.rules()) is None:
+            raise UsageError(f"language {tokenizer.language!r}: spaCy tokenizes it with a program, not with rules")
+        patterns = {name: _for_javascript(pattern) for name, pattern in rules.patterns.items()}
+        return described | {"language": tokenizer.language, "rules": {"special": rules.special_cases, **patterns}}
     if tokenizer.name not in ("characters", "spaces"):
         raise UsageError(
             f"tokenizer {tokenizer.name!r}: a page tokenizes by spaCy, SentencePiece, characters or spaces"
         )
     return described
-
-
-def _spacy_rules(tokenizer: SpacyTokenizer) -> dict[str, Any]:
-    rules = tokenizer.rules()
-    if rules is None:
-        raise UsageError(f"language {tokenizer.language!r}: spaCy tokenizes it with a program, not with rules")
-    patterns = {name: _for_javascript(pattern) for name, pattern in rules.patterns.items()}
-    return {"special": rules.special_cases, **patterns}
 
 
 def _for_javascript(pattern: str | None) -> str | None:

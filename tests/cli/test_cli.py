@@ -269,4 +269,4 @@ def test_ctrl_c_while_the_command_line_is_imported_is_quiet(monkeypatch, capsys)
 def test_prepare_looks_into_the_source_folder_that_was_named(capsys):
     Path("wrong").mkdir()
     assert_fails(capsys, "prepare", "multi30k", "--source-dir", "wrong", code=1, message="wrong/train.de.gz")
-    assert_fails(capsys, "prepare", "captions", "--source-dir", "wrong", code=1, message="wrong/train.de")
+    assert_fails(capsys, "prepare", "captions", "--source-dir", "wrong", code=1, message="wrong/train")

@@ -62,7 +62,7 @@ def accuracy(model, max_length):
 
 
 def test_additive_attention_learns_to_reverse():
-    assert accuracy(train(400, 8), 8) >= 0.9
+    assert accuracy(train(250, 6), 6) >= 0.9
 
 
 @pytest.mark.slow

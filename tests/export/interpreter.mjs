@@ -9,11 +9,11 @@ const Seq2Seq = vm.runInThisContext(`${readFileSync(process.argv[2], 'utf8')}\nS
 const list = (numbers) => Array.from(numbers, (number) => (Number.isFinite(number) ? number : String(number)));
 
 function stepsOf({ program, weights, kernel, ids, previous, force }) {
-  const model = Seq2Seq.load(program, weights, kernel);
-  const { memory, state: first } = model.prepare(ids);
+  const [model] = Seq2Seq.load([{ program, weights }], kernel);
+  const { memory, state: first } = model.prepare(ids, ids);
   let state = first;
   return previous.map((id) => {
-    const step = model.step(id, memory, state, force && { weights: Float32Array.from(force) });
+    const step = model.step(id, memory, state, force);
     state = step.state;
     return { logProbs: list(step.logProbs), weights: list(step.weights) };
   });

@@ -1,4 +1,4 @@
-"""The page's scripts, under node, translate lines as the package does: greedy search and beams, in fp32 and fp16."""
+"""The page's scripts, under node, translate lines as the package does: greedy search and beams, in fp32 and int16."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ LINES = [*SOURCE, *(" ".join(line.split()[::-1]) for line in SOURCE), "das Xylop
 
 
 def check(run: RunDir, lines: Sequence[str], beam_sizes: Sequence[int], weights: WeightFormat = "fp32") -> None:
-    """In fp32, all translations are equal; in half precision 98 of 100, as hypotheses that are close change places."""
+    """In fp32, all translations are equal; in int16 995 of 1,000, as hypotheses that are close change places."""
     page = run.path.with_name(f"{run.path.name}-{weights}.html")
     export_page([run], page, weights)
     with subprocess.Popen(
@@ -39,7 +39,7 @@ def check(run: RunDir, lines: Sequence[str], beam_sizes: Sequence[int], weights:
         expected = [(best.text, best.log_prob) for best in load(run.path, "cpu").translate(lines, beam_size=size)]
         pairs = zip(expected, shown, strict=True)
         different = [(wanted, got) for wanted, got in pairs if wanted[0] != got[0] and abs(wanted[1] - got[1]) > 1e-4]
-        assert len(different) <= (0 if weights == "fp32" else len(lines) / 50), different[:3]
+        assert len(different) <= (0 if weights == "fp32" else len(lines) / 200), different[:3]
         if weights == "fp32":
             assert [log_prob for _, log_prob in shown] == pytest.approx(
                 [log_prob for _, log_prob in expected], abs=1e-4
@@ -82,4 +82,4 @@ def test_trained_runs_translate_a_thousand_sentences_equally(tmp_path: Path, con
     else:
         lines = [*read_lines(find_captions(None, "de", "en")["test"].source)]
     check(run, lines, (1, 5))
-    check(run, lines, (1, 5), "fp16")
+    check(run, lines, (1, 5), "int16")

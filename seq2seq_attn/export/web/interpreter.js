@@ -8,12 +8,26 @@ const Seq2Seq = (() => {
   };
   const tensor = (shape, data) => ({ shape, data });
   const isTensor = (value) => value?.data !== undefined;
-  const sizeOf = (shape) => shape.reduce((size, length) => size * length, 1);
+  // How many elements the axes have together, from one axis on.
+  function sizeOf(shape, from = 0) {
+    let size = 1;
+    for (let axis = from; axis < shape.length; axis++) size *= shape[axis];
+    return size;
+  }
+  // A new tensor. Small ones are cut from one buffer, which browsers do faster than to make a buffer for each.
+  let [piece, taken] = [new Float32Array(0), 0];
+  function zeros(shape, Type = Float32Array) {
+    const size = sizeOf(shape);
+    if (Type !== Float32Array || size > 4096) return tensor(shape, new Type(size));
+    if (taken + size > piece.length) [piece, taken] = [new Float32Array(65536), 0];
+    taken += size;
+    return tensor(shape, piece.subarray(taken - size, taken));
+  }
   const filled = (shape, Type, value) => tensor(shape, new Type(sizeOf(shape)).fill(value));
   // An axis counted from the front. It may be in a list; `more`: axes that the result has beside those of x.
   function axisOf(x, axis, more = 0) {
-    const [one, ...others] = [axis ?? 0].flat();
-    if (others.length) throw new Error(`more than one axis: ${axis}`);
+    if (axis?.length > 1) throw new Error(`more than one axis: ${axis}`);
+    const one = Number(axis ?? 0); // of a list of one, too
     return one < 0 ? one + x.shape.length + more : one;
   }
 
@@ -54,8 +68,9 @@ const Seq2Seq = (() => {
   function expand(x, wanted) {
     const added = wanted.length - x.shape.length;
     const shape = wanted.map((length, axis) => (length === -1 ? x.shape[axis - added] : length));
+    const size = sizeOf(shape);
     let { data } = x;
-    for (let axis = shape.length - 1, block = 1; data.length < sizeOf(shape); block *= shape[axis--]) {
+    for (let axis = shape.length - 1, block = 1; data.length < size; block *= shape[axis--]) {
       const length = shape[axis];
       if ((x.shape[axis - added] ?? 1) === length) continue;
       const repeated = new data.constructor(data.length * length);
@@ -70,6 +85,7 @@ const Seq2Seq = (() => {
   }
 
   function broadcastShape(shapes) {
+    if (shapes.every((shape) => shape.length === shapes[0].length && shape.every((length, axis) => length === shapes[0][axis]))) return shapes[0];
     const longest = shapes.reduce((a, b) => (b.length > a.length ? b : a));
     return longest.map((_, axis) => {
       const lengths = shapes.map((shape) => shape[axis - longest.length + shape.length] ?? 1);
@@ -91,9 +107,10 @@ const Seq2Seq = (() => {
   function elementwise(loop, Type, values) {
     const shapes = values.filter(isTensor).map((x) => x.shape);
     const shape = shapes.length === 1 ? shapes[0] : broadcastShape(shapes);
-    const out = new (Type ?? promote(...values))(sizeOf(shape));
+    const result = zeros(shape, Type ?? promote(...values));
+    const out = result.data;
     loop(out, ...values.map((x) => (isTensor(x) ? expand(x, shape).data : new Float32Array(out.length).fill(x))));
-    return tensor(shape, out);
+    return result;
   }
   // A function of each element; numbers alone make a number.
   function map(apply, Type, ...values) {
@@ -110,12 +127,6 @@ const Seq2Seq = (() => {
   const mul = binary((x, y) => x * y, (out, x, y) => {
     for (let i = 0; i < out.length; i++) out[i] = x[i] * y[i];
   });
-  const tanh = (a) => elementwise((out, x) => {
-    for (let i = 0; i < out.length; i++) out[i] = 1 - 2 / (Math.exp(2 * x[i]) + 1);
-  }, Float32Array, [a]);
-  const sigmoid = (a) => elementwise((out, x) => {
-    for (let i = 0; i < out.length; i++) out[i] = 1 / (1 + Math.exp(-x[i]));
-  }, Float32Array, [a]);
   const lerp = (a, b, weight) => elementwise((out, x, y, w) => {
     for (let i = 0; i < out.length; i++) out[i] = x[i] + w[i] * (y[i] - x[i]);
   }, null, [a, b, weight]);
@@ -123,34 +134,41 @@ const Seq2Seq = (() => {
   const logAddExp = (a, b) => (a === b ? a + Math.LN2 : Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b))));
 
   // ---- products
-  // Kernels (kernel.wat) by the memory in which their weights lie, and the rows that one multiplies at once.
-  const kernels = new WeakMap();
-  const ROWS = 8;
+  // The kernel (kernel.wat) and its memory, which has the weights of all models, behind a buffer for what a function of
+  // the kernel reads and one for what `multiply` writes.
+  let kernel = null;
+  const ROWS = 8; // that it multiplies at once
 
-  // y[r, o] = sum over i of x[r, i] w[o, i], for all rows r of x.
-  function multiply(x, w, y, width) {
-    for (let from = 0, to = 0; from < x.length; from += width) {
-      for (let at = 0; at < w.length; to++) {
-        let sum = 0;
-        for (let i = from; i < from + width; i++) sum += x[i] * w[at++];
-        y[to] = sum;
-      }
+  // Apply a function of the kernel to numbers, a part at a time: `apply` gets the part in the buffer, and where it was.
+  function inParts(numbers, size, apply) {
+    for (let from = 0; from < numbers.length; from += size) {
+      const part = kernel.input.subarray(0, Math.min(size, numbers.length - from));
+      part.set(numbers.subarray(from, from + size));
+      apply(part, from);
     }
   }
 
   // x W^T + bias for each row of x. Most of the time of a model is here.
   function linear(x, weight, bias) {
     const [numOut, width] = weight.shape;
-    const out = filled([...x.shape.slice(0, -1), numOut], Float32Array, 0);
-    const kernel = numOut >= 4 && width % 4 === 0 && kernels.get(weight.data.buffer);
-    (kernel || multiply)(x.data, weight.data, out.data, width);
-    return bias ? add(out, bias) : out;
+    const shape = [...x.shape.slice(0, -1), numOut];
+    if (width % 4 || [weight, bias ?? weight].some(({ data }) => data.buffer !== kernel.input.buffer)) {
+      const product = bmm(reshape(x, [1, -1, width]), unsqueeze(transpose(weight, 0, 1), 0));
+      return add(tensor(shape, product.data), bias ?? 0);
+    }
+    const out = zeros(shape);
+    inParts(x.data, width * ROWS, (rows, from) => {
+      const [numRows, added] = [rows.length / width, bias?.data ?? kernel.zeros];
+      kernel.multiply(rows.byteOffset, weight.data.byteOffset, added.byteOffset, kernel.output.byteOffset, numOut, 4 * width, numRows);
+      out.data.set(kernel.output.subarray(0, numRows * numOut), (from / width) * numOut);
+    });
+    return out;
   }
 
   function bmm(a, b) {
     const [batch, rows, inner] = a.shape;
     const columns = b.shape[2];
-    const out = filled([batch, rows, columns], Float32Array, 0);
+    const out = zeros([batch, rows, columns]);
     const sums = new Float64Array(columns);
     for (let row = 0; row < batch * rows; row++) {
       sums.fill(0);
@@ -165,42 +183,25 @@ const Seq2Seq = (() => {
 
   function matmul(a, b) {
     if (b.shape.length > 2) throw new Error(`matmul with a tensor of ${b.shape.length} axes`);
-    const [shape, rows] = [a.shape.slice(0, -1), sizeOf(a.shape.slice(0, -1))];
-    const [inner, columns] = b.shape;
-    const flat = tensor([rows, inner], a.data);
-    if (columns === undefined) return tensor(shape, linear(tensor([1, inner], b.data), flat).data);
-    return tensor([...shape, columns], bmm(unsqueeze(flat, 0), unsqueeze(b, 0)).data);
-  }
-
-  function einsum(equation, operands) {
-    const [names, result] = equation.replaceAll(' ', '').split('->');
-    const letters = names.split(',');
-    const axes = letters.flatMap((one, k) => [...one].map((letter, axis) => [letter, operands[k].shape[axis]]));
-    const lengths = Object.fromEntries(axes);
-    const order = [...result, ...Object.keys(lengths).filter((letter) => !result.includes(letter))];
-    const shape = order.map((letter) => lengths[letter]);
-    const offsets = operands.map((x, k) => {
-      const strides = stridesOf(x.shape);
-      return offsetsOf(shape, order.map((letter) => strides[letters[k].indexOf(letter)] ?? 0));
-    });
-    const out = filled(shape.slice(0, result.length), Float64Array, 0);
-    const numTerms = sizeOf(shape.slice(result.length));
-    for (let i = 0; i < offsets[0].length; i++) {
-      out.data[Math.floor(i / numTerms)] += operands.reduce((value, x, k) => value * x.data[offsets[k][i]], 1);
-    }
-    return tensor(out.shape, new Float32Array(out.data));
+    const shape = [...a.shape.slice(0, -1), ...b.shape.slice(1)];
+    if (b.shape.length === 1) return tensor(shape, linear(a, unsqueeze(b, 0)).data);
+    return tensor(shape, bmm(reshape(a, [1, -1, b.shape[0]]), unsqueeze(b, 0)).data);
   }
 
   // ---- along an axis
   // The numbers that a function makes of each line of numbers along an axis.
   function along(x, axis, make, Type = Float32Array) {
     const [at, last] = [axisOf(x, axis), x.shape.length - 1];
-    const moved = transpose(x, at, last);
-    const length = x.shape[at];
-    const made = Array.from({ length: x.data.length / length }, (_, i) =>
-      make(new Float64Array(moved.data.subarray(i * length, (i + 1) * length))));
-    const out = filled(moved.shape.with(last, made[0].length), Type, 0);
-    made.forEach((line, i) => out.data.set(line, i * line.length));
+    const { data, shape } = transpose(x, at, last);
+    const line = new data.constructor(shape[last]);
+    let out = null;
+    for (let from = 0, to = 0; from < data.length; from += line.length) {
+      line.set(data.subarray(from, from + line.length));
+      const made = make(line);
+      out ??= zeros(shape.with(last, made.length), Type);
+      out.data.set(made, to);
+      to += made.length;
+    }
     return transpose(out, at, last);
   }
 
@@ -212,21 +213,23 @@ const Seq2Seq = (() => {
   const sumOf = (line) => line.reduce((a, b) => a + b, 0);
   function maxOf(line) {
     let max = -Infinity;
-    for (let i = 0; i < line.length; i++) max = Math.max(max, line[i]);
+    for (let i = 0; i < line.length; i++) if (line[i] > max) max = line[i];
     return max;
   }
-  const minOf = (line) => line.reduce((a, b) => Math.min(a, b), Infinity);
-  const logSumExp = (line) => {
+  function logSumExp(line) {
     const max = maxOf(line);
     let sum = 0;
-    for (let i = 0; i < line.length; i++) sum += Math.exp(line[i] - max);
+    inParts(line, kernel.input.length, (part) => {
+      kernel.input.fill(-Infinity, part.length, part.length + 4); // the kernel takes four at once
+      sum += kernel.exponentials(part.byteOffset, part.byteLength, max);
+    });
     return max === -Infinity ? max : max + Math.log(sum);
-  };
-  const logSoftmaxOf = (line) => {
+  }
+  function logSoftmaxOf(line) {
     const total = logSumExp(line);
     for (let i = 0; i < line.length; i++) line[i] -= total;
     return line;
-  };
+  }
   const softmax = (x, axis) => along(x, axis, (line) => logSoftmaxOf(line).map(Math.exp));
 
   function cumulate(line) {
@@ -235,8 +238,7 @@ const Seq2Seq = (() => {
   }
 
   function sort(x, axis, isDescending) {
-    const sign = isDescending ? -1 : 1;
-    const compare = (line) => [...line.keys()].toSorted((i, j) => sign * (line[i] - line[j]));
+    const compare = (line) => [...line.keys()].toSorted((i, j) => (isDescending ? line[j] - line[i] : line[i] - line[j]));
     const order = along(x, axis ?? -1, compare, Int32Array);
     return [gather(x, axis ?? -1, order), order];
   }
@@ -247,9 +249,20 @@ const Seq2Seq = (() => {
       const variance = sumOf(line.map((value) => (value - mean) ** 2)) / line.length;
       return line.map((value) => (value - mean) / Math.sqrt(variance + (epsilon ?? 1e-5)));
     });
-    const scaled = mul(tensor(x.shape, normal.data), weight ?? 1);
-    return bias ? add(scaled, bias) : scaled;
+    return add(mul(tensor(x.shape, normal.data), weight ?? 1), bias ?? 0);
   }
+
+  // scale / (1 + exp(factor x)) + offset
+  function logistic(x, factor, scale, offset) {
+    const out = zeros(x.shape);
+    inParts(x.data, kernel.input.length, (part, from) => {
+      kernel.logistic(part.byteOffset, part.byteLength, factor, scale, offset);
+      out.data.set(part, from);
+    });
+    return out;
+  }
+  const tanh = (x) => logistic(x, 2, -2, 1);
+  const sigmoid = (x) => logistic(x, -1, 1, 0);
 
   // ---- shapes and indices
   function reshape(x, wanted) {
@@ -280,11 +293,13 @@ const Seq2Seq = (() => {
   function slice(x, axis, from, to, step) {
     const [shape, strides, start] = section(x, axis, from, to, step);
     if ((step ?? 1) !== 1) return view(x, shape, strides, start);
-    const [block, length] = [shape, x.shape].map((each) => sizeOf(each.slice(axisOf(x, axis))));
-    if (length === x.data.length) return tensor(shape, x.data.subarray(start, start + block));
-    const out = new x.data.constructor(sizeOf(shape));
-    for (let at = 0, begin = start; at < out.length; at += block, begin += length) out.set(x.data.subarray(begin, begin + block), at);
-    return tensor(shape, out);
+    const [block, whole] = [shape, x.shape].map((lengths) => sizeOf(lengths, axisOf(x, axis)));
+    if (whole === x.data.length) return tensor(shape, x.data.subarray(start, start + block));
+    const out = zeros(shape, x.data.constructor);
+    for (let at = 0, begin = start; at < out.data.length; at += block, begin += whole) {
+      out.data.set(x.data.subarray(begin, begin + block), at);
+    }
+    return out;
   }
   const sliceScatter = (x, part, ...bounds) => put(x, offsetsOf(...section(x, ...bounds)), part);
   const endOf = (index) => (index === -1 ? null : index + 1);
@@ -306,7 +321,7 @@ const Seq2Seq = (() => {
 
   function cat(parts, axis) {
     const at = axisOf(parts[0], axis);
-    const out = filled(parts[0].shape.with(at, sumOf(parts.map((part) => part.shape[at]))), promote(...parts), 0);
+    const out = zeros(parts[0].shape.with(at, sumOf(parts.map((part) => part.shape[at]))), promote(...parts));
     const whole = sizeOf(out.shape.slice(at));
     let start = 0;
     for (const { data, shape } of parts) {
@@ -339,30 +354,27 @@ const Seq2Seq = (() => {
   function lookUp(x, indices) {
     const shape = broadcastShape(indices.map((index) => index.shape));
     const [rest, strides] = [x.shape.slice(indices.length), stridesOf(x.shape)];
-    const starts = indices.map((index, axis) => mul(expand(index, shape), strides[axis])).reduce(add).data;
-    const out = filled([...shape, ...rest], x.data.constructor, 0);
-    starts.forEach((start, i) => out.data.set(x.data.subarray(start, start + sizeOf(rest)), i * sizeOf(rest)));
+    const starts = new Int32Array(sizeOf(shape));
+    indices.forEach((index, axis) => expand(index, shape).data.forEach((at, i) => (starts[i] += at * strides[axis])));
+    const block = sizeOf(rest);
+    const out = zeros([...shape, ...rest], x.data.constructor);
+    starts.forEach((start, i) => out.data.set(x.data.subarray(start, start + block), i * block));
     return out;
   }
 
   // ---- layers
   function conv1d(x, weight, bias, stride, padding) {
     const patches = unfold(pad(x, [padding?.[0] ?? 0, padding?.[0] ?? 0]), 2, weight.shape[2], stride?.[0] ?? 1);
-    const out = einsum('bclk,ock->bol', [patches, weight]);
-    return bias ? add(out, unsqueeze(bias, 1)) : out;
+    const rows = reshape(permute(patches, [0, 2, 1, 3]), [x.shape[0], -1, sizeOf(weight.shape, 1)]);
+    return transpose(linear(rows, reshape(weight, [weight.shape[0], -1]), bias), 1, 2);
   }
 
   function attend(query, key, value, mask) {
-    const scores = mul(einsum('bnqd,bnkd->bnqk', [query, key]), 1 / Math.sqrt(query.shape.at(-1)));
+    const [queries, keys, values] = [query, key, value].map((x) => reshape(x, [-1, ...x.shape.slice(2)]));
+    const products = bmm(queries, transpose(keys, 1, 2));
+    const scores = mul(reshape(products, [...query.shape.slice(0, 3), -1]), 1 / Math.sqrt(query.shape[3]));
     const masked = mask?.data instanceof Uint8Array ? where(mask, scores, -Infinity) : add(scores, mask ?? 0);
-    return einsum('bnqk,bnkd->bnqd', [softmax(masked, -1), value]);
-  }
-
-  function gruCell(x, hidden, inputWeight, hiddenWeight, inputBias, hiddenBias) {
-    const inputs = split(linear(x, inputWeight, inputBias), hidden.shape[1], 1);
-    const states = split(linear(hidden, hiddenWeight, hiddenBias), hidden.shape[1], 1);
-    const [reset, update] = [0, 1].map((gate) => sigmoid(add(inputs[gate], states[gate])));
-    return lerp(tanh(add(inputs[2], mul(reset, states[2]))), hidden, update);
+    return reshape(bmm(reshape(softmax(masked, -1), products.shape), values), [...query.shape.slice(0, 3), -1]);
   }
 
   // Run a graph for each element along the first axis: the tensors that it hands on, then those that it makes, stacked.
@@ -404,12 +416,12 @@ const Seq2Seq = (() => {
     'where.self': where, 'where.ScalarOther': where, 'where.ScalarSelf': where,
     _to_copy: (x, dtype) => map(dtype === 'bool' ? Boolean : Number, typeNamed(dtype), x),
 
-    linear, bmm, mm: matmul, matmul, einsum, conv1d, gru_cell: gruCell, scan, scaled_dot_product_attention: attend,
+    linear, bmm, mm: matmul, matmul, conv1d, scan, scaled_dot_product_attention: attend,
     addmm: (bias, a, b) => add(matmul(a, b), bias),
     'sum.dim_IntList': (x, axis, keep) => reduce(x, axis, keep, sumOf, wholeType(x)),
     'mean.dim': (x, axis, keep) => reduce(x, axis, keep, (line) => sumOf(line) / line.length),
     amax: (x, axis, keep) => reduce(x, axis, keep, maxOf, x.data.constructor),
-    amin: (x, axis, keep) => reduce(x, axis, keep, minOf, x.data.constructor),
+    amin: (x, axis, keep) => reduce(x, axis, keep, (line) => -maxOf(line.map((value) => -value)), x.data.constructor),
     'any.dim': (x, axis, keep) => reduce(x, axis, keep, maxOf, Uint8Array),
     argmax: (x, axis, keep) => reduce(x, axis, keep, (line) => line.indexOf(maxOf(line)), Int32Array),
     logsumexp: (x, axis, keep) => reduce(x, axis, keep, logSumExp),
@@ -424,7 +436,7 @@ const Seq2Seq = (() => {
     'squeeze.dim': (x, axis) => squeeze(x, axisOf(x, axis)),
     'transpose.int': transpose, 'slice.Tensor': slice, 'select.int': select, select_scatter: selectScatter,
     slice_scatter: (x, part, axis, from, to, step) => sliceScatter(x, part, axis, from, to, step),
-    'split.Tensor': split, split_with_sizes: split, 'index.Tensor': lookUp,
+    'split.Tensor': split, 'unsafe_split.Tensor': split, split_with_sizes: split, 'index.Tensor': lookUp,
     embedding: (weight, ids) => lookUp(weight, [ids]),
     'scatter.value': (x, axis, index, value) => put(x, indexed(x, axis, index), value),
     scatter_add: (x, axis, index, values) => put(x, indexed(x, axis, index), values, (a, b) => a + b),
@@ -479,81 +491,65 @@ const Seq2Seq = (() => {
     return bytes;
   }
 
-  // The number of each of the 65,536 patterns of float16.
-  const halves = () => new Float32Array(65536).map((_, bits) => {
-    const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
-    const normal = exponent < 31 ? (1024 + fraction) * 2 ** (exponent - 25) : fraction ? NaN : Infinity;
-    return (exponent ? normal : fraction * 2 ** -24) * (bits >> 15 ? -1 : 1);
-  });
-
-  // Makes room for floating-point weights in the memory of a kernel, behind space for some rows and their products.
-  function kernelMemory(bytes, entries) {
-    const longest = 4 * Math.ceil(Math.max(4, ...entries.flatMap(({ shape }) => shape)) / 4);
-    let used = 8 * longest * ROWS;
-    const size = used + 4 * sumOf(entries.map(({ shape }) => sizeOf(shape)));
-    const memory = new WebAssembly.Memory({ initial: Math.ceil(size / 65536) });
-    const { multiply: run } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { '': { memory } }).exports;
-    const [input, output] = [0, 1].map((part) => new Float32Array(memory.buffer, 4 * longest * ROWS * part, longest * ROWS));
-    kernels.set(memory.buffer, (x, w, y, width) => {
-      const numOut = w.length / width;
-      for (let row = 0; row * width < x.length; row += ROWS) {
-        const rows = x.subarray(row * width, (row + ROWS) * width);
-        input.set(rows);
-        run(input.byteOffset, w.byteOffset, output.byteOffset, numOut, 4 * width, rows.length / width);
-        y.set(output.subarray(0, (rows.length / width) * numOut), row * numOut);
-      }
-    });
-    return (length) => new Float32Array(memory.buffer, (used += 4 * length) - 4 * length, length);
+  // Make a kernel with room for the floating-point weights of some programs; the function that hands out the room.
+  function startKernel(bytes, entries) {
+    const longest = 4 * Math.ceil(Math.max(...entries.flatMap(({ shape }) => shape)) / 4) + 4;
+    const buffer = longest * ROWS;
+    let used = 2 * buffer + longest;
+    const size = used + sumOf(entries.map(({ shape }) => sizeOf(shape))) + 4 * longest; // rows behind the last one are read
+    const memory = new WebAssembly.Memory({ initial: Math.ceil(size / 16384) });
+    const numbers = (start, length) => new Float32Array(memory.buffer, 4 * start, length);
+    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { '': { memory } });
+    kernel = { ...exports, input: numbers(0, buffer), output: numbers(buffer, buffer), zeros: numbers(2 * buffer, longest) };
+    return (length) => numbers((used += length) - length, length);
   }
 
-  // The weights by name, from their bytes side by side. A matrix in int8 is followed by a scale for each row.
-  function weightsOf(entries, bytes, kernel) {
-    const room = kernel ? kernelMemory(kernel, entries) : (length) => new Float32Array(length);
-    const [weights, numbers] = [new Map(), halves()];
+  // The weights by name, from their bytes side by side. Rows in int16 or int8 are followed by a scale for each.
+  function weightsOf(entries, bytes, room) {
     let start = 0;
     const read = (Type, length) => new Type(bytes.slice(start, (start += length * Type.BYTES_PER_ELEMENT)).buffer);
-    for (const { name, shape, dtype } of entries) {
-      const length = sizeOf(shape);
-      const isWhole = ['int32', 'bool'].includes(dtype);
-      const data = isWhole ? read(typeNamed(dtype), length) : room(length);
-      if (dtype === 'float32') data.set(read(Float32Array, length));
-      if (dtype === 'float16') {
-        const stored = read(Uint16Array, length);
-        for (let i = 0; i < length; i++) data[i] = numbers[stored[i]];
+    return new Map(entries.map(({ name, shape, dtype }) => {
+      const stored = read({ int16: Int16Array, int8: Int8Array }[dtype] ?? typeNamed(dtype), sizeOf(shape));
+      if (['int32', 'bool'].includes(dtype)) return [name, tensor(shape, stored)];
+      const data = room(stored.length);
+      data.set(stored);
+      if (dtype !== 'float32') {
+        const [scales, width] = [read(Float32Array, shape[0]), sizeOf(shape, 1)];
+        scales.forEach((scale, row) => {
+          for (let i = row * width; i < (row + 1) * width; i++) data[i] *= scale;
+        });
       }
-      if (dtype === 'int8') {
-        const [stored, scales] = [read(Int8Array, length), read(Float32Array, shape[0])];
-        for (let i = 0; i < length; i++) data[i] = stored[i] * scales[Math.floor(i / shape[1])];
-      }
-      weights.set(name, tensor(shape, data));
-    }
-    return weights;
+      return [name, tensor(shape, data)];
+    }));
   }
 
-  // A model. `prepare` takes the ids of a sentence, EOS included, or of several, padded to one length, and
-  // if the output copies those of the extended target vocabulary; `step` the id of
-  // the token before, BOS at first, or that of each sentence. Log-probabilities and attention weights of several
-  // sentences lie one after another. `force`: {weights} to use instead of the graph's attention weights, which changes
-  // nothing where no context is made of them (no attention, several heads). `rows` picks sentences of memory or
-  // state, some perhaps twice. `kernelBase64`: kernel.wasm, if products are to be made by it.
-  function load(program, weightsBase64, kernelBase64) {
-    const weights = weightsOf(program.weights, bytesOf(weightsBase64), kernelBase64 && bytesOf(kernelBase64));
-    const rowsOf = (rows) => tensor([rows.length, rows[0].length], Int32Array.from(rows.flat()));
-    return {
-      prepare(ids, extended = ids) {
-        const inputs = [ids, extended].map((each) => rowsOf(Array.isArray(each[0]) ? each : [each]));
-        const outputs = evaluate(program.prepare, inputs, weights);
-        return { memory: outputs.slice(0, program.memory.length), state: outputs.slice(program.memory.length) };
-      },
-      step(id, memory, state, force) {
-        const ids = reshape(rowsOf([[id].flat()]), [-1]);
-        const value = force && reshape(tensor([], Float32Array.from(force.weights)), [ids.shape[0], -1]);
-        const forced = force && { name: program.step.outputs[1], value };
-        const [logProbs, attention, ...next] = evaluate(program.step, [ids, ...memory, ...state], weights, forced);
-        return { logProbs: logProbs.data, weights: attention.data, state: next };
-      },
-      rows: (tensors, numbers) => tensors.map((x) => lookUp(x, [tensor([numbers.length], Int32Array.from(numbers))])),
-    };
+  // Models of runs, {program, weights in base64}, all of which use one kernel. `prepare` takes the ids of sentences, EOS
+  // included, padded to one length, and those of the extended target vocabulary, which outputs that copy read; `step` the
+  // id of each sentence's token before, BOS at first. Log-probabilities and attention weights of several sentences lie one
+  // after another. `force`: weights instead of the graph's attention weights, which changes nothing where no context is
+  // made of them (no attention, several heads). `rows` picks sentences of memory or state, some perhaps twice.
+  function load(runs, kernelBase64) {
+    const room = startKernel(bytesOf(kernelBase64), runs.flatMap(({ program }) => program.weights));
+    const whole = (shape, numbers) => tensor(shape, Int32Array.from(numbers));
+    return runs.map(({ program, weights: text }) => {
+      const weights = weightsOf(program.weights, bytesOf(text), room);
+      const numMemory = program.memory.length;
+      return {
+        prepare(ids, extended) {
+          const inputs = [ids, extended].map((rows) => whole([rows.length, rows[0].length], rows.flat()));
+          const outputs = evaluate(program.prepare, inputs, weights);
+          return { memory: outputs.slice(0, numMemory), state: outputs.slice(numMemory) };
+        },
+        step(ids, memory, state, force) {
+          const value = force && tensor([ids.length, force.length / ids.length], Float32Array.from(force));
+          const forced = force && { name: program.step.outputs[1], value };
+          const inputs = [whole([ids.length], ids), ...memory, ...state];
+          const [logProbs, attention, ...next] = evaluate(program.step, inputs, weights, forced);
+          return { logProbs: logProbs.data, weights: attention.data, state: next };
+        },
+        rows: (tensors, numbers) => tensors.map((x) => lookUp(x, [whole([numbers.length], numbers)])),
+      };
+    });
   }
 
   return { load };

@@ -1,8 +1,7 @@
 // The page: a sentence, and for each model its translation, with attention that can be looked at and forced.
 const data = JSON.parse(document.getElementById('data').textContent);
-const translators = data.runs.map((run) => translator(run, data.kernel));
-const EXAMPLES = data.sentences;
-const references = new Map(EXAMPLES);
+const translators = Seq2Seq.load(data.runs, data.kernel).map((model, number) => translator(data.runs[number], model));
+const references = new Map(data.sentences);
 const opened = new Set();
 // What a reader did with each model's translation. `prefix`: ids to begin with; `force`: source positions by step;
 // `chosen`: a step; `guess`: a step whose ribbons are hidden until a source word is picked.
@@ -63,7 +62,7 @@ function drawRun(one, number, result, { marked, mark, note }) {
       onclick: () => change(number, { chosen: chosen === t ? null : t }),
     }),
   );
-  const positions = one.run.has_attention && result.source.length ? [...result.source, '<eos>'] : result.source;
+  const positions = one.run.has_attention && result.source.length ? [...result.source, '(end)'] : result.source;
   const sources = positions.map((token, s) =>
     wordButton(token, [result.unknown[s] && 'unknown'], {
       title: result.unknown[s] ? 'not in the vocabulary of this model' : null,
@@ -79,10 +78,12 @@ function drawRun(one, number, result, { marked, mark, note }) {
     el('p', { class: 'quiet' }, note),
     guess === null ? alternatives(one, number, result) : question(number, positions, result),
     ...(one.run.has_attention && result.tokens.length ? [fold(`${number} table`, 'Attention as a table', () => table(positions, result))] : []),
-    ...(result.kept?.length > result.steps.length ? [fold(`${number} beam`, 'The beam search', () => beam(one, result))] : []),
+    ...(result.kept?.length > result.steps.length ? [fold(`${number} beam`, 'What else the search considered', () => beam(one, result))] : []),
   );
   section.querySelectorAll('button')[focused]?.focus();
-  figure.style.fontSize = `${Math.max(0.65, Math.min(1, (0.98 * figure.clientWidth) / figure.scrollWidth))}em`;
+  const fit = (0.98 * figure.clientWidth) / figure.scrollWidth;
+  figure.classList.toggle('wraps', fit < 0.65); // rather than to be too small to read
+  figure.style.fontSize = `${fit < 0.65 ? 0.9 : Math.min(1, fit)}em`;
   if (one.run.has_attention) {
     const shown = result.weights.map((weights, t) => (isAsking && t === guess ? weights.map(() => 0) : weights));
     ribbons(figure, sources, targets, shown);
@@ -159,7 +160,8 @@ function light(word, others, weights) {
 function curve(length) {
   const points = data.accuracy;
   const longest = points.at(-1).length;
-  const x = (words) => 40 + (250 * Math.min(words, longest)) / longest;
+  const near = points.reduce((a, b) => (Math.abs(b.length - length) < Math.abs(a.length - length) ? b : a));
+  const x = (words) => 44 + (250 * Math.min(words, longest)) / longest;
   const y = (share) => 110 - 95 * share;
   const label = (left, top, text, anchor = 'start') => svg('text', { x: left, y: top, 'text-anchor': anchor }, text);
   const lines = translators.map((one, run) => {
@@ -174,17 +176,18 @@ function curve(length) {
   });
   return svg(
     'svg',
-    { class: 'curve', viewBox: '0 0 370 150', role: 'img', 'aria-label': `Test sentences translated without a mistake. ${summary.join('. ')}.` },
-    label(34, y(1) + 4, '100 %', 'end'), label(34, y(0) + 4, '0 %', 'end'),
+    { class: 'curve', viewBox: '0 0 375 150', role: 'img', 'aria-label': `Test sentences translated without a mistake. ${summary.join('. ')}.` },
+    label(40, y(1) + 4, '100 %', 'end'), label(40, y(0) + 4, '0 %', 'end'),
     label(165, 145, 'words in the sentence', 'middle'), label(x(0), 127, '0', 'middle'), label(x(longest), 127, `${Math.round(longest)}`, 'middle'),
     svg('path', { class: 'axis', d: `M${x(0)},${y(1)} V${y(0)} H${x(longest)}` }),
     ...lines, ...ends,
-    ...(length ? [svg('line', { class: 'here', x1: x(length), x2: x(length), y1: y(1), y2: y(0) }), label(x(length), 10, 'yours', 'middle')] : []),
+    ...(length ? [svg('line', { class: 'here', x1: x(length), x2: x(length), y1: y(1) + 2, y2: y(0) }), label(x(length), 10, `yours: ${near.shares.map(percent).join(' / ')}`, 'middle')] : []),
   );
 }
 
 function ribbons(figure, sources, targets, weights) {
   const origin = figure.getBoundingClientRect();
+  const least = figure.matches('.wraps') ? 0.3 : 0.03; // where ribbons pass behind words, the strong ones
   const layer = svg('svg', { width: figure.scrollWidth, height: figure.scrollHeight, 'aria-hidden': 'true' });
   const middle = (node, side) => {
     const box = node.getBoundingClientRect();
@@ -193,7 +196,7 @@ function ribbons(figure, sources, targets, weights) {
   targets.forEach((target, t) => {
     const [x, y] = middle(target, 'top');
     sources.forEach((source, s) => {
-      if (weights[t][s] < 0.03) return;
+      if (weights[t][s] < least) return;
       const [a, b] = middle(source, 'bottom');
       const d = `M${a},${b} C${a},${(b + y) / 2} ${x},${(b + y) / 2} ${x},${y}`;
       const [width, opacity] = [1 + 5 * weights[t][s], 0.15 + 0.75 * weights[t][s]];
@@ -279,7 +282,7 @@ function recall() {
   return kept.get('text');
 }
 
-const PROMISE = 'Both models read the whole sentence before they write. One then writes from a single vector, of the same size for every sentence; the other looks back at the words, at each step at those that it needs. Make the sentence longer: which one loses it?';
+const PROMISE = 'Both models read your whole sentence before they translate it. One looks back at its words while it writes, each time at those that it needs. The other writes from a single vector, which has the same size for every sentence. Make the sentence longer: which one loses track?';
 
 function headingOf(run) {
   if (!isPair) return run.title;
@@ -287,15 +290,15 @@ function headingOf(run) {
 }
 
 function build() {
-  const first = recall() ?? EXAMPLES[Math.floor(EXAMPLES.length / 3)]?.[0] ?? '';
+  const first = recall() ?? data.sentences[Math.floor(data.sentences.length / 3)]?.[0] ?? '';
   const [from, to] = ['source', 'target'].map((side) => translators[0].run[side].language);
   const area = el('textarea', { id: 'text', rows: 3, lang: from, dir: 'auto', spellcheck: 'false', oninput: changed });
   area.value = first;
   const slider = el('input', {
-    type: 'range', id: 'longer', min: 0, max: Math.max(0, EXAMPLES.length - 1),
-    value: Math.max(0, EXAMPLES.findIndex(([source]) => source === first)),
+    type: 'range', id: 'longer', min: 0, max: Math.max(0, data.sentences.length - 1),
+    value: Math.max(0, data.sentences.findIndex(([source]) => source === first)),
     oninput: (event) => {
-      area.value = EXAMPLES[Number(event.target.value)][0];
+      area.value = data.sentences[Number(event.target.value)][0];
       changed();
     },
   });
@@ -307,7 +310,7 @@ function build() {
       el('div', { class: 'input' },
         el('label', { for: 'text' }, `Your sentence (${translators[0].run.source.language_name})`),
         area,
-        EXAMPLES.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Longer'), slider) : null,
+        data.sentences.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Longer'), slider) : null,
         el('p', { id: 'reference', class: 'quiet', lang: to, dir: 'auto' })),
       hasCurve ? el('div', {}, el('p', { class: 'quiet' }, 'Test sentences translated without a mistake'), el('div', { id: 'curve' })) : null),
     ...translators.map(({ run }, number) =>

@@ -11,7 +11,7 @@ function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special,
     const forced = force[length - 1];
     const weights = Number.isInteger(forced) ? ids.map((_, position) => Number(position === forced)) : forced;
     const previous = alive.map((hypothesis) => hypothesis.ids.at(-1) ?? special.bos);
-    const step = model.step(previous, copies, states, weights && { weights: alive.flatMap(() => [...weights]) });
+    const step = model.step(previous, copies, states, weights && alive.flatMap(() => [...weights]));
     const rowOf = (numbers, row) => numbers.subarray((row * numbers.length) / previous.length, ((row + 1) * numbers.length) / previous.length);
     const chosen = alive.flatMap((parent, row) => {
       const made = { weights: rowOf(step.weights, row), logProbs: rowOf(step.logProbs, row) };
@@ -42,20 +42,20 @@ function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special,
 // The most probable ids, ties by the lower id; never PAD, BOS and what else the search excludes.
 function topTokens(logProbs, count, special) {
   const best = [];
+  let least = NaN; // of `best`, once it is full
   for (let id = 0; id < logProbs.length; id++) {
-    if (best.length === count && logProbs[id] <= logProbs[best[count - 1]]) continue;
-    if (id === special.pad || id === special.bos || id === special.excluded) continue;
+    if (logProbs[id] <= least || id === special.pad || id === special.bos || id === special.excluded) continue;
     let place = best.length;
     while (place > 0 && logProbs[id] > logProbs[best[place - 1]]) place--;
     best.splice(place, 0, id);
-    best.length = Math.min(best.length, count);
+    if (best.length > count) best.pop();
+    if (best.length === count) least = logProbs[best[count - 1]];
   }
   return best;
 }
 
 // A run as the page uses it: text in, hypothesis out.
-function translator(run, kernel) {
-  const model = Seq2Seq.load(run.program, run.weights, kernel);
+function translator(run, model) {
   const [source, target] = [run.source, run.target].map((side) => tokenizer(side));
   const idsOf = (side) => new Map(side.tokens.map((token, id) => [token, id]).slice(Object.keys(run.ids).length)); // no special
   const [known, written] = [run.source, run.target].map(idsOf);

@@ -139,11 +139,12 @@ function spacy({ lowercase, language, rules }) {
     }
     return offset < rest.length ? [...tokens, rest.slice(offset)] : tokens;
   }
+  const seen = new Map(); // while one types, most words are as they were
+  const tokensOf = (span) => seen.get(span) ?? seen.set(span, span === '<unk>' ? [span] : merged(split(span))).get(span);
   return {
     // as in Python, `<unk>`, which a model may have written, is one token, and over-long runs are cut out
     tokenize: (text) =>
-      normalized(text, lowercase).split(/ |(<unk>|[^\p{L}\p{N} ]{32}|[^ ]{1024})/u).filter(Boolean)
-        .flatMap((span) => (span === '<unk>' ? [span] : merged(split(span)))),
+      normalized(text, lowercase).split(/ |(<unk>|[^\p{L}\p{N} ]{32}|[^ ]{1024})/u).filter(Boolean).flatMap(tokensOf),
     detokenize: (tokens) => detokenized(tokens, language),
   };
 }
