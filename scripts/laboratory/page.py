@@ -103,8 +103,9 @@ def summary(trials: Sequence[float]) -> str:
 
 def photograph(browser: Any, address: str) -> None:
     """Write the pictures: the page; attention that is forced; the beam search as a tree."""
-    show(browser, f"{address}#text={SENTENCE}")
+    show(browser, address)
     save(browser, PLOTS / "page.png", "#main")
+    show(browser, f"{address}#text={SENTENCE}")
     browser.execute_script(FORCE, 9, 4)  # “red” looks at “junge”, young
     save(browser, PLOTS / "page-forced.png", "#run-0")
     show(browser, f"{address}#text=Der kleine Hund, den die Frau sieht, schläft heute.")

@@ -39,9 +39,13 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not tensor.isfinite().all():
             raise UserError(f"{path}: not saved: values of {name} are not finite; lower the learning rate")
-    # tied parameters share memory, which the format rejects, so each name gets its own copy
-    copies = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
-    write_listed(path, save(copies, {_VALUES: json.dumps(values)}))
+    # tied parameters share memory, which the format rejects, so each further name gets its own copy
+    saved, storages = {}, set[int]()
+    for name, tensor in tensors.items():
+        storage = tensor.untyped_storage().data_ptr()
+        saved[name] = tensor.detach().to("cpu", copy=storage in storages).contiguous()
+        storages.add(storage)
+    write_listed(path, save(saved, {_VALUES: json.dumps(values)}))
 
 
 def read_tensors(path: Path) -> Saved:

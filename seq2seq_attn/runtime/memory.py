@@ -11,9 +11,6 @@ from seq2seq_attn.errors import UserError
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library
 _OLD_MMAP_BYTES = 32 << 20
 """older versions of glibc refuse more"""
-TRAINING_PRIMITIVES = 512
-"""Cache size for training, where batches come in a few dozen lengths. Of the 90 products per update of `multi30k` in
-half precision, one is recompiled, with a cache of 320 four (120 updates; those of the first 60 not counted)."""
 TRANSLATING_PRIMITIVES = 64
 """Cache size for translation: its steps multiply few shapes, and a service must stay small."""
 
@@ -61,6 +58,9 @@ def keep_primitives(most: int) -> None:
 
     oneDNN compiles a primitive for every shape: half a MiB and up to two milliseconds each. By default it caches 1,024
     (and evicting one frees only half of its memory). This matters in half precision; MKL does the float32 products.
+
+    Training leaves it at that: an epoch of `multi30k`, whose batches come in a few dozen lengths, needs 700. With 512,
+    two of the 90 products per update would be recompiled, with 320 six, and the peak of memory would not be lower.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(most))
 

@@ -22,7 +22,7 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, give_back_memory, keep_primitives, reuse_large_blocks
+from seq2seq_attn.runtime.memory import give_back_memory, reuse_large_blocks
 from seq2seq_attn.runtime.precision import training_precision, tune_float32
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
@@ -69,7 +69,6 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
         KeyboardInterrupt: on Ctrl-C, after saving.
         SystemExit: 143 on SIGTERM, 129 on SIGHUP, after saving.
     """
-    keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
     with join_group() as group:
         path = group.broadcast(lambda: check_start(config, run_dir, resume=resume, overwrite=overwrite))

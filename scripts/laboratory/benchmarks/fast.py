@@ -17,7 +17,7 @@ from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.fast import product
-from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
+from seq2seq_attn.runtime.memory import reuse_large_blocks
 from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.steps import step_model
 
@@ -43,7 +43,6 @@ IN_SEARCH: dict[str, Way] = {
 def main(arguments: Sequence[str]) -> None:
     options = build_parser("fast", __doc__).parse_args(arguments)
     torch.set_num_threads(1)
-    keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
     num_turns, num_sentences = (1, 4) if options.quick else (9, 128)
     rows = {}

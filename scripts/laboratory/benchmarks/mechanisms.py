@@ -12,7 +12,7 @@ from scripts.laboratory.experiment import load_experiment
 from scripts.laboratory.harness.records import describe
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
 from seq2seq_attn.files import read_json, write_json
-from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
+from seq2seq_attn.runtime.memory import reuse_large_blocks
 from seq2seq_attn.runtime.precision import training_precision
 
 NUM_TURNS = 9
@@ -26,7 +26,6 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--record", action="store_true", help=f"keep it in the arm's record in {experiment.record}")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    keep_primitives(TRAINING_PRIMITIVES)
     reuse_large_blocks()
     precision = training_precision("auto", CPU)
     for name in options.arms:

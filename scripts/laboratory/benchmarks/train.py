@@ -19,7 +19,7 @@ from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.runtime.memory import TRAINING_PRIMITIVES, keep_primitives, reuse_large_blocks
+from seq2seq_attn.runtime.memory import reuse_large_blocks
 from seq2seq_attn.runtime.precision import Precision, autocast, tune_float32
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
@@ -50,8 +50,7 @@ QUICK = Amount(batches=1)
 
 def main(arguments: Sequence[str]) -> None:
     options = build_parser("train", __doc__).parse_args(arguments)
-    keep_primitives(TRAINING_PRIMITIVES)  # both as `seq2seq train` does; they help the tutorial's loops too
-    reuse_large_blocks()
+    reuse_large_blocks()  # as `seq2seq train` does; it helps the tutorial's loops too
     torch.set_num_threads(1)
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as folder:

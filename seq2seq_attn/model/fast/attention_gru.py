@@ -26,20 +26,28 @@ from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, compute_dty
 from seq2seq_attn.model.fast.known import AdditiveScore, DotScore
 from seq2seq_attn.model.tensors import wide
 
+_MAX_KEPT = 1 << 24
+"""sigmoids kept for the backward pass, 64 MiB. Those of a batch with more are computed again, which costs 2 % of an
+update; of `multi30k` that is one batch in 57, the largest of which would keep 186 MiB"""
+
 
 class _Additive:
     """-2 v . r with r = sigmoid(-2 (keys + q)), plus `penalty_BS` (as below), which is -inf on padding. The r of
-    all steps are kept for the backward pass; where there is none, `num_kept` is 1."""
+    `num_kept` steps are kept for the backward pass, unless they are too many."""
 
     def __init__(self, keys_BSA: Tensor, score_weight_A: Tensor, penalty_BS: Tensor, num_kept: int) -> None:
         self.keys = keys_BSA * -2.0
         self.weight = score_weight_A
         self.penalty = penalty_BS
-        self.sigmoids_TBSA = keys_BSA.new_empty(num_kept, *keys_BSA.shape)
+        self.is_kept = num_kept * keys_BSA.numel() <= _MAX_KEPT
+        self.sigmoids_TBSA = keys_BSA.new_empty(num_kept if self.is_kept else 1, *keys_BSA.shape)
+
+    def _sigmoid(self, step: int, query: Tensor) -> Tensor:
+        sigmoid_BSA = self.sigmoids_TBSA[step % len(self.sigmoids_TBSA)]
+        return torch.add(self.keys, query.unsqueeze(1), alpha=-2, out=sigmoid_BSA).sigmoid_()
 
     def forward(self, step: int, query: Tensor) -> Tensor:
-        sigmoid_BSA = self.sigmoids_TBSA[step % len(self.sigmoids_TBSA)]
-        torch.add(self.keys, query.unsqueeze(1), alpha=-2, out=sigmoid_BSA).sigmoid_()
+        sigmoid_BSA = self._sigmoid(step, query)
         scores = torch.addmv(self.penalty.view(-1), sigmoid_BSA.flatten(0, 1), self.weight, alpha=-2)
         return scores.view(self.penalty.shape)
 
@@ -48,9 +56,9 @@ class _Additive:
         self.grad_keys = torch.zeros_like(self.keys)
         self.grad_weight = torch.zeros_like(self.weight)
 
-    def backward(self, step: int, grad_scores_BS: Tensor) -> Tensor:
+    def backward(self, step: int, query: Tensor, grad_scores_BS: Tensor) -> Tensor:
         # d score / d x = 4 v r (1 - r), x = k + q; `finish` applies the factor 4 v
-        sigmoid_BSA = self.sigmoids_TBSA[step]
+        sigmoid_BSA = self.sigmoids_TBSA[step] if self.is_kept else self._sigmoid(step, query.to(self.keys.dtype))
         torch.mul(sigmoid_BSA, grad_scores_BS.unsqueeze(2), out=self.buffer)
         self.grad_weight.addmv_(sigmoid_BSA.flatten(0, 1).t(), grad_scores_BS.view(-1), alpha=-2)
         torch.addcmul(self.buffer, self.buffer, sigmoid_BSA, value=-1.0, out=self.buffer)
@@ -76,7 +84,7 @@ class _Dot:
     def start_backward(self) -> None:
         self.grad_scores_TBS = self.keys.new_empty(len(self.queries_TBA), *self.keys.shape[:2])
 
-    def backward(self, step: int, grad_scores_BS: Tensor) -> Tensor:
+    def backward(self, step: int, query: Tensor, grad_scores_BS: Tensor) -> Tensor:
         self.grad_scores_TBS[step] = grad_scores_BS * self.scale
         return torch.bmm(self.grad_scores_TBS[step].unsqueeze(1), self.keys).squeeze(1)
 
@@ -224,7 +232,7 @@ class _Unroll(torch.autograd.Function):
             grad_scores_BS = torch.ops.aten._softmax_backward_data(
                 grad_weights_B1S.squeeze(1), weights_TBS[t], -1, weights_TBS.dtype
             )
-            grad_query = score.backward(t, grad_scores_BS)
+            grad_query = score.backward(t, both_low[t, :, 3 * size :], grad_scores_BS)
             if ctx.num_queries:
                 grad_both[t, :, 3 * size :] = grad_query
             else:

@@ -13,6 +13,7 @@ from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.attention.additive import Additive
 from seq2seq_attn.model.attention.base import Attended, attend
+from seq2seq_attn.model.fast import attention_gru
 from seq2seq_attn.model.fast import unroll as fast_unroll
 from seq2seq_attn.model.fast.cross_entropy import chunked_cross_entropy
 from seq2seq_attn.model.fast.gru import gru_unroll
@@ -138,6 +139,15 @@ def test_without_gradients_nothing_is_kept_for_them(make_model, batch, name):
     assert largest.numel < num_steps * math.prod(shape_BS) * size
     for field in ("features_NF", "hidden_TBH", "weights_TBS"):
         torch.testing.assert_close(getattr(found, field), getattr(expected, field))
+
+
+@pytest.mark.parametrize("decoder", ["bahdanau", "conditional"])
+def test_a_large_batch_computes_its_sigmoids_again(make_model, batch, monkeypatch, decoder):
+    model = make_model(decoder={"name": decoder}).eval()
+    _, expected = loss_and_gradients(model, batch, 1.0)
+    monkeypatch.setattr(attention_gru, "_MAX_KEPT", 0)
+    _, gradients = loss_and_gradients(model, batch, 1.0)
+    torch.testing.assert_close(gradients, expected, rtol=0, atol=0)
 
 
 class Largest(TorchDispatchMode):
