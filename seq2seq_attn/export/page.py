@@ -53,7 +53,7 @@ def _describe(run: RunDir, weight_format: WeightFormat) -> dict[str, Any]:
     step = written["program"]["step"]
     # attention weights, the second output, that no operation reads are a mean over heads: forcing them has no effect
     can_force = model.has_attention and json.dumps({"$": step["outputs"][1]}) in json.dumps(step["nodes"])
-    kind = f"attention {config.model.attention.name}" if model.has_attention else "one vector"
+    kind = f"{config.model.attention.name} attention" if model.has_attention else "one vector"
     about = {"title": f"{run.path.name}: {kind}", "has_attention": model.has_attention, "can_force": can_force}
     return {**about, **written, **describe_run(run)}
 

@@ -145,7 +145,12 @@ def build(axis: str, name: str) -> Seq2Seq:
         settings["encoder"] = {"name": "bidirectional", "cell": name, "hidden_size": 6}
         settings["decoder"]["cell"] = name
     config = ModelConfig.model_validate({"embedding_size": 12, "hidden_size": 12, "readout_size": 12, **settings})
-    return build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
+    model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if not parameter.any():  # a bias, which is 0 at first
+                parameter.normal_(std=0.1)
+    return model
 
 
 @pytest.mark.parametrize(

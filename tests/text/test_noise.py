@@ -31,6 +31,7 @@ ORDINARY = [
     ("mail@example.org", "@user x"),
     ("I see ... so", "..."),
     ("Да", "Yes"),
+    ("we see the house", "the old man is here"),  # one language, but not exchanged
     ("猫。", "A cat."),
     ("", ""),
 ]

@@ -43,8 +43,8 @@ function compared(number, results, reference) {
   const some = marked.filter(Boolean).length;
   const count = some ? `${some} of ${tokens.length} words are not` : 'Every word is';
   if (reference !== undefined) return { marked, mark: 'wrong', note: `${count} in the reference${some ? ' (red)' : ''}.` };
-  const doubt = some ? ' (dotted); no reference says which is right' : '';
-  return { marked, mark: 'differs', note: `${count} in the other model's translation${doubt}.` };
+  const dotted = some ? ' (dotted)' : '';
+  return { marked, mark: 'differs', note: `${count} in the other model's translation${dotted}. This sentence has no reference to compare them with.` };
 }
 
 const wordButton = (token, classes, attributes) =>
@@ -78,7 +78,7 @@ function drawRun(one, number, result, { marked, mark, note }) {
     el('p', { class: 'quiet' }, note),
     guess === null ? alternatives(one, number, result) : question(number, positions, result),
     ...(one.run.has_attention && result.tokens.length ? [fold(`${number} table`, 'Attention as a table', () => table(positions, result))] : []),
-    ...(result.kept?.length > result.steps.length ? [fold(`${number} beam`, 'What else the search considered', () => beam(one, result))] : []),
+    ...(result.kept?.length > result.steps.length ? [fold(`${number} beam`, 'Other translations that it considered', () => beam(one, result))] : []),
   );
   section.querySelectorAll('button')[focused]?.focus();
   const fit = (0.98 * figure.clientWidth) / figure.scrollWidth;
@@ -181,7 +181,7 @@ function curve(length) {
     label(165, 145, 'words in the sentence', 'middle'), label(x(0), 127, '0', 'middle'), label(x(longest), 127, `${Math.round(longest)}`, 'middle'),
     svg('path', { class: 'axis', d: `M${x(0)},${y(1)} V${y(0)} H${x(longest)}` }),
     ...lines, ...ends,
-    ...(length ? [svg('line', { class: 'here', x1: x(length), x2: x(length), y1: y(1) + 2, y2: y(0) }), label(x(length), 10, `yours: ${near.shares.map(percent).join(' / ')}`, 'middle')] : []),
+    ...(length ? [svg('line', { class: 'here', x1: x(length), x2: x(length), y1: y(1) + 2, y2: y(0) }), label(x(length), 10, `${length} words: ${near.shares.map(percent).join(' / ')}`, 'middle')] : []),
   );
 }
 
@@ -216,16 +216,16 @@ function strip(result) {
     context.fillStyle = `rgb(${style.getPropertyValue(value < 0 ? '--minus' : '--plus')} / ${Math.min(1, Math.abs(value))})`;
     context.fillRect(index, 0, 1, 1);
   });
-  return el('div', { class: 'between' }, canvas, el('p', { class: 'quiet' }, `All that this model keeps of the sentence: ${vector.length} numbers, however long it is.`));
+  return el('div', { class: 'between' }, canvas, el('p', { class: 'quiet' }, `Everything this model keeps of the sentence: ${vector.length} numbers, a stripe for each (blue: above 0, orange: below 0), however long it is.`));
 }
 
 function alternatives(one, number, result) {
   const { chosen } = choices[number];
-  const undo = isChanged(choices[number]) ? el('button', { type: 'button', class: 'reset', onclick: () => reset(number) }, 'undo changes') : null;
+  const undo = isChanged(choices[number]) ? el('button', { type: 'button', class: 'reset', onclick: () => reset(number) }, 'Undo') : null;
   if (chosen === null || chosen >= result.tokens.length) {
     const ask = () => change(number, { guess: worthGuessing(result) });
-    const offer = one.run.has_attention && result.tokens.length > 1 ? el('button', { type: 'button', class: 'guess', onclick: ask }, 'Guess where it looks') : null;
-    const hint = `${one.run.has_attention ? 'Point at a word to see its links. ' : ''}Click a word of the translation to change it.`;
+    const offer = one.run.has_attention && result.tokens.length > 1 ? el('button', { type: 'button', class: 'guess', onclick: ask }, 'Let me guess where it looks') : null;
+    const hint = `${one.run.has_attention ? 'Hover over a word to see its links. ' : ''}Click a word of the translation to change it.`;
     return el('div', { class: 'choices' }, offer, undo, el('span', { class: 'quiet' }, result.tokens.length ? hint : ''));
   }
   const { logProbs } = result.steps[chosen];
@@ -233,7 +233,7 @@ function alternatives(one, number, result) {
     const take = () => change(number, { prefix: [...result.ids.slice(0, chosen), id] });
     return el('button', { type: 'button', onclick: take }, `${one.spelled(id, result.source) || 'end'} ${percent(Math.exp(logProbs[id]))}`);
   });
-  const hint = one.run.can_force ? 'Click a source word to attend to it here, or take another word:' : 'Take another word:';
+  const hint = one.run.can_force ? 'Click a word of your sentence to make the model look there, or take another word:' : 'Take another word:';
   return el('div', { class: 'choices' }, el('span', { class: 'quiet' }, hint), buttons, undo);
 }
 
@@ -282,7 +282,7 @@ function recall() {
   return kept.get('text');
 }
 
-const PROMISE = 'Both models read your whole sentence before they translate it. One looks back at its words while it writes, each time at those that it needs. The other writes from a single vector, which has the same size for every sentence. Make the sentence longer: which one loses track?';
+const PROMISE = 'Both models read your whole sentence before they translate it. While it writes, one looks back at whichever words it needs. The other writes from a single vector: a list of numbers, as many for a long sentence as for a short one. Make the sentence longer: which one loses track?';
 
 function headingOf(run) {
   if (!isPair) return run.title;
@@ -310,7 +310,7 @@ function build() {
       el('div', { class: 'input' },
         el('label', { for: 'text' }, `Your sentence (${translators[0].run.source.language_name})`),
         area,
-        data.sentences.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Longer'), slider) : null,
+        data.sentences.length > 1 ? el('div', { class: 'longer' }, el('label', { for: 'longer' }, 'Make it longer'), slider) : null,
         el('p', { id: 'reference', class: 'quiet', lang: to, dir: 'auto' })),
       hasCurve ? el('div', {}, el('p', { class: 'quiet' }, 'Test sentences translated without a mistake'), el('div', { id: 'curve' })) : null),
     ...translators.map(({ run }, number) =>
