@@ -250,7 +250,6 @@ class Trainer:
                 validation = self.validator.validate(updater.model)
             except Interrupted:
                 return False
-            give_back_memory()  # before more is needed, to save the model
             is_best = state.record_validation(validation, self.config.train)
             if is_best and updater.group.is_first:
                 about = {"update": state.update, "epoch": state.epoch}
