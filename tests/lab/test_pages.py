@@ -90,6 +90,15 @@ def test_a_record_is_shown_by_a_template_or_listed_with_the_page_that_has_its_fi
     assert [name for name, page in listed if not is_shown(records[name], pages[render.DOCS / page])] == []
 
 
+def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
+    names = ["results.md", "quality.md", "attention.md", "mechanisms.md", "typos.md", "speed/README.md"]
+    for name in (*names, "bottleneck/README.md"):
+        title, opening, picture, *_ = pages[render.DOCS / name].split("\n\n")
+        assert title.startswith("# "), name
+        assert len(opening.splitlines()) == 3, name
+        assert picture.startswith("!["), name
+
+
 def test_a_variant_that_left_the_package_keeps_its_section(monkeypatch, pages):
     texts = render.load_yaml("mechanisms.yaml")
     monkeypatch.setitem(texts["files"], "objective/r_drop", "gone.py")
