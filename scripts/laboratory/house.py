@@ -30,6 +30,8 @@ ORDER = (
 )
 LAZY = ("__init__",)
 """imports on demand what lies to the right of it"""
+READER = "text/corpus"
+"""the one file that may be longer than the others: it reads every format of parallel text"""
 LIMITS = {
     "rooms": 19,
     "layers": 12,
@@ -40,7 +42,8 @@ LIMITS = {
     "lines": 24_750,
     "functions": 1_435,
     "classes": 290,
-    "lines of the longest file": 400,
+    f"lines of {READER}": 400,
+    "lines of the longest other file": 350,
     "lines of the longest function": 50,
 }
 WALKS = {"files that a sentence passes": 25, "calls from the training loop to an attention's step": 8}
@@ -61,18 +64,19 @@ def figures() -> dict[str, tuple[int, str]]:
     graph = import_graph()
     upward, cycles, chain = upward_imports(graph), cycles_of(import_graph(at_runtime=True)), longest_chain(graph)
     nodes = [node for path in sources() for node in ast.walk(ast.parse(path.read_text("utf-8")))]
-    files = [(len(path.read_text("utf-8").splitlines()), "/".join(module_of(path))) for path in sources()]
+    sizes = {"/".join(module_of(path)): len(path.read_text("utf-8").splitlines()) for path in sources()}
     return {
         "rooms": (len({module[0] for module in graph}), ""),
         "layers": (len(chain), " > ".join(chain)),
         "cycles": (len(cycles), "".join(cycles[:1])),
         "upward imports": (len(upward), "".join(upward[:1])),
-        "files": (len(files), ""),
+        "files": (len(sizes), ""),
         "files at the root": (len([*PACKAGE.glob("*.py")]), ""),
-        "lines": (sum(num_lines for num_lines, _ in files), ""),
+        "lines": (sum(sizes.values()), ""),
         "functions": (sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes), ""),
         "classes": (sum(isinstance(node, ast.ClassDef) for node in nodes), ""),
-        "lines of the longest file": max(files),
+        f"lines of {READER}": (sizes[READER], ""),
+        "lines of the longest other file": max((size, name) for name, size in sizes.items() if name != READER),
         "lines of the longest function": max(length for path in sources() for length in function_lengths(path)),
     }
 

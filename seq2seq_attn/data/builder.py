@@ -157,8 +157,8 @@ def count_duplicates(digests: Digests) -> int:
 
 
 def count_overlap(digests: Digests, train: Digests) -> tuple[int, int]:
-    """Count the pairs of a split that are training pairs too, and the pairs whose source is a training source. A pair
-    with a blank source does not count."""
+    """The number of pairs of a split that also occur in the training split, and of those whose source does. Pairs with
+    a blank source are not counted."""
     rows = digests[digests[:, 0] != 0]
     is_known_source, is_known_pair = (np.isin(rows[:, column], train[:, column]) for column in (0, 1))
     return int(is_known_pair.sum()), int(is_known_source.sum())

@@ -1,4 +1,4 @@
-"""What a training session needs: its settings, a locked run directory, threads, and signals that end it.
+"""The settings, the locked run directory, the threads and the stop signals of a training session.
 
 Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first signal is only recorded;
 the training loop checks `StopRequest.is_set` between updates. At the second signal the process exits at once. The last

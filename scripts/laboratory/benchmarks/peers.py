@@ -126,8 +126,8 @@ class Competitor(Contestant):
 
 
 class Usage(NamedTuple):
-    """What a command took. Its CPU time is user and system time; its largest resident memory is None where that is
-    unknown, because a process starts as a copy of its parent, so that a peak below the parent's own cannot be seen."""
+    """The time and memory that a command used. CPU time is user and system time. The peak of its resident memory is
+    None if it is unknown: a process starts as a copy of its parent, so a peak below the parent's cannot be seen."""
 
     cpu_s: float
     wall_s: float

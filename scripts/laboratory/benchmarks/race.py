@@ -29,6 +29,7 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json, write_json, write_lines
+from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 
 RACE = yaml.safe_load((peers.CONFIGS / "race.yaml").read_text(encoding="utf-8"))
@@ -39,8 +40,8 @@ NEVER = 1_000_000_000
 
 
 class Field(NamedTuple):
-    """What all systems share: the folder with their runs, settings of the corpus, the set that counts as the test set,
-    the tokenizer of the peers' text, the minutes of the checkpoints."""
+    """What all systems share: the folder of their runs, the settings of the corpus, the test set, the tokenizer of the
+    peers' text, and the minutes of the checkpoints."""
 
     folder: Path
     settings: Sequence[str]
@@ -170,11 +171,6 @@ class Entrant:
         shown = [{key: point[key] for key in ("minutes", "bleu", "bleu_lower_case")} for point in points]
         about = {"name": self.name, "recipe": self.values["recipe"], "precision": precision, **self.pace}
         return {**about, "points": shown, "test": test}
-
-
-def read_lines(path: Path) -> list[str]:
-    """The lines of a text, split at newlines only."""
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -41,7 +41,7 @@ def cpu_seconds() -> float:
 
 
 class Clock:
-    """Keeps a checkpoint at each of some minutes; a training continues from the last one."""
+    """Keeps a checkpoint when training reaches each of the given minutes. Training resumes from the last one."""
 
     def __init__(self, folder: Path, minutes: Sequence[float], pace: Mapping[str, float]) -> None:
         """`pace`: `start_s` until the first update, then `update_s` for each."""

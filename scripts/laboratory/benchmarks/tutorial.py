@@ -17,6 +17,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.text.corpus import read_lines
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
 
 DROPOUT = 0.5
@@ -180,7 +181,7 @@ def translate(checkpoint: Path, source: Path, output: Path) -> None:
     model = TutorialModel(ModelConfig(**saved["config"]), **sizes, packed=False).eval()
     model.load_state_dict(saved["model"])
     translations = []
-    for line in source.read_text(encoding="utf-8").split("\n")[:-1]:
+    for line in read_lines(source):
         ids = prepared.source_vocab.ids_of(prepared.source_tokenizer.tokenize(line))
         states_BSM, hidden_BH = model.encode(torch.tensor([*ids, EOS]).unsqueeze(1))
         tokens = [BOS]
