@@ -17,7 +17,8 @@ def weights(scores, mask):
 def contract(folder: Path, *modules: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     named = [word for module in modules for word in ("--import", module)]
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", f"{ROOT}/tests/contract"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": paths}
     return subprocess.run([*command, *named, *options], cwd=folder, env=environment, capture_output=True, text=True)
 
 
