@@ -43,7 +43,7 @@ def translation_precision(name: str, device: torch.device) -> Precision:
     if name not in TRANSLATION_PRECISIONS:
         raise UsageError(f"precision {name!r}: expected auto, {', '.join(TRANSLATION_PRECISIONS)}")
     if name == "int8" and device.type != "cpu":
-        raise UsageError(f"precision 'int8' on {device}: it is for CPUs; use bf16")
+        raise UsageError(f"precision 'int8' on {device}: it is for CPUs; use fp32")
     return name
 
 

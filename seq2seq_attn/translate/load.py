@@ -33,8 +33,8 @@ def load(
             a list of several, their ensemble, which averages the models' probabilities and uses the first run's search
             settings.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
-        precision: arithmetic of matrix products: `fp32`; `bf16`, faster on hardware that supports it; `int8`, faster on
-            most CPUs and only there (with the encoder in bf16 if possible); `auto`: fp32, as the others change BLEU.
+        precision: arithmetic of matrix products: `fp32`; `bf16`, faster on CPUs that support it; `int8`, faster on most
+            CPUs and only there (with the encoder in bf16 if possible); `auto`: fp32, as the others change BLEU.
 
     Raises:
         UserError: there is no run, or a file of it is missing, damaged or of another version.
