@@ -209,6 +209,14 @@ def test_attention_can_be_forced(interpreter: Interpreter) -> None:
 
 
 @torch.no_grad()
+def test_many_long_sentences_find_room(interpreter: Interpreter) -> None:
+    model, ids_BS = build("attention", "additive"), torch.randint(4, NUM_IDS, (60, 1000))
+    previous_TB, *expected = expected_steps(model, ids_BS)
+    steps = interpreter.steps(write_program(export_graphs(model), "fp32"), ids_BS, previous_TB)
+    torch.testing.assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
+
+
+@torch.no_grad()
 def test_a_tied_matrix_is_stored_once() -> None:
     settings = {"encoder": {"name": "embeddings", "hidden_size": 6}, "embedding_size": 12, "readout_size": 12}
     config = ModelConfig.model_validate({**settings, "hidden_size": 12, "tie_embeddings": "target"})

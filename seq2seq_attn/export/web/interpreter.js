@@ -1,7 +1,7 @@
 // Runs exported graphs; export/program.py describes their format. A tensor is {shape, data}, row-major: Float32Array,
 // Int32Array, or Uint8Array for booleans. Tensors never change once they are made, so several may share their data.
 const Seq2Seq = (() => {
-  const TYPES = { float32: Float32Array, int64: Int32Array, int32: Int32Array, bool: Uint8Array };
+  const TYPES = { float32: Float32Array, int64: Int32Array, int32: Int32Array, int16: Int16Array, int8: Int8Array, bool: Uint8Array };
   const typeNamed = (name) => {
     if (!(name in TYPES)) throw new Error(`unknown dtype: ${name}`);
     return TYPES[name];
@@ -14,15 +14,40 @@ const Seq2Seq = (() => {
     for (let axis = from; axis < shape.length; axis++) size *= shape[axis];
     return size;
   }
-  // A new tensor. Small ones are cut from one buffer, which browsers do faster than to make a buffer for each.
-  let [piece, taken] = [new Float32Array(0), 0];
-  function zeros(shape, Type = Float32Array) {
-    const size = sizeOf(shape);
-    if (Type !== Float32Array || size > 4096) return tensor(shape, new Type(size));
-    if (taken + size > piece.length) [piece, taken] = [new Float32Array(65536), 0];
-    taken += size;
-    return tensor(shape, piece.subarray(taken - size, taken));
+
+  // ---- the kernel
+  // Functions of kernel.wat with their memory: the weights of all models, then tensors, one after another.
+  let kernel = null;
+  const SLACK = 1 << 20; // bytes that stay free, as the functions read and write behind the last row
+  const FULL = new Error('the memory of the kernel is full');
+  const aligned = (size) => 16 * Math.ceil(size / 16);
+  // A new tensor whose numbers are to be written. Those of float32 lie in the kernel's memory.
+  function empty(shape, Type = Float32Array) {
+    const [size, start, { buffer }] = [sizeOf(shape), kernel.taken, kernel.memory];
+    if (Type !== Float32Array) return tensor(shape, new Type(size));
+    kernel.taken += aligned(4 * size);
+    if (kernel.taken + SLACK > buffer.byteLength) throw FULL;
+    return tensor(shape, new Float32Array(buffer, start, size));
   }
+  function copyOf({ shape, data }) {
+    const copy = empty(shape);
+    copy.data.set(data);
+    return copy;
+  }
+  // Where the numbers of a tensor lie in the kernel's memory, perhaps as a copy.
+  const placeOf = (x) => (x.data.buffer === kernel.memory.buffer ? x : copyOf(x)).data.byteOffset;
+  // Tensors that a function computes, outside the kernel's memory, of which all that it took is free again.
+  function computed(compute) {
+    kernel.taken = kernel.start;
+    try {
+      return compute().map(({ shape, data }) => tensor(shape, data.slice()));
+    } catch (error) {
+      if (error !== FULL) throw error;
+      kernel.memory.grow(kernel.memory.buffer.byteLength / 65536); // twice as much; tensors are lost, but not the weights
+      return computed(compute);
+    }
+  }
+
   const filled = (shape, Type, value) => tensor(shape, new Type(sizeOf(shape)).fill(value));
   // An axis counted from the front. It may be in a list; `more`: axes that the result has beside those of x.
   function axisOf(x, axis, more = 0) {
@@ -51,9 +76,9 @@ const Seq2Seq = (() => {
   }
 
   function take(x, shape, offsets) {
-    const data = new x.data.constructor(offsets.length);
-    for (let i = 0; i < data.length; i++) data[i] = x.data[offsets[i]];
-    return tensor(shape, data);
+    const [from, out] = [x.data, empty(shape, x.data.constructor)];
+    for (let i = 0; i < out.data.length; i++) out.data[i] = from[offsets[i]];
+    return out;
   }
   const view = (x, shape, strides, start) => take(x, shape, offsetsOf(shape, strides, start));
   // A copy with other values at some offsets: `values` is a tensor, or a number for all.
@@ -68,12 +93,11 @@ const Seq2Seq = (() => {
   function expand(x, wanted) {
     const added = wanted.length - x.shape.length;
     const shape = wanted.map((length, axis) => (length === -1 ? x.shape[axis - added] : length));
-    const size = sizeOf(shape);
     let { data } = x;
-    for (let axis = shape.length - 1, block = 1; data.length < size; block *= shape[axis--]) {
+    for (let axis = shape.length - 1, block = 1; data.length < sizeOf(shape); block *= shape[axis--]) {
       const length = shape[axis];
       if ((x.shape[axis - added] ?? 1) === length) continue;
-      const repeated = new data.constructor(data.length * length);
+      const repeated = empty([data.length * length], data.constructor).data;
       for (let from = 0, at = 0; from < data.length; from += block) {
         const part = block > 1 && data.subarray(from, from + block);
         if (!part) repeated.fill(data[from], at, (at += length));
@@ -105,9 +129,8 @@ const Seq2Seq = (() => {
 
   // A loop over the elements of tensors and numbers, with broadcasting.
   function elementwise(loop, Type, values) {
-    const shapes = values.filter(isTensor).map((x) => x.shape);
-    const shape = shapes.length === 1 ? shapes[0] : broadcastShape(shapes);
-    const result = zeros(shape, Type ?? promote(...values));
+    const shape = broadcastShape(values.filter(isTensor).map((x) => x.shape));
+    const result = empty(shape, Type ?? promote(...values));
     const out = result.data;
     loop(out, ...values.map((x) => (isTensor(x) ? expand(x, shape).data : new Float32Array(out.length).fill(x))));
     return result;
@@ -119,64 +142,43 @@ const Seq2Seq = (() => {
       for (let i = 0; i < out.length; i++) out[i] = apply(a[i], b?.[i], c?.[i]);
     }, Type, values);
   }
-  // The most frequent functions have loops of their own, which engines compile to a few instructions.
-  const binary = (apply, loop) => (a, b) => (isTensor(a) || isTensor(b) ? elementwise(loop, null, [a, b]) : apply(a, b));
-  const add = binary((x, y) => x + y, (out, x, y) => {
-    for (let i = 0; i < out.length; i++) out[i] = x[i] + y[i];
-  });
-  const mul = binary((x, y) => x * y, (out, x, y) => {
-    for (let i = 0; i < out.length; i++) out[i] = x[i] * y[i];
-  });
-  const lerp = (a, b, weight) => elementwise((out, x, y, w) => {
-    for (let i = 0; i < out.length; i++) out[i] = x[i] + w[i] * (y[i] - x[i]);
-  }, null, [a, b, weight]);
+  // The most frequent functions are the kernel's, for floating-point numbers.
+  function inKernel(name, apply, ...values) {
+    if (!values.some(isTensor) || promote(...values) !== Float32Array) return map(apply, null, ...values);
+    const places = (parts) => parts.map((data) => placeOf(tensor([data.length], data)));
+    return elementwise((out, ...parts) => kernel[name](out.byteOffset, out.byteLength, ...places(parts)), null, values);
+  }
+  const add = (a, b) => inKernel('add', (x, y) => x + y, a, b);
+  const mul = (a, b) => inKernel('mul', (x, y) => x * y, a, b);
+  const lerp = (a, b, weight) => inKernel('lerp', (x, y, w) => x + w * (y - x), a, b, weight);
   const where = (condition, a, b) => map((is, x, y) => (is ? x : y), promote(a, b), condition, a, b);
   const logAddExp = (a, b) => (a === b ? a + Math.LN2 : Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b))));
 
   // ---- products
-  // The kernel (kernel.wat) and its memory, which has the weights of all models, behind a buffer for what a function of
-  // the kernel reads and one for what `multiply` writes.
-  let kernel = null;
-  const ROWS = 8; // that it multiplies at once
-
-  // Apply a function of the kernel to numbers, a part at a time: `apply` gets the part in the buffer, and where it was.
-  function inParts(numbers, size, apply) {
-    for (let from = 0; from < numbers.length; from += size) {
-      const part = kernel.input.subarray(0, Math.min(size, numbers.length - from));
-      part.set(numbers.subarray(from, from + size));
-      apply(part, from);
-    }
-  }
-
-  // x W^T + bias for each row of x. Most of the time of a model is here.
+  // x W^T + bias for each row of x; W may have more axes, which are one. Most of the time of a model is here.
   function linear(x, weight, bias) {
-    const [numOut, width] = weight.shape;
+    const [numOut, width] = [weight.shape[0], sizeOf(weight.shape, 1)];
     const shape = [...x.shape.slice(0, -1), numOut];
-    if (width % 4 || [weight, bias ?? weight].some(({ data }) => data.buffer !== kernel.input.buffer)) {
-      const product = bmm(reshape(x, [1, -1, width]), unsqueeze(transpose(weight, 0, 1), 0));
+    if (width % 4) {
+      const product = bmm(reshape(x, [1, -1, width]), unsqueeze(transpose(reshape(weight, [numOut, width]), 0, 1), 0));
       return add(tensor(shape, product.data), bias ?? 0);
     }
-    const out = zeros(shape);
-    inParts(x.data, width * ROWS, (rows, from) => {
-      const [numRows, added] = [rows.length / width, bias?.data ?? kernel.zeros];
-      kernel.multiply(rows.byteOffset, weight.data.byteOffset, added.byteOffset, kernel.output.byteOffset, numOut, 4 * width, numRows);
-      out.data.set(kernel.output.subarray(0, numRows * numOut), (from / width) * numOut);
-    });
+    const numRows = x.data.length / width;
+    const places = [placeOf(x), weight.rows ?? placeOf(weight), bias ? placeOf(bias) : 0];
+    const rounded = weight.rows && placeOf(empty([numRows * (aligned(width) / 2 + 4)])); // x, as integers with a scale
+    const out = empty(shape);
+    const multiply = kernel[weight.rows ? 'multiplyIntegers' : 'multiply'];
+    if (numRows) multiply(...places, placeOf(out), numOut, 4 * width, numRows, weight.scales, rounded);
     return out;
   }
 
   function bmm(a, b) {
     const [batch, rows, inner] = a.shape;
     const columns = b.shape[2];
-    const out = zeros([batch, rows, columns]);
-    const sums = new Float64Array(columns);
+    const [x, y, out] = [placeOf(a), placeOf(b), empty([batch, rows, columns])];
     for (let row = 0; row < batch * rows; row++) {
-      sums.fill(0);
-      for (let k = 0, at = Math.floor(row / rows) * inner * columns; k < inner; k++, at += columns) {
-        const value = a.data[row * inner + k];
-        for (let j = 0; j < columns; j++) sums[j] += value * b.data[at + j];
-      }
-      out.data.set(sums, row * columns);
+      const block = Math.floor(row / rows) * inner * columns;
+      kernel.combine(x + 4 * row * inner, y + 4 * block, placeOf(out) + 4 * row * columns, inner, 4 * columns);
     }
     return out;
   }
@@ -193,12 +195,12 @@ const Seq2Seq = (() => {
   function along(x, axis, make, Type = Float32Array) {
     const [at, last] = [axisOf(x, axis), x.shape.length - 1];
     const { data, shape } = transpose(x, at, last);
-    const line = new data.constructor(shape[last]);
+    const line = empty([shape[last]], data.constructor).data;
     let out = null;
     for (let from = 0, to = 0; from < data.length; from += line.length) {
       line.set(data.subarray(from, from + line.length));
       const made = make(line);
-      out ??= zeros(shape.with(last, made.length), Type);
+      out ??= empty(shape.with(last, made.length), Type);
       out.data.set(made, to);
       to += made.length;
     }
@@ -218,11 +220,9 @@ const Seq2Seq = (() => {
   }
   function logSumExp(line) {
     const max = maxOf(line);
-    let sum = 0;
-    inParts(line, kernel.input.length, (part) => {
-      kernel.input.fill(-Infinity, part.length, part.length + 4); // the kernel takes four at once
-      sum += kernel.exponentials(part.byteOffset, part.byteLength, max);
-    });
+    const powers = empty([line.length + 3]).data.fill(-Infinity); // the kernel takes four at once
+    powers.set(line);
+    const sum = kernel.exponentials(powers.byteOffset, 4 * line.length, max);
     return max === -Infinity ? max : max + Math.log(sum);
   }
   function logSoftmaxOf(line) {
@@ -254,11 +254,8 @@ const Seq2Seq = (() => {
 
   // scale / (1 + exp(factor x)) + offset
   function logistic(x, factor, scale, offset) {
-    const out = zeros(x.shape);
-    inParts(x.data, kernel.input.length, (part, from) => {
-      kernel.logistic(part.byteOffset, part.byteLength, factor, scale, offset);
-      out.data.set(part, from);
-    });
+    const out = copyOf(x);
+    kernel.logistic(placeOf(out), out.data.byteLength, factor, scale, offset);
     return out;
   }
   const tanh = (x) => logistic(x, 2, -2, 1);
@@ -295,7 +292,7 @@ const Seq2Seq = (() => {
     if ((step ?? 1) !== 1) return view(x, shape, strides, start);
     const [block, whole] = [shape, x.shape].map((lengths) => sizeOf(lengths, axisOf(x, axis)));
     if (whole === x.data.length) return tensor(shape, x.data.subarray(start, start + block));
-    const out = zeros(shape, x.data.constructor);
+    const out = empty(shape, x.data.constructor);
     for (let at = 0, begin = start; at < out.data.length; at += block, begin += whole) {
       out.data.set(x.data.subarray(begin, begin + block), at);
     }
@@ -321,7 +318,7 @@ const Seq2Seq = (() => {
 
   function cat(parts, axis) {
     const at = axisOf(parts[0], axis);
-    const out = zeros(parts[0].shape.with(at, sumOf(parts.map((part) => part.shape[at]))), promote(...parts));
+    const out = empty(parts[0].shape.with(at, sumOf(parts.map((part) => part.shape[at]))), promote(...parts));
     const whole = sizeOf(out.shape.slice(at));
     let start = 0;
     for (const { data, shape } of parts) {
@@ -357,7 +354,7 @@ const Seq2Seq = (() => {
     const starts = new Int32Array(sizeOf(shape));
     indices.forEach((index, axis) => expand(index, shape).data.forEach((at, i) => (starts[i] += at * strides[axis])));
     const block = sizeOf(rest);
-    const out = zeros([...shape, ...rest], x.data.constructor);
+    const out = empty([...shape, ...rest], x.data.constructor);
     starts.forEach((start, i) => out.data.set(x.data.subarray(start, start + block), i * block));
     return out;
   }
@@ -366,7 +363,7 @@ const Seq2Seq = (() => {
   function conv1d(x, weight, bias, stride, padding) {
     const patches = unfold(pad(x, [padding?.[0] ?? 0, padding?.[0] ?? 0]), 2, weight.shape[2], stride?.[0] ?? 1);
     const rows = reshape(permute(patches, [0, 2, 1, 3]), [x.shape[0], -1, sizeOf(weight.shape, 1)]);
-    return transpose(linear(rows, reshape(weight, [weight.shape[0], -1]), bias), 1, 2);
+    return transpose(linear(rows, weight, bias), 1, 2);
   }
 
   function attend(query, key, value, mask) {
@@ -437,7 +434,7 @@ const Seq2Seq = (() => {
     'transpose.int': transpose, 'slice.Tensor': slice, 'select.int': select, select_scatter: selectScatter,
     slice_scatter: (x, part, axis, from, to, step) => sliceScatter(x, part, axis, from, to, step),
     'split.Tensor': split, 'unsafe_split.Tensor': split, split_with_sizes: split, 'index.Tensor': lookUp,
-    embedding: (weight, ids) => lookUp(weight, [ids]),
+    embedding: (weight, ids) => (weight.rows ? weight.numbersOf(ids) : lookUp(weight, [ids])),
     'scatter.value': (x, axis, index, value) => put(x, indexed(x, axis, index), value),
     scatter_add: (x, axis, index, values) => put(x, indexed(x, axis, index), values, (a, b) => a + b),
     getitem: (list, index) => list[index],
@@ -491,35 +488,32 @@ const Seq2Seq = (() => {
     return bytes;
   }
 
-  // Make a kernel with room for the floating-point weights of some programs; the function that hands out the room.
-  function startKernel(bytes, entries) {
-    const longest = 4 * Math.ceil(Math.max(...entries.flatMap(({ shape }) => shape)) / 4) + 4;
-    const buffer = longest * ROWS;
-    let used = 2 * buffer + longest;
-    const size = used + sumOf(entries.map(({ shape }) => sizeOf(shape))) + 4 * longest; // rows behind the last one are read
-    const memory = new WebAssembly.Memory({ initial: Math.ceil(size / 16384) });
-    const numbers = (start, length) => new Float32Array(memory.buffer, 4 * start, length);
-    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { '': { memory } });
-    kernel = { ...exports, input: numbers(0, buffer), output: numbers(buffer, buffer), zeros: numbers(2 * buffer, longest) };
-    return (length) => numbers((used += length) - length, length);
+  // Rows of integers in the kernel's memory with a scale for each. Their numbers are made where an operation reads them.
+  function integers(shape, stored, scales) {
+    const [width, count] = [sizeOf(shape, 1), shape[0]];
+    const pitch = aligned(width); // the kernel takes 16 at once
+    const rows = placeOf(empty([(count * pitch) / 2]));
+    const row = (number) => new Int16Array(kernel.memory.buffer, rows + 2 * number * pitch, width);
+    for (let i = 0; i < count; i++) row(i).set(stored.subarray(i * width, (i + 1) * width));
+    function numbersOf(ids = tensor([count], [...scales.keys()])) {
+      const data = new Float32Array(ids.data.length * width);
+      ids.data.forEach((id, at) => row(id).forEach((number, i) => (data[at * width + i] = number * scales[id])));
+      return tensor([...ids.shape, ...shape.slice(1)], data);
+    }
+    let all = null;
+    return { shape, rows, scales: placeOf(tensor([count], scales)), numbersOf, get data() { return (all ??= numbersOf().data); } };
   }
 
   // The weights by name, from their bytes side by side. Rows in int16 or int8 are followed by a scale for each.
-  function weightsOf(entries, bytes, room) {
+  function weightsOf(entries, bytes) {
     let start = 0;
     const read = (Type, length) => new Type(bytes.slice(start, (start += length * Type.BYTES_PER_ELEMENT)).buffer);
     return new Map(entries.map(({ name, shape, dtype }) => {
-      const stored = read({ int16: Int16Array, int8: Int8Array }[dtype] ?? typeNamed(dtype), sizeOf(shape));
-      if (['int32', 'bool'].includes(dtype)) return [name, tensor(shape, stored)];
-      const data = room(stored.length);
-      data.set(stored);
-      if (dtype !== 'float32') {
-        const [scales, width] = [read(Float32Array, shape[0]), sizeOf(shape, 1)];
-        scales.forEach((scale, row) => {
-          for (let i = row * width; i < (row + 1) * width; i++) data[i] *= scale;
-        });
-      }
-      return [name, tensor(shape, data)];
+      const stored = read(typeNamed(dtype), sizeOf(shape));
+      if (['int16', 'int8'].includes(dtype)) return [name, integers(shape, stored, read(Float32Array, shape[0]))];
+      if (dtype !== 'float32') return [name, tensor(shape, stored)];
+      const place = placeOf(tensor(shape, stored));
+      return [name, { shape, get data() { return new Float32Array(kernel.memory.buffer, place, sizeOf(shape)); } }];
     }));
   }
 
@@ -529,25 +523,30 @@ const Seq2Seq = (() => {
   // after another. `force`: weights instead of the graph's attention weights, which changes nothing where no context is
   // made of them (no attention, several heads). `rows` picks sentences of memory or state, some perhaps twice.
   function load(runs, kernelBase64) {
-    const room = startKernel(bytesOf(kernelBase64), runs.flatMap(({ program }) => program.weights));
+    const sizeAtMost = ({ shape }) => 4 * sizeOf(shape) + 64 * (shape[0] ?? 1); // of a weight, in bytes
+    const size = sumOf(runs.flatMap(({ program }) => program.weights.map(sizeAtMost)));
+    const room = new WebAssembly.Memory({ initial: Math.ceil(size / 65536) + 256 });
+    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytesOf(kernelBase64)), { '': { memory: room } });
+    kernel = { ...exports, memory: room, taken: 16 }; // a bias at 0 is none
     const whole = (shape, numbers) => tensor(shape, Int32Array.from(numbers));
     return runs.map(({ program, weights: text }) => {
-      const weights = weightsOf(program.weights, bytesOf(text), room);
+      const weights = weightsOf(program.weights, bytesOf(text));
+      kernel.start = kernel.taken;
       const numMemory = program.memory.length;
       return {
         prepare(ids, extended) {
           const inputs = [ids, extended].map((rows) => whole([rows.length, rows[0].length], rows.flat()));
-          const outputs = evaluate(program.prepare, inputs, weights);
+          const outputs = computed(() => evaluate(program.prepare, inputs, weights));
           return { memory: outputs.slice(0, numMemory), state: outputs.slice(numMemory) };
         },
         step(ids, memory, state, force) {
           const value = force && tensor([ids.length, force.length / ids.length], Float32Array.from(force));
           const forced = force && { name: program.step.outputs[1], value };
           const inputs = [whole([ids.length], ids), ...memory, ...state];
-          const [logProbs, attention, ...next] = evaluate(program.step, inputs, weights, forced);
+          const [logProbs, attention, ...next] = computed(() => evaluate(program.step, inputs, weights, forced));
           return { logProbs: logProbs.data, weights: attention.data, state: next };
         },
-        rows: (tensors, numbers) => tensors.map((x) => lookUp(x, [whole([numbers.length], numbers)])),
+        rows: (tensors, numbers) => computed(() => tensors.map((x) => lookUp(x, [whole([numbers.length], numbers)]))),
       };
     });
   }

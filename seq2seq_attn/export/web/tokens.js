@@ -66,11 +66,12 @@ function viterbi(marks, scores, longest, unknown) {
   const best = [{ score: 0, start: 0 }];
   for (let end = 1; end <= marks.length; end++) {
     best[end] = { score: -Infinity, start: end - 1 };
-    for (let start = Math.max(0, end - longest); start < end; start++) {
-      const known = scores.get(marks.slice(start, end).join(''));
+    for (let start = end - 1, subword = ''; start >= Math.max(0, end - longest); start--) {
+      subword = marks[start] + subword;
+      const known = scores.get(subword);
       if (known === undefined && start < end - 1) continue;
       const score = best[start].score + (known ?? unknown);
-      if (score > best[end].score) best[end] = { score, start };
+      if (score >= best[end].score) best[end] = { score, start };
     }
   }
   const tokens = [];
