@@ -27,6 +27,11 @@ NUM_COLORS = 48
 """of a picture: enough for text and ribbons, and a third of the bytes of all colors"""
 LONG = "Am Abend hat die junge Frau mit dem roten Hut dem alten Mann, der auf der Bank sitzt, ein großes Buch gezeigt."
 """a sentence of 22 words"""
+LONGER = (
+    "Ein Mann mit einem schwarzen Hut und einer roten Jacke spielt auf einer Bühne Gitarre, eine Frau in einem blauen "
+    "Kleid singt, und zwei Kinder sitzen auf einer Bank im Park."
+)
+"""a sentence whose translation by a model of Multi30k has about 30 tokens"""
 READY = """
 const [page] = performance.getEntriesByType('navigation');
 const answer = () => (page.domInteractive > 0 ? arguments[0](page.domInteractive) : setTimeout(answer, 10));
@@ -40,6 +45,11 @@ const start = performance.now();
 area.dispatchEvent(new Event('input'));
 document.body.getBoundingClientRect();
 return performance.now() - start;
+"""
+TRANSLATE = """
+const [text, done] = arguments;
+const start = performance.now();
+window.seq2seq.translate(text).then(({ tokens }) => done([performance.now() - start, tokens.length]));
 """
 # a click on a word of the translation, then on a word of the sentence, by position
 FORCE = """
@@ -87,7 +97,8 @@ def start_browser(folder: str) -> Any:
 
 
 def measure(browser: Any, address: str) -> None:
-    """Print the time of loading the page, first translations included, and of drawing a sentence of 22 words."""
+    """Print the time of loading the page, first translations included, of drawing a sentence of 22 words, and of
+    translating a longer one by the first run."""
     trials = []
     for _ in range(NUM_TRIALS):
         browser.get("about:blank")
@@ -95,6 +106,8 @@ def measure(browser: Any, address: str) -> None:
         trials.append(browser.execute_async_script(READY))
     print(f"ready: {summary(trials)}")
     print(f"a sentence of 22 words: {summary([browser.execute_script(DRAW, LONG) for _ in range(3 * NUM_TRIALS)])}")
+    times, lengths = zip(*(browser.execute_async_script(TRANSLATE, LONGER) for _ in range(3 * NUM_TRIALS)), strict=True)
+    print(f"a translation of {lengths[0]} tokens: {summary(times)}")
 
 
 def summary(trials: Sequence[float]) -> str:
