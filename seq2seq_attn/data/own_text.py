@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import DataConfig
-from seq2seq_attn.data.links import LINKS, parse_links
+from seq2seq_attn.data.links import LINKS, WORDS, parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text import captions
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text, iter_lines
-from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.noise import Noise
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS
@@ -147,8 +146,8 @@ def _write(
                 names = " and ".join(map(str, links.values()))
                 raise UserError(f"{names}: expected a line for each pair of {text}; they differ at line {number:,}")
             *pair, part = pair
-            if LINKS in links:
-                parse_links(links[LINKS], number, lines[-1], *(len(words_of(line)) for line in pair))
+            for (kind, path), line in zip(links.items(), lines, strict=True):
+                parse_links(path, number, line, *(len(WORDS[kind](sentence)) for sentence in pair))
             if noise is not None and not noise.keeps(*pair):
                 part = None
             counts[part] += 1
