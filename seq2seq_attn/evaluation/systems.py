@@ -40,16 +40,10 @@ _SHORT_NAMES = {
 _MAX_NAME = 30
 """A longer list of members widens every table; the JSON has all of them."""
 
+Validation = tuple[int, float | None, float | None]
+"""update, BLEU and perplexity; None: not measured"""
+
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Validation:
-    """The scores of one validation; None: not measured."""
-
-    update: int
-    bleu: float | None
-    perplexity: float | None
 
 
 @dataclass(frozen=True)
@@ -195,5 +189,5 @@ def read_validations(path: Path) -> list[Validation]:
                 for value in map(values.get, ("update", "bleu", "perplexity"))
             )
             if values.get("event") == "validation" and update is not None:
-                by_update[update] = Validation(int(update), bleu, perplexity)
+                by_update[update] = (int(update), bleu, perplexity)
     return [by_update[update] for update in sorted(by_update)]

@@ -183,9 +183,8 @@ def _thinned(validations: Sequence[Validation]) -> list[list[int | float | None]
     """Update, BLEU and perplexity of each, the first and the last always among them."""
     chosen = np.linspace(0, len(validations) - 1, min(MAX_VALIDATIONS, len(validations))).round().astype(int)
     rows: list[list[int | float | None]] = []
-    for validation in (validations[index] for index in chosen):
-        scores = (validation.bleu, validation.perplexity)
-        rows.append([validation.update, *(None if score is None else float(f"{score:.4g}") for score in scores)])
+    for update, *scores in (validations[index] for index in chosen):
+        rows.append([update, *(None if score is None else float(f"{score:.4g}") for score in scores)])
     return rows
 
 

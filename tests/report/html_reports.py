@@ -70,7 +70,7 @@ def made_up_analysis(one: EvaluationSet, lines: Sequence[str], draw: np.random.G
 
 def made_up_curve(count: int = 0, *, speed: float = 1.0) -> list[Validation]:
     """As validation might find it, every 100 updates."""
-    return [Validation(100 * n, 40 * n / (n + 3 / speed), 2 + 300 / (1 + speed * n)) for n in range(1, count + 1)]
+    return [(100 * n, 40 * n / (n + 3 / speed), 2 + 300 / (1 + speed * n)) for n in range(1, count + 1)]
 
 
 def make_report(
