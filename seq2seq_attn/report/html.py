@@ -88,7 +88,7 @@ def html_report(
         "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
         "runs": runs,
         "floor": floor,
-        "example": example and example._asdict(),
+        "example": example and {"run": example[0], "row": example[1]},
         "sentences": {
             "sets": [
                 {"name": visible(one.name), "num_pairs": len(one.references), "num_concatenated": one.num_concatenated}
