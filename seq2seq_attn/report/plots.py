@@ -73,8 +73,10 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share:
     xs, intervals, least, most = zip(*points, strict=True)
     low, high = [interval.low for interval in intervals], [interval.high for interval in intervals]
     axes.fill_between(xs, low, high, color=color, alpha=0.18, linewidth=0)
-    values, style = [interval.value for interval in intervals], {"marker": _MARKERS[other], "linestyle": _DASHES[other]}
-    line = axes.plot(xs, values, color=color, lw=1.8, label=scores.arms[arm].name, **style)
+    values, label = [interval.value for interval in intervals], scores.arms[arm].name
+    line = axes.plot(
+        xs, values, color=color, marker=_MARKERS[other], linestyle=_DASHES[other], linewidth=1.8, label=label
+    )
     if any(low < high for low, high in zip(least, most, strict=True)):
         axes.vlines(xs, least, most, color=color, linewidth=1.2)
     return line
