@@ -38,7 +38,7 @@ from seq2seq_attn.runtime.memory import (
 )
 from seq2seq_attn.text.corpus import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
-from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_about_tabs
+from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, warn_about_tabs
 from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
@@ -130,28 +130,17 @@ def _lines(texts: Sequence[str], number: int) -> list[str]:
 
 
 def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Translator) -> None:
-    """Raise UsageError if there is not a text or a file for each source, or an input is itself a source of vectors;
-    warn of a text that is the name of a file, if the run reads texts only."""
+    """Raise UsageError if there is not a text or a file for each source; warn of a text that is the name of a file, if
+    the run reads texts only."""
     number = num_sources(translator.source_tokenizer)
-    if number == 1 and len(names) > 1:
+    has_columns = len(names) == 1 or any(SOURCE_END in text for text in texts)
+    if not has_columns and (len(names) != number if names else len(texts) % number):
+        inputs = f"-i {' -i '.join(names)}" if names else f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}"
+        sources = "one source" if number == 1 else f"{number} sources"
         raise UsageError(
-            f"-i {names[1]}: this run reads one source; concatenate the files, or run the command once per file"
+            f"{inputs}: this run reads {sources}; give one for each, or tabs between the sources of a line"
         )
-    if len(names) > 1 and len(names) != number:
-        raise UsageError(
-            f"-i given {len(names)} times: this run reads {number} sources; give one file per source, or one file with "
-            "tabs between the sources"
-        )
-    if len(texts) % number and not any(SOURCE_END in text for text in texts):
-        raise UsageError(
-            f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}: this run reads {number} sources; give one text "
-            "per source, or lines with tabs between the sources"
-        )
-    reads_vectors = any(vector_sizes(translator.source_tokenizer))
-    for name in names if reads_vectors else ():
-        if Path(name).suffix in (".npy", ".npz"):
-            raise UsageError(f"-i {name}: expected a file with the path of a .npy file, or FILE.npz:KEY, on each line")
-    for text in texts if not reads_vectors else ():
+    for text in texts if find_vector_source(translator.source_tokenizer) is None else ():
         if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
             log.warning("%s: translated as text; to translate the lines of this file, use -i %s", text, text)
 
