@@ -176,7 +176,7 @@ def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     if reads_one_source:
-        warn_about_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))
+        warn_about_tabs(f"{text.paths[0]}: ", sum(SOURCE_END in source for source in sources))
     return sources, targets
 
 

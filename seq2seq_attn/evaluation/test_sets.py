@@ -185,7 +185,7 @@ def _file_set(
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
     lines, first, *rest = columns
     if num_sources == 1:
-        warn_about_tabs(str(source), sum(SOURCE_END in line for line in lines))
+        warn_about_tabs(f"{source}: ", sum(SOURCE_END in line for line in lines))
     return EvaluationSet(set_name(source), lines, first, is_file=True, other_references=tuple(rest))
 
 
