@@ -279,13 +279,10 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
                 num_ended += 1
                 if process.returncode:
                     failed.append(planned_run)
-                ended_at = time.monotonic()
-                durations_s.append(ended_at - began_at)
+                durations_s.append(time.monotonic() - began_at)
                 outcome = _describe_outcome(planned_run, process.returncode, durations_s[-1])
-                mean_s = sum(durations_s) / len(durations_s)
-                left_s = [mean_s] * len(waiting)
-                left_s += [max(0.0, mean_s - (ended_at - other_began_at)) for _, other_began_at in running.values()]
-                left = f"; about {sum(left_s) / at_once / 60:.1f} minutes left" if left_s else ""
+                left_s = (num_runs - num_ended) * sum(durations_s) / len(durations_s) / at_once
+                left = f"; at most {left_s / 60:.1f} minutes left" if left_s else ""
                 log.info("%d of %d: %s: %s%s", num_ended, num_runs, planned_run.run.path.name, outcome, left)
             time.sleep(_POLL_S)
     finally:
