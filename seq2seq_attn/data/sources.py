@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seq2seq_attn.config import Config, DataConfig, shorten
+from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import IBM1
 from seq2seq_attn.data.own_text import line_path
@@ -194,9 +194,3 @@ def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ("",)) -> set
         for language, sentence in zip(languages, sentences, strict=False):
             keys.add(real_name(sentence) if language == VECTORS else bare(sentence))
     return keys - {""}
-
-
-def without_extra(config: Config) -> Config:
-    """The configuration of the corpus alone, without `data.extra` and `data.mix`."""
-    data = config.data.model_copy(update={"extra": [], "extra_in_vocab": False, "mix": 0.0})
-    return config.model_copy(update={"data": data})

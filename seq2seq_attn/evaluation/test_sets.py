@@ -10,7 +10,7 @@ from pathlib import Path
 from seq2seq_attn.config import Config, DataConfig, shorten
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.sources import split_names, without_extra
+from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import file_identity
@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 NUM_FIXED_SPLITS = 2
 """train and valid; the others are test sets"""
+_WITHOUT_EXTRA = {"extra": [], "extra_in_vocab": False, "mix": 0.0}
+"""settings for preparing the corpus alone, because the extra files may not be on this machine"""
 CONCATENATION_SEED = 1
 """which pairs come together: the same ones for every run and every evaluation"""
 
@@ -230,7 +232,7 @@ def _prepare_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCo
     above = [folder / config.data.data_dir for folder in run.path.resolve().parents]
     try:
         return prepare_corpus(
-            without_extra(config),  # the extra files may not be on this machine
+            config.model_copy(update={"data": config.data.model_copy(update=_WITHOUT_EXTRA)}),
             own_run=run.path,
             also_in=above,
             before_build=lambda: _check_paths(run, config),
