@@ -19,7 +19,7 @@ from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
-from seq2seq_attn.files import read_json
+from seq2seq_attn.files import check_writable, read_json
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
 from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
@@ -237,7 +237,8 @@ def _files_in_run(path: Path) -> dict[str, Path]:
     """The default files; none if the run cannot be written to."""
     files = {"json": path, "report": path.with_suffix(".md")}
     try:
-        check_report_files(files, is_named=False)
+        for file in files.values():
+            check_writable(file)
     except UserError as error:
         log.warning("%s; the scores are shown, not saved: --json FILE saves them elsewhere", error)
         return {}

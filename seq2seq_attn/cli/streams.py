@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import STDOUT, check_distinct, check_writable, file_identity, link_target, named_path, naming
+from seq2seq_attn.files import STDOUT, check_outputs, file_identity, named_path, naming
 from seq2seq_attn.text.corpus import MAX_LINE_BYTES, TO_UTF8, explain_unreadable, open_bytes
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.segments import chunks
@@ -121,10 +121,7 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path |
         if path == "":
             raise UsageError(f"{option} '': expected the name of a file")
     files = {option: _STDOUT if path == STREAM else Path(path) for option, path in named.items()}
-    check_distinct(files, [_STDIN if str(path) == STREAM else Path(path) for path in inputs])
-    for path in files.values():
-        if path != _STDOUT:
-            check_writable(link_target(path))
+    check_outputs(files, [_STDIN if str(path) == STREAM else Path(path) for path in inputs])
 
 
 @contextmanager
