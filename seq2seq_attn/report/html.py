@@ -140,7 +140,7 @@ class _Interned:
         return [
             self.index(packed.source_tokens),
             self.index(packed.target_tokens),
-            packed.to_base64(),
+            base64.b64encode(packed.packed).decode("ascii"),
             list(packed.unknown),
         ]
 
