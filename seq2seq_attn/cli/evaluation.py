@@ -7,7 +7,6 @@ tokens, so that all runs share the same buckets.
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
-from seq2seq_attn.files import check_writable, read_json
+from seq2seq_attn.files import check_writable
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
 from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
@@ -132,7 +131,8 @@ def evaluate_systems(
     report = _score(sets, systems, translations, settings, no_attention=no_attention)
     if not is_named and files:
         plots = plots or "png"
-        _warn_if_replaced(files["json"], report)
+        if files["json"].exists():
+            log.info("%s: replaced; to keep both, add --json FILE", files["json"])
 
     def page() -> str:
         return html_report(report, sets, translations, [system.history() for system in systems])
@@ -254,17 +254,3 @@ def _named_hyps_dirs(systems: Sequence[System], files: Mapping[str, Path]) -> li
         names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
     folder = files["json"].with_name(f"{files['json'].name.removesuffix('.json')}.hyps")
     return [folder / name for name in names]
-
-
-def _warn_if_replaced(path: Path, report: Report) -> None:
-    """Warn if the report replaces one on other runs, measures or lengths, or one that is not readable."""
-    if not path.exists():
-        return
-    subjects = []
-    with suppress(UserError, KeyError, IndexError, TypeError):
-        for data in (read_json(path), report.data):
-            measures = [measure["name"] for measure in data["sets"][0]["measures"]]
-            runs = [run.get("path", run.get("members")) for run in data["runs"]]
-            subjects.append((runs, measures, data["length"]))
-    if len(subjects) < 2 or subjects[0] != subjects[1]:
-        log.warning("%s: replaces a report on other runs or measures; to keep both, add --json FILE", path)
