@@ -13,7 +13,6 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import file_identity
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
@@ -170,8 +169,6 @@ def has_test_set(data: DataConfig) -> bool:
 def _file_set(
     runs: Sequence[RunDir], configs: Sequence[Config], source: Path, references: Sequence[Path]
 ) -> EvaluationSet:
-    if file_identity(source) in map(file_identity, references):
-        log.warning("--source and --reference: both name %s; translations are scored against their own sources", source)
     num_sources = len(configs[0].data.sources)
     for run, config in zip(runs, configs, strict=True):
         if len(config.data.sources) != num_sources:
@@ -179,9 +176,6 @@ def _file_set(
                 f"--source: {runs[0].path} and {run.path} read lines of {num_sources} and {len(config.data.sources)} "
                 "sources; evaluate each on a file of its own"
             )
-    directions = {f"{config.data.source_name} to {config.data.target_language}" for config in configs}
-    if len(directions) > 1:
-        log.warning("--source: the runs translate different languages: %s", ", ".join(sorted(directions)))
     columns = [*map(list, zip(*aligned_lines([source, *references]), strict=True))]
     if not columns:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
