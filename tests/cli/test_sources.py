@@ -149,7 +149,7 @@ def test_inputs_that_do_not_fit(trained, capsys):
     german = ["-i", str(trained / "corpus" / "test.de")]
     french = ["-i", str(trained / "corpus" / "train.fr")]
     assert_fails(capsys, *of, "Hund", code=2, message="1 text")
-    assert_fails(capsys, *of, *german * 3, code=2, message="3 times")
+    assert_fails(capsys, *of, *german * 3, code=2, message="test.de: this run reads 2 sources")
     assert_fails(capsys, *of, *german, code=1, message="1 text")
     assert_fails(capsys, *of, *german, *french, code=1, message="test.de: 20 lines")
     with pytest.raises(UserError, match="3 texts"):

@@ -32,7 +32,7 @@ def test_probabilities_that_are_not_numbers_are_told(run, beam_size, caplog):
 
 def test_unknown_words_of_sentences_are_told_once(run, caplog, capfd):
     translate(["Hallo Welt Hund", "Ein Hund", "", "x" * 50], run=run.path, max_length_ratio=9)
-    [message] = caplog.messages
+    message = caplog.messages[0]
     assert message.startswith("3 of 6 ")
     assert message.endswith(f": Hallo, Welt, {'x' * 29}…")
     assert "unknown" not in capfd.readouterr().out
