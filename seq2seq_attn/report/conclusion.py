@@ -38,11 +38,11 @@ class _Part(NamedTuple):
 
     def is_clear(self, arm: int = 1) -> bool:
         """Whether that difference exceeds what the choice of sentences and the seeds can explain."""
-        test, first, other = self.scores[arm].bootstrap, self.scores[0].spread, self.scores[arm].spread
+        test, first, other = self.scores[arm].bootstrap, self.scores[0].values, self.scores[arm].values
         if test is None or test.p_value >= CLEAR_P or not self.is_visible(arm):
             return False
-        have_seeds = first.min < first.max or other.min < other.max
-        return not have_seeds or other.min > first.max or other.max < first.min
+        have_seeds = min(first) < max(first) or min(other) < max(other)
+        return not have_seeds or min(other) > max(first) or max(other) < min(first)
 
 
 def clear_note(*, has_seeds: bool) -> str:

@@ -129,7 +129,7 @@ def _score_rows(scores: SetScores, part: BucketScores) -> Iterator[dict[str, Any
         for metric, metric_scores in by_metric.items():
             for name, score in zip(names, metric_scores, strict=True):
                 interval, test, kept = score.interval, score.bootstrap, score.retention
-                values = {"num_seeds": score.spread.num_seeds, "sd": score.spread.standard_deviation}
+                values = {"num_seeds": len(score.values), "sd": score.deviation}
                 values |= {"score": interval.value, "low": interval.low, "high": interval.high}
                 if test is not None:
                     values |= {"difference": test.difference, "p_value": test.p_value}

@@ -65,7 +65,7 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share:
     for x, row in enumerate(scores.buckets):
         score, mean = row.scores[metric][arm], row.scores[metric][0].interval.value if as_share else 1.0
         if interval := score.retention if as_share else score.interval:
-            points.append((x, interval, score.spread.min / mean, score.spread.max / mean))
+            points.append((x, interval, min(score.values) / mean, max(score.values) / mean))
     if not points:
         return []
     # After six lines the colors repeat, with other markers and dashes.

@@ -76,10 +76,9 @@ def seeds_table(scores: SetScores) -> Table:
     for metric, arm_scores in scores.whole.scores.items():
         title = METRICS[metric].title
         for arm, score in zip(scores.arms, arm_scores, strict=True):
-            spread = score.spread
-            deviation = "-" if spread.standard_deviation is None else f"{spread.standard_deviation:.2f}"
-            extremes = f"{spread.min:.1f} to {spread.max:.1f}"
-            rows.append([title, arm.name, str(spread.num_seeds), f"{spread.mean:.1f}", deviation, extremes])
+            deviation = "-" if score.deviation is None else f"{score.deviation:.2f}"
+            extremes = f"{min(score.values):.1f} to {max(score.values):.1f}"
+            rows.append([title, arm.name, str(len(score.values)), f"{score.interval.value:.1f}", deviation, extremes])
             title = ""
     return Table(["measure", "arm", "seeds", "mean", "sd", "min to max"], rows)
 
@@ -119,7 +118,7 @@ def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str
 def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False, is_thin: bool = False) -> list[str]:
     cells = []
     for score in scores:
-        deviation, interval = score.spread.standard_deviation, score.interval
+        deviation, interval = score.deviation, score.interval
         spread = "" if deviation is None else f" ± {deviation:.1f}"
         cells.append(f"{interval.value:.1f}{spread} [{interval.low:.1f}, {interval.high:.1f}]")
     if len(scores) == 2:

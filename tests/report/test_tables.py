@@ -1,6 +1,7 @@
 """Tables: alignment; what they show of one, two and three runs, of arms, and of their attention."""
 
 import json
+import statistics
 from dataclasses import replace
 
 import numpy as np
@@ -59,14 +60,15 @@ def test_three_runs_are_compared_in_a_table_of_their_own(three_systems):
 
 
 def test_arms(grouped):
-    spread = grouped.whole.scores["bleu"][1].spread
+    score = grouped.whole.scores["bleu"][1]
+    mean, deviation = score.interval.value, statistics.stdev(score.values)
     table = seeds_table(grouped)
     assert [row[:3] for row in table.rows[:3]] == [["BLEU", "additive", "2"], ["", "none", "3"], ["", "initial", "1"]]
-    extremes = f"{spread.min:.1f} to {spread.max:.1f}"
-    assert table.rows[1][3:] == [f"{spread.mean:.1f}", f"{spread.standard_deviation:.2f}", extremes]
+    extremes = f"{min(score.values):.1f} to {max(score.values):.1f}"
+    assert table.rows[1][3:] == [f"{mean:.1f}", f"{deviation:.2f}", extremes]
     assert table.rows[2][4] == "-"
     table = length_table(grouped)
-    assert table.rows[-1][3].startswith(f"{spread.mean:.1f} ± {spread.standard_deviation:.1f} [")
+    assert table.rows[-1][3].startswith(f"{mean:.1f} ± {deviation:.1f} [")
     assert "±" not in table.rows[-1][4]
     assert score_table(grouped).rows[0][1:] == table.rows[-1][2:]
     assert "±" not in length_table(grouped.ungrouped()).to_text()
