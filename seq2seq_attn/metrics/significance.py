@@ -51,6 +51,11 @@ class Interval:
     low: float
     high: float
 
+    def to_text(self, num_digits: int = 1, unit: str = "") -> str:
+        """`32.1 BLEU [30.9, 33.2]`."""
+        value, low, high = (f"{number:.{num_digits}f}" for number in (self.value, self.low, self.high))
+        return f"{value}{unit} [{low}, {high}]"
+
 
 @dataclass(frozen=True)
 class PairedTest:

@@ -86,7 +86,7 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
 
 def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:
     if not ends:
-        return f"{name} scores {_with_interval(overall.scores[0], title)} on {overall.sentences}."
+        return f"{name} scores {overall.scores[0].interval.to_text(unit=f' {title}')} on {overall.sentences}."
     short, long = (part.scores[0].interval for part in ends)
     labels = [part.sentences for part in ends]
     scores = f"{short.value:.1f} {title} on sentences of {labels[0]} {unit}, {long.value:.1f} on those of {labels[1]}"
@@ -102,8 +102,8 @@ def _two(names: Sequence[str], title: str, unit: str, overall: _Part, ends: Sequ
         return f"{names[0]} and {names[1]} score the same: {overall.value(0):.1f} {title}."
     clear = [part for part in ends if part.is_clear()]
     if not clear:
-        first, second = overall.scores
-        scores = f"{names[0]} scores {_with_interval(first, title)}, {names[1]} {_with_interval(second, '')}"
+        first, second = (score.interval for score in overall.scores)
+        scores = f"{names[0]} scores {first.to_text(unit=f' {title}')}, {names[1]} {second.to_text()}"
         if not overall.is_clear():
             return f"No clear difference: on {overall.sentences} {scores}."
         lengths = "; the difference is clear on neither the shortest nor the longest sentences alone" if ends else ""
@@ -133,8 +133,3 @@ def _many(names: Sequence[str], title: str, part: _Part, where: str, *, lowest_i
         f"On {where} {names[best]} is best with {part.value(best):.1f} {title} and {names[worst]} worst with "
         f"{part.value(worst):.1f}; {count} of the others {verb} clearly from {names[0]}."
     )
-
-
-def _with_interval(score: ArmScore, title: str) -> str:
-    interval = score.interval
-    return f"{interval.value:.1f}{title and ' '}{title} [{interval.low:.1f}, {interval.high:.1f}]"

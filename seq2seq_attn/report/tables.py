@@ -118,9 +118,8 @@ def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str
 def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False, is_thin: bool = False) -> list[str]:
     cells = []
     for score in scores:
-        deviation, interval = score.deviation, score.interval
-        spread = "" if deviation is None else f" ± {deviation:.1f}"
-        cells.append(f"{interval.value:.1f}{spread} [{interval.low:.1f}, {interval.high:.1f}]")
+        spread = "" if score.deviation is None else f" ± {score.deviation:.1f}"
+        cells.append(score.interval.to_text(unit=spread))
     if len(scores) == 2:
         cells += _comparison_cells(scores[1], with_retention=with_retention, is_thin=is_thin)
     return cells
@@ -134,7 +133,7 @@ def _comparison_cells(score: ArmScore, *, with_retention: bool, is_thin: bool) -
     p_text = "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
     cells = ["0.0" if difference in ("+0.0", "-0.0") else difference, "-" if is_thin else p_text]
     if with_retention:
-        cells.append(f"{kept.value:.2f} [{kept.low:.2f}, {kept.high:.2f}]" if kept else "-")
+        cells.append(kept.to_text(num_digits=2) if kept else "-")
     return cells
 
 
