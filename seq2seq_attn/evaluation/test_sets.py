@@ -22,8 +22,6 @@ from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 
 log = logging.getLogger(__name__)
 
-NUM_FIXED_SPLITS = 2
-"""train and valid; the others are test sets"""
 _WITHOUT_EXTRA = {"extra": [], "extra_in_vocab": False, "mix": 0.0}
 """settings for preparing the corpus alone, because the extra files may not be on this machine"""
 CONCATENATION_SEED = 1
@@ -163,7 +161,7 @@ def set_name(path: Path) -> str:
 
 def has_test_set(data: DataConfig) -> bool:
     """Whether the corpus has more than training and validation pairs."""
-    return len(split_names(data)) > NUM_FIXED_SPLITS
+    return split_names(data) != ["train", "valid"]
 
 
 def _file_set(
