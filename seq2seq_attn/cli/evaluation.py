@@ -131,8 +131,6 @@ def evaluate_systems(
     report = _score(sets, systems, translations, settings, no_attention=no_attention)
     if not is_named and files:
         plots = plots or "png"
-        if files["json"].exists():
-            log.info("%s: replaced; to keep both, add --json FILE", files["json"])
 
     def page() -> str:
         return html_report(report, sets, translations, [system.history() for system in systems])
@@ -236,6 +234,8 @@ def _report_name(num_runs: int, source: Path | None, splits: Sequence[str], conc
 def _files_in_run(path: Path) -> dict[str, Path]:
     """The default files; none if the run cannot be written to."""
     files = {"json": path, "report": path.with_suffix(".md")}
+    if path.exists():
+        log.info("%s: replaced; to keep both, add --json FILE", path)
     try:
         for file in files.values():
             check_writable(file)
