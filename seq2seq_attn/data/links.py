@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from seq2seq_attn.config import DataConfig, shorten
-from seq2seq_attn.data.store import SequenceStore, SequenceWriter, TokenStore, links_path, side_path
+from seq2seq_attn.data.store import SequenceStore, SequenceWriter, TokenStore, split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1
@@ -92,8 +92,8 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
     """
     words = WORDS.get(name, words_of)
     lines = compress(iter_lines(path), keep)
-    texts = [iter_lines(side_path(directory, "train", side, "txt")) for side in SIDES]
-    tokens = [TokenStore(side_path(directory, "train", side, "tokens")) for side in SIDES]
+    texts = [iter_lines(split_path(directory, "train", side, "txt")) for side in SIDES]
+    tokens = [TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES]
     num_unlike = 0
 
     def token_links() -> Iterator[Sequence[Link]]:
@@ -123,7 +123,7 @@ def write_estimated_links(directory: Path, draft_dir: Path) -> str:
         numbers: dict[str, int] = {}
         path = draft_dir / f"{side}.numbers"
         writer = SequenceWriter(path)
-        for tokens, lengths in TokenStore(side_path(directory, "train", side, "tokens")).blocks():
+        for tokens, lengths in TokenStore(split_path(directory, "train", side, "tokens")).blocks():
             writer.add(np.array([numbers.setdefault(token, len(numbers)) for token in tokens]), lengths)
         stores.append(SequenceStore(path))
     source, target = stores
@@ -133,7 +133,7 @@ def write_estimated_links(directory: Path, draft_dir: Path) -> str:
 
 def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:
     """Write the links of the training pairs and return their number."""
-    writer = SequenceWriter(links_path(directory, "train"))
+    writer = SequenceWriter(split_path(directory, "train", "token_links"))
     num_links = 0
     remaining = iter(links)
     while block := list(islice(remaining, _PAIRS_AT_ONCE)):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import IBM1
-from seq2seq_attn.data.own_text import line_path
+from seq2seq_attn.data.store import split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import captions, multi30k
@@ -162,11 +162,11 @@ def write_extra(
     """
     denied: set[str] = set()
     for split in held_out:
-        sources, targets = (iter_lines(line_path(directory, split, side)) for side in SIDES)
+        sources, targets = (iter_lines(split_path(directory, split, side)) for side in SIDES)
         denied |= sentence_keys(sources, data.sources) | sentence_keys(targets)
     num_pairs = 0
     notes = []
-    paths = [line_path(directory, EXTRA, side) for side in SIDES]
+    paths = [split_path(directory, EXTRA, side) for side in SIDES]
     with paths[0].open("w", encoding="utf-8") as sources_file, paths[1].open("w", encoding="utf-8") as targets_file:
         for name, pairs in texts:
             num_kept = num_dropped = 0
