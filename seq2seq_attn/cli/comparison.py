@@ -15,12 +15,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
+from yaml import YAMLError
+
 from seq2seq_attn.cli.evaluation import evaluate
 from seq2seq_attn.cli.options import OwnText
 from seq2seq_attn.cli.own_text import find_settings, from_python
 from seq2seq_attn.config import Config, load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
-from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
+from seq2seq_attn.config.yaml_text import parse_yaml
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
@@ -220,7 +222,7 @@ def _parse_variation(text: str) -> tuple[str, list[Any]]:
     key = key.strip()
     try:
         values = parse_yaml(f"[{listed}]") if equals else []
-    except YamlError as error:
+    except YAMLError as error:
         raise UsageError(f"--vary {text}: not a list of values ({error})") from None
     if not key or not values:
         raise UsageError(f"--vary {text}: expected KEY=VALUE,VALUE, for example attention=additive,bilinear")

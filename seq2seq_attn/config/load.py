@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from yaml import YAMLError
 
 from seq2seq_attn.config.explain import explain, shorten, shorten_key, unknown_key
 from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
-from seq2seq_attn.config.yaml_text import MAX_DEPTH, YamlError, dump_yaml, parse_yaml
+from seq2seq_attn.config.yaml_text import MAX_DEPTH, dump_yaml, parse_yaml
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import check_files, packaged
 
@@ -167,7 +168,7 @@ def parse_override(override: str) -> dict[str, Any]:
         raise UsageError(unknown_key(key))
     try:
         value = parse_yaml(text)
-    except YamlError:
+    except YAMLError:
         value = text
     value = _mark_replacing(value, key)
     for part in reversed(parts):
@@ -206,7 +207,7 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
         raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{what}: not UTF-8 (byte {error.object[error.start]:#04x})") from None
-    except YamlError as error:
+    except YAMLError as error:
         raise UsageError(f"{what}: not readable YAML ({error})") from None
     if values is None or values == {}:
         raise UsageError(f"{what}: no settings; write at least `name: {path.stem}`, or leave the file out")
