@@ -151,11 +151,8 @@ def _check_settings(planned: PlannedRun) -> None:
 
 def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = False) -> None:
     """Prepare each corpus once, not in each process, and check that the finished runs were trained on it. The resume of
-    an interrupted run checks that itself.
-
-    Raises:
-        UsageError, UserError: as `prepare_corpus`, or a finished run was trained on another corpus.
-    """
+    an interrupted run checks that itself. Raises UsageError, UserError: as `prepare_corpus`, or a finished run was
+    trained on another corpus."""
     contents: dict[str, str] = {}
     for run, config, _ in planned:
         data = config.data.model_dump_json()
@@ -178,11 +175,7 @@ def plan_runs(
     output: Path | None = None,
 ) -> list[PlannedRun]:
     """Every arm with every seed. The order is by seed, so that an interrupted comparison has all arms of the first
-    seeds.
-
-    Raises:
-        UsageError: as `load_config`, or two arms are the same.
-    """
+    seeds. Raises UsageError: as `load_config`, or two arms are the same."""
     variations = [_parse_variation(text) for text in vary]
     base = load_config(config_names, settings).name
     folder = output or RUNS_DIR / f"compare-{base.replace('/', '-')}"
@@ -213,11 +206,7 @@ def plan_runs(
 
 def _parse_variation(text: str) -> tuple[str, list[Any]]:
     """The key and the values, one per arm, of `KEY=VALUE,VALUE,...`. A section with a name can stand for it:
-    `attention` for `model.attention.name`.
-
-    Raises:
-        UsageError: the text has another form, or the key is unknown.
-    """
+    `attention` for `model.attention.name`. Raises UsageError: the text has another form, or the key is unknown."""
     key, equals, listed = text.partition("=")
     key = key.strip()
     try:
@@ -246,11 +235,7 @@ def _label(key: str, value: Any) -> str:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """The numbers of `1-3` or `1,2,5`.
-
-    Raises:
-        UsageError: the text has another form.
-    """
+    """The numbers of `1-3` or `1,2,5`. Raises UsageError: the text has another form."""
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", part, re.ASCII)

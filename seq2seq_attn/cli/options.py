@@ -185,11 +185,8 @@ def is_terminal() -> bool:
 
 def check_runs(runs: list[Path] | None) -> list[Path] | None:
     """The runs, downloaded if they are named `hf:OWNER/NAME`. Their settings are read while the command line is parsed:
-    a mistyped run is refused before torch is loaded.
-
-    Raises:
-        UserError: one is not a run directory, or cannot be downloaded.
-    """
+    a mistyped run is refused before torch is loaded. Raises UserError: one is not a run directory, or cannot be
+    downloaded."""
     if runs:
         from seq2seq_attn.run_dir import RunDir, find_run
 

@@ -40,11 +40,8 @@ class LineReader:
 
     def chunks(self) -> Iterator[list[str]]:
         """All lines, without a carriage return before the line feed, and without a byte-order mark. Warns at the end of
-        lines that were not UTF-8, or held a NUL character.
-
-        Raises:
-            UserError: the stream cannot be read, or a line has more than 16 MiB.
-        """
+        lines that were not UTF-8, or held a NUL character. Raises UserError: the stream cannot be read, or a line has
+        more than 16 MiB."""
         unfinished: list[bytes] = []
         while data := self._read():
             first, *others = data.split(b"\n")
@@ -87,11 +84,8 @@ class LineReader:
 
 
 def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
-    """The lines of an input in chunks; of several inputs, line i of each, joined by tabs.
-
-    Raises:
-        UserError: an input cannot be read, or they have different numbers of lines.
-    """
+    """The lines of an input in chunks; of several inputs, line i of each, joined by tabs. Raises UserError: an input
+    cannot be read, or they have different numbers of lines."""
 
     def joined() -> Iterator[str]:
         for texts in zip_longest(*(chain.from_iterable(reader.chunks()) for reader in readers)):
@@ -126,11 +120,8 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path |
 
 @contextmanager
 def open_input(path: str) -> Iterator[BinaryIO]:
-    """Open a file, as `open_bytes`, or standard input, as it is.
-
-    Raises:
-        UserError: the file cannot be read, or is not text.
-    """
+    """Open a file, as `open_bytes`, or standard input, as it is. Raises UserError: the file cannot be read, or is not
+    text."""
     if path == STREAM:
         if sys.stdin is None:
             raise UserError("standard input is closed; give a text or -i FILE")
@@ -149,11 +140,8 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
-    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz: compressed).
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz: compressed). Raises
+    UserError: the file cannot be written."""
     if str(path) == STREAM or file_identity(Path(path)) == file_identity(_STDOUT):
         if sys.stdout is None:
             raise UserError("standard output is closed; give -o FILE")

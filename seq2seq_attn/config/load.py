@@ -41,10 +41,7 @@ def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ())
     """Merge packaged configurations or YAML files (later wins), then `KEY=VALUE` overrides, and check the result.
 
     The result's name is the last `name` in a file, plus the names of later files without one: `quickstart+bilinear`.
-
-    Raises:
-        UsageError: a file does not exist or is not a mapping, a key is unknown, or a value is not allowed.
-    """
+    Raises UsageError: a file does not exist or is not a mapping, a key is unknown, or a value is not allowed."""
     merged: dict[str, Any] = {}
     for config_name in config_names:
         values = read_config(config_name)
@@ -104,11 +101,8 @@ def with_default(config_names: Sequence[str]) -> list[str]:
 
 def read_config(config_name: str, *, extended_by: Sequence[str] = ()) -> dict[str, Any]:
     """Read a packaged configuration or a YAML file, merged over those that it `extends`. `extended_by`: the chain of
-    configurations that extend it.
-
-    Raises:
-        UsageError: there is no such file, it is not a mapping in YAML, or it extends itself.
-    """
+    configurations that extend it. Raises UsageError: there is no such file, it is not a mapping in YAML, or it extends
+    itself."""
     what = f"config {shorten(config_name)}"
     if config_name in extended_by:
         raise UsageError(f"{what}: extends itself through {' -> '.join((*extended_by, config_name))}")

@@ -74,13 +74,9 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
 
 
 def split_names(data: DataConfig) -> list[str]:
-    """The splits of a corpus, `train` and `valid` first. Files need not exist.
-
-    Raises:
-        UsageError: the configuration does not name a valid corpus, a text is named that the corpus does not read, a
-            source language is given twice, or several sources or a source of vectors are combined with settings for a
-            single text.
-    """
+    """The splits of a corpus, `train` and `valid` first. Files need not exist. Raises UsageError: the configuration
+    does not name a valid corpus, a text is named that the corpus does not read, a source language is given twice, or
+    several sources or a source of vectors are combined with settings for a single text."""
     for key, spec in (("train", data.train), ("valid", data.valid), ("test", data.test)):
         if spec and data.corpus != "files":
             raise UsageError(
@@ -156,10 +152,7 @@ def write_extra(
 ) -> tuple[int, list[str]]:
     """Write the pairs of named texts as split `EXTRA` beside the lines of the corpus in `directory`, without those that
     have a sentence of one of its splits `held_out` on either side. Returns their number, and a note about each text.
-
-    Raises:
-        UserError: a text cannot be read.
-    """
+    Raises UserError: a text cannot be read."""
     denied: set[str] = set()
     for split in held_out:
         sources, targets = (iter_lines(split_path(directory, split, side)) for side in SIDES)

@@ -81,11 +81,8 @@ def word_weights(
     pairs: Iterable[tuple[Translation, Sequence[str], Sequence[str]]],
 ) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]]:
     """The attention of pairs between tokens, [T, S], and between the source and target words that stand beside each,
-    [T, S] too. Warns at the end of pairs whose tokens are not those words; their weights between words are 0.
-
-    Raises:
-        ValueError: a pair without attention over source positions.
-    """
+    [T, S] too. Warns at the end of pairs whose tokens are not those words; their weights between words are 0. Raises
+    ValueError: a pair without attention over source positions."""
     num_pairs, errors = 0, []
     for pair, left, right in pairs:
         if pair.attention is None:

@@ -87,10 +87,7 @@ def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str]
 
 def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
     """A name for each run: its directory's, or, where `train` named the directories, what differs between the runs.
-
-    Raises:
-        UsageError: the same run twice.
-    """
+    Raises UsageError: the same run twice."""
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{', '.join(map(str, paths))}: the same path twice; name each once")
     names = [path.resolve().name for path in paths]

@@ -107,11 +107,8 @@ def find_sets(
 
 
 def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
-    """Random groups of K pairs of a set, each concatenated; pairs left over are dropped. K = 1: the set itself.
-
-    Raises:
-        UsageError: K is not positive, or more than the set has pairs.
-    """
+    """Random groups of K pairs of a set, each concatenated; pairs left over are dropped. K = 1: the set itself. Raises
+    UsageError: K is not positive, or more than the set has pairs."""
     if k == 1:
         return test_set
     if not 1 < k <= len(test_set.source):
@@ -238,11 +235,8 @@ def _check_text(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits:
     """Warn if the run was trained on other training pairs. Check that it was validated on these validation pairs.
     Otherwise some of them may be its training pairs: the text may have changed since they were set aside, or the run is
     a reverse model, whose pairs were set aside by the source side of the first model. The content hash cannot tell,
-    because it also depends on extra pairs, test sets and tokenizer versions.
-
-    Raises:
-        UserError: the run was validated on other pairs.
-    """
+    because it also depends on extra pairs, test sets and tokenizer versions. Raises UserError: the run was validated on
+    other pairs."""
     try:
         trained_on, now = run.text_hashes(), prepared.text_hashes()
     except UserError:  # translation raises the error that explains it

@@ -121,11 +121,8 @@ class Measure:
         self._metric: Metric = kind(references=[self._prepare(stream) for stream in streams], **options)
 
     def statistics(self, hypotheses: Sequence[str]) -> CorpusStatistics:
-        """The sufficient statistics of one system's hypotheses, aligned with the references.
-
-        Raises:
-            UserError: another number of hypotheses than of references.
-        """
+        """The sufficient statistics of one system's hypotheses, aligned with the references. Raises UserError: another
+        number of hypotheses than of references."""
         _check_lines(hypotheses, "hypotheses")
         if len(hypotheses) != self._num_pairs:
             raise UserError(

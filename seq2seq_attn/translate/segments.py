@@ -37,10 +37,7 @@ class Segment(NamedTuple):
 
 def check_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
     """The lines as a list. An error names the argument, and the call to write instead of one with a single string.
-
-    Raises:
-        TypeError: a single string, or something else than strings.
-    """
+    Raises TypeError: a single string, or something else than strings."""
     if isinstance(lines, str | bytes):
         raise TypeError(f"{name}: expected a list of lines, got one string; write {call}")
     listed = list(lines)
