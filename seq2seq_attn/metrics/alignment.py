@@ -17,6 +17,8 @@ import numpy.typing as npt
 from seq2seq_attn.text.links import Link, word_shares
 
 Weights = npt.NDArray[np.floating[Any]]
+GoldPairs = Sequence[tuple[Weights, Sequence[Link]]]
+"""Of sentence pairs, the attention between the words that gold links are numbered in, [T, S], and these links."""
 SHIFTS = (-1, 0, 1)
 """target positions by which attention is shifted before it is compared with gold links (`shift_weights`)"""
 
@@ -34,24 +36,6 @@ class AlignmentScore:
     mass: float
     """mean weight on possible links, over the target positions that have one; NaN if none has"""
     num_pairs: int
-
-
-@dataclass(frozen=True, eq=False)
-class GoldAttention:
-    """A model's attention on the references, by forced decoding, over the words that gold links are numbered in."""
-
-    weights: Sequence[Weights]
-    """[target words, source words] of each pair"""
-    links: Sequence[Sequence[Link]]
-
-    def subset(self, indices: npt.NDArray[np.int64]) -> GoldAttention:
-        """The attention on some of the sentence pairs."""
-        chosen = indices.tolist()
-        return GoldAttention([self.weights[index] for index in chosen], [self.links[index] for index in chosen])
-
-    def scores(self) -> dict[int, AlignmentScore]:
-        """Scores against the links, for each shift."""
-        return {shift: score_attention(self.weights, self.links, shift=shift) for shift in SHIFTS}
 
 
 def shift_weights(weights_TS: Weights, shift: int) -> Weights:
@@ -125,3 +109,9 @@ def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], 
         mass=float(np.mean(masses)) if masses else float("nan"),
         num_pairs=len(weights),
     )
+
+
+def score_shifts(pairs: GoldPairs) -> dict[int, AlignmentScore]:
+    """`score_attention` for each of `SHIFTS`."""
+    weights, links = [weights_TS for weights_TS, _ in pairs], [pair_links for _, pair_links in pairs]
+    return {shift: score_attention(weights, links, shift=shift) for shift in SHIFTS}

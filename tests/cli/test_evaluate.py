@@ -14,6 +14,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
+from seq2seq_attn.metrics.alignment import score_shifts
 from seq2seq_attn.run_dir import RunDir
 from tests.evaluation_requests import evaluate, run_evaluate
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
@@ -120,7 +121,7 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     one = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
     gold = caption_links(*prepared.text("test"), prepared.links("test"))
     translator = load(tmp_path / "run", "cpu")
-    assert decode_gold(translator, *prepared.text("test"), gold).scores()[0].error_rate == one["error_rate"]
+    assert score_shifts(decode_gold(translator, *prepared.text("test"), gold))[0].error_rate == one["error_rate"]
 
 
 def test_all_references_count_in_scores_and_paired_tests(workshop, tmp_path, capsys):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.evaluation.names import named_arms
-from seq2seq_attn.metrics.alignment import GoldAttention, score_attention
+from seq2seq_attn.metrics.alignment import score_shifts
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
 from seq2seq_attn.report.tables import (
     Table,
@@ -84,7 +84,7 @@ def make_statistics(seed: int, *, with_attention: bool = True) -> AttentionStati
     if not with_attention:
         return AttentionStatistics(words)
     weights = [draw.dirichlet([0.3] * 4, size=3) for _ in range(150)]
-    gold = GoldAttention(weights, [((0, 0), (2, 1), (3, 2))] * 150)
+    gold = [(weights_TS, ((0, 0), (2, 1), (3, 2))) for weights_TS in weights]
     return AttentionStatistics(words, draw.random((150, 5)) + np.array([0, 3, 0, 0, 5]), gold)
 
 
@@ -113,7 +113,7 @@ def test_attention_has_a_row_for_each_bucket_and_run(analyzed):
 def test_gold_links_have_a_row_for_each_shift_of_the_runs_that_have_attention(analyzed):
     table = gold_table(analyzed)
     assert [" ".join(row[:2]) for row in table.rows] == ["additive -1", " 0", " +1", "none -1", " 0", " +1"]
-    expected = score_attention(ANALYZED[1].gold.weights, ANALYZED[1].gold.links, shift=1)
+    expected = score_shifts(ANALYZED[1].gold)[1]
     values = (expected.error_rate, expected.precision, expected.recall, expected.mass)
     assert table.rows[5][2:] == [f"{100 * value:.1f} %" for value in values]
 
@@ -128,7 +128,7 @@ def test_an_arm_shows_the_mean_of_its_seeds(analyzed):
 
 
 def test_attention_for_json(analyzed):
-    unlinked = replace(ANALYZED[0], gold=GoldAttention([np.eye(2)], [()]))
+    unlinked = replace(ANALYZED[0], gold=[(np.eye(2), ())])
     assert unlinked.score().to_dict()["gold"][1]["mass"] is None  # JSON has no NaN
     values = json.loads(json.dumps(analyzed.to_dict()))["attention"]
     assert [run["run"] for run in values["buckets"][0]["runs"]] == analyzed.runs
