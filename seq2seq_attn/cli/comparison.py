@@ -269,7 +269,7 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
                 durations_s.append(time.monotonic() - began_at)
                 outcome = _describe_outcome(planned_run, process.returncode, durations_s[-1])
                 left_s = (num_runs - num_ended) * sum(durations_s) / len(durations_s) / at_once
-                left = f"; at most {left_s / 60:.1f} minutes left" if left_s else ""
+                left = f"; about {left_s / 60:.1f} minutes left" if left_s else ""
                 log.info("%d of %d: %s: %s%s", num_ended, num_runs, planned_run.run.path.name, outcome, left)
             time.sleep(_POLL_S)
     finally:
