@@ -41,7 +41,8 @@ def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ())
     """Merge packaged configurations or YAML files (later wins), then `KEY=VALUE` overrides, and check the result.
 
     The result's name is the last `name` in a file, plus the names of later files without one: `quickstart+bilinear`.
-    Raises UsageError: a file does not exist or is not a mapping, a key is unknown, or a value is not allowed."""
+    Raises UsageError: a file does not exist or is not a mapping, a key is unknown, or a value is not allowed.
+    """
     merged: dict[str, Any] = {}
     for config_name in config_names:
         values = read_config(config_name)

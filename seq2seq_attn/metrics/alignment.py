@@ -85,7 +85,8 @@ def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], 
     `weights` must run over the tokens that the links are numbered in: without EOS on either side. Links of target
     positions that have no step `shift` later are left out, so a constant delay costs nothing. No predicted link:
     precision 0; nothing predicted and no gold link: no error. Raises ValueError: lists of different lengths, or a link
-    outside its weights array."""
+    outside its weights array.
+    """
     num_predicted = num_gold = num_common = 0
     masses: list[float] = []
     for weights_TS, links in zip(weights, sure, strict=True):

@@ -15,7 +15,8 @@ Group = tuple[int, ...]
 def equal_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
     """Random disjoint groups of `k` out of `num_pairs` indices. A remainder of fewer than `k` is dropped.
 
-    With `k` = 1, each index by itself, in order. Raises ValueError: `k` is not positive."""
+    With `k` = 1, each index by itself, in order. Raises ValueError: `k` is not positive.
+    """
     if k < 1:
         raise ValueError(f"{k} pairs concatenated: expected at least 1")
     order = list(range(num_pairs))
