@@ -164,14 +164,6 @@ def test_a_configuration_may_be_a_path(trained: list[Config], tmp_path: Path) ->
     assert [config.name for config in trained] == ["mine"] * 3
 
 
-@pytest.mark.parametrize("names", ["toy/train", ["toy/train.de", "toy/train.en"]])
-def test_own_text_from_python(trained: list[Config], toy_folder: Path, names: str | list[str]) -> None:
-    seq2seq_attn.train_model(None, {"seed": 3}, train_text=names, source_language="de", target_language="en")
-    [config] = trained
-    assert (config.data.corpus, config.data.train, config.seed) == ("files", names, 3)
-    assert config.name == "own-de-en"
-
-
 def test_a_comparison_from_python_plans_what_the_command_plans(
     monkeypatch: pytest.MonkeyPatch, toy_folder: Path
 ) -> None:

@@ -37,17 +37,6 @@ def test_a_pickle_is_never_loaded(run: RunDir) -> None:
         run.load_best()
 
 
-def test_create_refuses_what_is_there_and_overwrites_runs_only(tmp_path: Path) -> None:
-    make_toy_run(tmp_path / "run")
-    (tmp_path / "file").touch()
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "report.md").touch()
-    for name, overwrite in (("run", False), ("file", False), ("thesis", True)):
-        with pytest.raises(UserError, match=name):
-            RunDir.create(tmp_path / name, overwrite=overwrite)
-    assert (tmp_path / "thesis" / "report.md").exists()
-
-
 def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) -> None:
     run = make_toy_run(tmp_path / "run")
     names = ["last/state.json", "hyps/test.txt", "events.out.tfevents.1", "report.md", "train.log", "metrics.jsonl"]

@@ -79,15 +79,6 @@ def test_usage_errors_exit_with_2(capsys, arguments, message):
     assert_fails(capsys, *arguments, code=2, message=message)
 
 
-def test_run_time_failures_exit_with_1(capsys, corpus):
-    assert_fails(capsys, "translate", "Hund", code=1, message="runs/")
-    lines = (corpus / "train.de").read_text().splitlines()
-    (corpus / "short.de").write_text("\n".join(lines[:-1]) + "\n")
-    (corpus / "short.en").write_bytes((corpus / "train.en").read_bytes())
-    wrong = settings(corpus, f"data.train={corpus / 'short'}")
-    assert_fails(capsys, "train", *wrong, code=1, message="159")
-
-
 def test_debug_shows_the_traceback(capsys):
     assert run(["translate", "--debug", "Hund"]) == 1
     assert "Traceback" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails
-from tests.evaluation_requests import run_evaluate
+from tests.evaluation_requests import run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, make_toy_run
 
 
@@ -80,7 +80,7 @@ def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another():
 
 
 def is_reused(*names: str, **options: object) -> list[bool]:
-    report = run_evaluate(Path(), *names, ensemble=True, split=["short"], reuse_hypotheses=True, **options)
+    report = translate_and_score(Path(), *names, ensemble=True, split=["short"], reuse_hypotheses=True, **options)
     return [run["is_reused"] for run in report.data["runs"]]
 
 
@@ -101,7 +101,7 @@ def test_saved_hypotheses_are_those_of_the_same_members(runs, tmp_path):
 def test_a_member_called_ensemble_keeps_its_hypotheses(runs, tmp_path):
     make_toy_run(tmp_path / "ensemble", RunDir(runs / "additive").config(), seed=9)
     shutil.copytree(runs / "none", tmp_path / "none")
-    run_evaluate(tmp_path, "ensemble", "none", ensemble=True, split=["short"], json=tmp_path / "scores.json")
+    translate_and_score(tmp_path, "ensemble", "none", ensemble=True, split=["short"], json=tmp_path / "scores.json")
     folders = sorted((tmp_path / "scores.hyps").iterdir())
     assert len(folders) == 3
     assert len({(folder / "short.txt").read_text(encoding="utf-8") for folder in folders}) == 3

@@ -16,7 +16,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
 from seq2seq_attn.run_dir import RunDir
-from tests.evaluation_requests import evaluate, run_evaluate
+from tests.evaluation_requests import evaluate, run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
@@ -64,7 +64,9 @@ def test_what_replaces_something_else_is_told(workshop, tmp_path, caplog):
             (tmp_path / folder / name).write_text("\n".join(lines[:size]), encoding="utf-8")
     for folder, is_told in (("a", False), ("a", False), ("b", True)):
         caplog.clear()
-        run_evaluate(workshop, "other", source=tmp_path / folder / "same.de", reference=[tmp_path / folder / "same.en"])
+        translate_and_score(
+            workshop, "other", source=tmp_path / folder / "same.de", reference=[tmp_path / folder / "same.en"]
+        )
         assert ("same.de.txt" in caplog.text) == is_told
     shutil.copytree(workshop / "none", tmp_path / "third")
     for other, of, is_told in [
@@ -74,7 +76,7 @@ def test_what_replaces_something_else_is_told(workshop, tmp_path, caplog):
         (tmp_path / "third", "reference", True),
     ]:
         caplog.clear()
-        run_evaluate(workshop, "additive", other, split=["short"], length_of=of)
+        translate_and_score(workshop, "additive", other, split=["short"], length_of=of)
         assert ("report.comparison.short.json" in caplog.text) == is_told
 
 

@@ -92,12 +92,30 @@ def test_bleu_that_says_nothing_concludes_nothing():
     assert "77.0" in conclude(replace(scores, whole=replace(scores.whole, scores=also)))
 
 
-def test_one_run():
-    assert conclude(scores_of({SHORT: (40.0,), LONG: (28.0,), "all": (34.0,)})) == (
-        "a scores 40.0 BLEU on sentences of up to 8 source tokens, 28.0 on those of 26 and more."
-    )
-    flat = scores_of({SHORT: (35.0,), LONG: (33.0,), "all": (34.0,)})
-    assert conclude(flat).startswith("The length of a sentence makes no clear difference")
+@pytest.mark.parametrize(
+    ("rows", "made", "text"),
+    [
+        (
+            {SHORT: (40.0,), LONG: (28.0,), "all": (34.0,)},
+            {},
+            "40.0 BLEU on sentences of up to 8 source tokens, 28.0 on",
+        ),
+        ({SHORT: (35.0,), LONG: (33.0,), "all": (34.0,)}, {}, "The length of a sentence makes no clear difference"),
+        (
+            {SHORT: (40.0, 30.0), MIDDLE: (35.0, 20.0), LONG: (1.0, 99.0), "all": (34.0, 30.0)},
+            {"thin": (LONG,)},
+            "On sentences of 9-25 source tokens a scores 35.0 BLEU, b 20.0; on those of up to 8",
+        ),
+        (
+            {SHORT: (40.0, 40.0, 40.0), LONG: (30.0, 29.0, 10.0), "all": (34.0, 33.0, 30.0)},
+            {},
+            "26 and more source tokens a is best with 30.0 BLEU and c worst with 10.0; all of the others differ",
+        ),
+        ({"all": (34.0, 33.0, 30.0)}, {"metric": "ter", "p": 0.5}, "c is best with 30.0 TER and a worst with 34.0"),
+    ],
+)
+def test_one_run_thin_buckets_many_runs_and_error_rates(rows, made, text):
+    assert text in conclude(scores_of(rows, **made))
 
 
 @pytest.mark.parametrize("rows", [{}, {SHORT: (40.0, 30.0), LONG: (1.0, 99.0)}])
@@ -107,22 +125,6 @@ def test_thin_buckets_conclude_nothing(rows):
     assert conclude(scores_of(rows, thin=(SHORT, LONG))) == expected
     one = scores_of({key: values[:1] for key, values in rows.items()}, thin=(SHORT, LONG))
     assert conclude(one) == "a scores 34.0 BLEU [32.0, 36.0] on all 1,000 sentence pairs."
-
-
-def test_the_longest_sentences_are_those_of_the_last_bucket_that_is_not_thin():
-    rows = {SHORT: (40.0, 30.0), MIDDLE: (35.0, 20.0), LONG: (1.0, 99.0), "all": (34.0, 30.0)}
-    text = conclude(scores_of(rows, thin=(LONG,)))
-    assert text.startswith("On sentences of 9-25 source tokens a scores 35.0 BLEU, b 20.0; on those of up to 8")
-
-
-def test_many_runs_and_metrics_of_which_less_is_better():
-    rows = {SHORT: (40.0, 40.0, 40.0), LONG: (30.0, 29.0, 10.0), "all": (34.0, 33.0, 30.0)}
-    assert conclude(scores_of(rows)) == (
-        "On sentences of 26 and more source tokens a is best with 30.0 BLEU and c worst with 10.0; all of the others "
-        "differ clearly from a."
-    )
-    ter = conclude(scores_of({"all": (34.0, 33.0, 30.0)}, metric="ter", p=0.5))
-    assert "c is best with 30.0 TER and a worst with 34.0" in ter
 
 
 @pytest.mark.parametrize(

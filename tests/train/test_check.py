@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.config import load_config, packaged_config_names
+from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.train import loop
@@ -19,14 +19,6 @@ from seq2seq_attn.train.loop import train
 from tests.cli.command_line import assert_fails
 from tests.train.conftest import ConfigMaker
 
-OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
-BASES = ("quickstart", "typos/finder", "encoder/embeddings")
-"""outputs that read attention and that do not, and an encoder without recurrence; `tests/contract` has the pairs"""
-REFUSED = {
-    "typos/finder": [f"attention/{name}" for name in ("fixed", "initial", "slots", "uniform")],
-    "lexical": [f"attention/{name}" for name in ("fixed", "initial", "slots")],
-}
-"""attention that gives the output pointer, or lexical, nothing to read"""
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b", "data.target_language=en", "data.extra=[]"]
 
 
@@ -35,32 +27,12 @@ def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_overlays_fit_every_distinct_model(base: str, tmp_path: Path) -> None:
-    for language in ("de", "en"):
-        (tmp_path / f"train.{language}").write_text("Wort\n", encoding="utf-8")
-    text = [f"data.train={tmp_path / 'train'}", "data.source_language=de", "data.target_language=en"]
-    own = text if load_config([base]).data.corpus == "files" else ["data.extra=[]"]  # scripts write the extra pairs
-    output = load_config([base]).model.output.name
-    for overlay in OVERLAYS:
-        config = load_config([base, overlay], own)
-        if overlay in REFUSED.get(base, REFUSED.get(output, [])):
-            with pytest.raises(UsageError, match=r"^model\.output\.name"):
-                check_config(config)
-        else:
-            check_config(config)
-
-
-@pytest.mark.parametrize("value", ["-1", "0", "1.5", "1e9", "true", ".nan", ".inf", "abc", "[8]", "1" + "0" * 22])
-def test_an_option_of_another_type_is_refused(value: str) -> None:
-    with pytest.raises(UsageError, match=r"^model\.attention\.options\.attention_size="):
-        check_config(load_config(["quickstart"], [f"model.attention.options.attention_size={value}"]))
-
-
+ATTENTION_SIZE = "model.attention.options.attention_size"
 WRONG = [
     (["model.attention.name=aditive"], "did you mean 'additive'?"),
     (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
     (["model.attention.options.heads=3"], "model.attention.options.heads"),
+    *(([f"{ATTENTION_SIZE}={value}"], f"{ATTENTION_SIZE}=") for value in ("0", "1.5", "true", ".nan", "[8]")),
     (["model.attention.name=slots", "model.attention.options={num_slots: 0}"], "num_slots=0:"),
     (["model.attention.name=dot"], "model.hidden_size"),
     (["model.encoder.hidden_size=65536", "model.encoder.num_layers=3"], "parameters"),

@@ -26,10 +26,10 @@ SIZE = 17
 LETTERS = "abdefgHKlMnrstu"
 
 
-@pytest.fixture
-def before(toy_config: ConfigMaker, tmp_path: Path) -> RunDir:
+@pytest.fixture(scope="module")
+def before(toy_config: ConfigMaker, tmp_path_factory: pytest.TempPathFactory) -> RunDir:
     """The run to start from."""
-    return train(toy_config("train.max_updates=6", "seed=5"), run_dir=tmp_path / "before")
+    return train(toy_config("train.max_updates=6", "seed=5"), run_dir=tmp_path_factory.mktemp("start") / "before")
 
 
 @pytest.fixture
@@ -112,14 +112,15 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
     toy_config: ConfigMaker, tmp_path: Path, before: RunDir, vectors: Path, start: str
 ) -> None:
     files = [f"model.embedding.{side}_vectors={vectors}" for side in ("source", "target")]
+    first = shutil.copytree(before.path, tmp_path / "before")
     settings = {
-        "run": [f"train.start_from={before.path}"],
+        "run": [f"train.start_from={first}"],
         "vectors": [*files, "model.embedding.freeze=true"],
         "table": ["model.output={name: lexicon, options: {num_entries: 3}}", AVERAGE],
     }[start]
     whole = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "whole")
     train(toy_config(*settings, "train.max_updates=2"), run_dir=tmp_path / "half")
-    shutil.rmtree(before.path)
+    shutil.rmtree(first)
     vectors.unlink()
     shutil.move(tmp_path / "half", tmp_path / "moved")
     resumed = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True)
@@ -166,18 +167,9 @@ def test_what_does_not_fit_is_refused_before_data_is_prepared(
     assert not Path("run").exists()
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        (["ж" + " 1" * SIZE], r"letters\.vec"),
-        (["a" + " 1" * SIZE, "b" + " 1" * 3], r"letters\.vec.*line 2"),
-    ],
-)
-def test_a_file_that_is_no_use_leaves_no_run(
-    toy_config: ConfigMaker, tmp_path: Path, vectors: Path, lines: list[str], message: str
-) -> None:
-    vectors.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match=message):
+def test_a_file_that_is_no_use_leaves_no_run(toy_config: ConfigMaker, tmp_path: Path, vectors: Path) -> None:
+    vectors.write_text("ж" + " 1" * SIZE + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"letters\.vec"):
         train(toy_config(f"model.embedding.source_vectors={vectors}"), run_dir=tmp_path / "run")
     assert not (tmp_path / "run" / "config.yaml").exists()
 
