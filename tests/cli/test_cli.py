@@ -26,12 +26,12 @@ from tests.train.conftest import toy_settings, write_toy_corpus
 
 
 @pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_tmp_path(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("toy")
     write_toy_corpus(directory)
     return directory

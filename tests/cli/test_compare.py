@@ -93,7 +93,7 @@ def test_seeds():
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def toy(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write_toy_corpus(tmp_path / "toy")
     return tmp_path / "toy"

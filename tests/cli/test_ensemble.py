@@ -16,7 +16,7 @@ from tests.toy_run import SOURCE, make_toy_run
 
 
 @pytest.fixture(scope="module")
-def runs(workshop: Path) -> Path:
+def runs(workshop) -> Path:
     """A seed more of each configuration, far enough from the first to translate differently."""
     for name, other, seed in (("additive", "additive-2", 5), ("none", "none-2", 6)):
         config = RunDir(workshop / name).config()
@@ -26,7 +26,7 @@ def runs(workshop: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _in_runs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_runs(runs, monkeypatch) -> None:
     monkeypatch.chdir(runs)
 
 

@@ -24,7 +24,7 @@ TODAY = date.today().isoformat()
 
 
 @pytest.fixture(autouse=True)
-def _corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _corpus(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_toy_corpus(Path("corpus"))
 

@@ -9,7 +9,6 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails
 from tests.toy_run import SOURCE, TARGET
 
@@ -17,7 +16,7 @@ GOLD = " ".join(f"{i}-{i}" for i in range(5))
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory) -> Path:
     """The pairs as files."""
     root = tmp_path_factory.mktemp("score")
     for name, lines in (("source", SOURCE), ("target", TARGET), ("links", [GOLD] * len(SOURCE)), ("empty.tsv", [])):
@@ -29,7 +28,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _in_root(root: Path, toy_runs: dict[str, RunDir], monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_root(root, toy_runs, monkeypatch) -> None:
     monkeypatch.chdir(root)
     for name, run in (("additive", "words"), ("fixed", "fixed")):
         (root / name).unlink(missing_ok=True)

@@ -46,7 +46,7 @@ def write_corpus(directory: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory) -> Path:
     """Runs of two updates, beside their corpus."""
     root = tmp_path_factory.mktemp("sources")
     write_corpus(root / "corpus")

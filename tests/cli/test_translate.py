@@ -29,12 +29,12 @@ Stdin = Callable[[bytes], None]
 
 
 @pytest.fixture
-def run(toy_runs: dict[str, RunDir]) -> RunDir:
+def run(toy_runs) -> RunDir:
     return toy_runs["toy"]
 
 
 @pytest.fixture
-def stdin(monkeypatch: pytest.MonkeyPatch) -> Stdin:
+def stdin(monkeypatch) -> Stdin:
     def give(data: bytes) -> None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 

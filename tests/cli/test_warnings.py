@@ -13,7 +13,7 @@ from tests.translation_requests import translate
 
 
 @pytest.fixture
-def run(toy_runs: dict[str, RunDir]) -> RunDir:
+def run(toy_runs) -> RunDir:
     """Words as tokens: those of `SOURCE` are known."""
     return toy_runs["words"]
 

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,7 +108,7 @@ def check_usages(usages: list[list[str]], capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.fixture(autouse=True)
-def _warm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def _warm(tmp_path, monkeypatch, capsys) -> None:
     """In an empty folder, with everything imported: what is measured is the answer."""
     monkeypatch.chdir(tmp_path)
     run(["train", "-c", "quickstart", "--dump-config"])

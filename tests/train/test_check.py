@@ -17,13 +17,12 @@ from seq2seq_attn.train import loop
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loop import train
 from tests.cli.command_line import assert_fails
-from tests.train.conftest import ConfigMaker
 
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b", "data.target_language=en", "data.extra=[]"]
 
 
 @pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_tmp_path(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -62,7 +61,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("settings", "message"), WRONG, ids=str)
-def test_settings_that_do_not_fit_are_refused(settings: list[str], message: str) -> None:
+def test_settings_that_do_not_fit_are_refused(settings, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         check_config(load_config(["quickstart"], settings))
 
@@ -81,20 +80,18 @@ def test_settings_that_do_not_fit_are_refused(settings: list[str], message: str)
         ["train.cuda_graphs=true", "train.device=cpu"],
     ],
 )
-def test_a_setting_without_effect_is_silent(settings: list[str], caplog: pytest.LogCaptureFixture) -> None:
+def test_a_setting_without_effect_is_silent(settings, caplog):
     check_config(load_config(["quickstart"], settings))
     assert not caplog.messages
 
 
-def test_training_without_an_end_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+def test_training_without_an_end_is_warned_about(caplog):
     check_config(load_config(["tutorial"], ["train.max_epochs=null"]))
     assert "train.max_epochs" in caplog.text
 
 
 @pytest.mark.parametrize("options", [[], ["--dump-config"]])
-def test_train_and_dump_config_refuse_the_same_before_data_is_prepared(
-    capsys: pytest.CaptureFixture[str], toy_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, options: list[str]
-) -> None:
+def test_train_and_dump_config_refuse_the_same_before_data_is_prepared(capsys, toy_config, monkeypatch, options):
     train(toy_config("train.max_updates=1"), run_dir=Path("r"))
     monkeypatch.setattr(loop, "prepare_corpus", lambda *_, **__: pytest.fail("data is prepared"))
     arguments = ["train", "-c", "quickstart", "--set=train.max_epochs=null", *options]
@@ -174,14 +171,14 @@ CLASSES = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def folder(tmp_path) -> Iterator[Path]:
     """The current folder; a module `wrong` that a test imports from it is forgotten."""
     yield tmp_path
     sys.modules.pop("wrong", None)
 
 
 @pytest.mark.parametrize("rule", BROKEN)
-def test_a_broken_rule_names_the_variant_the_rule_and_what_was_seen(folder: Path, rule: str) -> None:
+def test_a_broken_rule_names_the_variant_the_rule_and_what_was_seen(folder, rule):
     setting, methods = BROKEN[rule]
     key = setting.partition("=")[0]
     own = f"\n{CLASSES[key]}\n" if key in CLASSES else ""
@@ -201,7 +198,7 @@ def test_a_broken_rule_names_the_variant_the_rule_and_what_was_seen(folder: Path
         ["model.output.name=copy", "model.tie_embeddings=none"],
     ],
 )
-def test_a_right_one_passes_and_draws_nothing(folder: Path, settings: list[str]) -> None:
+def test_a_right_one_passes_and_draws_nothing(folder, settings):
     (folder / "wrong.py").write_text(HEAD, encoding="utf-8")
     import_variants("wrong")
     before = torch.get_rng_state()
@@ -209,7 +206,7 @@ def test_a_right_one_passes_and_draws_nothing(folder: Path, settings: list[str])
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_normalizer_with_weight_on_padding(folder: Path) -> None:
+def test_a_normalizer_with_weight_on_padding(folder):
     code = "def weights(scores, mask):\n    return scores.softmax(dim=-1)\n"
     (folder / "wrong.py").write_text(code, encoding="utf-8")
     import_variants("wrong")

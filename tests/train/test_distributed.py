@@ -1,6 +1,5 @@
 """Several processes: shares, errors, generators and GPUs of the ranks. `tests/e2e/test_torchrun.py` starts some."""
 
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,13 +18,13 @@ CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_joined_shares_are_the_whole(size: int) -> None:
+def test_joined_shares_are_the_whole(size):
     items = list("abcdefghijk")
     groups = [Group(rank, size) for rank in range(size)]
     assert groups[0].interleave([group.share(items) for group in groups]) == items
 
 
-def test_alone_nothing_is_exchanged() -> None:
+def test_alone_nothing_is_exchanged():
     with join_group() as group:
         assert group == ALONE
     assert ALONE.sum([1.5, 2.0]) == ALONE.elementwise_max([1.5, 2.0]) == [1.5, 2.0]
@@ -34,13 +33,13 @@ def test_alone_nothing_is_exchanged() -> None:
 
 
 @pytest.mark.parametrize("size", ["x", "0", "2"])
-def test_an_environment_that_torchrun_did_not_make(monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+def test_an_environment_that_torchrun_did_not_make(monkeypatch, size):
     monkeypatch.setenv("WORLD_SIZE", size)
     with pytest.raises(UsageError, match="WORLD_SIZE"), join_group():
         pass
 
 
-def test_ranks_share_the_rows_of_every_batch() -> None:
+def test_ranks_share_the_rows_of_every_batch():
     lengths = np.arange(100, dtype=np.int64) % 7 + 1
 
     def batch(indices: list[int], *, with_extended: bool = True) -> Batch:
@@ -66,7 +65,7 @@ def test_ranks_share_the_rows_of_every_batch() -> None:
 
 
 @pytest.mark.parametrize("error", [UserError("not a file"), PermissionError(13, "Permission denied", "x")])
-def test_an_error_of_the_first_rank_is_reported_once(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_an_error_of_the_first_rank_is_reported_once(monkeypatch, error):
     sent: list[Any] = []
 
     def broadcast(held: list[Any], src: int) -> None:
@@ -83,7 +82,7 @@ def test_an_error_of_the_first_rank_is_reported_once(monkeypatch: pytest.MonkeyP
         Group(1, 2).broadcast(fail)
 
 
-def test_every_rank_gets_its_own_generators_back() -> None:
+def test_every_rank_gets_its_own_generators_back():
     tensors, drawn = {}, []
     for rank in range(3):
         torch.manual_seed(rank)
@@ -105,9 +104,7 @@ def test_every_rank_gets_its_own_generators_back() -> None:
         ("cuda:0", {"LOCAL_WORLD_SIZE": "2", "LOCAL_RANK": "0"}, None),
     ],
 )
-def test_each_rank_of_a_machine_takes_a_gpu_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, name: str, environment: Mapping[str, str], expected: str | None
-) -> None:
+def test_each_rank_of_a_machine_takes_a_gpu_of_its_own(monkeypatch, name, environment, expected):
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
