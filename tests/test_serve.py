@@ -23,7 +23,7 @@ import pytest
 from libretranslatepy import LibreTranslateAPI
 from starlette.exceptions import HTTPException
 
-from scripts.laboratory.serve import Amount, measure, running
+from scripts.laboratory.serve import running
 from seq2seq_attn import load, serve
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
@@ -221,12 +221,6 @@ def test_what_cannot_be_translated_is_refused_and_logged_without_text(client, ca
 )
 def test_broken_json_is_refused(client, body):
     assert client.ask("POST", "/translate", body, {"Content-Type": "application/json"})[0] == 400
-
-
-def test_what_is_not_http_is_refused(client):
-    with socket.create_connection(("127.0.0.1", client.port)) as connection:
-        connection.sendall(b"\x16\x03\x01 hello\r\n\r\n")
-        assert connection.recv(100).startswith(b"HTTP/1.1 400")
 
 
 @pytest.mark.usefixtures("app")
@@ -427,13 +421,3 @@ def test_the_page_has_both_runs_or_says_why_not(runs, tmp_path):
         status, text = client.ask("GET", "/")
         assert status == 404
         assert "none" in text
-
-
-@pytest.mark.slow
-def test_two_hundred_clients_and_ten_thousand_malformed_requests(runs):
-    figures = measure(runs[0], Amount(turns=2, turn_s=5.0, alone=20))
-    assert (figures["clients"]["failed"], figures["clients"]["wrong"]) == (0, 0)
-    assert {status[0] for status in figures["malformed"]["statuses"]} == {"4"}
-    assert figures["malformed"]["log_lines"] == 10_000
-    assert (figures["stop"]["exit_code"], figures["stop"]["lost"]) == (143, 0)
-    assert figures["memory_mib"][-1] < figures["memory_mib"][0] + 50

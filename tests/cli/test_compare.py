@@ -27,9 +27,6 @@ def names(planned: list[PlannedRun]) -> list[str]:
     return [str(one.run.path) for one in planned]
 
 
-# ---- the plan ----
-
-
 def test_every_value_with_every_seed_seed_after_seed():
     planned = plan_runs(["quickstart"], ["attention=additive,bilinear"], [1, 2])
     folder = "runs/compare-quickstart"
@@ -87,9 +84,6 @@ def test_seeds():
     for text in ("", "3-1", "a", "1-", "-1", "1-9999", "1.5"):
         with pytest.raises(UsageError, match="--seeds"):
             parse_seeds(text)
-
-
-# ---- training and report ----
 
 
 @pytest.fixture

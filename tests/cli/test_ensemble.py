@@ -30,9 +30,6 @@ def _in_runs(runs, monkeypatch) -> None:
     monkeypatch.chdir(runs)
 
 
-# ---- translate ----
-
-
 def test_translate_with_two_runs(runs, capsys, tmp_path):
     names = ["--run", "additive", "--run", "none"]
     assert run_command(["translate", *names, *SOURCE, "--attention", str(tmp_path / "maps.npz")]) == 0
@@ -45,9 +42,6 @@ def test_translate_with_two_runs(runs, capsys, tmp_path):
 
 def test_score_takes_one_run(capsys):
     assert_fails(capsys, "score", "--run", "additive", "--run", "none", "train", code=2, message="--run")
-
-
-# ---- evaluate ----
 
 
 def test_the_ensemble_is_scored_beside_its_members(runs, capsys):

@@ -82,7 +82,7 @@ def test_what_replaces_something_else_is_told(workshop, tmp_path, caplog):
 
 def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     options = {"concatenate": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
-    report = run_evaluate(workshop, "additive", "none", **options)
+    report = translate_and_score(workshop, "additive", "none", **options)
     assert [(scores.name, scores.num_pairs, scores.num_concatenated) for scores in report.sets] == [
         *(("short", 5, 1), ("long", 25, 1), ("short.x2", 2, 2), ("long.x2", 12, 2)),
         *(("all test sets", 30, 1), ("all test sets.x2", 14, 2)),
@@ -90,13 +90,13 @@ def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     assert (tmp_path / "report.hyps/additive/long.x2.txt").read_text(encoding="utf-8").count("\n") == 12
     assert (tmp_path / "retention-by-length.x2.png").exists()
     assert (tmp_path / "retention-by-length.png").exists()
-    again = run_evaluate(workshop, "additive", "none", reuse_hypotheses=True, **options)
+    again = translate_and_score(workshop, "additive", "none", reuse_hypotheses=True, **options)
     assert [run["is_reused"] for run in again.data["runs"]] == [True, True]
     assert again.data["sets"] == report.data["sets"]
 
 
 def test_concatenated_pairs_are_translated_in_one_piece(workshop):
-    run_evaluate(workshop, "additive", split=["short"], concatenate=[3])
+    translate_and_score(workshop, "additive", split=["short"], concatenate=[3])
     run = RunDir(workshop / "additive")
     [joined] = find_sets([run], [run.config()], ["short"], concatenate=[3])
     translator = load(workshop / "additive", "cpu")
@@ -106,7 +106,7 @@ def test_concatenated_pairs_are_translated_in_one_piece(workshop):
 
 
 def test_attention_is_analyzed_unless_told_otherwise(workshop):
-    report = run_evaluate(workshop, "additive", "none", split=["short", "long"])
+    report = run_evaluate(workshop, "additive", "none", split=["short", "long"], metric=["bleu"])
     for scores, values in zip(report.sets, report.data["sets"], strict=True):
         additive, none = values["attention"]["runs"]
         assert additive["entropy"] > 0
@@ -126,7 +126,7 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     config = toy_config(corpus="captions", data_dir=str(tmp_path), limit=sizes, tokenizer="spacy")
     make_toy_run(tmp_path / "run", config)
     prepared = prepare_corpus(config)
-    report = run_evaluate(tmp_path, "run", concatenate=[1, 2], beam_size=1)
+    report = run_evaluate(tmp_path, "run", concatenate=[1, 2], beam_size=1, metric=["bleu"])
     for values, num_pairs in zip(report.data["sets"], (12, 6), strict=True):
         [run] = values["attention"]["runs"]
         assert [one["shift"] for one in run["gold"]] == [-1, 0, 1]

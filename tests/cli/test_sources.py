@@ -155,7 +155,7 @@ def test_own_text_as_files_and_tables(tmp_path, monkeypatch, capsys):
     lines = [json.dumps({"fr": fr, "en": en, "de": de}) for de, fr, en in rows]
     Path("three.jsonl").write_text("".join(f"{line}\n" for line in lines))
     audits = []
-    for train in (["corpus/train"], files, ["three.tsv"], ["three.jsonl"]):
+    for train in (files, ["three.tsv"], ["three.jsonl"]):
         given = [f"--train={text}" for text in train]
         settings = ["data.source_languages=[de,fr]", "data.data_dir=data", "data.tokenizer.name=characters"]
         found = outputs(capsys, "prepare", *given, *(f"--set={setting}" for setting in settings))

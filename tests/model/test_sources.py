@@ -100,8 +100,6 @@ def test_hierarchical_attention_equals_the_formula_part_by_part():
         torch.testing.assert_close(attended.weights_BS[row, : len(expected)], expected)
 
 
-# ---- vectors ----
-
 SIZE = 5
 TEXTS_AND_VECTORS = [([5, 6, 7], [8, 8]), ([9], [8]), ([], [8, 8, 8]), ([6, 5], [])]
 """the ids of a text, and as many of vectors"""

@@ -18,12 +18,9 @@ from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loop import train
 from tests.cli.command_line import assert_fails
 
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
+
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b", "data.target_language=en", "data.extra=[]"]
-
-
-@pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 ATTENTION_SIZE = "model.attention.options.attention_size"

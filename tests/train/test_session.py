@@ -33,6 +33,8 @@ from seq2seq_attn.train.session import (
     newest_unfinished,
 )
 
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
+
 HOLD = (
     "import sys, pathlib; from seq2seq_attn.train.session import locked\nwith locked(pathlib.Path(sys.argv[1])):\n    "
 )
@@ -41,11 +43,6 @@ SIGNALS = [
     (signal.SIGTERM, SystemExit, "^143$"),
     (signal.SIGHUP, SystemExit, "^129$"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def choose(run_dir: Path | None = None, *, resume: bool = False, overwrite: bool = False) -> Path | None:

@@ -85,9 +85,6 @@ def test_precision_is_that_of_the_members(runs, precision):
     assert [one.log_prob for one in found] == pytest.approx([one.log_prob for one in expected], rel=1e-5)
 
 
-# ---- what is refused ----
-
-
 @pytest.mark.parametrize("file", ["source.tokenizer.json", "target.sentencepiece.model", "target.vocab"])
 def test_other_tokenizers_and_vocabularies_are_refused(runs, tmp_path, file):
     other = shutil.copytree(runs / "a", tmp_path / "other")

@@ -53,9 +53,6 @@ def key(translation: Translation) -> tuple[str, list[str], list[str]]:
     return translation.text, translation.tokens, translation.source_tokens
 
 
-# ---- what does not matter ----
-
-
 @pytest.mark.parametrize(("precision", "beam_size"), [("fp32", 1), ("fp32", 4), ("bf16", 4), ("int8", 4)])
 def test_batch_size_and_order_change_nothing(run_path, precision, beam_size):
     translator = load(run_path, device="cpu", precision=precision)
@@ -83,9 +80,6 @@ def test_lines_of_an_endless_stream_come_in_order(translator, monkeypatch):
     assert found == 2 * [t.text for t in translator.translate(LINES, beam_size=1)]
 
 
-# ---- what comes out ----
-
-
 def test_attention_belongs_to_the_tokens(translator):
     for translation in translator.translate(LINES):
         assert translation.attention is not None
@@ -107,9 +101,6 @@ def test_a_blank_line_gives_an_empty_translation(translator):
     assert translator.translate([]) == []
 
 
-# ---- precision ----
-
-
 def test_bf16_and_int8_have_arithmetic_of_their_own(run_path):
     names = ("fp32", "bf16", "int8")
     scores = {name: [t.log_prob for t in load(run_path, "cpu", precision=name).translate(SOURCE)] for name in names}
@@ -121,9 +112,6 @@ def test_a_precision_that_is_not_there_is_refused():
     for precision, device in (("fp8", "cpu"), ("int8", "cuda")):
         with pytest.raises(UsageError, match=precision):
             translation_precision(precision, torch.device(device))
-
-
-# ---- the length limit ----
 
 
 class FiveForOne(FakeModel):
@@ -144,9 +132,6 @@ def test_the_ratio_decides_how_long_translations_may_be(beam_size):
     assert [(t.is_cut, t.is_finished, len(t.tokens)) for t in found] == [(False, True, 10), (False, True, 25)]
     (cut,) = translator.translate([short], beam_size=1, max_length_ratio=1e-3)
     assert (cut.is_cut, cut.is_finished, len(cut.tokens)) == (True, False, 10)
-
-
-# ---- over-long lines ----
 
 
 def test_a_long_line_is_its_segments_joined():
@@ -178,9 +163,6 @@ def test_n_best_of_a_long_line_joins_rank_by_rank():
     first, second, third = translator.translate_n_best(["s1 s2", "s3", "s1 s2 s3"], n_best=2)
     assert [t.tokens for t in third] == [a.tokens + b.tokens for a, b in zip(first, second, strict=True)]
     assert join_translations(first[:1]) is first[0]
-
-
-# ---- unknown tokens ----
 
 
 def scripted(**settings: Any) -> FakeModel:
@@ -239,9 +221,6 @@ def test_copying_needs_attention_over_positions():
         translation.links()
 
 
-# ---- what is refused ----
-
-
 def test_lines_may_come_from_any_iterable_but_one_string(translator, tmp_path):
     texts = [translation.text for translation in translator.translate(SOURCE)]
     (tmp_path / "in").write_text("".join(f"{line}\n" for line in SOURCE))
@@ -253,9 +232,6 @@ def test_lines_may_come_from_any_iterable_but_one_string(translator, tmp_path):
     for wrong in (b"Hund", None, 1):
         with pytest.raises(TypeError, match=r"texts\[1\]"):
             translator.translate(["Hund", wrong])  # type: ignore[list-item]
-
-
-# ---- loading ----
 
 
 def test_loading_leaves_the_random_numbers_alone(run_path):
