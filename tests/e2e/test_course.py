@@ -74,17 +74,6 @@ def test_each_exercise_has_a_hidden_answer_that_checks_itself(path):
         assert "assert " in text
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_is_text_without_output(path):
-    jupytext = pytest.importorskip("jupytext")
-    notebook = jupytext.read(path)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert len(code) == sum("[markdown]" not in header for header, _ in cells(path))
-    assert [cell.outputs for cell in code] == [[]] * len(code)
-    assert [*ROOT.glob("docs/**/*.ipynb")] == []
-    assert path.stat().st_size < 40_000
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """A project folder with the embedded corpus alone, where chapters leave their runs for the next ones."""

@@ -1,4 +1,4 @@
-"""The saved state: counters, tensors, generators, and when training validates, saves and stops."""
+"""The saved state: counters, tensors, generators, which model is the best, and when training stops."""
 
 from typing import Any
 
@@ -69,24 +69,6 @@ def test_an_epoch_ends_with_its_last_micro_batch(kind, counted):
     state.record_update(result, UpdateBatches([], [[3], [4]], 7, ends_epoch=True))
     assert (state.epoch, state.batches_done) == (1, 0)
     assert (state.update, state.num_bad, state.num_bad_in_row) == counted
-
-
-def test_validation_is_due_once_an_epoch_or_every_so_many_updates():
-    each_epoch, each_5 = settings(), settings(validation={"every_updates": 5})
-    assert not TrainState().is_validation_due(each_epoch)
-    assert TrainState(update=10, epoch=1).is_validation_due(each_epoch)
-    assert not TrainState(update=10, epoch=1, validated_at=10).is_validation_due(each_epoch)
-    assert not TrainState(update=10, batches_done=3).is_validation_due(each_epoch)
-    assert TrainState(update=10, batches_done=3).is_validation_due(each_5)
-    assert not TrainState(update=11, epoch=1).is_validation_due(each_5)
-
-
-def test_a_save_is_due_at_first_and_after_every_so_many_updates():
-    config = settings(checkpoint_every_updates=5)
-    assert TrainState().is_save_due(config)
-    due = [update for update in range(1, 16) if TrainState(update=update, saved_at=0).is_save_due(config)]
-    assert due == [5, 10, 15]
-    assert not TrainState(update=5, saved_at=5).is_save_due(config)
 
 
 @pytest.mark.parametrize(
