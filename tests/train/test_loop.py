@@ -422,16 +422,21 @@ def test_the_averaged_weights_are_validated_and_saved(toy_config, tmp_path):
     assert not torch.equal(best[name], tensors[f"model/{name}"])
 
 
+LSTM = "model.decoder.cell=lstm"
+
+
 @pytest.mark.parametrize(
     ("settings", "texts", "absent"),
     [
         ([], ["best so far"], ["guessing", "step by step", "data.max_length", "before the learning rate"]),
         (["data.tokenizer.lowercase=true"], [], []),
-        (["train.validation.metric=cer"], ["best validation cer: ", ", CER "], []),
         (["train.optimizer.learning_rate=100"], ["guessing among 22", "learning_rate=100"], ["best so far"]),
-        (["model.decoder.cell=lstm"], ["translation: step by step"], []),
         (["train.schedule.name=trapezoid", "train.max_minutes=1e-6"], ["train.schedule.name=trapezoid"], []),
-        (["search.max_length_ratio=0.1", "search.max_length_extra=1"], ["--max-length-ratio"], []),
+        (
+            ["search.max_length_ratio=0.1", "search.max_length_extra=1", "train.validation.metric=cer", LSTM],
+            ["--max-length-ratio", "best validation cer: ", ", CER ", "translation: step by step"],
+            [],
+        ),
     ],
     ids=str,
 )
