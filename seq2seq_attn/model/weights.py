@@ -16,19 +16,10 @@ if TYPE_CHECKING:
 _VALUES = "values"
 """the only entry of the header's metadata: safetensors writes several in random order, and equal models should give
 equal files"""
-_DTYPES = {
-    "bool": "BOOL",
-    "uint8": "U8",
-    "int8": "I8",
-    "int16": "I16",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "int32": "I32",
-    "float32": "F32",
-    "float64": "F64",
-    "int64": "I64",
-}
-"""torch's and the format's names of the types, in the order of safetensors, which writes the widest first"""
+_TYPES = ("bool", "uint8", "int8", "int16", "float16", "bfloat16", "int32", "float32", "float64", "int64")
+"""torch's names of types, in the order of safetensors, which writes the widest first"""
+_CODES = ("BOOL", "U8", "I8", "I16", "F16", "BF16", "I32", "F32", "F64", "I64")
+"""the format's names"""
 
 
 class Saved(NamedTuple):
@@ -59,14 +50,14 @@ def _serialize(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> Iter
     """
     import torch
 
-    types = {name: str(tensor.dtype).removeprefix("torch.") for name, tensor in tensors.items()}
-    order = sorted(sorted(tensors), key=lambda name: [*_DTYPES].index(types[name]), reverse=True)
+    types = {name: _TYPES.index(str(tensor.dtype).removeprefix("torch.")) for name, tensor in tensors.items()}
+    order = sorted(tensors, key=lambda name: (-types[name], name))
     header: dict[str, Any] = {"__metadata__": {_VALUES: json.dumps(values)}}
     end = 0
     for name in order:
         start, end = end, end + tensors[name].nbytes
-        shape = list(tensors[name].shape)
-        header[name] = {"dtype": _DTYPES[types[name]], "shape": shape, "data_offsets": [start, end]}
+        shape, code = list(tensors[name].shape), _CODES[types[name]]
+        header[name] = {"dtype": code, "shape": shape, "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)  # the tensors are aligned
     yield len(text).to_bytes(8, "little")
