@@ -1,5 +1,6 @@
 """Files of tensors."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.weights import read_tensors, write_tensors
 
 VALUES = {"update": 7, "bleu": 1.5, "perplexity": float("inf"), "text": "ß", "list": [0.1 + 0.2, None, 1e-300]}
+SHAPES = ((), (0,), (3,), (2, 5))
 
 
 @pytest.fixture
@@ -32,6 +34,16 @@ def test_tensors_and_values_come_back(path):
     assert torch.equal(saved.tensors["b"], torch.arange(6.0).reshape(2, 3))
     assert torch.equal(saved.tensors["c"], saved.tensors["b"].T)
     assert saved.tensors["d"].dtype == torch.uint8
+
+
+def test_a_file_has_the_bytes_that_the_library_writes(path):
+    names = "bool uint8 int8 int16 float16 bfloat16 int32 float32 float64 int64".split()
+    tensors = {
+        f"{name} ß\n{shape}": torch.ones(shape, dtype=getattr(torch, name)) for name in names for shape in SHAPES
+    }
+    for some in (tensors, dict([*tensors.items()][:1]), {}):
+        write_tensors(path, some, VALUES)
+        assert path.read_bytes() == save(some, {"values": json.dumps(VALUES)})
 
 
 def test_equal_models_are_equal_files(path):
