@@ -1,4 +1,4 @@
-"""The saved state: counters, tensors, generators, which model is the best, and when training stops."""
+"""The saved state: counters, tensors, generators, which model is the best, and when training validates and stops."""
 
 from typing import Any
 
@@ -69,6 +69,16 @@ def test_an_epoch_ends_with_its_last_micro_batch(kind, counted):
     state.record_update(result, UpdateBatches([], [[3], [4]], 7, ends_epoch=True))
     assert (state.epoch, state.batches_done) == (1, 0)
     assert (state.update, state.num_bad, state.num_bad_in_row) == counted
+
+
+def test_validation_is_due_once_an_epoch_or_every_so_many_updates():
+    each_epoch, each_5 = settings(), settings(validation={"every_updates": 5})
+    assert not TrainState().is_validation_due(each_epoch)
+    assert TrainState(update=10, epoch=1).is_validation_due(each_epoch)
+    assert not TrainState(update=10, epoch=1, validated_at=10).is_validation_due(each_epoch)
+    assert not TrainState(update=10, batches_done=3).is_validation_due(each_epoch)
+    assert TrainState(update=10, batches_done=3).is_validation_due(each_5)
+    assert not TrainState(update=11, epoch=1).is_validation_due(each_5)
 
 
 @pytest.mark.parametrize(
