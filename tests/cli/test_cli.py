@@ -24,14 +24,11 @@ from seq2seq_attn.train import checkpoint
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
 
-
-@pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("toy")
     write_toy_corpus(directory)
     return directory
@@ -77,15 +74,6 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
 )
 def test_usage_errors_exit_with_2(capsys, arguments, message):
     assert_fails(capsys, *arguments, code=2, message=message)
-
-
-def test_run_time_failures_exit_with_1(capsys, corpus):
-    assert_fails(capsys, "translate", "Hund", code=1, message="runs/")
-    lines = (corpus / "train.de").read_text().splitlines()
-    (corpus / "short.de").write_text("\n".join(lines[:-1]) + "\n")
-    (corpus / "short.en").write_bytes((corpus / "train.en").read_bytes())
-    wrong = settings(corpus, f"data.train={corpus / 'short'}")
-    assert_fails(capsys, "train", *wrong, code=1, message="159")
 
 
 def test_debug_shows_the_traceback(capsys):

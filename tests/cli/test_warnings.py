@@ -13,7 +13,7 @@ from tests.translation_requests import translate
 
 
 @pytest.fixture
-def run(toy_runs: dict[str, RunDir]) -> RunDir:
+def run(toy_runs) -> RunDir:
     """Words as tokens: those of `SOURCE` are known."""
     return toy_runs["words"]
 
@@ -51,9 +51,6 @@ def test_unknown_words_of_a_prefix_are_told_once(run, tmp_path, caplog):
     assert [message.endswith(": zzz, yyy") for message in caplog.messages if "--prefix" in message] == [True]
 
 
-# ---- tabs in the input of a run with one source ----
-
-
 def test_tabs_are_told_once(run, tmp_path, caplog, capfd):
     (tmp_path / "in.tsv").write_text("Ein Hund\tEine Wiese\nHund\n\tHund\t\n")
     of = {"run": run.path, "max_length_ratio": 9.0}
@@ -67,9 +64,6 @@ def test_tabs_are_told_once(run, tmp_path, caplog, capfd):
     assert ["on 1 line" in message for message in caplog.messages] == [True]
 
 
-# ---- lines that the limit cut ----
-
-
 def test_lines_cut_at_the_limit_are_counted(run, tmp_path, caplog):
     (tmp_path / "in").write_text("\n".join([*SOURCE, ""]))
     found = load(run.path).translate(SOURCE, max_length_ratio=0.01)
@@ -81,9 +75,6 @@ def test_lines_cut_at_the_limit_are_counted(run, tmp_path, caplog):
     assert message.endswith("--max-length-ratio")
     objects = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
     assert [one["is_cut"] for one in objects] == [translation.is_cut for translation in found]
-
-
-# ---- JSON lines ----
 
 
 def test_a_line_of_json_has_what_a_translation_has(run, tmp_path):
@@ -102,9 +93,6 @@ def test_a_line_of_json_has_what_a_translation_has(run, tmp_path):
         assert [other["text"] for other in found["n_best"]] == [translation.text for translation in translations]
         weights = np.array(found["weights"]).reshape(best.attention.shape)
         np.testing.assert_array_equal(weights, best.attention.astype(float).round(4))
-
-
-# ---- progress ----
 
 
 def test_a_log_shows_the_progress_through_a_file_and_stdout_only_translations(run, tmp_path, monkeypatch, capfd):

@@ -22,14 +22,14 @@ def contract(folder: Path, *modules: str, options: tuple[str, ...] = ()) -> subp
     return subprocess.run([*command, *named, *options], cwd=folder, env=environment, capture_output=True, text=True)
 
 
-def test_the_examples_keep_the_contract() -> None:
+def test_the_examples_keep_the_contract():
     done = contract(ROOT / "examples", "cosine", "variants", "gated_pair", "confidence_penalty", options=("-vv",))
     assert done.returncode == 0, done.stdout
     names = ("cosine", "variants:SSRU", "variants", "gated_pair", "confidence_penalty")
     assert [name for name in names if f"[{name}]" not in done.stdout] == []
 
 
-def test_a_variant_that_breaks_a_rule_fails_its_test(tmp_path: Path) -> None:
+def test_a_variant_that_breaks_a_rule_fails_its_test(tmp_path):
     (tmp_path / "broken.py").write_text(BROKEN, encoding="utf-8")
     done = contract(tmp_path, "broken")
     assert done.returncode == 1, done.stdout

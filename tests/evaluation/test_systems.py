@@ -35,9 +35,6 @@ def test_a_training_beside_an_evaluation_does_not_mix_two_models(tmp_path):
     assert not later[-1]
 
 
-# ---- learning curves ----
-
-
 def write_lines(path: Path, *lines: object) -> Path:
     path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
     return path

@@ -106,9 +106,6 @@ def test_the_nearest_reference_counts_for_edits():
     assert scores == {"exact": 50.0, "wer": pytest.approx(100 / 4), "cer": pytest.approx(100 / 6)}
 
 
-# ---- languages ----
-
-
 @pytest.mark.parametrize(
     ("tokenizer", "languages"), [("zh", "zh yue"), ("char", "ja ko th lo km my bo"), ("13a", "ru amh")]
 )

@@ -49,9 +49,6 @@ def paired_bootstrap(baseline, system, **draws):
 TESTS = (paired_bootstrap, paired_randomization)
 
 
-# ---- against sacreBLEU ----
-
-
 @pytest.mark.parametrize(("name", "noise"), [("bleu", 0.31), ("bleu", 0.45), ("chrf", 0.36), ("ter", 0.36)])
 def test_paired_tests_equal_sacrebleus(name, noise):
     make, title = METRICS[name]
@@ -83,9 +80,6 @@ def test_intervals_equal_sacrebleus_and_plain_resampling():
     assert (interval.low, interval.high) == pytest.approx((scores[2], scores[97]), abs=1e-4)
 
 
-# ---- arms of several seeds ----
-
-
 def test_several_seeds_equal_plain_python():
     members = statistics_of("bleu", *ARM), statistics_of("bleu", *OTHER)
     pooled = arms(*members, num_resamples=200)
@@ -108,9 +102,6 @@ def test_an_arm_does_not_differ_from_itself_in_another_order_or_repeated(arm):
     for same in (runs[::-1], 3 * runs, 5 * runs):
         test = mean_difference(*arms(runs, same, num_resamples=50))
         assert (test.difference, test.p_value) == (0.0, 1.0)
-
-
-# ---- properties ----
 
 
 @pytest.mark.parametrize(("num_changed", "p_value"), [(1, 1.0), (2, 0.5), (3, 0.25)])

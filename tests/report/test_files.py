@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.names import named_arms
 from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
@@ -69,15 +69,6 @@ def test_a_named_link_into_a_missing_folder_is_refused(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "file")
     with pytest.raises(UserError, match="nowhere"):
         check_report_files({"json": tmp_path / "link"})
-
-
-@pytest.mark.parametrize("part", ["json", "csv", "latex"])
-def test_no_part_replaces_an_input(tmp_path, part):
-    (tmp_path / "input").write_text("A dog.\n", encoding="utf-8")
-    (tmp_path / "link").symlink_to(tmp_path / "input")
-    for name in ("input", "link"):
-        with pytest.raises(UsageError, match=f"^--{part}: .*{name}"):
-            check_report_files({part: tmp_path / name}, [tmp_path / "input"])
 
 
 # ---- CSV ----

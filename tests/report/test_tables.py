@@ -74,9 +74,6 @@ def test_arms(grouped):
     assert "±" not in length_table(grouped.ungrouped()).to_text()
 
 
-# ---- attention ----
-
-
 def make_statistics(seed: int, *, with_attention: bool = True) -> AttentionStatistics:
     draw = np.random.default_rng(seed)
     words = draw.integers(5, 9, size=(150, 4))
