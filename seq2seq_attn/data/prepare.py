@@ -34,14 +34,7 @@ from seq2seq_attn.data.own_text import write_splits
 from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.reuse import count_unknown, draw_pairs, find_vocab_dir, reuse_identity
 from seq2seq_attn.data.sources import EXTRA, RawCorpus, extra_identity, find_extra, find_raw_corpus, write_extra
-from seq2seq_attn.data.store import (
-    FORMAT_VERSION,
-    META_NAME,
-    PreparedCorpus,
-    split_path,
-    vocab_path,
-    write_vectors,
-)
+from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, split_path, vocab_path, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import list_files, naming, sha256_of_values, temporary_name, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
@@ -271,10 +264,7 @@ def _tokenize(
     show_progress: bool,
 ) -> None:
     tokenize = partial(
-        tokenize_chunk,
-        tokenizer_dir=tokenizer_dir,
-        max_length=data.max_length,
-        max_length_ratio=data.max_length_ratio,
+        tokenize_chunk, tokenizer_dir=tokenizer_dir, max_length=data.max_length, max_length_ratio=data.max_length_ratio
     )
     num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
     with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress) as bar:
