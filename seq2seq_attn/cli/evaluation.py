@@ -110,8 +110,7 @@ def evaluate_systems(
         check_report_files(files, [*([source] if source else []), *references])
         hyps_dirs = _named_hyps_dirs(systems, files)
     else:
-        name = _report_name(len(singles), source, splits, concatenate) + systems[0].variation
-        files = _files_in_run(systems[0].runs[0].path / f"{name}.json")
+        files = _files_in_run(systems, source, splits, concatenate)
         hyps_dirs = [system.hyps_dir if files else None for system in systems]
     sets = find_sets(
         [system.runs[0] for system in singles],
@@ -223,19 +222,20 @@ def _analyze(
         ]
 
 
-def _report_name(num_runs: int, source: Path | None, splits: Sequence[str], concatenate: Sequence[int]) -> str:
-    """The file name of a report without suffix: `report` for the test sets. Whatever differs is in the name, so that
-    it does not replace that: `report.comparison`, `report.valid`, `report.files.news.de`."""
-    parts = ["report", *(["comparison"] if num_runs > 1 else [])]
+def _files_in_run(
+    systems: Sequence[System], source: Path | None, splits: Sequence[str], concatenate: Sequence[int]
+) -> dict[str, Path]:
+    """The default files in the first run, `report.json` and `report.md` for the test sets. Whatever differs is in the
+    name, so that it does not replace them: `report.comparison`, `report.valid`, `report.files.news.de`. None if the run
+    cannot be written to."""
+    parts = ["report", *(["comparison"] if sum(not system.is_ensemble for system in systems) > 1 else [])]
     parts += ["files", set_name(source)] if source else list(dict.fromkeys(splits))
-    return ".".join([*parts, *(f"x{k}" for k in dict.fromkeys(concatenate))])
-
-
-def _files_in_run(path: Path) -> dict[str, Path]:
-    """The default files; none if the run cannot be written to."""
-    files = {"json": path, "report": path.with_suffix(".md")}
-    if path.exists():
-        log.info("%s: replaced; to keep both, add --json FILE", path)
+    name = ".".join([*parts, *(f"x{k}" for k in dict.fromkeys(concatenate))]) + systems[0].variation
+    files = {
+        part: systems[0].runs[0].path / f"{name}{suffix}" for part, suffix in (("json", ".json"), ("report", ".md"))
+    }
+    if files["json"].exists():
+        log.info("%s: replaced; to keep both, add --json FILE", files["json"])
     try:
         for file in files.values():
             check_writable(file)
