@@ -30,6 +30,12 @@ def _collected() -> Iterator[None]:
 
 
 @pytest.fixture
+def in_tmp_path(tmp_path, monkeypatch) -> None:
+    """The current folder is an empty one."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
 def heard_signals() -> Iterator[None]:
     """SIGHUP ends processes by default, also under `nohup`, which ignores it."""
     former = signal.signal(signal.SIGHUP, signal.SIG_DFL)

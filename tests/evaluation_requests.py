@@ -19,3 +19,8 @@ def evaluate(runs: Sequence[str | Path], **options: Any) -> Report:
 def run_evaluate(folder: Path, *names: str, **options: Any) -> Report:
     """Evaluate runs that lie in a folder."""
     return evaluate([folder / name for name in names], **options)
+
+
+def translate_and_score(folder: Path, *names: str, **options: Any) -> Report:
+    """Evaluate runs by BLEU alone, for tests of files."""
+    return run_evaluate(folder, *names, **{"metric": ["bleu"], "no_attention": True, **options})

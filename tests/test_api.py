@@ -26,7 +26,7 @@ NAMES = ("AttentionMap", "Translation", "Translator", *FUNCTIONS)
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("api")
     for attention in ("fixed", "additive"):  # the last one is the newest
         make_toy_run(root / "runs" / attention, toy_config(tokenizer="spacy", attention=attention))
@@ -34,25 +34,25 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def translation(root: Path) -> seq2seq_attn.Translation:
+def translation(root) -> seq2seq_attn.Translation:
     return seq2seq_attn.load(root / "runs" / "additive").translate([SOURCE[0]])[0]
 
 
-def test_the_front_door_has_documented_names() -> None:
+def test_the_front_door_has_documented_names():
     for name in NAMES:
         assert name in dir(seq2seq_attn)
         assert name in seq2seq_attn.__all__
         assert getattr(seq2seq_attn, name).__doc__
 
 
-def test_names_are_listed_without_importing_torch() -> None:
+def test_names_are_listed_without_importing_torch():
     code = "import sys, seq2seq_attn; assert 'load' in dir(seq2seq_attn); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="laod"):
         _ = seq2seq_attn.laod
 
 
-def test_load_without_a_name_takes_the_newest_finished_run(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_without_a_name_takes_the_newest_finished_run(root, monkeypatch):
     monkeypatch.chdir(root)
     assert seq2seq_attn.load().has_attention
     monkeypatch.chdir(root / "runs" / "fixed")
@@ -60,7 +60,7 @@ def test_load_without_a_name_takes_the_newest_finished_run(root: Path, monkeypat
         seq2seq_attn.load()
 
 
-def test_a_translator_and_a_translation_are_one_short_line(root: Path) -> None:
+def test_a_translator_and_a_translation_are_one_short_line(root):
     translator = seq2seq_attn.load(root / "runs" / "fixed", "cpu")
     [long] = translator.score(["Ein Hund"], ["a dog\n" * 200])
     for value in (translator, long):
@@ -70,7 +70,7 @@ def test_a_translator_and_a_translation_are_one_short_line(root: Path) -> None:
         assert "0x" not in repr(value)
 
 
-def test_an_evaluation_takes_every_option_of_the_search(root: Path, tmp_path: Path) -> None:
+def test_an_evaluation_takes_every_option_of_the_search(root, tmp_path):
     (tmp_path / "de").write_text("".join(f"{line}\n" for line in SOURCE), encoding="utf-8")
     named = {"source": tmp_path / "de", "reference": tmp_path / "de", "json": tmp_path / "out.json", "device": "cpu"}
     sampled = seq2seq_attn.evaluate(root / "runs" / "fixed", **named, method="sample", seed=3, temperature=2.0)
@@ -86,7 +86,7 @@ def parsed(snippet: str) -> tuple[list[str], list[str], set[str]]:
     return texts, re.findall(r"<(\w+)", snippet), {*attributes}
 
 
-def test_a_notebook_shows_text_and_attention(translation: seq2seq_attn.Translation, root: Path) -> None:
+def test_a_notebook_shows_text_and_attention(translation, root):
     texts, tags, _ = parsed(translation._repr_html_())
     assert texts == [translation.text, *translation.source_tokens, *translation.attention_map().target_tokens]
     assert tags.count("td") == 1 + translation.attention.size
@@ -98,7 +98,7 @@ def test_a_notebook_shows_text_and_attention(translation: seq2seq_attn.Translati
         without.plot()
 
 
-def test_what_a_notebook_shows_is_text_whatever_it_holds() -> None:
+def test_what_a_notebook_shows_is_text_whatever_it_holds():
     hostile = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;", "'", "</table>"]
     snippet = AttentionMap(hostile, hostile, np.full((5, 5), 0.2), (1,))._repr_html_()
     texts, tags, attributes = parsed(snippet)
@@ -109,7 +109,7 @@ def test_what_a_notebook_shows_is_text_whatever_it_holds() -> None:
     assert [title in odd for title in ('title="0.00"', 'title="1.00"')] == [True, True]
 
 
-def test_several_translations_are_asked_of_the_other_method(root: Path) -> None:
+def test_several_translations_are_asked_of_the_other_method(root):
     translator = seq2seq_attn.load(root / "runs" / "additive")
     with pytest.raises(TypeError, match="translate_n_best"):
         translator.translate(SOURCE, n_best=2)
@@ -117,14 +117,7 @@ def test_several_translations_are_asked_of_the_other_method(root: Path) -> None:
 
 
 @pytest.fixture
-def toy_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_toy_corpus(tmp_path / "toy")
-    return tmp_path
-
-
-@pytest.fixture
-def trained(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
+def trained(monkeypatch) -> list[Config]:
     """The configurations that were to be trained, instead of training."""
     configs: list[Config] = []
 
@@ -136,7 +129,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
     return configs
 
 
-def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(trained: list[Config]) -> None:
+def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(trained):
     settings = {
         "train.optimizer.clip_norm": None,
         "train.optimizer.learning_rate": np.float32(0.5),
@@ -156,7 +149,7 @@ def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(train
     assert (optimizer.clip_norm, optimizer.learning_rate, optimizer.betas) == (None, 0.5, (0.5, 0.25))
 
 
-def test_a_configuration_may_be_a_path(trained: list[Config], tmp_path: Path) -> None:
+def test_a_configuration_may_be_a_path(trained, tmp_path):
     mine = tmp_path / "mine.yaml"
     mine.write_text("name: mine\n")
     for config in (mine, [mine], str(mine)):
@@ -164,17 +157,9 @@ def test_a_configuration_may_be_a_path(trained: list[Config], tmp_path: Path) ->
     assert [config.name for config in trained] == ["mine"] * 3
 
 
-@pytest.mark.parametrize("names", ["toy/train", ["toy/train.de", "toy/train.en"]])
-def test_own_text_from_python(trained: list[Config], toy_folder: Path, names: str | list[str]) -> None:
-    seq2seq_attn.train_model(None, {"seed": 3}, train_text=names, source_language="de", target_language="en")
-    [config] = trained
-    assert (config.data.corpus, config.data.train, config.seed) == ("files", names, 3)
-    assert config.name == "own-de-en"
-
-
-def test_a_comparison_from_python_plans_what_the_command_plans(
-    monkeypatch: pytest.MonkeyPatch, toy_folder: Path
-) -> None:
+@pytest.mark.usefixtures("in_tmp_path")
+def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
+    write_toy_corpus(Path("toy"))
     plans: list[Any] = []
     monkeypatch.setattr(comparison, "train_and_compare", lambda planned, at_once: plans.append((planned, at_once)))
     vary = {"attention": ["additive", "bilinear"], "train.optimizer.betas": [[0.9, 0.98]]}
@@ -193,7 +178,7 @@ def test_a_comparison_from_python_plans_what_the_command_plans(
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, {(1, 2): 3}, [1j]])
-def test_a_setting_that_is_no_plain_value_is_a_usage_error(trained: list[Config], value: object) -> None:
+def test_a_setting_that_is_no_plain_value_is_a_usage_error(trained, value):
     with pytest.raises(UsageError, match=r"^data\.test="):
         seq2seq_attn.train_model("quickstart", {"data.test": value})
     assert trained == []

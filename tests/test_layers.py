@@ -22,17 +22,17 @@ from scripts.laboratory.house import (
 FILES = sources()
 
 
-def test_every_file_has_a_layer() -> None:
+def test_every_file_has_a_layer():
     assert [path for path in FILES if module_of(path)[0] not in ORDER] == []
 
 
 @pytest.mark.parametrize("folder", ["text", "metrics"])
-def test_text_and_metrics_do_without_networks(folder: str) -> None:
+def test_text_and_metrics_do_without_networks(folder):
     for path in (PACKAGE / folder).rglob("*.py"):
         assert [name for name in imports(path) if name[:2] in {("torch", "nn")}] == [], path
 
 
-def test_no_attention_variant_imports_another() -> None:
+def test_no_attention_variant_imports_another():
     folder = PACKAGE / "model" / "attention"
     variants = {path.stem for path in folder.glob("*.py")} - {"__init__", "base"}
     assert variants
@@ -41,7 +41,7 @@ def test_no_attention_variant_imports_another() -> None:
         assert used & (variants - {name}) == set()
 
 
-def test_spacy_torchtext_and_sentencepiece_stand_behind_their_files() -> None:
+def test_spacy_torchtext_and_sentencepiece_stand_behind_their_files():
     users = {("/".join(module_of(path)), name[0]) for path in FILES for name in imports(path)}
     assert {user for user in users if user[1] in ("torchtext", "spacy", "sentencepiece")} == {
         ("text/vocab", "torchtext"),  # data/buckets takes it from there
@@ -61,21 +61,21 @@ def run_and_list_modules(*arguments: str) -> tuple[subprocess.CompletedProcess[s
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"]])
-def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+def test_help_imports_nothing_heavy(arguments):
     done, modules = run_and_list_modules(*arguments)
     assert done.returncode == 0, done.stderr
     assert not modules & {"torch", "numpy", "spacy", "torchtext", "matplotlib", "sacrebleu"}
     assert not modules & {"starlette", "uvicorn", "huggingface_hub"}
 
 
-def test_a_mistyped_run_is_refused_before_torch_is_loaded() -> None:
+def test_a_mistyped_run_is_refused_before_torch_is_loaded():
     done, modules = run_and_list_modules("translate", "--run", "no/run", "x")
     assert done.returncode == 1
     assert "no/run" in done.stderr
     assert "torch" not in modules
 
 
-def test_help_answers_in_half_a_second() -> None:
+def test_help_answers_in_half_a_second():
     times = []
     for _ in range(3):  # the best of three: others may be using the machine
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -85,18 +85,18 @@ def test_help_answers_in_half_a_second() -> None:
     assert min(times) < 0.5
 
 
-def test_the_house_stays_small() -> None:
+def test_the_house_stays_small():
     measured = figures()
     assert {name: measured[name] for name, limit in LIMITS.items() if measured[name][0] > limit} == {}
 
 
-def test_a_cycle_is_found() -> None:
+def test_a_cycle_is_found():
     graph = {("roof",): {("hall",), ("cellar",)}, ("hall",): {("cellar",)}, ("cellar",): set[tuple[str, ...]]()}
     assert cycles_of(graph) == []
     assert cycles_of({**graph, ("cellar",): {("roof",)}}) != []
 
 
-def test_the_whole_attention_decoder_is_five_short_files() -> None:
+def test_the_whole_attention_decoder_is_five_short_files():
     guide = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| \[(model/\S+\.py)\]", guide, re.MULTILINE)
     assert [name.split("/")[1] for name in named] == ["decoder", "decoder", "attention", "normalizer", "output"]

@@ -11,7 +11,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import MANIFEST, check_files, list_files, read_listed, remove_listed, write_listed
 
 
-def test_files_come_back_and_are_listed_beside_those_before(tmp_path: Path) -> None:
+def test_files_come_back_and_are_listed_beside_those_before(tmp_path):
     path = tmp_path / "folder" / "a"
     for content in (b"one", b"two", b""):
         write_listed(path, content)
@@ -26,7 +26,7 @@ def test_files_come_back_and_are_listed_beside_those_before(tmp_path: Path) -> N
     assert check_files(path.parent).keys() == {"b"}
 
 
-def test_a_flipped_bit_of_the_manifest_loses_or_changes_no_file(tmp_path: Path) -> None:
+def test_a_flipped_bit_of_the_manifest_loses_or_changes_no_file(tmp_path):
     """`tests/e2e/test_bit_flips.py` flips bits of every file."""
     path = tmp_path / MANIFEST
     write_listed(tmp_path / "file", b"content")
@@ -40,7 +40,7 @@ def test_a_flipped_bit_of_the_manifest_loses_or_changes_no_file(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"file": 5}', '{"file": null}', "[" * 100_000])
-def test_a_foreign_manifest_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+def test_a_foreign_manifest_is_refused_in_one_line(tmp_path, text):
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / MANIFEST).write_text(text)
     for read in (read_listed, lambda path: check_files(path.parent), lambda path: write_listed(path, b"")):
@@ -49,7 +49,7 @@ def test_a_foreign_manifest_is_refused_in_one_line(tmp_path: Path, text: str) ->
         assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_missing_or_no_file_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_no_file_is_named(tmp_path):
     path = tmp_path / "file"
     write_listed(path, b"content")
     path.unlink()
@@ -62,9 +62,7 @@ def test_a_file_that_is_missing_or_no_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("call", range(1, 7))
 @pytest.mark.parametrize("owner", [os, Path], ids=["fsync", "replace"])
-def test_a_process_that_dies_leaves_the_old_file_or_the_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, call: int
-) -> None:
+def test_a_process_that_dies_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch, owner, call):
     """Also if one before it died at the same place."""
     path = tmp_path / "file"
     write_listed(path, b"0")
@@ -91,9 +89,7 @@ def test_a_process_that_dies_leaves_the_old_file_or_the_new_one(
 
 
 @pytest.mark.parametrize("step", ["replace", "unlink"])
-def test_a_process_that_dies_while_it_removes_a_file_leaves_a_whole_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_a_process_that_dies_while_it_removes_a_file_leaves_a_whole_folder(tmp_path, monkeypatch, step):
     write_listed(tmp_path / "file", b"content")
 
     def die(*arguments: object, **options: object) -> None:
@@ -106,7 +102,7 @@ def test_a_process_that_dies_while_it_removes_a_file_leaves_a_whole_folder(
     check_files(tmp_path)
 
 
-def test_a_file_is_on_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_on_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     """And so are the manifest and its name, in case the machine loses power."""
     synced: set[int] = set()
     fsync, replace = os.fsync, Path.replace
@@ -126,9 +122,7 @@ def test_a_file_is_on_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: 
     write_listed(tmp_path / "file", b"content")
 
 
-def test_a_reader_sees_one_content_while_another_process_replaces_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_sees_one_content_while_another_process_replaces_it(tmp_path, monkeypatch):
     path = tmp_path / "file"
     write_listed(path, b"old")
     real = files.read_regular

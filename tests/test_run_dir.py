@@ -18,37 +18,26 @@ from tests.toy_run import make_toy_run, toy_config
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> RunDir:
+def run(tmp_path) -> RunDir:
     return RunDir.create(tmp_path / "run")
 
 
 @pytest.mark.parametrize("text", ["model: {atention: 1}", "- a list", "a: [", "seed: minus one"])
-def test_a_damaged_configuration_is_refused(run: RunDir, text: str) -> None:
+def test_a_damaged_configuration_is_refused(run, text):
     write_listed(run.config_path, text.encode())
     with pytest.raises(UserError, match=r"config.yaml") as caught:
         run.config()
     assert caught.value.exit_code == 1
 
 
-def test_a_pickle_is_never_loaded(run: RunDir) -> None:
+def test_a_pickle_is_never_loaded(run):
     run.save_best({"a": torch.zeros(1)}, {})
     torch.save({"a": torch.zeros(1)}, run.model_path)
     with pytest.raises(UserError, match=r"model\.safetensors"):
         run.load_best()
 
 
-def test_create_refuses_what_is_there_and_overwrites_runs_only(tmp_path: Path) -> None:
-    make_toy_run(tmp_path / "run")
-    (tmp_path / "file").touch()
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "report.md").touch()
-    for name, overwrite in (("run", False), ("file", False), ("thesis", True)):
-        with pytest.raises(UserError, match=name):
-            RunDir.create(tmp_path / name, overwrite=overwrite)
-    assert (tmp_path / "thesis" / "report.md").exists()
-
-
-def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) -> None:
+def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path):
     run = make_toy_run(tmp_path / "run")
     names = ["last/state.json", "hyps/test.txt", "events.out.tfevents.1", "report.md", "train.log", "metrics.jsonl"]
     for name in (*names, "bleu-by-length.test.png", "retention-by-length.svg"):
@@ -62,7 +51,7 @@ def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path: Path) ->
     assert {path.name for path in run.path.iterdir()} == own
 
 
-def test_an_interrupted_overwrite_leaves_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_overwrite_leaves_a_run(tmp_path, monkeypatch):
     run = RunDir.create(tmp_path / "run")
     for name in ("config.yaml", "source.vocab", "train.log", "model.safetensors"):
         (run.path / name).touch()
@@ -81,7 +70,7 @@ def test_an_interrupted_overwrite_leaves_a_run(tmp_path: Path, monkeypatch: pyte
     assert RunDir.create(run.path, overwrite=True).is_empty()
 
 
-def test_the_newest_run_is_the_one_that_finished_last(tmp_path: Path) -> None:
+def test_the_newest_run_is_the_one_that_finished_last(tmp_path):
     for name, time in (("b", 3.0), ("a", 7.0), ("c", 5.0)):
         run = RunDir.create(tmp_path / name)
         run.save_best({"a": torch.zeros(1)}, {})
@@ -94,7 +83,7 @@ def test_the_newest_run_is_the_one_that_finished_last(tmp_path: Path) -> None:
     assert newest_run(tmp_path).path == tmp_path / "c"
 
 
-def test_no_finished_run_names_one_that_has_begun(tmp_path: Path) -> None:
+def test_no_finished_run_names_one_that_has_begun(tmp_path):
     with pytest.raises(UserError, match="quickstart"):
         newest_run(tmp_path / "runs")
     RunDir.create(tmp_path / "runs/begun").save_best({"a": torch.zeros(1)}, {})
@@ -102,7 +91,7 @@ def test_no_finished_run_names_one_that_has_begun(tmp_path: Path) -> None:
         newest_run(tmp_path / "runs")
 
 
-def test_the_environment_is_on_record(run: RunDir) -> None:
+def test_the_environment_is_on_record(run):
     run.write_environment(["seq2seq", "train", os.fsdecode(b"stra\xdfe.de")], "cpu")
     found = json.loads((run.path / "environment.json").read_text())
     assert found["command"] == ["seq2seq", "train", r"stra\xdfe.de"]
@@ -113,16 +102,16 @@ def test_the_environment_is_on_record(run: RunDir) -> None:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory) -> Path:
     return make_toy_run(tmp_path_factory.mktemp("whole") / "run").path
 
 
 @pytest.fixture
-def trained(whole: Path, tmp_path: Path) -> RunDir:
+def trained(whole, tmp_path) -> RunDir:
     return RunDir(shutil.copytree(whole, tmp_path / "run"))
 
 
-def test_sizes_that_the_weights_do_not_have_are_refused_before_memory_is_taken(trained: RunDir) -> None:
+def test_sizes_that_the_weights_do_not_have_are_refused_before_memory_is_taken(trained):
     config = trained.config()
     config.model.hidden_size = config.model.encoder.hidden_size = config.model.embedding_size = 60_000
     trained.save_config(config)
@@ -130,7 +119,7 @@ def test_sizes_that_the_weights_do_not_have_are_refused_before_memory_is_taken(t
         load(trained.path)
 
 
-def test_a_configuration_changed_by_hand_is_refused_until_the_change_is_accepted(trained: RunDir) -> None:
+def test_a_configuration_changed_by_hand_is_refused_until_the_change_is_accepted(trained):
     path = trained.path / "config.yaml"
     path.write_text(path.read_text().replace("max_length_ratio: 1.5", "max_length_ratio: 0.1"))
     with pytest.raises(UserError, match=r"config.yaml: damaged"):
@@ -142,7 +131,7 @@ def test_a_configuration_changed_by_hand_is_refused_until_the_change_is_accepted
     assert trained.config().search.max_length_ratio == 0.1
 
 
-def test_a_configuration_of_a_run_reads_no_other_file(trained: RunDir, tmp_path: Path) -> None:
+def test_a_configuration_of_a_run_reads_no_other_file(trained, tmp_path):
     (tmp_path / "other.yaml").write_text("secret: 5")
     write_listed(trained.path / "config.yaml", f"extends: {tmp_path / 'other.yaml'}\n".encode())
     with pytest.raises(UserError, match="'extends'"):
@@ -150,7 +139,7 @@ def test_a_configuration_of_a_run_reads_no_other_file(trained: RunDir, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "model.safetensors", "source.vocab"])
-def test_pipes_and_devices_in_place_of_files_are_refused_at_once(trained: RunDir, name: str) -> None:
+def test_pipes_and_devices_in_place_of_files_are_refused_at_once(trained, name):
     path = trained.path / name
     for replace in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
         path.unlink()
@@ -160,7 +149,7 @@ def test_pipes_and_devices_in_place_of_files_are_refused_at_once(trained: RunDir
 
 
 @pytest.mark.parametrize("name", ["last", "metrics.jsonl", "train.log", ".train.lock", "reverse"])
-def test_a_resume_writes_through_no_link(trained: RunDir, tmp_path: Path, name: str) -> None:
+def test_a_resume_writes_through_no_link(trained, tmp_path, name):
     (tmp_path / "elsewhere").mkdir()
     (trained.path / name).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UserError, match=rf"{name}"):
@@ -168,7 +157,7 @@ def test_a_resume_writes_through_no_link(trained: RunDir, tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize("is_empty", [False, True])
-def test_an_overwrite_empties_no_file_that_a_link_leads_to(trained: RunDir, tmp_path: Path, is_empty: bool) -> None:
+def test_an_overwrite_empties_no_file_that_a_link_leads_to(trained, tmp_path, is_empty):
     (tmp_path / "elsewhere").write_text("mine")
     path = tmp_path / "empty" if is_empty else trained.path
     path.mkdir(exist_ok=True)
@@ -178,7 +167,7 @@ def test_an_overwrite_empties_no_file_that_a_link_leads_to(trained: RunDir, tmp_
     assert (tmp_path / "elsewhere").read_text() == "mine"
 
 
-def test_a_run_that_is_resumed_is_checked_and_rid_of_leftovers(trained: RunDir) -> None:
+def test_a_run_that_is_resumed_is_checked_and_rid_of_leftovers(trained):
     leftovers = [trained.path / f".{name}.x1y2.tmp" for name in ("model.safetensors", "config.yaml", "source.vocab")]
     for path in (*leftovers, trained.path / ".report.json.x.tmp"):
         path.touch()

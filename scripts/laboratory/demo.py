@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import subprocess
 import sys
 import textwrap
 import threading
@@ -12,13 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.laboratory.harness.records import add_set_option, exit_code, read_events
-from scripts.laboratory.harness.runs import Run, train_all
+from scripts.laboratory.harness.runs import SEQ2SEQ, Run, train_all
 from seq2seq_attn import evaluate, load
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.export.page import export_page
 from seq2seq_attn.report.files import plot_path
 from seq2seq_attn.report.tables import Table
-from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 
@@ -47,10 +46,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/demo", description="Attention against one fixed vector.")
     add_set_option(parser)
     train(parser.parse_args().set)
+    export = subprocess.Popen([*SEQ2SEQ, "export", *CONFIGS, "-o", PAGE], stdout=subprocess.DEVNULL)  # takes seconds
     show_sentence()
     show_scores()
     step("A page in which both models translate as you type")
-    export_page([RunDir(path) for path in CONFIGS], PAGE)
+    if export.wait():
+        raise UserError(f"{PAGE}: it could not be written")
     print(PAGE, flush=True)
     if "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ or sys.platform == "darwin":
         webbrowser.open(PAGE.resolve().as_uri())

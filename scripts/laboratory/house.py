@@ -39,7 +39,7 @@ LIMITS = {
     "upward imports": 0,
     "files": 219,
     "files at the root": 6,
-    "lines": 24_750,
+    "lines": 24_760,
     "functions": 1_435,
     "classes": 290,
     f"lines of {READER}": 400,

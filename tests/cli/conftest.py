@@ -10,7 +10,7 @@ from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
 @pytest.fixture(scope="session")
-def toy_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunDir]:
+def toy_runs(tmp_path_factory) -> dict[str, RunDir]:
     """Runs that no test changes: with subwords (`toy`), with words as tokens, and with words and a fixed vector."""
     root = tmp_path_factory.mktemp("runs")
     words = toy_config(tokenizer="spacy")
@@ -20,7 +20,7 @@ def toy_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunDir]:
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workshop(tmp_path_factory) -> Path:
     """Two runs of one corpus with two test sets, and one of another corpus."""
     root = tmp_path_factory.mktemp("evaluate")
     for name, source, target in [

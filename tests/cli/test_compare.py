@@ -27,9 +27,6 @@ def names(planned: list[PlannedRun]) -> list[str]:
     return [str(one.run.path) for one in planned]
 
 
-# ---- the plan ----
-
-
 def test_every_value_with_every_seed_seed_after_seed():
     planned = plan_runs(["quickstart"], ["attention=additive,bilinear"], [1, 2])
     folder = "runs/compare-quickstart"
@@ -89,11 +86,8 @@ def test_seeds():
             parse_seeds(text)
 
 
-# ---- training and report ----
-
-
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def toy(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     write_toy_corpus(tmp_path / "toy")
     return tmp_path / "toy"

@@ -11,12 +11,12 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails
-from tests.evaluation_requests import run_evaluate
+from tests.evaluation_requests import run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, make_toy_run
 
 
 @pytest.fixture(scope="module")
-def runs(workshop: Path) -> Path:
+def runs(workshop) -> Path:
     """A seed more of each configuration, far enough from the first to translate differently."""
     for name, other, seed in (("additive", "additive-2", 5), ("none", "none-2", 6)):
         config = RunDir(workshop / name).config()
@@ -26,11 +26,8 @@ def runs(workshop: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _in_runs(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_runs(runs, monkeypatch) -> None:
     monkeypatch.chdir(runs)
-
-
-# ---- translate ----
 
 
 def test_translate_with_two_runs(runs, capsys, tmp_path):
@@ -45,9 +42,6 @@ def test_translate_with_two_runs(runs, capsys, tmp_path):
 
 def test_score_takes_one_run(capsys):
     assert_fails(capsys, "score", "--run", "additive", "--run", "none", "train", code=2, message="--run")
-
-
-# ---- evaluate ----
 
 
 def test_the_ensemble_is_scored_beside_its_members(runs, capsys):
@@ -80,7 +74,7 @@ def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another():
 
 
 def is_reused(*names: str, **options: object) -> list[bool]:
-    report = run_evaluate(Path(), *names, ensemble=True, split=["short"], reuse_hypotheses=True, **options)
+    report = translate_and_score(Path(), *names, ensemble=True, split=["short"], reuse_hypotheses=True, **options)
     return [run["is_reused"] for run in report.data["runs"]]
 
 
@@ -101,7 +95,7 @@ def test_saved_hypotheses_are_those_of_the_same_members(runs, tmp_path):
 def test_a_member_called_ensemble_keeps_its_hypotheses(runs, tmp_path):
     make_toy_run(tmp_path / "ensemble", RunDir(runs / "additive").config(), seed=9)
     shutil.copytree(runs / "none", tmp_path / "none")
-    run_evaluate(tmp_path, "ensemble", "none", ensemble=True, split=["short"], json=tmp_path / "scores.json")
+    translate_and_score(tmp_path, "ensemble", "none", ensemble=True, split=["short"], json=tmp_path / "scores.json")
     folders = sorted((tmp_path / "scores.hyps").iterdir())
     assert len(folders) == 3
     assert len({(folder / "short.txt").read_text(encoding="utf-8") for folder in folders}) == 3

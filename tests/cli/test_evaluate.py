@@ -3,7 +3,6 @@
 import csv
 import json
 import logging
-import shutil
 from xml.etree import ElementTree
 
 import pytest
@@ -15,8 +14,9 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
+from seq2seq_attn.metrics.alignment import score_shifts
 from seq2seq_attn.run_dir import RunDir
-from tests.evaluation_requests import evaluate, run_evaluate
+from tests.evaluation_requests import evaluate, run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
@@ -56,31 +56,17 @@ def test_what_the_run_directory_gets(workshop):
     assert (workshop / "additive/bleu-by-length.beam1.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_replaces_something_else_is_told(workshop, tmp_path, caplog):
-    """Translations of another file of the same name; a report on other runs or lengths."""
-    for folder, size in (("a", 5), ("b", 4)):
-        (tmp_path / folder).mkdir()
-        for name, lines in (("same.de", SOURCE), ("same.en", TARGET)):
-            (tmp_path / folder / name).write_text("\n".join(lines[:size]), encoding="utf-8")
-    for folder, is_told in (("a", False), ("a", False), ("b", True)):
+def test_a_report_that_replaces_another_is_told(workshop, caplog):
+    for is_told in (False, True):
         caplog.clear()
-        run_evaluate(workshop, "other", source=tmp_path / folder / "same.de", reference=[tmp_path / folder / "same.en"])
-        assert ("same.de.txt" in caplog.text) == is_told
-    shutil.copytree(workshop / "none", tmp_path / "third")
-    for other, of, is_told in [
-        ("none", "source", False),
-        ("none", "source", False),
-        ("none", "reference", True),
-        (tmp_path / "third", "reference", True),
-    ]:
-        caplog.clear()
-        run_evaluate(workshop, "additive", other, split=["short"], length_of=of)
-        assert ("report.comparison.short.json" in caplog.text) == is_told
+        with caplog.at_level("INFO"):
+            translate_and_score(workshop, "additive", "none", split=["short"], merge_below=1)
+        assert any("report.comparison.short.json: replaced" in message for message in caplog.messages) == is_told
 
 
 def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     options = {"concatenate": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
-    report = run_evaluate(workshop, "additive", "none", **options)
+    report = translate_and_score(workshop, "additive", "none", **options)
     assert [(scores.name, scores.num_pairs, scores.num_concatenated) for scores in report.sets] == [
         *(("short", 5, 1), ("long", 25, 1), ("short.x2", 2, 2), ("long.x2", 12, 2)),
         *(("all test sets", 30, 1), ("all test sets.x2", 14, 2)),
@@ -88,13 +74,13 @@ def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     assert (tmp_path / "report.hyps/additive/long.x2.txt").read_text(encoding="utf-8").count("\n") == 12
     assert (tmp_path / "retention-by-length.x2.png").exists()
     assert (tmp_path / "retention-by-length.png").exists()
-    again = run_evaluate(workshop, "additive", "none", reuse_hypotheses=True, **options)
+    again = translate_and_score(workshop, "additive", "none", reuse_hypotheses=True, **options)
     assert [run["is_reused"] for run in again.data["runs"]] == [True, True]
     assert again.data["sets"] == report.data["sets"]
 
 
 def test_concatenated_pairs_are_translated_in_one_piece(workshop):
-    run_evaluate(workshop, "additive", split=["short"], concatenate=[3])
+    translate_and_score(workshop, "additive", split=["short"], concatenate=[3])
     run = RunDir(workshop / "additive")
     [joined] = find_sets([run], [run.config()], ["short"], concatenate=[3])
     translator = load(workshop / "additive", "cpu")
@@ -104,7 +90,7 @@ def test_concatenated_pairs_are_translated_in_one_piece(workshop):
 
 
 def test_attention_is_analyzed_unless_told_otherwise(workshop):
-    report = run_evaluate(workshop, "additive", "none", split=["short", "long"])
+    report = run_evaluate(workshop, "additive", "none", split=["short", "long"], metric=["bleu"])
     for scores, values in zip(report.sets, report.data["sets"], strict=True):
         additive, none = values["attention"]["runs"]
         assert additive["entropy"] > 0
@@ -124,7 +110,7 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     config = toy_config(corpus="captions", data_dir=str(tmp_path), limit=sizes, tokenizer="spacy")
     make_toy_run(tmp_path / "run", config)
     prepared = prepare_corpus(config)
-    report = run_evaluate(tmp_path, "run", concatenate=[1, 2], beam_size=1)
+    report = run_evaluate(tmp_path, "run", concatenate=[1, 2], beam_size=1, metric=["bleu"])
     for values, num_pairs in zip(report.data["sets"], (12, 6), strict=True):
         [run] = values["attention"]["runs"]
         assert [one["shift"] for one in run["gold"]] == [-1, 0, 1]
@@ -135,7 +121,7 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     one = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
     gold = caption_links(*prepared.text("test"), prepared.links("test"))
     translator = load(tmp_path / "run", "cpu")
-    assert decode_gold(translator, *prepared.text("test"), gold).scores()[0].error_rate == one["error_rate"]
+    assert score_shifts(decode_gold(translator, *prepared.text("test"), gold))[0].error_rate == one["error_rate"]
 
 
 def test_all_references_count_in_scores_and_paired_tests(workshop, tmp_path, capsys):

@@ -8,7 +8,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import write_listed
 from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.run_dir import RunDir
-from tests.evaluation_requests import run_evaluate
+from tests.evaluation_requests import translate_and_score
 from tests.toy_run import TARGET, make_toy_run, toy_config
 
 
@@ -21,7 +21,7 @@ def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
     before = [everything_in(run) for run in runs]
     kinds = {"json": "json", "report": "html", "csv": "csv", "latex": "tex"}
     named = {option: tmp_path / f"r.{kind}" for option, kind in kinds.items()}
-    run_evaluate(workshop, "additive", "none", split=["short"], beam_size=1, **named)
+    translate_and_score(workshop, "additive", "none", split=["short"], beam_size=1, **named)
     assert {str(path.relative_to(tmp_path)) for path in everything_in(tmp_path)} == {
         *(f"r.{kind}" for kind in kinds.values()),
         *(
@@ -31,7 +31,7 @@ def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
         ),
     }
     (tmp_path / "alone").mkdir()
-    run_evaluate(workshop, "additive", split=["short"], report=tmp_path / "alone" / "r.md")
+    translate_and_score(workshop, "additive", split=["short"], report=tmp_path / "alone" / "r.md")
     assert [path.name for path in everything_in(tmp_path / "alone")] == ["r.md"]
     assert [everything_in(run) for run in runs] == before
 
@@ -39,7 +39,7 @@ def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
 def test_runs_of_one_name_keep_their_translations_apart(workshop, tmp_path):
     for number, folder in enumerate(("a", "b")):
         make_toy_run(tmp_path / folder / "s1", RunDir(workshop / "additive").config(), seed=number)
-    run_evaluate(tmp_path, "a/s1", "b/s1", split=["short"], json=tmp_path / "r.json")
+    translate_and_score(tmp_path, "a/s1", "b/s1", split=["short"], json=tmp_path / "r.json")
     assert {path.name for path in (tmp_path / "r.hyps").iterdir()} == {"s1-1", "s1-2"}
 
 
@@ -48,19 +48,19 @@ def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_pa
     make_toy_run(run, RunDir(workshop / "additive").config())
     (run / "report.short.json").mkdir()
     before = everything_in(run)
-    report = run_evaluate(tmp_path, "run", split=["short"])
+    report = translate_and_score(tmp_path, "run", split=["short"])
     assert report.sets[0].num_pairs == 5
     assert "report.short.json" in caplog.text
     assert everything_in(run) == before
 
 
 def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
-    run_evaluate(workshop, "additive")
-    run_evaluate(workshop, "additive", split=["short"])
+    translate_and_score(workshop, "additive")
+    translate_and_score(workshop, "additive", split=["short"])
     names = ("report.json", "report.short.md", "hyps/short.txt")
     own = {name: (workshop / "additive" / name).read_bytes() for name in names}
     (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
-    run_evaluate(workshop, "additive", source=tmp_path / "short", reference=[tmp_path / "short"])
+    translate_and_score(workshop, "additive", source=tmp_path / "short", reference=[tmp_path / "short"])
     assert {name: (workshop / "additive" / name).read_bytes() for name in own} == own
     for name in (
         "report.files.short.json",
@@ -81,25 +81,27 @@ def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
     ],
 )
 def test_the_report_of_the_test_sets_is_replaced_only_by_another_one_of_them(workshop, options, name):
-    run_evaluate(workshop, "additive")
+    translate_and_score(workshop, "additive")
     path = workshop / "additive" / "report.json"
     before = path.read_bytes()
     num_resamples = options.pop("num_resamples", 30)
-    run_evaluate(workshop, "additive", **options, resampling=Resampling(num_resamples=num_resamples, num_trials=20))
+    translate_and_score(
+        workshop, "additive", **options, resampling=Resampling(num_resamples=num_resamples, num_trials=20)
+    )
     assert (path.read_bytes() == before) == (name != "report.json")
     assert (workshop / "additive" / name).exists()
 
 
 def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
-    run_evaluate(workshop, "none", split=["short"])
+    translate_and_score(workshop, "none", split=["short"])
     path = workshop / "none/hyps/short.txt"
     write_listed(path, "".join(f"marked {line}\n" for line in TARGET).encode())
-    reused = run_evaluate(workshop, "none", split=["short"], reuse_hypotheses=True)
+    reused = translate_and_score(workshop, "none", split=["short"], reuse_hypotheses=True)
     assert reused.data["runs"][0]["is_reused"]
     assert reused.sets[0].whole.scores["bleu"][0].interval.value > 50
     run = RunDir(workshop / "none")
     run.save_best({name: tensor * 1.01 for name, tensor in run.load_best().tensors.items()}, {"update": "1"})
-    changed = run_evaluate(workshop, "none", split=["short"], reuse_hypotheses=True)
+    changed = translate_and_score(workshop, "none", split=["short"], reuse_hypotheses=True)
     assert not changed.data["runs"][0]["is_reused"]
     assert "marked" not in path.read_text(encoding="utf-8")
 
@@ -111,7 +113,7 @@ def test_hypotheses_made_with_another_setting_are_not_reused(workshop, tmp_path,
     for value, is_reused in ((there, False), (there, True), (now, False)):
         setattr(config.search, key, value)
         run.save_config(config)
-        report = run_evaluate(tmp_path, "run", split=["short"], reuse_hypotheses=True)
+        report = translate_and_score(tmp_path, "run", split=["short"], reuse_hypotheses=True)
         assert report.data["runs"][0]["is_reused"] is is_reused, value
 
 
@@ -123,6 +125,6 @@ def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path
     prepare_corpus(config)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    report = run_evaluate(tmp_path / "project/runs", "run", json=Path("r.json"))
+    report = translate_and_score(tmp_path / "project/runs", "run", json=Path("r.json"))
     assert report.sets[0].num_pairs == 12
     assert {path.name for path in Path().iterdir()} == {"r.json", "r.hyps"}

@@ -29,7 +29,7 @@ MODULES = ("variants", "gated_pair", "confidence_penalty", "cosine")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path, monkeypatch) -> Iterator[Path]:
     """An empty current folder with the files and a corpus; what a test imports is unknown to the next one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})

@@ -9,7 +9,6 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails
 from tests.toy_run import SOURCE, TARGET
 
@@ -17,7 +16,7 @@ GOLD = " ".join(f"{i}-{i}" for i in range(5))
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory) -> Path:
     """The pairs as files."""
     root = tmp_path_factory.mktemp("score")
     for name, lines in (("source", SOURCE), ("target", TARGET), ("links", [GOLD] * len(SOURCE)), ("empty.tsv", [])):
@@ -29,7 +28,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _in_root(root: Path, toy_runs: dict[str, RunDir], monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_root(root, toy_runs, monkeypatch) -> None:
     monkeypatch.chdir(root)
     for name, run in (("additive", "words"), ("fixed", "fixed")):
         (root / name).unlink(missing_ok=True)
@@ -59,15 +58,6 @@ def test_a_line_for_each_pair_and_the_perplexity_on_stderr(capsys, root):
     for line, other in zip(lines, alone, strict=True):
         (log_prob, count), (other_log_prob, other_count) = line.split("\t"), other.split("\t")
         assert (float(log_prob), count) == (pytest.approx(float(other_log_prob), abs=1e-3), other_count)
-
-
-def test_pairs_come_in_every_form_of_own_text(capsys, root):
-    expected, _ = score(capsys, "pairs.tsv")
-    for lines, name in ((SOURCE, "both.de"), (TARGET, "both.en")):
-        (root / name).write_text("\n".join(lines), encoding="utf-8")
-    objects = [json.dumps({"de": source, "en": target}) for source, target in zip(SOURCE, TARGET, strict=True)]
-    (root / "pairs.jsonl").write_text("\n".join(objects), encoding="utf-8")
-    assert score(capsys, "both")[0] == score(capsys, "pairs.jsonl")[0] == expected
 
 
 def test_json_holds_tokens_and_links(capsys, root):
@@ -108,18 +98,6 @@ def test_error_rate_against_given_links(capsys, root, tmp_path):
     own = [set(line.split()) for line in (tmp_path / "own").read_text(encoding="utf-8").splitlines()]
     recall = sum(len(links & set(GOLD.split())) for links in own) / 25
     assert float(found[0][3]) == pytest.approx(recall, abs=0.2)  # EOS may take a word's largest weight
-
-
-def test_a_no_break_space_does_not_separate_words(capsys, tmp_path):
-    for name, line in {"source": "Ein\u00a0Hund rennt", "target": "A\u202fdog runs", "links": "0-0 1-1"}.items():
-        (tmp_path / name).write_text(f"{line}\n", encoding="utf-8")
-    sides = ["--source", str(tmp_path / "source"), "--target", str(tmp_path / "target")]
-    score(capsys, *sides, "--links", str(tmp_path / "links"), "--alignment", str(tmp_path / "own"))
-    own = (tmp_path / "own").read_text(encoding="utf-8").split()
-    assert {int(position) for link in own for position in link.split("-")} <= {0, 1}
-    (tmp_path / "links").write_text("2-0\n")
-    run_command(["score", "--run", "additive", "--device", "cpu", *sides, "--links", str(tmp_path / "links")])
-    assert "link 2-0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,66 +1,90 @@
-"""Several sources through the four commands: texts and files in, one translation per sentence out."""
+"""Several sources, and vectors as a source, through the commands: one translation per sentence out."""
 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
+from seq2seq_attn.config import load_config
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.tokenizers.several import num_sources
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.tokenizers.several import num_sources, split_sources
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
 
 FRENCH = "chien chat homme femme enfant balle maison arbre".split()
-SETTINGS = ["data.source_languages=[de,fr]", "data.source_language=de"]
+SIZE = 11
+SOURCES = {"texts": ["de", "fr"], "vectors": ["vectors"], "both": ["de", "vectors"]}
+"""of each run"""
 
 
 def write_corpus(directory: Path) -> None:
-    """The toy corpus with a French side: the same words in the order of the German."""
+    """The toy corpus with a French side, the same words in the order of the German, and with a file of a noisy one-hot
+    vector per word for each sentence: the test set's as .npy files, the others in an archive for each split."""
     write_toy_corpus(directory)
+    generator = np.random.default_rng(1)
     for path in directory.glob("*.de"):
-        lines = path.read_text(encoding="utf-8").split("\n")
-        words = [" ".join(FRENCH[SOURCE.index(word)] for word in line.split()) for line in lines]
-        path.with_suffix(".fr").write_text("\n".join(words), encoding="utf-8")
+        split, lines = path.stem, path.read_text(encoding="utf-8").split("\n")[:-1]
+        numbers = [[SOURCE.index(word) for word in line.split()] for line in lines]
+        noise = [generator.normal(0, 0.01, (len(words), SIZE)) for words in numbers]
+        pictures = {f"p{i}": np.eye(SIZE)[words] + noise[i] for i, words in enumerate(numbers)}
+        if split == "test":
+            for name, vectors in pictures.items():
+                np.save(directory / f"{name}.npy", vectors)
+            names = [f"{directory}/{name}.npy" for name in pictures]
+        else:
+            np.savez(directory / f"{split}.npz", **pictures)
+            names = [f"{directory}/{split}.npz:{name}" for name in pictures]
+        sides = {"fr": [" ".join(FRENCH[word] for word in words) for words in numbers], "vectors": names}
+        for language, side in sides.items():
+            path.with_suffix(f".{language}").write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of two updates, beside its corpus."""
+def trained(tmp_path_factory) -> Path:
+    """Runs of two updates, beside their corpus."""
     root = tmp_path_factory.mktemp("sources")
     write_corpus(root / "corpus")
-    assert run(["train", "--run-dir", str(root / "run"), *options(root, "train.max_updates=2")]) == 0
+    for name in SOURCES:
+        assert run(["train", "--run-dir", str(root / name), *options(root, name, "train.max_updates=2")]) == 0
     return root
 
 
-def options(root: Path, *more: str) -> list[str]:
-    settings = [*toy_settings(root / "corpus"), *SETTINGS, *more]
+def options(root: Path, name: str, *more: str) -> list[str]:
+    settings = [*toy_settings(root / "corpus"), f"data.source_languages={SOURCES[name]}", *more]
     return ["-c", "base", *(f"--set={setting}" for setting in settings)]
 
 
-def columns(root: Path) -> Path:
-    """The German and French test lines as one file of columns."""
-    sides = [(root / "corpus" / f"test.{name}").read_text(encoding="utf-8").split("\n")[:-1] for name in ("de", "fr")]
-    (root / "columns.tsv").write_text("".join(f"{de}\t{fr}\n" for de, fr in zip(*sides, strict=True)), encoding="utf-8")
-    return root / "columns.tsv"
+def columns(root: Path, name: str) -> Path:
+    """The test lines of a run's sources as one file of columns."""
+    files = [root / "corpus" / f"test.{language}" for language in SOURCES[name]]
+    sides = [path.read_text(encoding="utf-8").splitlines() for path in files]
+    text = "".join("\t".join(row) + "\n" for row in zip(*sides, strict=True))
+    (root / f"{name}.tsv").write_text(text, encoding="utf-8")
+    return root / f"{name}.tsv"
 
 
-def test_texts_files_and_columns_say_the_same(trained, capsys):
-    assert "(de+fr -> en)" in outputs(capsys, "prepare", "-c", str(trained / "run" / "config.yaml"))[0]
-    of = ["translate", "--run", str(trained / "run")]
-    files = [word for name in ("de", "fr") for word in ("-i", str(trained / "corpus" / f"test.{name}"))]
+@pytest.mark.parametrize("name", SOURCES)
+def test_texts_files_and_columns_say_the_same(trained, capsys, name):
+    prepared = outputs(capsys, "prepare", "-c", str(trained / name / "config.yaml"))
+    assert f"({'+'.join(SOURCES[name])} -> en)" in prepared[0]
+    of = ["translate", "--run", str(trained / name)]
+    files = [word for language in SOURCES[name] for word in ("-i", str(trained / "corpus" / f"test.{language}"))]
     from_files = outputs(capsys, *of, *files)
     assert len(from_files) == 20
-    assert outputs(capsys, *of, "-i", str(columns(trained))) == from_files
-    lines = columns(trained).read_text(encoding="utf-8").splitlines()
+    assert outputs(capsys, *of, "-i", str(columns(trained, name))) == from_files
+    lines = columns(trained, name).read_text(encoding="utf-8").splitlines()
     assert outputs(capsys, *of, *(text for line in lines for text in line.split("\t"))) == from_files
     assert outputs(capsys, *of, lines[0]) == from_files[:1]
 
 
 def test_each_source_counts(trained):
-    translator = load(trained / "run")
+    translator = load(trained / "texts")
     assert num_sources(translator.source_tokenizer) == 2
     lines = ["Hund Mann\tchien homme", "Hund Mann\tchien chat", "Hund Katze\tchien homme", "Hund Mann\t", "\thomme"]
     scores = {translation.log_prob for translation in translator.score(lines, ["dog man"] * len(lines))}
@@ -68,36 +92,58 @@ def test_each_source_counts(trained):
     assert [t.text for t in translator.translate(["", "\t", " \t "])] == ["", "", ""]
 
 
+def test_each_vector_counts_and_padding_does_not(trained, tmp_path):
+    vectors = np.load(trained / "corpus" / "p3.npy")
+    names = []
+    for number, array in enumerate((vectors, vectors[:-1], vectors + 0.5, np.zeros((0, SIZE)))):
+        names.append(str(tmp_path / f"{number}.npy"))
+        np.save(names[-1], array)
+    translator = load(trained / "vectors")
+    together = [translation.log_prob for translation in translator.score(names, ["dog man"] * 4)]
+    assert len(set(together)) == 4
+    alone = [translator.score([name], ["dog man"])[0].log_prob for name in names]
+    assert together == pytest.approx(alone, abs=1e-5)
+    assert [t.text for t in translator.translate(["", names[3]])] == ["", ""]
+
+
 def test_over_long_sources_are_cut_alike(trained):
-    translator = load(trained / "run").with_max_source_length(8)
+    translator = load(trained / "texts").with_max_source_length(8)
     [found] = translator.translate(["Hund Katze Mann Frau\tchien chat homme"])
     assert "".join(found.source_tokens) == "Hund▁Katze▁Mann▁Frau\tchien▁chat▁homme<eos>"
-    assert found.attention is not None
     assert found.attention.shape[1] == len(found.source_tokens)
     assert found.attention.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_attention_is_over_the_positions_of_all_sources(trained, capsys):
-    files = {"alignment": trained / "links", "attention": trained / "map.png"}
-    extra = [f"--{name}={path}" for name, path in files.items()]
-    of = ["translate", "--run", str(trained / "run"), "--format=json", *extra]
-    [line] = outputs(capsys, *of, "Hund", "chien chat")
-    found = json.loads(line)
-    assert found["source_tokens"] == [*"Hund", "\t", *"chien▁chat", "<eos>"]
-    assert 4 not in {source for source, _ in found["links"]}
-    words = {int(link.split("-")[0]) for link in files["alignment"].read_text().split()}
-    assert words <= {0, 1, 2}
+@pytest.mark.parametrize("name", ["texts", "both"])
+def test_attention_is_over_the_positions_of_all_sources(trained, capsys, caplog, name):
+    second, tokens, num_words = "chien chat", [*"chien▁chat"], 2
+    if name == "both":
+        second = str(trained / "corpus" / "p3.npy")
+        num_words = len(np.load(second))
+        tokens = [f"[{number + 1}]" for number in range(num_words)]
+    files = [f"--alignment={trained / 'links'}", f"--attention={trained / 'map.png'}"]
+    of = ["translate", "--run", str(trained / name), "--format=json", *files]
+    found = json.loads(outputs(capsys, *of, "Hund Mann", second)[0])
+    assert found["source_tokens"] == [*"Hund▁Mann", "\t", *tokens, "<eos>"]
+    assert found["unknown"] == []
+    assert len("Hund▁Mann") not in {source for source, _ in found["links"]}
+    words = {int(link.split("-")[0]) for link in (trained / "links").read_text().split()}
+    assert words <= {*range(2 + num_words)}
+    assert "no links" not in caplog.text
 
 
-def test_evaluate_and_score(trained, capsys):
+@pytest.mark.parametrize("name", SOURCES)
+def test_evaluate_and_score(trained, capsys, caplog, name):
     corpus, report, scores = trained / "corpus", trained / "report.json", []
-    for given in ([], [f"--source={columns(trained)}", f"--reference={corpus / 'test.en'}"]):
-        assert run(["evaluate", str(trained / "run"), f"--json={report}", *given]) == 0
-        [found] = json.loads(report.read_text())["sets"]
-        scores.append(found["measures"][0]["runs"][0]["score"])
+    for given in ([], [f"--source={columns(trained, name)}", f"--reference={corpus / 'test.en'}"]):
+        assert run(["evaluate", str(trained / name), f"--json={report}", *given]) == 0
+        values = json.loads(report.read_text())
+        scores.append(values["sets"][0]["measures"][0]["runs"][0]["score"])
+        assert values["length"]["of"] == ("source" if name == "texts" else "reference")
     assert scores[0] == scores[1]
-    assert_fails(capsys, "evaluate", str(trained / "run"), "--concatenate=2", code=2, message="--concatenate 2")
-    assert len(outputs(capsys, "score", str(corpus / "test"), "--run", str(trained / "run"))) == 20
+    assert "zero" not in caplog.text
+    assert len(outputs(capsys, "score", str(corpus / "test"), "--run", str(trained / name))) == 20
+    assert_fails(capsys, "evaluate", str(trained / name), "--concatenate=2", code=2, message="--concatenate 2")
 
 
 def test_own_text_as_files_and_tables(tmp_path, monkeypatch, capsys):
@@ -109,7 +155,7 @@ def test_own_text_as_files_and_tables(tmp_path, monkeypatch, capsys):
     lines = [json.dumps({"fr": fr, "en": en, "de": de}) for de, fr, en in rows]
     Path("three.jsonl").write_text("".join(f"{line}\n" for line in lines))
     audits = []
-    for train in (["corpus/train"], files, ["three.tsv"], ["three.jsonl"]):
+    for train in (files, ["three.tsv"], ["three.jsonl"]):
         given = [f"--train={text}" for text in train]
         settings = ["data.source_languages=[de,fr]", "data.data_dir=data", "data.tokenizer.name=characters"]
         found = outputs(capsys, "prepare", *given, *(f"--set={setting}" for setting in settings))
@@ -119,6 +165,50 @@ def test_own_text_as_files_and_tables(tmp_path, monkeypatch, capsys):
     values = yaml.safe_load(capsys.readouterr().out)
     assert (values["name"], values["data"]["source_languages"]) == ("own-de+fr-en", ["de", "fr"])
 
+
+# ---- prepared vectors ----
+
+
+@pytest.mark.parametrize("name", ["vectors", "both"])
+def test_the_prepared_store_holds_the_vectors_at_their_positions(trained, name):
+    prepared = prepare_corpus(RunDir(trained / name).config())
+    lines, _ = prepared.text("valid")
+    batch = prepared.pairs("valid").batch(range(len(lines)))
+    for row, line in enumerate(lines):
+        *text, file = line.split("\t")
+        path, key = file.rsplit(":", 1)
+        vectors = np.load(path)[key].astype(np.float32)
+        start = len(text[0].replace(" ", "▁")) + 1 if text else 0
+        found = batch.source.vectors_BSF[row].numpy()
+        assert np.array_equal(found[start : start + len(vectors)], vectors)
+        assert not found[:start].any()
+        assert not found[start + len(vectors) :].any()
+
+
+def test_other_vectors_under_the_same_names_are_other_data(tmp_path):
+    write_corpus(tmp_path / "corpus")
+    config = load_config((), [*toy_settings(tmp_path / "corpus"), "data.source_language=vectors"])
+    before, path = prepare_corpus(config), tmp_path / "corpus" / "p0.npy"
+    np.save(path, np.load(path) + 1.0)
+    assert prepare_corpus(config).directory != before.directory
+
+
+@pytest.mark.parametrize(("tokenizer", "joint"), [("spacy", "true"), ("sentencepiece", "false")])
+def test_names_of_files_are_not_text(trained, tmp_path, tokenizer, joint):
+    settings = [*toy_settings(trained / "corpus"), f"data.data_dir={tmp_path}"]
+    settings.append(f"data.tokenizer={{name: {tokenizer}, vocab_size: 40, joint: {joint}}}")
+    sources = ("source_language=de", "source_language=vectors", "source_languages=[de,vectors]")
+    german, alone, beside = (prepare_corpus(load_config((), [*settings, f"data.{source}"])) for source in sources)
+    labels = [f"[{number}]" for number in range(1, 6)]
+    assert sorted(beside.source_vocab.tokens) == sorted([*german.source_vocab.tokens, *labels])
+    assert sorted(alone.source_vocab.tokens[4:]) == labels
+    lines, _ = german.text("valid")
+    for line, both in zip(lines, beside.text("valid")[0], strict=True):
+        assert split_sources(beside.source_tokenizer.tokenize(both))[0] == german.source_tokenizer.tokenize(line)
+    assert alone.target_vocab == german.target_vocab
+
+
+# ---- what is refused ----
 
 VECTORS = "data.source_languages=[vectors]"
 NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
@@ -141,36 +231,46 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
     ],
 )
 def test_settings_that_do_not_fit(tmp_path, settings, message, capsys):
-    assert_fails(capsys, "train", *options(tmp_path, *settings), code=2, message=message)
+    assert_fails(capsys, "train", *options(tmp_path, "texts", *settings), code=2, message=message)
 
 
-def test_inputs_that_do_not_fit(trained, capsys):
-    of = ["translate", "--run", str(trained / "run")]
-    german = ["-i", str(trained / "corpus" / "test.de")]
-    french = ["-i", str(trained / "corpus" / "train.fr")]
-    assert_fails(capsys, *of, "Hund", code=2, message="1 text")
-    assert_fails(capsys, *of, *german * 3, code=2, message="3 times")
-    assert_fails(capsys, *of, *german, code=1, message="1 text")
-    assert_fails(capsys, *of, *german, *french, code=1, message="test.de: 20 lines")
+def test_inputs_that_do_not_fit(trained, tmp_path, capsys):
+    corpus, archive = trained / "corpus", trained / "corpus" / "valid.npz"
+    german, french, picture = (["-i", str(corpus / name)] for name in ("test.de", "train.fr", "p0.npy"))
+    for name, inputs, code, message in [
+        ("texts", ["Hund"], 2, "1 text"),
+        ("texts", german * 3, 2, "test.de: this run reads 2 sources"),
+        ("texts", german, 1, "1 text"),
+        ("texts", [*german, *french], 1, "test.de: 20 lines"),
+        ("vectors", ["no.npz:a"], 1, "no.npz"),
+        *(("vectors", [file], 1, file) for file in ("no.npy", f"{archive}:a", str(archive), str(tmp_path))),
+        ("vectors", picture, 1, picture[1]),
+    ]:
+        assert_fails(capsys, "translate", "--run", str(trained / name), *inputs, code=code, message=message)
     with pytest.raises(UserError, match="3 texts"):
-        load(trained / "run").translate(["a\tb\tc"])
+        load(trained / "texts").translate(["a\tb\tc"])
+    score = ["score", str(corpus / "test"), "--run", str(trained / "vectors"), "--links=gold"]
+    assert_fails(capsys, *score, code=2, message="--links gold")
 
 
 def test_a_run_with_one_source_takes_one_file(trained, capsys):
-    settings = options(trained, "data.source_languages=[]", "train.max_updates=1")
+    settings = options(trained, "texts", "data.source_languages=[]", "train.max_updates=1")
     assert run(["train", "--run-dir", str(trained / "single"), *settings]) == 0
     single, source = str(trained / "single"), str(trained / "corpus" / "test.de")
     assert_fails(capsys, "translate", "--run", single, "-i", source, "-i", source, code=2, message=f"-i {source}")
     files = ["--source", source, "--reference", source]
-    assert_fails(capsys, "evaluate", single, str(trained / "run"), *files, code=2, message="--source")
+    assert_fails(capsys, "evaluate", single, str(trained / "texts"), *files, code=2, message="--source")
+
+
+# ---- sentences ----
 
 
 def test_attention_over_the_sentences_of_a_line(tmp_path):
     write_toy_corpus(tmp_path / "corpus")
     for path in (tmp_path / "corpus").glob("*.*"):
         path.write_text(path.read_text(encoding="utf-8").replace("\n", ".\n"), encoding="utf-8")
-    settings = ("data.tokenizer.sentences=true", "model.attention.name=hierarchical")
-    given = options(tmp_path, "data.source_languages=[]", *settings, "train.max_updates=2")
+    settings = ("data.tokenizer.sentences=true", "model.attention.name=hierarchical", "train.max_updates=2")
+    given = options(tmp_path, "texts", "data.source_languages=[]", *settings)
     assert run(["train", "--run-dir", str(tmp_path / "run"), *given]) == 0
     translator = load(tmp_path / "run")
     [found] = translator.score(["Hund. Katze."], ["dog. cat."])

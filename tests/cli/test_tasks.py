@@ -12,17 +12,14 @@ from seq2seq_attn.__main__ import run
 from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails, outputs
 
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
+
 SMALL = [
     *("model.embedding_size=16", "model.hidden_size=24", "model.encoder.hidden_size=16", "model.tie_embeddings=none"),
     *(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout")),
     *("train.max_epochs=null", "train.batch.size=32", "train.optimizer.learning_rate=0.02", "train.device=cpu"),
     *("train.precision=fp32", "search.beam_size=2"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 def write_pairs(pairs, *names):
@@ -79,6 +76,7 @@ def test_pointing_at_the_letter_x(capsys):
 SOUNDS = {"a": "AH", "c": "K", "e": "EH", "o": "OW", "s": "S", "t": "T", "x": "K S"}
 
 
+@pytest.mark.slow
 def test_pronouncing_words_letter_by_letter(capsys):
     for name, seed, num_words in (("train.tsv", 1, 240), ("test.tsv", 2, 30)):
         generator = random.Random(seed)

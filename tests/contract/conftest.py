@@ -43,7 +43,7 @@ def _names(item: pytest.Item) -> set[object]:
 
 
 @pytest.fixture(autouse=True)
-def _default_device(request: pytest.FixtureRequest) -> Iterator[None]:
+def _default_device(request) -> Iterator[None]:
     """New tensors and modules are made on that device."""
     with torch.device(request.config.getoption("--device", "cpu")):
         yield

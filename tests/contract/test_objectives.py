@@ -23,7 +23,7 @@ NUM_IDS = 19
 
 
 @pytest.fixture(params=variants(OBJECTIVE))
-def name(request: pytest.FixtureRequest) -> str:
+def name(request) -> str:
     return str(request.param)
 
 
@@ -36,7 +36,7 @@ def configured(name: str, base: str, *overrides: str) -> Config:
 
 
 @pytest.fixture
-def objective(name: str) -> Objective:
+def objective(name) -> Objective:
     config = configured(name, "quickstart")
     model = model_without_weights(config.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     [built] = build_objectives(config, model).values()
@@ -91,7 +91,7 @@ def outputs_of(batch: Batch, scores_TBS: torch.Tensor) -> DecoderOutputs:
     return model_outputs(batch, weights_TBS)
 
 
-def test_a_term_is_finite_and_counts_something(objective: Objective) -> None:
+def test_a_term_is_finite_and_counts_something(objective):
     batch = make_batch()
     term = objective.term(outputs_of(batch, random_scores(batch)), batch)
     assert term.shape == ()
@@ -101,7 +101,7 @@ def test_a_term_is_finite_and_counts_something(objective: Objective) -> None:
     assert objective.count(batch) > 0
 
 
-def test_padding_never_matters(objective: Objective) -> None:
+def test_padding_never_matters(objective):
     batch = make_batch()
     scores_TBS = random_scores(batch)
     plain = objective.term(outputs_of(batch, scores_TBS), batch)
@@ -115,7 +115,7 @@ def test_padding_never_matters(objective: Objective) -> None:
     assert torch.equal(objective.term(outputs_of(batch, other), batch), plain)
 
 
-def test_rows_add_up(objective: Objective) -> None:
+def test_rows_add_up(objective):
     batch = make_batch()
     scores_TBS = random_scores(batch)
     together = objective.term(outputs_of(batch, scores_TBS), batch)
@@ -131,14 +131,14 @@ def test_rows_add_up(objective: Objective) -> None:
     assert sum(counts) == objective.count(batch)
 
 
-def test_gradcheck(objective: Objective) -> None:
+def test_gradcheck(objective):
     batch = make_batch()
     scores_TBS = random_scores(batch).requires_grad_()
     assert torch.autograd.gradcheck(lambda scores: objective.term(outputs_of(batch, scores), batch), scores_TBS)
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e-4])
-def test_sharp_and_flat_weights_have_finite_gradients(objective: Objective, scale: float) -> None:
+def test_sharp_and_flat_weights_have_finite_gradients(objective, scale):
     batch = make_batch()
     scores_TBS = (random_scores(batch, torch.float32) * scale).requires_grad_()
     term = objective.term(outputs_of(batch, scores_TBS), batch)
@@ -149,7 +149,7 @@ def test_sharp_and_flat_weights_have_finite_gradients(objective: Objective, scal
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_the_attention_of_a_model_learns_from_it(name: str, objective: Objective, precision: torch.dtype) -> None:
+def test_the_attention_of_a_model_learns_from_it(name, objective, precision):
     sizes = ["model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7"]
     dropout = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
     torch.manual_seed(1)

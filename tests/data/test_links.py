@@ -100,7 +100,7 @@ def test_a_file_that_does_not_fit_is_refused(make_config: ConfigMaker, tmp_path:
     (tmp_path / "train.links").write_text(text)
     for data in ({}, {"valid": None}):  # pairs are set aside
         with pytest.raises(UserError, match=message):
-            prepare_corpus(make_config(links=str(tmp_path / "train.links"), **data))
+            prepare_corpus(make_config(links=str(tmp_path / "train.links"), tokenizer={"name": "spaces"}, **data))
 
 
 def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, write_pairs: PairWriter) -> None:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from seq2seq_attn.data.store import PairStore, PreparedCorpus, SequenceStore, SequenceWriter
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.data.store import PairStore, SequenceStore, SequenceWriter
 
 
 @pytest.fixture
@@ -14,7 +13,7 @@ def pairs(tmp_path):
     return PairStore(SequenceStore(tmp_path / "s"), SequenceStore(tmp_path / "t"))
 
 
-def test_sequences_come_back(pairs):
+def test_sequences_come_back(pairs, tmp_path):
     assert len(pairs) == 3
     assert [pairs.source(i).tolist() for i in range(3)] == [[4, 5], [], [6, 7]]
     assert [pairs.target(i).tolist() for i in range(3)] == [[], [], [8]]
@@ -25,6 +24,8 @@ def test_sequences_come_back(pairs):
     for index in (3, -4):
         with pytest.raises(IndexError, match=f"sentence {index} of 3"):
             pairs.source(index)
+    SequenceWriter(tmp_path / "none").add(np.array([], dtype=np.int64), np.array([0, 0]))
+    assert [ids.tolist() for ids in SequenceStore(tmp_path / "none")] == [[], []]
 
 
 def test_ids_are_mapped_not_read(pairs):
@@ -33,18 +34,3 @@ def test_ids_are_mapped_not_read(pairs):
         ids = ids.base
     with pytest.raises(ValueError, match="read-only"):
         pairs.source(0)[0] = 1
-
-
-def test_batches(pairs, tmp_path):
-    batch = pairs.batch([2, 0])
-    assert batch.source.ids_BS.tolist() == [[6, 7, 2], [4, 5, 2]]
-    assert batch.tgt_out_BT.tolist() == [[8, 2], [2, 0]]
-    assert batch.indices_B.tolist() == [2, 0]
-    SequenceWriter(tmp_path / "none").add(np.array([], dtype=np.int64), np.array([0, 0]))
-    assert [ids.tolist() for ids in SequenceStore(tmp_path / "none")] == [[], []]
-
-
-def test_a_foreign_folder_is_refused(tmp_path):
-    (tmp_path / "meta.json").write_text("{}")
-    with pytest.raises(UserError, match=r"manifest\.json"):
-        PreparedCorpus(tmp_path)

@@ -27,7 +27,7 @@ NUM_FLIPS = pytest.mark.parametrize("num_flips", [24, pytest.param(200, marks=py
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Path]:
+def trained(tmp_path_factory) -> tuple[Config, Path]:
     """A configuration, and the folder of a run trained with it."""
     directory = tmp_path_factory.mktemp("flips")
     write_toy_corpus(directory / "text")
@@ -62,7 +62,7 @@ def flip_bits(folder: Path, num_flips: int, use: Callable[[], Any]) -> Counter[t
 
 
 @NUM_FLIPS
-def test_a_run_directory(trained: tuple[Config, Path], num_flips: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_directory(trained, num_flips, caplog):
     run = RunDir(trained[1])
 
     def use() -> Any:
@@ -82,7 +82,7 @@ def test_a_run_directory(trained: tuple[Config, Path], num_flips: int, caplog: p
 
 
 @NUM_FLIPS
-def test_a_prepared_corpus(trained: tuple[Config, Path], tmp_path: Path, num_flips: int) -> None:
+def test_a_prepared_corpus(trained, tmp_path, num_flips):
     store = shutil.copytree(prepare_corpus(trained[0]).directory, tmp_path / "store")
 
     def use() -> Any:

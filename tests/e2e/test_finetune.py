@@ -22,7 +22,7 @@ OLD = ["prepare", "-c", "old/config.yaml", "--set=data.vocab_from=old"]
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory) -> Path:
     """A folder with a run `old` on words, the toy corpus, and a new text with words that the run lacks."""
     folder = tmp_path_factory.mktemp("finetune")
     with pytest.MonkeyPatch.context() as patch:
@@ -36,7 +36,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _folder(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _folder(finished, tmp_path, monkeypatch) -> None:
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
 
@@ -46,7 +46,7 @@ def tune(*arguments: str) -> RunDir:
     return RunDir("new")
 
 
-def test_a_run_is_tuned_with_its_vocabulary(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_tuned_with_its_vocabulary(capsys):
     new, old = tune("--set=train.max_epochs=2"), RunDir("old")
     err = capsys.readouterr().err
     for side in ("source", "target"):
@@ -65,7 +65,7 @@ def test_a_run_is_tuned_with_its_vocabulary(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("mix", [0, 0.5, 6])
-def test_mixing_adds_pairs_of_the_old_text(mix: float) -> None:
+def test_mixing_adds_pairs_of_the_old_text(mix):
     texts = {"train_text": "new.tsv", "valid_text": "corpus/valid", "test_text": "corpus/test"}
     new = train_model(settings={"data.mix": mix, "train.max_updates": 1}, from_run="old", **texts)
     prepared = prepare_corpus(load_config([str(new.config_path)]))
@@ -84,7 +84,7 @@ def num_denied(notes: list[str]) -> int:
     return sum(int(note.split("pairs; ")[1].split()[0]) for note in notes if "data.mix" in note)
 
 
-def test_a_resume_needs_the_old_run_no_more() -> None:
+def test_a_resume_needs_the_old_run_no_more():
     settings = ["--set=data.mix=1", "--set=train.batch.size=4", "--set=train.schedule.name=constant"]
     whole = checkpoint.load_state(tune(*settings, "--set=train.max_updates=4").last_dir).tensors
     shutil.rmtree("new")
@@ -96,7 +96,7 @@ def test_a_resume_needs_the_old_run_no_more() -> None:
     assert all(tensor.equal(resumed[name]) for name, tensor in whole.items())
 
 
-def test_a_changed_old_text_is_not_mixed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_old_text_is_not_mixed(capsys):
     write_toy_corpus(Path("corpus"))
     lines = Path("corpus/train.de").read_text(encoding="utf-8").replace("Hund", "Katze")
     Path("corpus/train.de").write_text(lines, encoding="utf-8")
@@ -123,5 +123,5 @@ def test_a_changed_old_text_is_not_mixed(capsys: pytest.CaptureFixture[str]) -> 
         ),
     ],
 )
-def test_wrong_uses(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_uses(arguments, message, capsys):
     assert_fails(capsys, *arguments, code=2, message=message)

@@ -88,7 +88,7 @@ class Folder(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+def folder(tmp_path_factory) -> Folder:
     path = tmp_path_factory.mktemp("fuzzing")
     run = make_toy_run(path / "run")
     run.write_environment([], "cpu")
@@ -175,9 +175,7 @@ def whole_files(path: Path, random: Random) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("share", [0.002, pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", READERS)
-def test_every_reader_refuses_in_one_line(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, name: str, share: float
-) -> None:
+def test_every_reader_refuses_in_one_line(folder, monkeypatch, name, share):
     path, random = folder.path / name, Random(name)
     before, files = path.read_bytes() if path.exists() else None, whole_files(path, random)
 

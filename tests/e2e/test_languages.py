@@ -40,9 +40,7 @@ EXPECTED = ("are in the training text", "the length limit", "unknown to this run
         for one in DIRECTIONS
     ],
 )
-def test_training_translating_and_evaluating(
-    code: str, is_target: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_training_translating_and_evaluating(code, is_target, tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     source, target = ("en", code) if is_target else (code, "en")
     lines: list[str] = LANGUAGES[code]["lines"]
@@ -75,7 +73,7 @@ def test_training_translating_and_evaluating(
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_a_perfect_translation_is_perfect_and_another_is_not(code: str) -> None:
+def test_a_perfect_translation_is_perfect_and_another_is_not(code):
     lines: list[str] = LANGUAGES[code]["lines"]
     other = [line[: len(line) // 2] for line in lines]
     scored = score_sets(

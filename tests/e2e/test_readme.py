@@ -35,7 +35,7 @@ ELSEWHERE = {
     *("seq2seq prepare", "seq2seq prepare multi30k --source-dir FOLDER"),  # need a download
     "seq2seq translate -i captions.de -i captions.fr -i captions.cs -o captions.en",  # tests/cli/test_sources.py
     *("seq2seq export RUN -o page.html", "seq2seq export RUN -o captions.onnx"),  # tests/export
-    *(f"seq2seq translate {texts}picture.npy" for texts in ("", '"Ein Hund rennt." ')),  # tests/cli/test_vectors.py
+    *(f"seq2seq translate {texts}picture.npy" for texts in ("", '"Ein Hund rennt." ')),  # tests/cli/test_sources.py
 }
 RUNS = ("runs/demo-attention", "runs/demo-fixed")
 NUM_PAIRS = 30

@@ -35,13 +35,6 @@ def test_pages_docstrings_the_demo_and_help_suggest_the_sentence(capsys):
     assert [name for name in promising if TRANSLATION not in texts[name]] == []
 
 
-def test_an_error_without_a_run_suggests_the_quickstart(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    for command in (["translate", "Hund"], ["evaluate"]):
-        assert run(command) == 1
-        assert "seq2seq train -c quickstart" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_quickstart_translates_what_is_suggested(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -22,7 +22,7 @@ LIMIT_S = 240
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def corpus(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("toy")
     write_toy_corpus(directory)
     return directory
@@ -49,7 +49,7 @@ def events(run: RunDir, event: str) -> list[dict[str, Any]]:
     return [{k: v for k, v in line.items() if k not in clock} for line in flat]
 
 
-def test_two_processes_make_the_updates_and_validations_of_one(corpus: Path, tmp_path: Path) -> None:
+def test_two_processes_make_the_updates_and_validations_of_one(corpus, tmp_path):
     # 160 pairs in batches of 53: the last one has a single row, and the second process none of it
     settings = (*NO_DROPOUT, "train.batch.size=53", "train.batch.accumulate=2", "train.max_epochs=2")
     settings += ("train.log_every_updates=1", "train.optimizer.average_decay=0.9")
@@ -71,7 +71,7 @@ def test_two_processes_make_the_updates_and_validations_of_one(corpus: Path, tmp
 
 
 @pytest.mark.slow
-def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus: Path, tmp_path: Path) -> None:
+def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus, tmp_path):
     settings = ("train.max_epochs=25", "train.validation.num_pairs=5", "train.validation.every_updates=100")
     whole = train(corpus, tmp_path / "whole", *settings, num_processes=2)
     stopped = RunDir(tmp_path / "stopped")
@@ -96,7 +96,7 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus
 
 
 @pytest.mark.slow
-def test_one_of_them_complains(corpus: Path, tmp_path: Path) -> None:
+def test_one_of_them_complains(corpus, tmp_path):
     """Of a full disk, while the other process waits for it."""
     path = tmp_path / "run"
     done = subprocess.run(

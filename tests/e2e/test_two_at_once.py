@@ -74,7 +74,7 @@ def history() -> list[tuple[str, int]]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch) -> Path:
     """A folder with text, where the test works, and `whole` beside it, with a finished run in it."""
     (tmp_path / "whole").mkdir()
     monkeypatch.chdir(tmp_path / "whole")
@@ -84,9 +84,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("pairs", [SAMPLE, pytest.param(EVERY_KIND, marks=pytest.mark.slow)], ids=["few", "all"])
-def test_two_commands_at_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], pairs: list[tuple[str, str]]
-) -> None:
+def test_two_commands_at_once(folder, monkeypatch, capfd, pairs):
     expected, random = {}, Random(1)
     for name in dict.fromkeys(["train", *(name for pair in pairs for name in pair)]):
         assert run_command(COMMANDS[name]) == 0  # in this process, so that those to come have imported all

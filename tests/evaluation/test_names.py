@@ -59,9 +59,6 @@ def test_the_same_run_twice_is_an_error():
         run_names([DATED[0], DATED[0]], configs("", ""))
 
 
-# ---- arms ----
-
-
 def config(*settings: str, name: str = "base") -> Config:
     return load_config(overrides=[f"name={name}", *settings])
 

@@ -19,7 +19,7 @@ from tests.train.conftest import toy_settings, write_toy_corpus
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch) -> Path:
     here = tmp_path / "here"
     write_toy_corpus(here / "text")
     monkeypatch.chdir(here)
@@ -28,7 +28,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Path:
+def elsewhere(tmp_path) -> Path:
     write_toy_corpus(tmp_path / "elsewhere")
     return tmp_path / "elsewhere"
 

@@ -9,7 +9,6 @@ import torch
 import yaml
 
 from scripts.laboratory.benchmarks import fast, measure, peers, prepare, search, time_to_bleu, train
-from scripts.laboratory.harness import turns
 from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
@@ -73,18 +72,6 @@ def test_the_tutorials_model_is_the_same_function_as_ours(tmp_path):
     record = search.measure(configs, dict.fromkeys(configs, sizes), search.QUICK, CPU)
     assert record["differences"]["fp32"]["log_prob"] < 1e-4
     assert record["differences"]["fp32"]["same_tokens"] == 1.0
-
-
-def test_bf16_is_left_out_where_it_is_emulated(monkeypatch):
-    monkeypatch.setattr(turns, "multiplies_bf16", lambda device: False)
-    assert (turns.precisions(CPU), search.precisions(CPU)) == (["fp32"], ["fp32", "int8"])
-
-
-@pytest.mark.parametrize("module", [train, peers])
-def test_tiny_sizes_are_never_a_record(module):
-    with pytest.raises(SystemExit) as stopped:
-        module.main(["--quick", "--record"])
-    assert stopped.value.code == 2
 
 
 def test_paired_turns_measure_ratios_with_intervals():

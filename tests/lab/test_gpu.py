@@ -5,8 +5,6 @@ import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 from scripts.laboratory.benchmarks.gpu import __main__ as command
 from scripts.laboratory.benchmarks.gpu.__main__ import BLOCKS
 from scripts.laboratory.harness.records import ROOT
@@ -44,10 +42,3 @@ def test_a_difference_to_the_cpu_stops_all_blocks(tmp_path: Path, monkeypatch) -
     (tmp_path / "gpu-check.json").write_text("{}")
     command.run_all([], tmp_path, "cpu", seconds=60)
     assert started[1:] == [name for name in BLOCKS if name != "check"]
-
-
-def test_a_wrong_name_is_an_error(capsys) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        command.main(["trainig"])
-    assert stopped.value.code == 2
-    assert "trainig" in capsys.readouterr().err

@@ -14,14 +14,12 @@ from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.significance import (
     Interval,
     Resampling,
-    Spread,
     bootstrap,
     mean_difference,
     mean_interval,
     mean_retention,
     paired_randomization,
     pool,
-    spread,
 )
 from tests.metrics.corpora import make_hypotheses, make_references
 
@@ -49,9 +47,6 @@ def paired_bootstrap(baseline, system, **draws):
 
 
 TESTS = (paired_bootstrap, paired_randomization)
-
-
-# ---- against sacreBLEU ----
 
 
 @pytest.mark.parametrize(("name", "noise"), [("bleu", 0.31), ("bleu", 0.45), ("chrf", 0.36), ("ter", 0.36)])
@@ -85,9 +80,6 @@ def test_intervals_equal_sacrebleus_and_plain_resampling():
     assert (interval.low, interval.high) == pytest.approx((scores[2], scores[97]), abs=1e-4)
 
 
-# ---- arms of several seeds ----
-
-
 def test_several_seeds_equal_plain_python():
     members = statistics_of("bleu", *ARM), statistics_of("bleu", *OTHER)
     pooled = arms(*members, num_resamples=200)
@@ -110,15 +102,6 @@ def test_an_arm_does_not_differ_from_itself_in_another_order_or_repeated(arm):
     for same in (runs[::-1], 3 * runs, 5 * runs):
         test = mean_difference(*arms(runs, same, num_resamples=50))
         assert (test.difference, test.p_value) == (0.0, 1.0)
-
-
-@pytest.mark.parametrize(("values", "deviation"), [([31.5, 30.25, 33.0], statistics.stdev), ([2.0], lambda _: None)])
-def test_spread_is_that_of_a_sample(values, deviation):
-    mean = statistics.fmean(values)
-    assert spread(values) == Spread(mean, deviation(values), min(values), max(values), len(values))
-
-
-# ---- properties ----
 
 
 @pytest.mark.parametrize(("num_changed", "p_value"), [(1, 1.0), (2, 0.5), (3, 0.25)])

@@ -30,7 +30,7 @@ def build(num_sources: int = 2, **settings: object) -> Seq2Seq:
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_each_encoder_reads_its_source_alone(name: str) -> None:
+def test_each_encoder_reads_its_source_alone(name):
     layers = 1 if name == "embeddings" else 2
     model = build(encoder={"name": name, "hidden_size": 4, "num_layers": layers})
     assert isinstance(model.encoder, SeveralSources)
@@ -45,7 +45,7 @@ def test_each_encoder_reads_its_source_alone(name: str) -> None:
         torch.testing.assert_close(encoded.final_BM[row], torch.tanh(model.encoder.combination(joined)))
 
 
-def test_a_line_that_lacks_sources_has_empty_ones() -> None:
+def test_a_line_that_lacks_sources_has_empty_ones():
     encoder = build(num_sources=3).encoder
     encoded = encoder(collate_source([[5, 6], [5, 6, EOS, 7, EOS, 8, 9]]))
     torch.testing.assert_close(encoded.values_BSM[0, :3], encoder.encoders[0](collate_source([[5, 6]])).values_BSM[0])
@@ -59,7 +59,7 @@ def test_a_line_that_lacks_sources_has_empty_ones() -> None:
         *(("additive", name) for name in ("copynet", "lexical", "lexicon", "marginal")),
     ],
 )
-def test_every_parameter_learns_and_padding_changes_nothing(attention: str, output: str) -> None:
+def test_every_parameter_learns_and_padding_changes_nothing(attention, output):
     model = build(attention={"name": attention}, output={"name": output})
     targets = [[5, 6], [7], [8, 9, 10], [5]]
     together = batch_loss(model, collate(LINES, targets, range(4)))
@@ -80,7 +80,7 @@ def hierarchical(**settings: object) -> tuple[torch.nn.Module, torch.Tensor, tor
     return attention, values, torch.randn(len(LINES), 7, dtype=torch.float64), source
 
 
-def test_hierarchical_attention_equals_the_formula_part_by_part() -> None:
+def test_hierarchical_attention_equals_the_formula_part_by_part():
     attention, values, query, source = hierarchical(attention_size=3)
     memory, state = attention.prepare(Encoded(values, source.mask_BS, values[:, 0]), source)
     attended = attention.step(query, memory, state)
@@ -99,8 +99,6 @@ def test_hierarchical_attention_equals_the_formula_part_by_part() -> None:
         expected = torch.cat([share * alpha for share, alpha in zip(of_parts, weights, strict=True)])
         torch.testing.assert_close(attended.weights_BS[row, : len(expected)], expected)
 
-
-# ---- vectors ----
 
 SIZE = 5
 TEXTS_AND_VECTORS = [([5, 6, 7], [8, 8]), ([9], [8]), ([], [8, 8, 8]), ([6, 5], [])]
@@ -128,7 +126,7 @@ def beside(rows: list[int]) -> Batch:
     return collate(lines, [TARGETS[row] for row in rows], rows, vectors=padded)
 
 
-def test_an_embedded_vector_is_a_linear_function_of_it() -> None:
+def test_an_embedded_vector_is_a_linear_function_of_it():
     model, [given] = build_with_vectors([SIZE]), vectors(2)
     encoded = model.encoder(collate_source([[8, 8]], vectors=[given]))
     weight, bias = (model.get_parameter(f"encoder.embedding.projection.{name}") for name in ("weight", "bias"))
@@ -139,7 +137,7 @@ def test_an_embedded_vector_is_a_linear_function_of_it() -> None:
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_vectors_decide_and_padding_does_not(name: str) -> None:
+def test_vectors_decide_and_padding_does_not(name):
     model, given = build_with_vectors([SIZE], name), vectors(3, 1)
     ids = [[8] * len(one) for one in given]
     together = model.encoder(collate_source(ids, vectors=given))
@@ -151,7 +149,7 @@ def test_vectors_decide_and_padding_does_not(name: str) -> None:
     torch.testing.assert_close(other.values_BSM, together.values_BSM)
 
 
-def test_every_parameter_learns_and_pairs_do_not_mix() -> None:
+def test_every_parameter_learns_and_pairs_do_not_mix():
     model = build_with_vectors([None, SIZE])
     together = batch_loss(model, beside([0, 1, 2, 3]))
     together.loss_sum.backward()
@@ -160,7 +158,7 @@ def test_every_parameter_learns_and_pairs_do_not_mix() -> None:
     torch.testing.assert_close(together.loss_sum, sum(alone))
 
 
-def test_texts_share_their_embedding_and_vectors_have_their_own() -> None:
+def test_texts_share_their_embedding_and_vectors_have_their_own():
     names = [name for name, _ in build_with_vectors([SIZE, None, None]).named_parameters() if "embedding" in name]
     assert names == [
         "encoder.encoders.0.embedding.projection.weight",

@@ -3,9 +3,7 @@
 import pytest
 import torch
 
-from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
-from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.cell.base import Stack
 from seq2seq_attn.model.cell.gru import GRU as build_gru
 from seq2seq_attn.model.cell.lstm import LSTM as build_lstm
@@ -55,27 +53,23 @@ def test_dropout_falls_between_layers_only():
     assert torch.equal(*(one.step(one.project_inputs(*inputs()), one.start(start()))[0] for _ in "ab"))
 
 
-def model_of(decoder, num_layers=2, **options):
-    torch.manual_seed(1)
-    config = ModelConfig(
-        embedding_size=11,
-        hidden_size=14,
-        readout_size=11,
-        encoder={"hidden_size": 7},
-        decoder={"name": decoder, "num_layers": num_layers, "options": options},
-    )
-    return build_model(config, num_source_ids=15, num_target_ids=17).double().eval()
+@pytest.fixture
+def model_of(make_model):
+    def build(name, num_layers, **options):
+        return make_model(decoder={"name": name, "num_layers": num_layers, "options": options}).eval()
+
+    return build
 
 
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
-def test_one_layer_is_the_cell_itself(decoder):
+def test_one_layer_is_the_cell_itself(model_of, decoder):
     model = model_of(decoder, 1, residual=True)
     assert not any(isinstance(module, Stack) for module in model.modules())
     assert not any("layers" in name for name in model.decoder.state_dict())
 
 
 @pytest.mark.parametrize(("decoder", "asks"), [("bahdanau", "previous"), ("luong", "current")])
-def test_the_top_layer_asks_the_attention_and_is_predicted_from(decoder, asks):
+def test_the_top_layer_asks_the_attention_and_is_predicted_from(model_of, decoder, asks):
     model = model_of(decoder, 3)
     memory, state = model.prepare(SOURCE)
     first = model.step(torch.tensor([4, 5, 6]), state, memory)
@@ -86,7 +80,7 @@ def test_the_top_layer_asks_the_attention_and_is_predicted_from(decoder, asks):
     torch.testing.assert_close(second.hidden_BH, second.state.cell.layers[-1].hidden_BH)
 
 
-def test_the_pair_of_the_conditional_decoder_is_its_first_layer():
+def test_the_pair_of_the_conditional_decoder_is_its_first_layer(model_of):
     model = model_of("conditional", 3)
     decoder = model.decoder
     memory, state = model.prepare(SOURCE)

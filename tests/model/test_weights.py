@@ -1,5 +1,6 @@
 """Files of tensors."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.weights import read_tensors, write_tensors
 
 VALUES = {"update": 7, "bleu": 1.5, "perplexity": float("inf"), "text": "ß", "list": [0.1 + 0.2, None, 1e-300]}
+SHAPES = ((), (0,), (3,), (2, 5))
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path) -> Path:
     path = tmp_path / "model.safetensors"
     shared = torch.arange(6.0).reshape(2, 3)
     write_tensors(
@@ -25,7 +27,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_tensors_and_values_come_back(path: Path) -> None:
+def test_tensors_and_values_come_back(path):
     saved = read_tensors(path)
     assert saved.values == VALUES
     assert sorted(saved.tensors) == ["a", "b", "c", "d"]
@@ -34,7 +36,17 @@ def test_tensors_and_values_come_back(path: Path) -> None:
     assert saved.tensors["d"].dtype == torch.uint8
 
 
-def test_equal_models_are_equal_files(path: Path) -> None:
+def test_a_file_has_the_bytes_that_the_library_writes(path):
+    names = "bool uint8 int8 int16 float16 bfloat16 int32 float32 float64 int64".split()
+    tensors = {
+        f"{name} ß\n{shape}": torch.ones(shape, dtype=getattr(torch, name)) for name in names for shape in SHAPES
+    }
+    for some in (tensors, dict([*tensors.items()][:1]), {}):
+        write_tensors(path, some, VALUES)
+        assert path.read_bytes() == save(some, {"values": json.dumps(VALUES)})
+
+
+def test_equal_models_are_equal_files(path):
     before = path.read_bytes()
     for _ in range(8):
         saved = read_tensors(path)
@@ -42,7 +54,7 @@ def test_equal_models_are_equal_files(path: Path) -> None:
         assert path.read_bytes() == before
 
 
-def test_values_that_are_not_finite_never_replace_a_file(path: Path) -> None:
+def test_values_that_are_not_finite_never_replace_a_file(path):
     before = path.read_bytes()
     for value in (float("nan"), float("inf")):
         with pytest.raises(UserError, match=r"model\.safetensors"):
@@ -61,7 +73,7 @@ TENSORS = {"a": torch.ones(2)}
         *(save(TENSORS, {"values": text}) for text in ("", "[1]", "5", "[" * 100_000)),
     ],
 )
-def test_another_file_is_refused_in_one_line(path: Path, content: bytes) -> None:
+def test_another_file_is_refused_in_one_line(path, content):
     write_listed(path, content)
     with pytest.raises(UserError, match=r"model\.safetensors: ") as caught:
         read_tensors(path)
@@ -69,7 +81,7 @@ def test_another_file_is_refused_in_one_line(path: Path, content: bytes) -> None
 
 
 @pytest.mark.parametrize("name", packaged_config_names())
-def test_the_tensors_of_a_model_without_weights_are_those_of_the_model(name: str) -> None:
+def test_the_tensors_of_a_model_without_weights_are_those_of_the_model(name):
     config = load_config([name], ["model.hidden_size=64", "model.encoder.hidden_size=32", "model.embedding_size=24"])
     config.model.readout_size = 24 if config.model.tie_embeddings != "none" else 20
     sizes = {"num_source_ids": 13, "num_target_ids": 13}
@@ -81,7 +93,7 @@ def test_the_tensors_of_a_model_without_weights_are_those_of_the_model(name: str
     assert all(value.is_meta for value in expected.values())
 
 
-def test_drawing_is_left_out_for_models_without_weights_only() -> None:
+def test_drawing_is_left_out_for_models_without_weights_only():
     model_without_weights(ModelConfig(), num_source_ids=5, num_target_ids=5)
     config = ModelConfig(embedding_size=3, hidden_size=4, encoder={"hidden_size": 2})
     model = build_model(config, num_source_ids=5, num_target_ids=5)

@@ -64,7 +64,7 @@ def grouped() -> SetScores:
 
 
 @pytest.fixture
-def figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+def figures(monkeypatch) -> list[Figure]:
     """The figures that were saved, to look into."""
     saved: list[Figure] = []
     save = Figure.savefig

@@ -8,47 +8,45 @@ import pytest
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.significance import Interval, PairedTest, spread
+from seq2seq_attn.metrics.significance import Interval, PairedTest
 from seq2seq_attn.report.conclusion import conclude
 
-SHORT, MIDDLE, LONG = (0, 9), (9, 26), (26, None)
+BOUNDS = {"short": (0, 9), "middle": (9, 26), "long": (26, None)}
 
 
 def arm_score(values, baseline=None, *, p=0.001, width=2.0):
     """Of an arm whose seeds have these scores, against the mean of the first arm."""
     mean = sum(values) / len(values)
     test = None if baseline is None else PairedTest("bootstrap", mean - baseline, p, 1000, 1)
-    return ArmScore(spread(values), Interval(mean, mean - width, mean + width), test)
+    return ArmScore(values, Interval(mean, mean - width, mean + width), test)
 
 
-def scores_of(rows, *, p=0.001, metric="bleu", thin=()):
-    """Of runs a, b, ...; `rows`: bounds of a bucket, or "all", to the value of each run; `p`: of all differences, or by
-    row."""
+def scores_of(whole, *, p=0.001, metric="bleu", thin=(), **buckets):
+    """Of runs a, b, ... on all sentences and in buckets; `p`: of all differences, or by row."""
 
-    def row_scores(key):
-        first, *others = rows[key]
-        p_value = p[key] if isinstance(p, dict) else p
+    def row_scores(row, values):
+        p_value = p[row] if isinstance(p, dict) else p
+        first, *others = values
         return {metric: [arm_score([first]), *(arm_score([value], first, p=p_value) for value in others)]}
 
-    names = list("abc"[: len(rows["all"])])
-    buckets = [
-        BucketScores(Bucket(*bounds, np.arange(5 if bounds in thin else 100)), row_scores(bounds), {})
-        for bounds in rows
-        if bounds != "all"
+    names = list("abc"[: len(whole)])
+    rows = [
+        BucketScores(Bucket(*BOUNDS[row], np.arange(5 if row in thin else 100)), row_scores(row, values), {})
+        for row, values in buckets.items()
     ]
-    whole = BucketScores(Bucket(0, None, np.arange(1000)), row_scores("all"), {})
-    return SetScores("test", names, named_arms(names), whole, buckets, {}, {})
+    whole_set = BucketScores(Bucket(0, None, np.arange(1000)), row_scores("whole", whole), {})
+    return SetScores("test", names, named_arms(names), whole_set, rows, {}, {})
 
 
-def test_two_kinds_of_attention_are_named():
-    scores = scores_of({SHORT: (97.0, 62.0), MIDDLE: (95.0, 40.0), LONG: (94.1, 13.2), "all": (95.0, 45.0)})
-    text = conclude(scores, unit="words", attentions=("additive", "fixed"))
-    assert text == (
-        "On sentences of 26 and more words the attention model (a) scores 94.1 BLEU, the fixed vector (b) 13.2; on "
-        "those of up to 8 they differ by 35.0."
-    )
-    assert "26 and more words a scores 94.1 BLEU, b 13.2;" in conclude(
-        scores, unit="words", attentions=("additive", "dot")
+@pytest.mark.parametrize(
+    ("other", "names"),
+    [("fixed", ("the attention model (a)", "the fixed vector (b)")), ("dot", ("a", "b"))],
+)
+def test_two_kinds_of_attention_are_named(other, names):
+    scores = scores_of((95.0, 45.0), short=(97.0, 62.0), middle=(95.0, 40.0), long=(94.1, 13.2))
+    assert conclude(scores, unit="words", attentions=("additive", other)) == (
+        f"On sentences of 26 and more words {names[0]} scores 94.1 BLEU, {names[1]} 13.2; on those of up to 8 they "
+        "differ by 35.0."
     )
 
 
@@ -56,12 +54,7 @@ def test_two_kinds_of_attention_are_named():
     ("short", "long", "p", "end"),
     [
         ((35.0, 35.4), (30.0, 20.0), (0.3, 0.001), "b 20.0; on those of up to 8 the difference (0.4) is not clear."),
-        (
-            (35.0, 35.4),
-            (30.0, 20.0),
-            (0.001, 0.3),
-            "on those of 26 and more the difference (10.0) is not clear.",
-        ),
+        ((35.0, 35.4), (30.0, 20.0), (0.001, 0.3), "those of 26 and more the difference (10.0) is not clear."),
         ((35.0, 35.4), (30.0, 20.0), (0.001, 0.001), "on those of up to 8 they differ by 0.4, the other way round."),
         ((35.0, 40.0), (0.01, 0.03), (0.001, 0.001), "b 40.0; on those of 26 and more they differ by less than 0.1."),
         ((35.0, 35.4), (30.0, 29.7), (0.3, 0.3), "a scores 34.1 BLEU [32.1, 36.1], b 34.5 [32.5, 36.5]."),
@@ -70,59 +63,58 @@ def test_two_kinds_of_attention_are_named():
 )
 def test_a_difference_that_chance_explains_is_not_called_one(short, long, p, end):
     whole = (9.0, 9.0) if short == long else (34.1, 34.5)
-    scores = scores_of({SHORT: short, LONG: long, "all": whole}, p={SHORT: p[0], LONG: p[1], "all": 0.3})
+    scores = scores_of(whole, short=short, long=long, p={"short": p[0], "long": p[1], "whole": 0.3})
     assert conclude(scores).endswith(end)
 
 
 @pytest.mark.parametrize("values", [(0.3,), (0.2, 0.9), (0.0, 0.0), (0.1, 0.1, 0.7)])
 def test_runs_that_have_learnt_nothing_are_said_to(values):
-    rows = {SHORT: tuple(5 * value for value in values), LONG: (0.0,) * len(values), "all": values}
-    text = conclude(scores_of(rows))
+    rows = {"short": tuple(5 * value for value in values), "long": (0.0,) * len(values)}
+    text = conclude(scores_of(values, **rows))
     assert text.startswith("Nothing has been learnt")
     assert all(f"{name} scores {value:.1f} BLEU" in text for name, value in zip("abc", values, strict=False))
-    assert "learnt" not in conclude(scores_of(rows | {"all": (*values[1:], 1.2)}))
-    assert "learnt" not in conclude(scores_of(rows, metric="ter"))
+    assert "learnt" not in conclude(scores_of((*values[1:], 1.2), **rows))
+    assert "learnt" not in conclude(scores_of(values, metric="ter", **rows))
 
 
 def test_bleu_that_says_nothing_concludes_nothing():
-    scores = scores_of({"all": (0.0, 30.0)})
+    scores = scores_of((0.0, 30.0))
     short = {"bleu": [replace(score, is_too_short=True) for score in scores.whole.scores["bleu"]]}
     assert "30" not in conclude(replace(scores, whole=replace(scores.whole, scores=short)))
-    also = {**short, **scores_of({"all": (41.0, 77.0)}, metric="chrf").whole.scores}
+    also = {**short, **scores_of((41.0, 77.0), metric="chrf").whole.scores}
     assert "77.0" in conclude(replace(scores, whole=replace(scores.whole, scores=also)))
 
 
-def test_one_run():
-    assert conclude(scores_of({SHORT: (40.0,), LONG: (28.0,), "all": (34.0,)})) == (
-        "a scores 40.0 BLEU on sentences of up to 8 source tokens, 28.0 on those of 26 and more."
-    )
-    flat = scores_of({SHORT: (35.0,), LONG: (33.0,), "all": (34.0,)})
-    assert conclude(flat).startswith("The length of a sentence makes no clear difference")
+THIN = {"short": (40.0, 30.0), "long": (1.0, 99.0), "thin": ("short", "long")}
 
 
-@pytest.mark.parametrize("rows", [{}, {SHORT: (40.0, 30.0), LONG: (1.0, 99.0)}])
-def test_thin_buckets_conclude_nothing(rows):
-    rows = {**rows, "all": (34.0, 30.0)}
-    expected = "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30.0 [28.0, 32.0]."
-    assert conclude(scores_of(rows, thin=(SHORT, LONG))) == expected
-    one = scores_of({key: values[:1] for key, values in rows.items()}, thin=(SHORT, LONG))
-    assert conclude(one) == "a scores 34.0 BLEU [32.0, 36.0] on all 1,000 sentence pairs."
-
-
-def test_the_longest_sentences_are_those_of_the_last_bucket_that_is_not_thin():
-    rows = {SHORT: (40.0, 30.0), MIDDLE: (35.0, 20.0), LONG: (1.0, 99.0), "all": (34.0, 30.0)}
-    text = conclude(scores_of(rows, thin=(LONG,)))
-    assert text.startswith("On sentences of 9-25 source tokens a scores 35.0 BLEU, b 20.0; on those of up to 8")
-
-
-def test_many_runs_and_metrics_of_which_less_is_better():
-    rows = {SHORT: (40.0, 40.0, 40.0), LONG: (30.0, 29.0, 10.0), "all": (34.0, 33.0, 30.0)}
-    assert conclude(scores_of(rows)) == (
-        "On sentences of 26 and more source tokens a is best with 30.0 BLEU and c worst with 10.0; all of the others "
-        "differ clearly from a."
-    )
-    ter = conclude(scores_of({"all": (34.0, 33.0, 30.0)}, metric="ter", p=0.5))
-    assert "c is best with 30.0 TER and a worst with 34.0" in ter
+@pytest.mark.parametrize(
+    ("whole", "rows", "text"),
+    [
+        (
+            (34.0,),
+            {"short": (40.0,), "long": (28.0,)},
+            "a scores 40.0 BLEU on sentences of up to 8 source tokens, 28.0 ",
+        ),
+        ((34.0,), {"short": (35.0,), "long": (33.0,)}, "The length of a sentence makes no clear difference"),
+        ((34.0,), {}, "a scores 34.0 BLEU [32.0, 36.0] on all 1,000 sentence pairs."),
+        ((34.0, 30.0), {}, "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30.0 [28.0, 32.0]."),
+        ((34.0, 30.0), THIN, "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30.0 [28.0, 32.0]."),
+        (
+            (34.0, 30.0),
+            {**THIN, "middle": (35.0, 20.0), "thin": ("long",)},
+            "On sentences of 9-25 source tokens a scores",
+        ),
+        (
+            (34.0, 33.0, 30.0),
+            {"short": (40.0,) * 3, "long": (30.0, 29.0, 10.0)},
+            "a is best with 30.0 BLEU and c worst ",
+        ),
+        ((34.0, 33.0, 30.0), {"metric": "ter", "p": 0.5}, "c is best with 30.0 TER and a worst with 34.0"),
+    ],
+)
+def test_one_run_thin_buckets_many_runs_and_error_rates(whole, rows, text):
+    assert text in conclude(scores_of(whole, **rows))
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,6 @@ def texts(nodes):
     return [node.get_attribute("textContent") for node in nodes]
 
 
-def cells(row):
-    return [cell.text for cell in within(row, "th, td")]
-
-
 def numbers_shown(browser):
     return [int(row.get_attribute("data-row")) for row in every(browser, "#sentence-rows tr[data-row]")]
 
@@ -241,30 +237,6 @@ def test_tables_on_a_phone(browser, report):
         browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
         assert first.rect["x"] == left  # it sticks
         WebDriverWait(browser, 10).until(lambda _, box=box: "has-more" not in box.get_attribute("class"))
-
-
-def test_seeds_are_shown_as_arms(browser, seeds, tmp_path):
-    address, data, inside = seeds
-    show(browser, address)
-    values = data["sets"][0]
-    groups = values["measures"][0]["groups"]
-    assert [big.text for big in every(browser, "#headline .big span")] == [f"{group['mean']:.1f}" for group in groups]
-    curves, kept = every(browser, "#length svg.chart")
-    assert [len(within(chart, "polyline")) for chart in (curves, kept)] == [2, 1]
-    spread = [g for b in values["buckets"] for g in b["measures"][0]["groups"] if g["max"] > g["min"]]
-    assert len(within(curves, ".seeds")) == len(spread) > 0
-    assert not one(browser, "#score-table").is_displayed()  # each run by itself is one click away
-    one(browser, "#scores summary").click()
-    assert one(browser, "#score-table").is_displayed()
-    browser.save_screenshot(str(tmp_path / "arms.png"))
-    chrf = inside["sentences"]["chrf"]
-    means = [[(chrf[a][row] + chrf[b][row]) / 2 for row in range(60)] for a, b in ((0, 1), (2, 3))]
-    one(browser, 'th[data-key="difference-1"] button').click()
-    gains = [after - before for before, after in zip(*means, strict=True)]
-    assert numbers_shown(browser) == sorted(range(60), key=lambda row: (gains[row], row))[:50]
-    analyzed = values["attention"]["runs"]
-    entropy = (analyzed[0]["entropy"] + analyzed[1]["entropy"]) / 2
-    assert cells(every(browser, "#attention-table tbody tr")[-2])[2:4] == ["additive", f"{entropy:.2f}"]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -56,7 +56,8 @@ def read(spec: str | list[str], *languages: str | None) -> list[tuple[str, str]]
         # str.splitlines would cut at each of these
         ("so\u2028\u0085\x0b w\r\n\nzwei\rhalb\r\r\n ende ", ["so\u2028\u0085\x0b w", "", "zwei\rhalb\r", " ende "]),
         ("Café\rzwei\r\rvier\r", ["Café", "zwei", "", "vier"]),  # old Macs
-        ("Ö\r\n" * 700_000 + "ß", ["Ö"] * 700_000 + ["ß"]),  # ends of lines between blocks
+        # a block of 2 ** 20 characters ends between the carriage return and the line feed
+        ("ab" + "Ö\r\n" * 350_000 + "ß", ["abÖ", *["Ö"] * 349_999, "ß"]),
     ],
 )  # fmt: skip
 def test_lines_of_any_encoding_and_compression(content: str, lines: list[str], compress: Compress) -> None:
@@ -92,18 +93,18 @@ def test_damaged_and_absent_files_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "line", "advice"),
+    ("data", "line"),
     [
-        ("Öl\nb\n".encode() + b"M\xe4nner\n", 3, "iconv -c"),
-        ("いろは\n".encode("shift_jis"), 1, "iconv.*SHIFT_JIS"),
-        ("猫が好き\n犬\n".encode("utf-16-be"), 1, "iconv -f UTF-16BE"),
-        (b"one\ntwo\0\nthree\n", 2, "tr -d"),
-        ((b"x" * 99 + b"\n") * 30_000 + b"cut \xc3", 30_001, "iconv"),
+        ("Öl\nb\n".encode() + b"M\xe4nner\n", 3),
+        ("いろは\n".encode("shift_jis"), 1),
+        ("猫が好き\n犬\n".encode("utf-16-be"), 1),
+        (b"one\ntwo\0\nthree\n", 2),
+        ((b"x" * 99 + b"\n") * 30_000 + b"cut \xc3", 30_001),
     ],
     ids=str,
 )
-def test_advice_for_bytes_that_are_not_utf8(data: bytes, line: int, advice: str) -> None:
-    with pytest.raises(UserError, match=rf"^x, line {line}: .*{advice}"):
+def test_bytes_that_are_not_utf8(data: bytes, line: int) -> None:
+    with pytest.raises(UserError, match=rf"^x, line {line}: .*iconv"):
         count_lines(Path(write("x", data)))
 
 

@@ -3,8 +3,7 @@
 import hashlib
 import http.server
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,26 +25,16 @@ def small_corpus(monkeypatch):
 Handler = http.server.BaseHTTPRequestHandler
 
 
-@dataclass
-class Server:
-    url: str = ""
-    requests: list[str] = field(default_factory=list)
-    misbehave: list[Callable[[Handler], None]] = field(default_factory=list)
-    """what to do instead of answering, for the next requests"""
-
-
 @pytest.fixture
 def server():
-    state = Server()
+    """Its URL, the names that were requested, and what it does instead of answering the next requests."""
+    state = SimpleNamespace(requests=[], misbehave=[])
 
     class Answer(Handler):
         def do_GET(self):
             name = self.path.rpartition("/")[2]
             state.requests.append(name)
-            if state.misbehave:
-                state.misbehave.pop(0)(self)
-            else:
-                send(self, FILES[name])
+            state.misbehave.pop(0)(self) if state.misbehave else send(self, FILES[name])
 
         def log_message(self, *args):
             pass

@@ -46,7 +46,7 @@ def toy_settings(corpus: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def toy_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def toy_corpus(tmp_path_factory) -> Path:
     """A folder with train, valid and test files, de and en; what is prepared from them lands there too."""
     directory = tmp_path_factory.mktemp("toy")
     write_toy_corpus(directory)
@@ -54,7 +54,7 @@ def toy_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def toy_config(toy_corpus: Path) -> ConfigMaker:
+def toy_config(toy_corpus) -> ConfigMaker:
     """Makes the configuration of a toy training: 10 updates an epoch; overrides as `--set` takes them."""
 
     def make(*overrides: str) -> Config:

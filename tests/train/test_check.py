@@ -10,57 +10,25 @@ import pytest
 import torch
 
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.config import load_config, packaged_config_names
+from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.train import loop
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loop import train
 from tests.cli.command_line import assert_fails
-from tests.train.conftest import ConfigMaker
 
-OVERLAYS = [name for name in packaged_config_names() if name.startswith(("attention/", "tokenizer/"))]
-BASES = ("quickstart", "typos/finder", "encoder/embeddings")
-"""outputs that read attention and that do not, and an encoder without recurrence; `tests/contract` has the pairs"""
-REFUSED = {
-    "typos/finder": [f"attention/{name}" for name in ("fixed", "initial", "slots", "uniform")],
-    "lexical": [f"attention/{name}" for name in ("fixed", "initial", "slots")],
-}
-"""attention that gives the output pointer, or lexical, nothing to read"""
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
+
 FILES = ["data.corpus=files", "data.train=a", "data.valid=b", "data.target_language=en", "data.extra=[]"]
 
 
-@pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.mark.parametrize("base", BASES)
-def test_overlays_fit_every_distinct_model(base: str, tmp_path: Path) -> None:
-    for language in ("de", "en"):
-        (tmp_path / f"train.{language}").write_text("Wort\n", encoding="utf-8")
-    text = [f"data.train={tmp_path / 'train'}", "data.source_language=de", "data.target_language=en"]
-    own = text if load_config([base]).data.corpus == "files" else ["data.extra=[]"]  # scripts write the extra pairs
-    output = load_config([base]).model.output.name
-    for overlay in OVERLAYS:
-        config = load_config([base, overlay], own)
-        if overlay in REFUSED.get(base, REFUSED.get(output, [])):
-            with pytest.raises(UsageError, match=r"^model\.output\.name"):
-                check_config(config)
-        else:
-            check_config(config)
-
-
-@pytest.mark.parametrize("value", ["-1", "0", "1.5", "1e9", "true", ".nan", ".inf", "abc", "[8]", "1" + "0" * 22])
-def test_an_option_of_another_type_is_refused(value: str) -> None:
-    with pytest.raises(UsageError, match=r"^model\.attention\.options\.attention_size="):
-        check_config(load_config(["quickstart"], [f"model.attention.options.attention_size={value}"]))
-
-
+ATTENTION_SIZE = "model.attention.options.attention_size"
 WRONG = [
     (["model.attention.name=aditive"], "did you mean 'additive'?"),
     (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
     (["model.attention.options.heads=3"], "model.attention.options.heads"),
+    *(([f"{ATTENTION_SIZE}={value}"], f"{ATTENTION_SIZE}=") for value in ("0", "1.5", "true", ".nan", "[8]")),
     (["model.attention.name=slots", "model.attention.options={num_slots: 0}"], "num_slots=0:"),
     (["model.attention.name=dot"], "model.hidden_size"),
     (["model.encoder.hidden_size=65536", "model.encoder.num_layers=3"], "parameters"),
@@ -90,7 +58,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("settings", "message"), WRONG, ids=str)
-def test_settings_that_do_not_fit_are_refused(settings: list[str], message: str) -> None:
+def test_settings_that_do_not_fit_are_refused(settings, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         check_config(load_config(["quickstart"], settings))
 
@@ -109,20 +77,18 @@ def test_settings_that_do_not_fit_are_refused(settings: list[str], message: str)
         ["train.cuda_graphs=true", "train.device=cpu"],
     ],
 )
-def test_a_setting_without_effect_is_silent(settings: list[str], caplog: pytest.LogCaptureFixture) -> None:
+def test_a_setting_without_effect_is_silent(settings, caplog):
     check_config(load_config(["quickstart"], settings))
     assert not caplog.messages
 
 
-def test_training_without_an_end_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+def test_training_without_an_end_is_warned_about(caplog):
     check_config(load_config(["tutorial"], ["train.max_epochs=null"]))
     assert "train.max_epochs" in caplog.text
 
 
 @pytest.mark.parametrize("options", [[], ["--dump-config"]])
-def test_train_and_dump_config_refuse_the_same_before_data_is_prepared(
-    capsys: pytest.CaptureFixture[str], toy_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch, options: list[str]
-) -> None:
+def test_train_and_dump_config_refuse_the_same_before_data_is_prepared(capsys, toy_config, monkeypatch, options):
     train(toy_config("train.max_updates=1"), run_dir=Path("r"))
     monkeypatch.setattr(loop, "prepare_corpus", lambda *_, **__: pytest.fail("data is prepared"))
     arguments = ["train", "-c", "quickstart", "--set=train.max_epochs=null", *options]
@@ -202,14 +168,14 @@ CLASSES = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def folder(tmp_path) -> Iterator[Path]:
     """The current folder; a module `wrong` that a test imports from it is forgotten."""
     yield tmp_path
     sys.modules.pop("wrong", None)
 
 
 @pytest.mark.parametrize("rule", BROKEN)
-def test_a_broken_rule_names_the_variant_the_rule_and_what_was_seen(folder: Path, rule: str) -> None:
+def test_a_broken_rule_names_the_variant_the_rule_and_what_was_seen(folder, rule):
     setting, methods = BROKEN[rule]
     key = setting.partition("=")[0]
     own = f"\n{CLASSES[key]}\n" if key in CLASSES else ""
@@ -229,7 +195,7 @@ def test_a_broken_rule_names_the_variant_the_rule_and_what_was_seen(folder: Path
         ["model.output.name=copy", "model.tie_embeddings=none"],
     ],
 )
-def test_a_right_one_passes_and_draws_nothing(folder: Path, settings: list[str]) -> None:
+def test_a_right_one_passes_and_draws_nothing(folder, settings):
     (folder / "wrong.py").write_text(HEAD, encoding="utf-8")
     import_variants("wrong")
     before = torch.get_rng_state()
@@ -237,7 +203,7 @@ def test_a_right_one_passes_and_draws_nothing(folder: Path, settings: list[str])
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_normalizer_with_weight_on_padding(folder: Path) -> None:
+def test_a_normalizer_with_weight_on_padding(folder):
     code = "def weights(scores, mask):\n    return scores.softmax(dim=-1)\n"
     (folder / "wrong.py").write_text(code, encoding="utf-8")
     import_variants("wrong")

@@ -1,6 +1,5 @@
-"""The saved state: counters, tensors, generators, and when training validates, saves and stops."""
+"""The saved state: counters, tensors, generators, which model is the best, and when training validates and stops."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +34,7 @@ def validation(perplexity: float, score: float, metric: str = "bleu", num_cut: i
     return Validation({"bleu": 0.0, metric: score, "perplexity": perplexity}, "signature", 24, num_cut, [])
 
 
-def test_a_state_replaces_the_one_before(tmp_path: Path) -> None:
+def test_a_state_replaces_the_one_before(tmp_path):
     last = tmp_path / "last"
     assert not checkpoint.has_state(last)
     for number in range(2):
@@ -46,13 +45,13 @@ def test_a_state_replaces_the_one_before(tmp_path: Path) -> None:
     assert sorted(path.name for path in last.iterdir()) == ["manifest.json", "state.safetensors"]
 
 
-def test_tied_parameters_are_saved_once() -> None:
+def test_tied_parameters_are_saved_once():
     tied, apart = (checkpoint.training_tensors(updater(tie=tie)) for tie in ("target", "none"))
     assert apart.keys() - tied.keys() == {"model/output.projection.weight"}
 
 
 @pytest.mark.parametrize("values", [{}, {"num_threads": 1, "precision": "fp32", "num_processes": 1}])
-def test_a_state_of_another_model_or_version_is_refused_in_one_line(values: dict[str, object]) -> None:
+def test_a_state_of_another_model_or_version_is_refused_in_one_line(values):
     this = updater()
     with pytest.raises(UserError, match="belongs to another model"):
         checkpoint.load_tensors(this, checkpoint.training_tensors(updater(num_ids=11)))
@@ -63,7 +62,7 @@ def test_a_state_of_another_model_or_version_is_refused_in_one_line(values: dict
 @pytest.mark.parametrize(
     ("kind", "counted"), [("applied", (2, 0, 0)), ("overflow", (0, 0, 0)), ("non_finite", (0, 2, 2))]
 )
-def test_an_epoch_ends_with_its_last_micro_batch(kind: Any, counted: tuple[int, int, int]) -> None:
+def test_an_epoch_ends_with_its_last_micro_batch(kind, counted):
     result, state = UpdateResult(kind, 7, 1.0, 1.0, 1.0, {}), TrainState()
     state.record_update(result, UpdateBatches([], [[0], [1], [2]], 7))
     assert (state.epoch, state.batches_done) == (0, 3)
@@ -72,7 +71,7 @@ def test_an_epoch_ends_with_its_last_micro_batch(kind: Any, counted: tuple[int, 
     assert (state.update, state.num_bad, state.num_bad_in_row) == counted
 
 
-def test_validation_is_due_once_an_epoch_or_every_so_many_updates() -> None:
+def test_validation_is_due_once_an_epoch_or_every_so_many_updates():
     each_epoch, each_5 = settings(), settings(validation={"every_updates": 5})
     assert not TrainState().is_validation_due(each_epoch)
     assert TrainState(update=10, epoch=1).is_validation_due(each_epoch)
@@ -80,14 +79,6 @@ def test_validation_is_due_once_an_epoch_or_every_so_many_updates() -> None:
     assert not TrainState(update=10, batches_done=3).is_validation_due(each_epoch)
     assert TrainState(update=10, batches_done=3).is_validation_due(each_5)
     assert not TrainState(update=11, epoch=1).is_validation_due(each_5)
-
-
-def test_a_save_is_due_at_first_and_after_every_so_many_updates() -> None:
-    config = settings(checkpoint_every_updates=5)
-    assert TrainState().is_save_due(config)
-    due = [update for update in range(1, 16) if TrainState(update=update, saved_at=0).is_save_due(config)]
-    assert due == [5, 10, 15]
-    assert not TrainState(update=5, saved_at=5).is_save_due(config)
 
 
 @pytest.mark.parametrize(
@@ -100,16 +91,14 @@ def test_a_save_is_due_at_first_and_after_every_so_many_updates() -> None:
         ("cer", [(50, 9), (60, 8), (40, 9), (40, 8.5)], [True, False, True, True]),
     ],
 )
-def test_best_is_by_the_metric_and_perplexity_decides_a_tie(
-    metric: str, validations: list[tuple[float, float]], is_best: list[bool]
-) -> None:
+def test_best_is_by_the_metric_and_perplexity_decides_a_tie(metric, validations, is_best):
     state, config = TrainState(), settings(validation={"metric": metric})
     results = [validation(perplexity, score, metric, num_cut=n) for n, (score, perplexity) in enumerate(validations)]
     assert [state.record_validation(result, config) for result in results] == is_best
     assert state.best_num_cut == max(n for n, is_new in enumerate(is_best) if is_new)
 
 
-def test_plateau_lowers_the_rate_after_its_patience() -> None:
+def test_plateau_lowers_the_rate_after_its_patience():
     config = settings(schedule={"name": "plateau", "factor": 0.5, "patience": 1})
     state, factors = TrainState(), []
     for bleu in (1, 0, 0, 0, 0, 2, 0):
@@ -128,5 +117,5 @@ def test_plateau_lowers_the_rate_after_its_patience() -> None:
         ({"max_updates": 6, "max_minutes": 1.0}, TrainState(update=5, epoch=1, elapsed_s=59.0), None),
     ],
 )
-def test_training_stops_at_the_first_limit(limits: dict[str, object], state: TrainState, reason: str | None) -> None:
+def test_training_stops_at_the_first_limit(limits, state, reason):
     assert (state.stop_reason(settings(**limits)) or "None").startswith(str(reason))

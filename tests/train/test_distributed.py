@@ -1,72 +1,26 @@
 """Several processes: shares, errors, generators and GPUs of the ranks. `tests/e2e/test_torchrun.py` starts some."""
 
-from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.config import BatchConfig
-from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.train.batches import EpochBatches
 from seq2seq_attn.train.checkpoint import rng_state, set_rng_state
-from seq2seq_attn.train.distributed import ALONE, Group, join_group, local_device
+from seq2seq_attn.train.distributed import Group, join_group, local_device
 
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_joined_shares_are_the_whole(size: int) -> None:
-    items = list("abcdefghijk")
-    groups = [Group(rank, size) for rank in range(size)]
-    assert groups[0].interleave([group.share(items) for group in groups]) == items
-
-
-def test_alone_nothing_is_exchanged() -> None:
-    with join_group() as group:
-        assert group == ALONE
-    assert ALONE.sum([1.5, 2.0]) == ALONE.elementwise_max([1.5, 2.0]) == [1.5, 2.0]
-    assert ALONE.gather("x") == ["x"]
-    assert ALONE.broadcast(lambda: 3) == ALONE.first_before_others(lambda: 3) == 3
-
-
 @pytest.mark.parametrize("size", ["x", "0", "2"])
-def test_an_environment_that_torchrun_did_not_make(monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+def test_an_environment_that_torchrun_did_not_make(monkeypatch, size):
     monkeypatch.setenv("WORLD_SIZE", size)
     with pytest.raises(UsageError, match="WORLD_SIZE"), join_group():
         pass
 
 
-def test_ranks_share_the_rows_of_every_batch() -> None:
-    lengths = np.arange(100, dtype=np.int64) % 7 + 1
-
-    def batch(indices: list[int], *, with_extended: bool = True) -> Batch:
-        sequences = [[4] * int(lengths[i]) for i in indices]
-        return collate(sequences, sequences, indices)
-
-    pairs = SimpleNamespace(source_lengths=lengths, target_lengths=lengths, batch=batch)
-    config = BatchConfig(size=9, accumulate=2)  # 100 = 11 * 9 + 1: one batch of one row
-
-    def updates(group: Group) -> list[tuple[list[list[int]], list[list[int]], int]]:
-        epoch = EpochBatches(pairs, config, seed=1, epoch=0, group=group)  # type: ignore[arg-type]
-        return [([b.indices_B.tolist() for b in u.batches], u.indices, u.num_tokens) for u in epoch.updates(0)]
-
-    ranks = [updates(Group(rank, 3)) for rank in range(3)]
-    for (own, whole, num_tokens), *shares in zip(updates(ALONE), *ranks, strict=True):
-        assert own == whole
-        assert num_tokens == sum(int(lengths[i]) + 1 for indices in whole for i in indices)
-        for batches, indices, tokens in shares:
-            assert (indices, tokens) == (whole, num_tokens)
-            assert all(batches)
-        rows = [row for batches, *_ in shares for indices in batches for row in indices]
-        assert sorted(rows) == sorted(row for indices in whole for row in indices)
-
-
 @pytest.mark.parametrize("error", [UserError("not a file"), PermissionError(13, "Permission denied", "x")])
-def test_an_error_of_the_first_rank_is_reported_once(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_an_error_of_the_first_rank_is_reported_once(monkeypatch, error):
     sent: list[Any] = []
 
     def broadcast(held: list[Any], src: int) -> None:
@@ -83,7 +37,7 @@ def test_an_error_of_the_first_rank_is_reported_once(monkeypatch: pytest.MonkeyP
         Group(1, 2).broadcast(fail)
 
 
-def test_every_rank_gets_its_own_generators_back() -> None:
+def test_every_rank_gets_its_own_generators_back():
     tensors, drawn = {}, []
     for rank in range(3):
         torch.manual_seed(rank)
@@ -105,9 +59,7 @@ def test_every_rank_gets_its_own_generators_back() -> None:
         ("cuda:0", {"LOCAL_WORLD_SIZE": "2", "LOCAL_RANK": "0"}, None),
     ],
 )
-def test_each_rank_of_a_machine_takes_a_gpu_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, name: str, environment: Mapping[str, str], expected: str | None
-) -> None:
+def test_each_rank_of_a_machine_takes_a_gpu_of_its_own(monkeypatch, name, environment, expected):
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

@@ -3,7 +3,7 @@
 import logging
 import resource
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import torch
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import write_text
 from seq2seq_attn.model.weights import write_tensors
-from tests.train.conftest import ConfigMaker, open_log
+from tests.train.conftest import open_log
 
 
 @contextmanager
@@ -36,18 +36,18 @@ def too_large(path: Path) -> Iterator[None]:
         lambda path: write_tensors(path, {"w": torch.zeros(9999)}, {}),
     ],
 )
-def test_files(tmp_path: Path, write: Callable[[Path], None]) -> None:
+def test_files(tmp_path, write):
     with too_large(tmp_path / "a"):
         write(tmp_path / "a")
 
 
-def test_a_prepared_corpus(toy_config: ConfigMaker, tmp_path: Path) -> None:
+def test_a_prepared_corpus(toy_config, tmp_path):
     with too_large(tmp_path / "prepared" / "files-"):
         prepare_corpus(toy_config(f"data.data_dir={tmp_path}"))
     assert list((tmp_path / "prepared").iterdir()) == []
 
 
-def test_the_log_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_of_a_run(tmp_path, monkeypatch):
     with too_large(tmp_path / "metrics.jsonl"), open_log(tmp_path) as run_log:
         run_log.event("train", update=1, epoch=0, text="x" * 9999)
     with too_large(tmp_path / "train.log"), open_log(tmp_path):

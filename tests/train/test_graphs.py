@@ -46,7 +46,7 @@ def run(batch: Batch, num_tokens: torch.Tensor, ratio: float) -> torch.Tensor:
     return torch.stack([digits.sum() / num_tokens, ratio * num_tokens.double()])
 
 
-def test_replays_see_each_batch_with_its_shape_ratio_and_number_of_tokens() -> None:
+def test_replays_see_each_batch_with_its_shape_ratio_and_number_of_tokens():
     graphed = Replaying(run, CPU)
     cases = ((2, 1.0), (2, 0.5), (3, 1.0), (3, 0.5))
     for first in (5, 6, 7):
@@ -58,7 +58,7 @@ def test_replays_see_each_batch_with_its_shape_ratio_and_number_of_tokens() -> N
     assert len(graphed.recorded) == len(cases)
 
 
-def test_an_updater_that_replays_makes_the_same_updates() -> None:
+def test_an_updater_that_replays_makes_the_same_updates():
     sizes = ("model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7", "train.precision=fp32")
     config = load_config((), [*sizes, *(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout"))])
     pieces = [make_batch(5), make_batch(6), make_batch(7, 3)]

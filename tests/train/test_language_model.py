@@ -17,14 +17,11 @@ from seq2seq_attn.search.steps import step_model
 from seq2seq_attn.text.corpus import find_text
 from seq2seq_attn.text.vocab import BOS, EOS
 from seq2seq_attn.train.check import check_config
-from tests.train.conftest import ConfigMaker
 
 LANGUAGE_MODEL = {"data.vocab_from": "mt", "train.max_epochs": 6, "train.optimizer.learning_rate": 0.01}
 
 
-def test_a_language_model_is_trained_and_fused(
-    toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_language_model_is_trained_and_fused(toy_config, toy_corpus, tmp_path, monkeypatch):
     from seq2seq_attn.train.loop import train
 
     monkeypatch.chdir(tmp_path)
@@ -69,7 +66,7 @@ def log_prob(model, ids: list[int]) -> float:
     return total
 
 
-def test_text_without_a_source_is_one_file_or_a_prefix(tmp_path: Path) -> None:
+def test_text_without_a_source_is_one_file_or_a_prefix(tmp_path):
     (tmp_path / "a.en").write_text("A dog.\nTwo, three.\n", encoding="utf-8")
     for name in ("a.en", "a"):
         assert [*find_text(str(tmp_path / name), "none", "en").pairs()] == [("", "A dog."), ("", "Two, three.")]
@@ -88,7 +85,7 @@ def test_text_without_a_source_is_one_file_or_a_prefix(tmp_path: Path) -> None:
         ("data.corpus=multi30k", "language 'none'"),
     ],
 )
-def test_settings_that_need_a_source_are_refused(setting: str, name: str) -> None:
+def test_settings_that_need_a_source_are_refused(setting, name):
     train = "data.train=null" if "multi30k" in setting else "data.train=a"
     with pytest.raises(UsageError, match=name):
         check_config(load_config(["own-tiny", "language-model"], [train, "data.target_language=en", setting]))

@@ -22,7 +22,7 @@ def lines(directory: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (directory / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def test_events_are_strict_json_lines(tmp_path: Path) -> None:
+def test_events_are_strict_json_lines(tmp_path):
     with open_log(tmp_path) as run_log:
         run_log.event("train", update=3, epoch=0, loss=math.nan, parts=[{"x": math.inf}, 1.5], text="Straße\n")
     assert lines(tmp_path) == [
@@ -31,7 +31,7 @@ def test_events_are_strict_json_lines(tmp_path: Path) -> None:
     assert "NaN" not in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8")
 
 
-def test_a_resume_drops_what_came_after_its_state_and_a_new_run_all(tmp_path: Path) -> None:
+def test_a_resume_drops_what_came_after_its_state_and_a_new_run_all(tmp_path):
     with open_log(tmp_path) as run_log:
         run_log.event("train", update=1, epoch=0)
         position = run_log.position()
@@ -53,9 +53,7 @@ def test_a_resume_drops_what_came_after_its_state_and_a_new_run_all(tmp_path: Pa
 
 @pytest.mark.parametrize("kept", ["", '{"event": "train"}\n'])
 @pytest.mark.parametrize("cut", ["", '{"event": "validation", "bl', "\x1b[31m" * 99])
-def test_a_resume_without_its_former_lines_goes_on_with_whole_ones(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, kept: str, cut: str
-) -> None:
+def test_a_resume_without_its_former_lines_goes_on_with_whole_ones(tmp_path, caplog, kept, cut):
     (tmp_path / "metrics.jsonl").write_text(kept + cut)
     with open_log(tmp_path, position=100, update=1) as run_log:
         run_log.event("train", update=2, epoch=0)
@@ -70,7 +68,7 @@ def tensorboard(directory: Path) -> EventAccumulator:
     return events
 
 
-def test_curves_go_to_tensorboard(tmp_path: Path) -> None:
+def test_curves_go_to_tensorboard(tmp_path):
     with open_log(tmp_path) as run_log:
         run_log.event("train", update=5, epoch=0, loss=2.5, elapsed_s=3.0, num_bad=0, text="no number")
         run_log.event("validation", update=5, epoch=0, bleu=1.5, chrf=9.5, is_best=True, num_cut=2)
@@ -80,7 +78,7 @@ def test_curves_go_to_tensorboard(tmp_path: Path) -> None:
     assert [(point.step, point.value) for point in events.Scalars("train/loss")] == [(5, 2.5)]
 
 
-def test_samples_and_their_attention_go_to_tensorboard(tmp_path: Path) -> None:
+def test_samples_and_their_attention_go_to_tensorboard(tmp_path):
     weights_TS = np.eye(3, 4, dtype=np.float32)
     attention = AttentionMap(["Ein", "Hund", "*rennt*", "<eos>"], ["A", "dog", "<eos>"], weights_TS)
     samples = [Sample("Ein Hund *rennt*", "A dog runs", "A dog", attention), Sample("a", "b", "", None)]
@@ -101,7 +99,7 @@ def test_samples_and_their_attention_go_to_tensorboard(tmp_path: Path) -> None:
     assert (cells < 60).tolist() == (weights_TS == 1.0).tolist()
 
 
-def test_attention_of_very_long_sentences_is_not_drawn(tmp_path: Path) -> None:
+def test_attention_of_very_long_sentences_is_not_drawn(tmp_path):
     for size, num_pictures in ((100, 1), (200, 0)):
         attention = AttentionMap(["a"] * size, ["b"] * size, np.eye(size, dtype=np.float32))
         (tmp_path / str(size)).mkdir()
@@ -110,7 +108,7 @@ def test_attention_of_very_long_sentences_is_not_drawn(tmp_path: Path) -> None:
         assert len(tensorboard(tmp_path / str(size)).Tags()["images"]) == num_pictures
 
 
-def test_updates_that_are_made_again_stand_once_in_tensorboard(tmp_path: Path) -> None:
+def test_updates_that_are_made_again_stand_once_in_tensorboard(tmp_path):
     for session, position in enumerate((None, 0)):  # killed after the state of update 0 was saved, and resumed
         with open_log(tmp_path, position=position, update=0) as run_log:
             for update in (1, 2):
@@ -120,9 +118,7 @@ def test_updates_that_are_made_again_stand_once_in_tensorboard(tmp_path: Path) -
     assert [point.step for point in tensorboard(tmp_path).Scalars("train/loss")] == [1, 2]
 
 
-def test_the_error_that_ends_training_is_in_its_log_alone_and_the_level_is_put_back(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_error_that_ends_training_is_in_its_log_alone_and_the_level_is_put_back(tmp_path, caplog):
     package = logging.getLogger("seq2seq_attn")
     before = (package.level, list(package.handlers))
     with pytest.raises(ValueError, match="the reason"), open_log(tmp_path):

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from itertools import count
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -32,7 +31,6 @@ from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Validation, Validator
-from tests.train.conftest import ConfigMaker
 
 TIMES = {"elapsed_s", "seconds", "tokens_per_s"}
 
@@ -87,12 +85,12 @@ def train_and_die(at_update: int, config: Config, **options: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def whole(toy_config: ConfigMaker, tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+def whole(toy_config, tmp_path_factory) -> RunDir:
     """A run of two epochs, which tests do not change."""
     return train(toy_config(), run_dir=tmp_path_factory.mktemp("whole") / "run")
 
 
-def test_a_training_leaves_a_run_that_translates(toy_config: ConfigMaker, whole: RunDir) -> None:
+def test_a_training_leaves_a_run_that_translates(toy_config, whole):
     assert whole.is_finished()
     files = {"config.yaml", "environment.json", "train.log", "metrics.jsonl", "model.safetensors", "last"}
     assert files <= {path.name for path in whole.path.iterdir()}
@@ -104,7 +102,7 @@ def test_a_training_leaves_a_run_that_translates(toy_config: ConfigMaker, whole:
     assert "hypothesis" in logged(whole)
 
 
-def test_metrics_have_a_line_per_event(whole: RunDir) -> None:
+def test_metrics_have_a_line_per_event(whole):
     assert [(line["event"], line["update"]) for line in events(whole)] == [
         *[("train", 3), ("train", 6), ("train", 9), ("validation", 10)],
         *[("train", 12), ("train", 15), ("train", 18), ("validation", 20), ("end", 20)],
@@ -127,17 +125,13 @@ def test_metrics_have_a_line_per_event(whole: RunDir) -> None:
     assert end["best_update"] in (10, 20)
 
 
-def test_the_same_seed_gives_the_same_run_and_another_one_does_not(
-    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir
-) -> None:
+def test_the_same_seed_gives_the_same_run_and_another_one_does_not(toy_config, tmp_path, whole):
     assert_same_end(train(toy_config(), run_dir=tmp_path / "b"), whole)
     other = train(toy_config("seed=2"), run_dir=tmp_path / "c")
     assert events(other, "train") != events(whole, "train")
 
 
-def test_a_run_says_how_long_translations_may_be(
-    toy_config: ConfigMaker, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_run_says_how_long_translations_may_be(toy_config, tmp_path, caplog):
     """The ratio comes from the training pairs unless it was chosen; a resume keeps it without a warning."""
     (tmp_path / "train.de").write_text("ab\n" * 16)
     (tmp_path / "train.en").write_text("cdefghijklmnopq\n" * 16)
@@ -164,7 +158,7 @@ ALL = (
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("fp16", marks=pytest.mark.slow)])
-def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_path: Path, precision: str) -> None:
+def test_killed_and_resumed_equals_never_killed(toy_config, tmp_path, precision):
     config = toy_config(*ALL, f"train.precision={precision}")
     expected = train(config, run_dir=tmp_path / "whole")
     run_dir = tmp_path / "killed"
@@ -174,7 +168,7 @@ def test_killed_and_resumed_equals_never_killed(toy_config: ConfigMaker, tmp_pat
     assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
 
 
-def test_ten_updates_are_five_and_five(toy_config: ConfigMaker, tmp_path: Path) -> None:
+def test_ten_updates_are_five_and_five(toy_config, tmp_path):
     # the validation at the end of a training is one more than an uninterrupted one has: it must not disturb
     fixed = "train.schedule={name: inverse_sqrt, warmup_updates: 3}"
     config, half = (toy_config(*ALL, fixed, f"train.max_updates={number}") for number in (10, 5))
@@ -192,15 +186,7 @@ def test_ten_updates_are_five_and_five(toy_config: ConfigMaker, tmp_path: Path) 
         ("validation", signal.SIGTERM, SystemExit, "^143$"),
     ],
 )
-def test_a_signal_saves_and_leaves(
-    toy_config: ConfigMaker,
-    tmp_path: Path,
-    whole: RunDir,
-    moment: str,
-    number: int,
-    error: type[BaseException],
-    message: str,
-) -> None:
+def test_a_signal_saves_and_leaves(toy_config, tmp_path, whole, moment, number, error, message):
     apply_update, validate = Updater.apply_update, Validator.validate
 
     def signalled_step(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
@@ -225,9 +211,7 @@ def test_a_signal_saves_and_leaves(
     assert_same_end(train(config, run_dir=run.path, resume=True), whole)
 
 
-def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(toy_config, tmp_path, monkeypatch, caplog):
     parent = os.getppid()
     parents = iter([parent] * 4 + [1] * 10)  # the one who inherits orphans
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
@@ -238,9 +222,7 @@ def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
     assert checkpoint.load_state(tmp_path / "run" / "last").values["state"]["update"] == 4
 
 
-def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(toy_config, tmp_path, monkeypatch):
     weights, draws = [], []
 
     def begin(model: torch.nn.Module, *args: Any, **options: Any) -> Updater:
@@ -274,9 +256,7 @@ def break_losses(patch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> No
     patch.setattr(update, "batch_loss", broken)
 
 
-def test_a_bad_update_is_skipped_and_recorded(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_update_is_skipped_and_recorded(toy_config, tmp_path, monkeypatch):
     break_losses(monkeypatch, lambda number: number in (4, 5, 12))
     run = train(toy_config("train.max_bad_updates=3"), run_dir=tmp_path / "run")
     bad = events(run, "bad_update")
@@ -287,9 +267,7 @@ def test_a_bad_update_is_skipped_and_recorded(
     assert all(torch.isfinite(tensor).all() for tensor in run.load_best().tensors.values())
 
 
-def test_bad_updates_in_a_row_end_training_with_the_last_good_state(
-    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir
-) -> None:
+def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config, tmp_path, whole):
     run = RunDir(tmp_path / "run")
     message = r"3 updates in a row.* training pairs \d+, .* and 8 more\. .*\(update 4\).*learning_rate=0\.0005"
     with pytest.MonkeyPatch.context() as patch:
@@ -329,9 +307,7 @@ def break_weights(patch: pytest.MonkeyPatch, draw: Random) -> None:
 
 
 @pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 100), marks=pytest.mark.slow)], ids=["few", "many"])
-def test_weights_that_are_not_finite_end_training_with_the_last_good_state(
-    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir, seeds: range
-) -> None:
+def test_weights_that_are_not_finite_end_training_with_the_last_good_state(toy_config, tmp_path, whole, seeds):
     for seed in seeds:
         draw, run = Random(seed), RunDir(tmp_path / f"run{seed}")
         average = draw.choice(["0", "0.9"])
@@ -351,7 +327,7 @@ def test_weights_that_are_not_finite_end_training_with_the_last_good_state(
         shutil.rmtree(run.path)
 
 
-def test_patience_ends_training(toy_config: ConfigMaker, tmp_path: Path) -> None:
+def test_patience_ends_training(toy_config, tmp_path):
     settings = "train.validation={every_updates: 2, patience: 3, metric: perplexity}", "train.max_epochs=null"
     config = toy_config(*settings, "train.optimizer.learning_rate=3.0")  # gets worse and worse
     run = train(config, run_dir=tmp_path / "run")
@@ -362,7 +338,7 @@ def test_patience_ends_training(toy_config: ConfigMaker, tmp_path: Path) -> None
     assert run.load_best().values["update"] == end["best_update"]
 
 
-def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) -> None:
+def test_minutes_count_over_sessions(toy_config, tmp_path):
     run = train(toy_config("train.max_minutes=0.000001"), run_dir=tmp_path / "run")
     assert events(run, "end")[0]["reason"] == "train.max_minutes=1e-06 reached"
     assert events(run, "end")[0]["update"] == 1
@@ -376,7 +352,7 @@ def test_minutes_count_over_sessions(toy_config: ConfigMaker, tmp_path: Path) ->
     assert 3600 < last["elapsed_s"] < 3660
 
 
-def test_rates_and_ratios_follow_their_schedules(toy_config: ConfigMaker, tmp_path: Path) -> None:
+def test_rates_and_ratios_follow_their_schedules(toy_config, tmp_path):
     config = toy_config(
         *("train.schedule={name: plateau, factor: 0.1, patience: 0}", "train.optimizer.learning_rate=3.0"),
         *("train.validation={every_updates: 2, metric: perplexity}", "train.log_every_updates=1", "train.max_epochs=1"),
@@ -390,7 +366,7 @@ def test_rates_and_ratios_follow_their_schedules(toy_config: ConfigMaker, tmp_pa
     assert ratios[:6] == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.2])
 
 
-def test_a_resume_on_other_text_is_refused(toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path) -> None:
+def test_a_resume_on_other_text_is_refused(toy_config, toy_corpus, tmp_path):
     mine = shutil.copytree(toy_corpus, tmp_path / "corpus")
     own = [f"data.{split}={mine / split}" for split in ("train", "valid")]
     run = train(toy_config(*own, "train.max_updates=2"), run_dir=tmp_path / "run")
@@ -401,9 +377,7 @@ def test_a_resume_on_other_text_is_refused(toy_config: ConfigMaker, toy_corpus: 
         train(toy_config(*own, "train.max_updates=4"), run_dir=run.path, resume=True)
 
 
-def test_a_resume_on_the_same_text_from_other_files(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resume_on_the_same_text_from_other_files(toy_config, tmp_path, monkeypatch):
     captions = ("data.train=null", "data.valid=null", "data.test={}", "data.corpus=captions")
     captions = (*captions, "data.limit={train: 40, valid: 5, test: 5}", f"data.data_dir={tmp_path / 'data'}")
     run = train(toy_config(*captions, "train.max_updates=1"), run_dir=tmp_path / "run")
@@ -415,8 +389,8 @@ def test_a_resume_on_the_same_text_from_other_files(
 
 @pytest.mark.parametrize("max_epochs", [2, 4])
 def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
-    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir, monkeypatch: pytest.MonkeyPatch, max_epochs: int
-) -> None:
+    toy_config, tmp_path, whole, monkeypatch, max_epochs
+):
     run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
     run.model_path.unlink()
     monkeypatch.setattr(loop, "prepare_corpus", lambda *_, **__: pytest.fail("prepared"))
@@ -424,9 +398,7 @@ def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
         train(toy_config(f"train.max_epochs={max_epochs}"), run_dir=run.path, resume=True)
 
 
-def test_a_resume_with_another_precision_threads_or_processes_says_so(
-    toy_config: ConfigMaker, tmp_path: Path, whole: RunDir, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_resume_with_another_precision_threads_or_processes_says_so(toy_config, tmp_path, whole, caplog):
     run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
     tensors, values, _ = checkpoint.load_state(run.last_dir)
     for changes, warnings in [
@@ -441,7 +413,7 @@ def test_a_resume_with_another_precision_threads_or_processes_says_so(
         assert [message.rpartition(":")[0] for message in caplog.messages if "before:" in message] == warnings
 
 
-def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, tmp_path: Path) -> None:
+def test_the_averaged_weights_are_validated_and_saved(toy_config, tmp_path):
     config = toy_config("train.optimizer.average_decay=0.9", "train.max_updates=4")
     run = train(config, run_dir=tmp_path / "run")
     tensors = checkpoint.load_state(run.last_dir).tensors
@@ -450,22 +422,25 @@ def test_the_averaged_weights_are_validated_and_saved(toy_config: ConfigMaker, t
     assert not torch.equal(best[name], tensors[f"model/{name}"])
 
 
+LSTM = "model.decoder.cell=lstm"
+
+
 @pytest.mark.parametrize(
     ("settings", "texts", "absent"),
     [
         ([], ["best so far"], ["guessing", "step by step", "data.max_length", "before the learning rate"]),
         (["data.tokenizer.lowercase=true"], [], []),
-        (["train.validation.metric=cer"], ["best validation cer: ", ", CER "], []),
         (["train.optimizer.learning_rate=100"], ["guessing among 22", "learning_rate=100"], ["best so far"]),
-        (["model.decoder.cell=lstm"], ["translation: step by step"], []),
         (["train.schedule.name=trapezoid", "train.max_minutes=1e-6"], ["train.schedule.name=trapezoid"], []),
-        (["search.max_length_ratio=0.1", "search.max_length_extra=1"], ["--max-length-ratio"], []),
+        (
+            ["search.max_length_ratio=0.1", "search.max_length_extra=1", "train.validation.metric=cer", LSTM],
+            ["--max-length-ratio", "best validation cer: ", ", CER ", "translation: step by step"],
+            [],
+        ),
     ],
     ids=str,
 )
-def test_what_the_log_says(
-    toy_config: ConfigMaker, tmp_path: Path, settings: list[str], texts: list[str], absent: list[str]
-) -> None:
+def test_what_the_log_says(toy_config, tmp_path, settings, texts, absent):
     run = train(toy_config("train.max_epochs=1", *settings), run_dir=tmp_path / "run")
     assert [text for text in texts if text not in logged(run)] == []
     assert [text for text in absent if text in logged(run)] == []
@@ -475,9 +450,7 @@ def test_what_the_log_says(
     assert end["best_num_cut"] == validation["num_cut"]
 
 
-def test_pairs_that_are_dropped_or_in_training_too_are_warned_about(
-    toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_pairs_that_are_dropped_or_in_training_too_are_warned_about(toy_config, toy_corpus, tmp_path, caplog):
     texts = [f"data.valid={toy_corpus / 'train'}", f"data.test={{same: {toy_corpus / 'train'}}}"]
     config = toy_config(*texts, "data.max_length=10", "train.validation.num_pairs=2", "train.max_updates=1")
     num_dropped = prepare_corpus(config).audit["train"]["dropped"]["over_long"]
@@ -488,9 +461,7 @@ def test_pairs_that_are_dropped_or_in_training_too_are_warned_about(
 
 
 @pytest.mark.parametrize("name", ["batch_loss", "Translator"])
-def test_out_of_memory_in_a_validation_says_what_to_lower(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_out_of_memory_in_a_validation_says_what_to_lower(toy_config, tmp_path, monkeypatch, name):
     def fail(*args: object, **kwargs: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 

@@ -18,7 +18,7 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
-from tests.train.conftest import ConfigMaker, write_toy_corpus
+from tests.train.conftest import write_toy_corpus
 
 HARDLY = ["train.optimizer.learning_rate=1e-6", "train.max_updates=1"]
 AVERAGE = "train.optimizer.average_decay=0.9"
@@ -26,14 +26,14 @@ SIZE = 17
 LETTERS = "abdefgHKlMnrstu"
 
 
-@pytest.fixture
-def before(toy_config: ConfigMaker, tmp_path: Path) -> RunDir:
+@pytest.fixture(scope="module")
+def before(toy_config, tmp_path_factory) -> RunDir:
     """The run to start from."""
-    return train(toy_config("train.max_updates=6", "seed=5"), run_dir=tmp_path / "before")
+    return train(toy_config("train.max_updates=6", "seed=5"), run_dir=tmp_path_factory.mktemp("start") / "before")
 
 
 @pytest.fixture
-def vectors(tmp_path: Path) -> Path:
+def vectors(tmp_path) -> Path:
     """A vector for each of some letters: the corpus is tokenized into characters."""
     path = tmp_path / "letters.vec"
     numbers = " ".join(["0.25"] * (SIZE - 1))
@@ -57,9 +57,7 @@ def embedded(run: RunDir, name: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("average_decay", [0.0, 0.9])
-def test_training_starts_from_the_best_weights(
-    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, average_decay: float, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_training_starts_from_the_best_weights(toy_config, tmp_path, before, average_decay, caplog):
     caplog.set_level(logging.INFO)
     settings = [f"train.start_from={before.path}", f"train.optimizer.average_decay={average_decay}"]
     run = train(toy_config(*settings, *HARDLY, "model.dropout.embedding=0.6"), run_dir=tmp_path / "run")
@@ -68,9 +66,7 @@ def test_training_starts_from_the_best_weights(
 
 
 @pytest.mark.parametrize("freeze", ["true", "false"])
-def test_training_starts_from_word_vectors(
-    toy_config: ConfigMaker, tmp_path: Path, vectors: Path, freeze: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_training_starts_from_word_vectors(toy_config, tmp_path, vectors, freeze, caplog):
     caplog.set_level(logging.INFO)
     settings = [f"model.embedding.source_vectors={vectors}", f"model.embedding.freeze={freeze}", AVERAGE, *HARDLY]
     run = train(toy_config(*settings), run_dir=tmp_path / "run")
@@ -83,7 +79,7 @@ def test_training_starts_from_word_vectors(
     assert f"{number - len(rows)} of them found only in a different case" in (run.path / "train.log").read_text()
 
 
-def test_trained_word_vectors_and_lexicons_are_kept(toy_config: ConfigMaker, tmp_path: Path, vectors: Path) -> None:
+def test_trained_word_vectors_and_lexicons_are_kept(toy_config, tmp_path, vectors):
     settings = [f"model.embedding.source_vectors={vectors}", "model.output={name: lexicon, options: {num_entries: 3}}"]
     before = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "before")
     settings += [f"train.start_from={before.path}", *HARDLY]
@@ -95,9 +91,7 @@ def test_trained_word_vectors_and_lexicons_are_kept(toy_config: ConfigMaker, tmp
     assert largest_difference(run, before) < 1e-4
 
 
-def test_both_models_of_an_agreement_start_from_the_other_run(
-    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_both_models_of_an_agreement_start_from_the_other_run(toy_config, tmp_path, before, caplog):
     caplog.set_level(logging.INFO)
     agreement = "train.objectives={agreement: {}}"
     both = train(toy_config(agreement, "train.max_updates=4"), run_dir=tmp_path / "both")
@@ -108,18 +102,17 @@ def test_both_models_of_an_agreement_start_from_the_other_run(
 
 
 @pytest.mark.parametrize("start", ["run", "vectors", "table"])
-def test_a_resumed_and_moved_run_needs_the_files_no_more(
-    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, vectors: Path, start: str
-) -> None:
+def test_a_resumed_and_moved_run_needs_the_files_no_more(toy_config, tmp_path, before, vectors, start):
     files = [f"model.embedding.{side}_vectors={vectors}" for side in ("source", "target")]
+    first = shutil.copytree(before.path, tmp_path / "before")
     settings = {
-        "run": [f"train.start_from={before.path}"],
+        "run": [f"train.start_from={first}"],
         "vectors": [*files, "model.embedding.freeze=true"],
         "table": ["model.output={name: lexicon, options: {num_entries: 3}}", AVERAGE],
     }[start]
     whole = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "whole")
     train(toy_config(*settings, "train.max_updates=2"), run_dir=tmp_path / "half")
-    shutil.rmtree(before.path)
+    shutil.rmtree(first)
     vectors.unlink()
     shutil.move(tmp_path / "half", tmp_path / "moved")
     resumed = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True)
@@ -153,8 +146,8 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
     ],
 )
 def test_what_does_not_fit_is_refused_before_data_is_prepared(
-    toy_config: ConfigMaker, tmp_path: Path, before: RunDir, setting: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    toy_config, tmp_path, before, setting, message, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     Path("short.vec").write_text("a 1 2 3\n")
     Path("wrong.vec").write_text("a b\n")
@@ -166,23 +159,14 @@ def test_what_does_not_fit_is_refused_before_data_is_prepared(
     assert not Path("run").exists()
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        (["ж" + " 1" * SIZE], r"letters\.vec"),
-        (["a" + " 1" * SIZE, "b" + " 1" * 3], r"letters\.vec.*line 2"),
-    ],
-)
-def test_a_file_that_is_no_use_leaves_no_run(
-    toy_config: ConfigMaker, tmp_path: Path, vectors: Path, lines: list[str], message: str
-) -> None:
-    vectors.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match=message):
+def test_a_file_that_is_no_use_leaves_no_run(toy_config, tmp_path, vectors):
+    vectors.write_text("ж" + " 1" * SIZE + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"letters\.vec"):
         train(toy_config(f"model.embedding.source_vectors={vectors}"), run_dir=tmp_path / "run")
     assert not (tmp_path / "run" / "config.yaml").exists()
 
 
-def test_another_vocabulary_is_refused(toy_config: ConfigMaker, tmp_path: Path, before: RunDir) -> None:
+def test_another_vocabulary_is_refused(toy_config, tmp_path, before):
     write_toy_corpus(tmp_path / "corpus")
     for language in ("de", "en"):
         path = tmp_path / "corpus" / f"train.{language}"
@@ -202,9 +186,7 @@ def test_another_vocabulary_is_refused(toy_config: ConfigMaker, tmp_path: Path, 
         ("all", {"source_vectors": "x", "target_vectors": "y"}, None),
     ],
 )
-def test_frozen_embeddings_are_not_tied_to_what_is_trained(
-    tie: str, embedding: dict[str, object], frozen: list[str] | None
-) -> None:
+def test_frozen_embeddings_are_not_tied_to_what_is_trained(tie, embedding, frozen):
     config = ModelConfig(embedding_size=8, readout_size=8, tie_embeddings=tie, embedding=embedding)
     if frozen is None:
         with pytest.raises(UsageError, match=f"tie_embeddings={tie}"):

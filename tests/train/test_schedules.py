@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from typing import Any
 
 import pytest
 
@@ -27,20 +26,20 @@ DECREASING = ["linear", "exponential", "inverse_sigmoid"]
         ({"name": "trapezoid", "cooldown": 0.0}, {99: 1.0}),
     ],
 )
-def test_factors_of_the_learning_rate(settings: dict[str, Any], factors: dict[int, float]) -> None:
+def test_factors_of_the_learning_rate(settings, factors):
     config = ScheduleConfig.model_validate(settings)
     found = {update: learning_rate_factor(update, config, total_updates=100) for update in factors}
     assert found == pytest.approx(factors)
 
 
 @pytest.mark.parametrize("name", ["cosine", "trapezoid"])
-def test_a_schedule_without_an_end_is_refused(name: str) -> None:
+def test_a_schedule_without_an_end_is_refused(name):
     unlimited = TrainConfig.model_validate({"max_epochs": None, "schedule": {"name": name, "warmup_updates": 10}})
     with pytest.raises(UsageError, match=rf"train\.schedule\.name='{name}'.*max_epochs"):
         Schedules(unlimited, updates_per_epoch=10)
 
 
-def test_plan_ends_at_the_earlier_limit() -> None:
+def test_plan_ends_at_the_earlier_limit():
     assert Schedules(TrainConfig(max_epochs=3), updates_per_epoch=10).total_updates == 30
     assert Schedules(TrainConfig(max_epochs=3, max_updates=25), updates_per_epoch=10).total_updates == 25
     assert Schedules(TrainConfig(max_epochs=None), updates_per_epoch=10).total_updates is None
@@ -52,7 +51,7 @@ def ratio(update: int, schedule: str, start: float = 1.0, end: float = 0.2, num_
 
 
 @pytest.mark.parametrize("schedule", DECREASING)
-def test_goes_from_start_to_end_without_a_jump_and_stays(schedule: str) -> None:
+def test_goes_from_start_to_end_without_a_jump_and_stays(schedule):
     assert ratio(0, schedule) == 1.0
     assert ratio(1000, schedule) == ratio(50_000, schedule) == 0.2
     values = [ratio(update, schedule) for update in range(0, 1001, 10)]
@@ -60,19 +59,19 @@ def test_goes_from_start_to_end_without_a_jump_and_stays(schedule: str) -> None:
     assert [ratio(1, schedule), ratio(999, schedule)] == pytest.approx([1.0, 0.2], abs=0.01)
 
 
-def test_constant_stays_at_start_and_linear_is_half_way_in_the_middle() -> None:
+def test_constant_stays_at_start_and_linear_is_half_way_in_the_middle():
     assert ratio(0, "constant", start=0.5) == ratio(10_000, "constant", start=0.5) == 0.5
     assert ratio(500, "linear") == pytest.approx(0.6)
 
 
-def test_exponential_falls_by_the_same_factor_each_update() -> None:
+def test_exponential_falls_by_the_same_factor_each_update():
     # before scaling: k^i, so differences shrink by k
     steps = [ratio(i, "exponential") - ratio(i + 1, "exponential") for i in (0, 1, 500)]
     k = 0.01 ** (1 / 1000)
     assert [steps[1] / steps[0], steps[2] / steps[0]] == pytest.approx([k, k**500])
 
 
-def test_inverse_sigmoid_is_the_papers_curve() -> None:
+def test_inverse_sigmoid_is_the_papers_curve():
     # scaling to meet 1 and 0 exactly is linear, so differences keep the paper's proportions: k / (k + exp(i / k))
     k = 1000.0
     num_updates = round(2 * k * math.log(k))
@@ -81,7 +80,7 @@ def test_inverse_sigmoid_is_the_papers_curve() -> None:
         assert ours == pytest.approx(k / (k + math.exp(i / k)), abs=2e-3)
 
 
-def test_an_objective_acts_in_its_part_of_the_training() -> None:
+def test_an_objective_acts_in_its_part_of_the_training():
     objectives = {"coverage": {"weight": 0.5, "start": 0.8}, "guided": {"weight": 2, "end": 0.5}, "entropy": {}}
     schedules = Schedules(TrainConfig.model_validate({"max_epochs": 2, "objectives": objectives}), updates_per_epoch=5)
     assert schedules.settings(0)["objective_weights"] == {"coverage": 0.0, "guided": 2.0, "entropy": 1.0}
@@ -91,7 +90,7 @@ def test_an_objective_acts_in_its_part_of_the_training() -> None:
 
 
 @pytest.mark.parametrize(("end", "max_epochs", "message"), [(0.5, 2, "start=0.5"), (1.0, None, "max_epochs")])
-def test_an_objective_that_cannot_act_is_refused(end: float, max_epochs: int | None, message: str) -> None:
+def test_an_objective_that_cannot_act_is_refused(end, max_epochs, message):
     settings = {"objectives": {"coverage": {"start": 0.5, "end": end}}, "max_epochs": max_epochs}
     with pytest.raises(UsageError, match=rf"train\.objectives\.coverage.*{message}"):
         Schedules(TrainConfig.model_validate(settings), updates_per_epoch=5)

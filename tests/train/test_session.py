@@ -32,7 +32,8 @@ from seq2seq_attn.train.session import (
     locked,
     newest_unfinished,
 )
-from tests.train.conftest import ConfigMaker
+
+pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 HOLD = (
     "import sys, pathlib; from seq2seq_attn.train.session import locked\nwith locked(pathlib.Path(sys.argv[1])):\n    "
@@ -42,11 +43,6 @@ SIGNALS = [
     (signal.SIGTERM, SystemExit, "^143$"),
     (signal.SIGHUP, SystemExit, "^129$"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def choose(run_dir: Path | None = None, *, resume: bool = False, overwrite: bool = False) -> Path | None:
@@ -61,7 +57,7 @@ def begin(name: str, *, written_at: int = 0) -> Path:
     return run.path
 
 
-def test_a_new_run_gets_a_name_of_its_own(toy_config: ConfigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_run_gets_a_name_of_its_own(toy_config, monkeypatch):
     assert choose() is None
     assert not Path("runs").exists()
     config, today = load_config(["quickstart", "attention/bilinear"], ["seed=3"]), date.today().isoformat()
@@ -76,7 +72,7 @@ def test_a_new_run_gets_a_name_of_its_own(toy_config: ConfigMaker, monkeypatch: 
     assert train(toy_config("train.max_updates=1")).path.name == f"{today}-toy-s1-2"
 
 
-def test_a_taken_directory_needs_a_word() -> None:
+def test_a_taken_directory_needs_a_word():
     path = begin("a")
     with pytest.raises(UsageError, match=r"runs/a: .*--resume .*--overwrite"):
         choose(path)
@@ -89,7 +85,7 @@ def test_a_taken_directory_needs_a_word() -> None:
         choose(Path(os.fsdecode(b"x\xff")))
 
 
-def test_what_is_no_run_is_left_alone(tmp_path: Path) -> None:
+def test_what_is_no_run_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("do not lose")
     for how in ({}, {"resume": True}, {"overwrite": True}):
         with pytest.raises(UsageError, match=rf"{re.escape(str(tmp_path))}: .*config\.yaml"):
@@ -98,7 +94,7 @@ def test_what_is_no_run_is_left_alone(tmp_path: Path) -> None:
         choose(tmp_path / "thesis.txt")
 
 
-def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume() -> None:
+def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume():
     path = begin("a")
     (path / "model.safetensors").touch()
     for named in (path, None):
@@ -108,9 +104,7 @@ def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume() -> None:
 
 
 @pytest.mark.parametrize("call", [1, 2, 3])
-def test_a_run_killed_while_its_first_file_was_written_starts_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
-) -> None:
+def test_a_run_killed_while_its_first_file_was_written_starts_anew(tmp_path, monkeypatch, call):
     run, replace, calls = RunDir.create(tmp_path / "run"), Path.replace, iter(range(1, 9))
 
     def die(path: Path, target: Path) -> Path:
@@ -129,7 +123,7 @@ def test_a_run_killed_while_its_first_file_was_written_starts_anew(
     assert call < 3 or run.config() == load_config()
 
 
-def test_resume_takes_the_unfinished_run_that_was_written_to_last() -> None:
+def test_resume_takes_the_unfinished_run_that_was_written_to_last():
     with pytest.raises(UsageError, match="runs/"):
         newest_unfinished()
     for name, written_at in (("old", 100), ("newest", 300), ("new", 200)):
@@ -140,7 +134,7 @@ def test_resume_takes_the_unfinished_run_that_was_written_to_last() -> None:
     assert choose(resume=True) == Path("runs/newest")
 
 
-def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top() -> None:
+def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top():
     run = RunDir(begin("a"))
     coverage = load_config(["multi30k", "objective/coverage"], ["name=mine", "seed=7"])
     run.save_config(coverage)
@@ -152,7 +146,7 @@ def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top() -> None:
     assert kept.train.objectives["coverage"].weight == 0.5
 
 
-def test_a_resume_of_nothing_begins_only_if_told_what(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_resume_of_nothing_begins_only_if_told_what(caplog):
     caplog.set_level("INFO")
     where = Path("not/there")
     config, run_dir = load_settings(["tutorial"], [], run_dir=where, resume=True)
@@ -162,7 +156,7 @@ def test_a_resume_of_nothing_begins_only_if_told_what(caplog: pytest.LogCaptureF
         load_settings([], ["seed=3"], run_dir=where, resume=True)
 
 
-def test_a_resume_of_a_run_without_state_keeps_its_settings_too() -> None:
+def test_a_resume_of_a_run_without_state_keeps_its_settings_too():
     path = begin("a")
     same = load_config(["quickstart"], ["train.device=cpu"])
     RunDir(path).save_config(same)
@@ -183,12 +177,12 @@ def test_a_resume_of_a_run_without_state_keeps_its_settings_too() -> None:
         *("search.max_length_ratio=3.0", "train.start_from=runs/x"),
     ],
 )
-def test_a_resume_cannot_change_what_the_state_depends_on(change: str) -> None:
+def test_a_resume_cannot_change_what_the_state_depends_on(change):
     with pytest.raises(UsageError, match=rf"{re.escape(change.partition('=')[0])}=.*resume"):
         check_same_run(load_config(), load_config((), [change]))
 
 
-def test_a_resume_may_change_the_rest_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_resume_may_change_the_rest_and_says_so(caplog):
     changes = ["train.max_epochs=99", "data.data_dir=/elsewhere", "data.num_processes=3"]
     check_same_run(load_config(), load_config((), changes))
     assert "train.max_epochs" in caplog.text
@@ -198,9 +192,7 @@ def test_a_resume_may_change_the_rest_and_says_so(caplog: pytest.LogCaptureFixtu
     assert "train.schedule.name=trapezoid" in caplog.messages[-1]
 
 
-def test_one_training_at_a_time_writes_to_a_run(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_training_at_a_time_writes_to_a_run(toy_config, tmp_path, monkeypatch):
     """Another one fails before it prepares data."""
     in_use = rf"in use .*\(process {os.getpid()}\)"
     new = tmp_path / "new"
@@ -220,15 +212,13 @@ def test_one_training_at_a_time_writes_to_a_run(
 
 
 @pytest.mark.parametrize("end", ["print('held', flush=True)", "import os; os.kill(os.getpid(), 9)"])
-def test_the_lock_goes_with_its_process(tmp_path: Path, end: str) -> None:
+def test_the_lock_goes_with_its_process(tmp_path, end):
     subprocess.run([sys.executable, "-c", HOLD + end, str(tmp_path)], stdout=subprocess.DEVNULL, check=False)
     with locked(tmp_path):
         assert (tmp_path / ".train.lock").read_text() == f"{os.getpid()}\n"
 
 
-def test_a_file_system_without_locks_is_warned_about(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_system_without_locks_is_warned_about(tmp_path, monkeypatch, caplog):
     def refuse(*args: object) -> None:
         raise OSError(37, "No locks available")
 
@@ -239,9 +229,7 @@ def test_a_file_system_without_locks_is_warned_about(
 
 @pytest.mark.usefixtures("heard_signals")
 @pytest.mark.parametrize(("number", "error", "message"), SIGNALS)
-def test_the_first_signal_is_noted_and_the_second_leaves(
-    number: int, error: type[BaseException], message: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_signal_is_noted_and_the_second_leaves(number, error, message, capfd) -> None:
     before = signal.getsignal(number)
     with catch_signals() as stop:
         assert not stop.is_set
@@ -258,7 +246,7 @@ def test_the_first_signal_is_noted_and_the_second_leaves(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_a_signal_that_was_ignored_stays_ignored(number: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_signal_that_was_ignored_stays_ignored(number, caplog):
     caplog.set_level(logging.INFO)
     former = signal.signal(number, signal.SIG_IGN)
     try:
@@ -271,7 +259,7 @@ def test_a_signal_that_was_ignored_stays_ignored(number: int, caplog: pytest.Log
 
 
 @pytest.mark.usefixtures("heard_signals")
-def test_a_terminal_that_is_gone_does_not_stop_the_save(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_that_is_gone_does_not_stop_the_save(monkeypatch) -> None:
     def fail(*args: object) -> None:
         raise OSError(5, "Input/output error")
 
@@ -281,7 +269,7 @@ def test_a_terminal_that_is_gone_does_not_stop_the_save(monkeypatch: pytest.Monk
         assert stop.is_set
 
 
-def test_another_thread_catches_nothing() -> None:
+def test_another_thread_catches_nothing():
     requests: list[bool] = []
 
     def use() -> None:

@@ -1,7 +1,5 @@
 """The number of threads of a training run: chosen, recorded, and kept by a resume."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -11,13 +9,12 @@ from seq2seq_attn.runtime import threads
 from seq2seq_attn.runtime.threads import USER_VARIABLES
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
-from tests.train.conftest import ConfigMaker
 
 CHOSEN = ("train.num_threads=null", "train.max_updates=1")
 
 
 @pytest.fixture(autouse=True)
-def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def _machine(monkeypatch) -> None:
     """Four CPUs, and a user who has set no number. Numbers are noted only: threads are slow where tests run in
     parallel."""
     numbers = [4]
@@ -35,45 +32,30 @@ def recorded(run: RunDir) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(
-    ("before", "settings", "environment", "number"),
-    [
-        (3, (), {}, 3),
-        (3, (), {"OMP_NUM_THREADS": "1"}, 1),
-        (5, (), {}, 1),  # more than this machine has: chosen again, and the model is small
-    ],
+    ("before", "variable", "number"),
+    [(3, None, 3), (3, "1", 1), (5, None, 1)],  # more than this machine has: chosen again, and the model is small
 )
 def test_a_resume_has_the_threads_of_the_run_unless_the_user_sets_them(
-    toy_config: ConfigMaker,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    before: int,
-    settings: tuple[str, ...],
-    environment: dict[str, str],
-    number: int,
-) -> None:
+    toy_config, tmp_path, monkeypatch, caplog, before, variable, number
+):
     run = train(toy_config(*CHOSEN), run_dir=tmp_path / "run")
     assert recorded(run) == (1, 1)
     tensors, values, _ = checkpoint.load_state(run.last_dir)
     write_tensors(run.last_dir / checkpoint.STATE, tensors, {**values, "num_threads": before})
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    train(toy_config(*CHOSEN, "train.max_updates=2", *settings), run_dir=run.path, resume=True)
+    if variable:
+        monkeypatch.setenv("OMP_NUM_THREADS", variable)
+    train(toy_config(*CHOSEN, "train.max_updates=2"), run_dir=run.path, resume=True)
     assert recorded(run) == (1, number)
     assert any("num_threads" in message for message in caplog.messages) == (number != before)
 
 
-def test_processes_of_a_machine_share_its_cpus(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_of_a_machine_share_its_cpus(toy_config, tmp_path, monkeypatch):
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     run = train(toy_config(*CHOSEN), run_dir=tmp_path / "run")
     assert recorded(run) == (2, 2)
 
 
-def test_training_warns_and_keeps_its_threads(
-    toy_config: ConfigMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_training_warns_and_keeps_its_threads(toy_config, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(threads, "free_threads", lambda others, most: 1)
     monkeypatch.setattr(threads.Load, "seconds", 100.0)  # since the last look
     run = train(toy_config("train.num_threads=2", "train.max_updates=4"), run_dir=tmp_path / "run")

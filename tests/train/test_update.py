@@ -81,7 +81,7 @@ def changed_loss(change: Callable[[BatchLoss, nn.Module], torch.Tensor]) -> Call
 
 
 @pytest.mark.parametrize("clip_norm", ["0.01", "null"])
-def test_clipping_bounds_what_the_optimizer_sees(clip_norm: str) -> None:
+def test_clipping_bounds_what_the_optimizer_sees(clip_norm):
     learner = updater(f"train.optimizer.clip_norm={clip_norm}")
     result = make(learner)
     assert result.gradient_norm > 0.01
@@ -89,13 +89,13 @@ def test_clipping_bounds_what_the_optimizer_sees(clip_norm: str) -> None:
     assert total == pytest.approx(result.gradient_norm if clip_norm == "null" else 0.01, rel=1e-3)
 
 
-def test_an_update_follows_the_teacher_as_often_as_asked() -> None:
+def test_an_update_follows_the_teacher_as_often_as_asked():
     expected = [batch_loss(updater().model, batch(range(6)), teacher_forcing_ratio=r).loss_sum.item() for r in (0, 1)]
     assert expected[0] != pytest.approx(expected[1], rel=1e-4)
     assert [make(updater(), ratio=ratio).loss_sum for ratio in (0.0, 1.0)] == pytest.approx(expected, rel=1e-5)
 
 
-def test_label_smoothing_changes_the_loss_and_not_the_likelihood() -> None:
+def test_label_smoothing_changes_the_loss_and_not_the_likelihood():
     plain, smooth = make(updater()), make(updater("train.label_smoothing=0.1"))
     assert plain.loss_sum == pytest.approx(plain.nll_sum)
     assert smooth.nll_sum == pytest.approx(plain.nll_sum, rel=1e-6)
@@ -103,7 +103,7 @@ def test_label_smoothing_changes_the_loss_and_not_the_likelihood() -> None:
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw"])
-def test_weight_decay_spares_vectors(name: str) -> None:
+def test_weight_decay_spares_vectors(name):
     model = nn.Linear(3, 5)
     for parameter in model.parameters():
         nn.init.ones_(parameter)
@@ -116,9 +116,7 @@ def test_weight_decay_spares_vectors(name: str) -> None:
 
 @pytest.mark.parametrize("factor", [math.nan, math.inf])
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
-def test_a_loss_that_is_not_finite_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch, factor: float, precision: Precision
-) -> None:
+def test_a_loss_that_is_not_finite_changes_nothing(monkeypatch, factor, precision):
     factors: list[float] = []
     changed = changed_loss(lambda loss, model: loss.loss_sum * (factors.pop(0) if factors else 1.0))
     monkeypatch.setattr(update_module, "batch_loss", changed)
@@ -135,7 +133,7 @@ def test_a_loss_that_is_not_finite_changes_nothing(
     assert all(torch.isfinite(tensor).all() for tensor in weights(learner).values())
 
 
-def test_an_infinite_loss_with_a_finite_gradient_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_infinite_loss_with_a_finite_gradient_changes_nothing(monkeypatch):
     monkeypatch.setattr(update_module, "batch_loss", changed_loss(lambda loss, model: loss.loss_sum + math.inf))
     learner = updater()
     before = weights(learner)
@@ -144,7 +142,7 @@ def test_an_infinite_loss_with_a_finite_gradient_changes_nothing(monkeypatch: py
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
 
 
-def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault(monkeypatch):
     learner = updater(precision="fp16")
     assert learner.scaler is not None
     learner.scaler.load_state_dict({**learner.scaler.state_dict(), "scale": 1e30})
@@ -163,7 +161,7 @@ def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault(monkeypat
         assert (result.kind, math.isfinite(result.loss_sum)) == (kind, True)
 
 
-def test_the_average_starts_fast_and_swaps_bit_for_bit() -> None:
+def test_the_average_starts_fast_and_swaps_bit_for_bit():
     """The decay of the update with the index n is (1 + n) / (10 + n)."""
     learner, name = updater("train.optimizer.average_decay=0.9"), "output.projection.bias"
     expected = weights(learner)[name]
@@ -183,7 +181,7 @@ def test_the_average_starts_fast_and_swaps_bit_for_bit() -> None:
     assert torch.equal(model.weight, before)
 
 
-def test_a_rank_without_rows_makes_the_others_first_update() -> None:
+def test_a_rank_without_rows_makes_the_others_first_update():
     scale = 2.0**16  # what every rank's scaler begins with
 
     class OthersHaveRows(Group):
@@ -202,7 +200,7 @@ def test_a_rank_without_rows_makes_the_others_first_update() -> None:
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_half_precision_follows_fp32(precision: Precision) -> None:
+def test_half_precision_follows_fp32(precision):
     exact, rounded = updater(), updater(precision=precision)
     for update in range(10):
         a, b = (make(learner, update=update, learning_rate=0.01) for learner in (exact, rounded))
@@ -214,7 +212,7 @@ def test_half_precision_follows_fp32(precision: Precision) -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
-def test_loaded_tensors_go_on_bit_for_bit(precision: Precision) -> None:
+def test_loaded_tensors_go_on_bit_for_bit(precision):
     options = ("train.optimizer.average_decay=0.9", "model.tie_embeddings=target", "model.readout_size=11")
     learner, other = (updater(*options, precision=precision) for _ in range(2))
     for update in range(3):
@@ -226,7 +224,7 @@ def test_loaded_tensors_go_on_bit_for_bit(precision: Precision) -> None:
     assert all(torch.equal(tensor, expected[name]) for name, tensor in training_tensors(other).items())
 
 
-def test_out_of_memory_names_what_to_lower(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_memory_names_what_to_lower(monkeypatch):
     def fail(*_: object, **__: object) -> Any:
         raise torch.OutOfMemoryError("CUDA out of memory")
 

@@ -15,11 +15,10 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.train.distributed import ALONE
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.validate import Interrupted, Validator
-from tests.train.conftest import ConfigMaker
 
 
 @pytest.fixture
-def parts(toy_config: ConfigMaker) -> tuple[Any, ...]:
+def parts(toy_config) -> tuple[Any, ...]:
     """What a `Validator` is built from."""
     config = toy_config("train.validation.num_samples=3", "search.batch_size=5")
     updater = SimpleNamespace(device=torch.device("cpu"), precision="fp32", group=ALONE)
@@ -27,9 +26,7 @@ def parts(toy_config: ConfigMaker) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("is_training", [True, False])
-def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(
-    parts: tuple[Any, ...], is_training: bool
-) -> None:
+def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts, is_training):
     """Perplexity is per target token with the end of sentence, samples are spread over the split, and the model's mode
     stays."""
     prepared, config, _ = parts
@@ -52,13 +49,7 @@ def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(
 
 
 @pytest.mark.parametrize(("target", "is_warned"), [("Ein Hund rennt hier", False), ("红色的球", True)])
-def test_a_bleu_of_few_targets_is_warned_about(
-    parts: tuple[Any, ...],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    target: str,
-    is_warned: bool,
-) -> None:
+def test_a_bleu_of_few_targets_is_warned_about(parts, monkeypatch, caplog, target, is_warned):
     sources, _ = parts[0].text("valid")
     monkeypatch.setattr(PreparedCorpus, "text", lambda *_: (sources, [target] * len(sources)))
     Validator(*parts, should_stop=lambda: False)
@@ -74,9 +65,7 @@ def peak_mib() -> float:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_line_of_a_thousand_tokens_takes_little_more_memory(
-    toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path
-) -> None:
+def test_a_line_of_a_thousand_tokens_takes_little_more_memory(toy_config, toy_corpus, tmp_path):
     peaks = []
     for number, line in enumerate(["", "Hund" + " Hund" * 199]):
         for language in ("de", "en"):

@@ -2,7 +2,6 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,12 +23,12 @@ def make_run(path: Path, *, seed: int = 4, output: str = "copy", tokenizer: str 
 
 
 @pytest.fixture(scope="module")
-def run_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_path(tmp_path_factory) -> Path:
     return make_run(tmp_path_factory.mktemp("runs") / "copy")
 
 
 @pytest.fixture
-def translator(run_path: Path) -> Translator:
+def translator(run_path) -> Translator:
     """It does nothing but copy, and likes to stop."""
     found = load(run_path, "cpu")
     with torch.no_grad():
@@ -38,9 +37,7 @@ def translator(run_path: Path) -> Translator:
 
 
 @pytest.mark.parametrize(("beam_size", "unk"), [(3, "keep"), (1, "copy"), (3, "copy"), (3, "forbid")])
-def test_source_words_are_copied_whatever_is_done_with_unknown_ones(
-    translator: Translator, beam_size: int, unk: str
-) -> None:
+def test_source_words_are_copied_whatever_is_done_with_unknown_ones(translator, beam_size, unk):
     translations = translator.translate_n_best(LINES, n_best=beam_size, beam_size=beam_size, unk=unk)
     copied = set()
     for best in translations:
@@ -64,7 +61,7 @@ def test_source_words_are_copied_whatever_is_done_with_unknown_ones(
         *((output, {"beam_size": 3}) for output in ("copynet", "pointer")),
     ],
 )
-def test_a_prefix_is_copied_from_the_source(tmp_path: Path, output: str, options: dict[str, Any]) -> None:
+def test_a_prefix_is_copied_from_the_source(tmp_path, output, options):
     """ "Zabra" stands at another position in each line, and in one line nowhere."""
     path = make_run(tmp_path / "run", output=output)
     one, both = load(path, "cpu"), load([path, shutil.copytree(path, tmp_path / "same")], "cpu")
@@ -86,12 +83,12 @@ def test_a_prefix_is_copied_from_the_source(tmp_path: Path, output: str, options
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_copied_prefix_is_not_repeated(translator: Translator, beam_size: int) -> None:
+def test_a_copied_prefix_is_not_repeated(translator, beam_size):
     [found] = translator.translate(["Zabra Qux Zabra"], prefix="Zabra", no_repeat_ngram=1, beam_size=beam_size)
     assert found.tokens.count("Zabra") == 1
 
 
-def test_only_outputs_over_the_same_tokens_form_an_ensemble(run_path: Path, tmp_path: Path) -> None:
+def test_only_outputs_over_the_same_tokens_form_an_ensemble(run_path, tmp_path):
     plain = make_run(tmp_path / "plain", output="softmax")
     with pytest.raises(UsageError, match="'copy' and 'softmax'"):
         load([run_path, plain], "cpu")

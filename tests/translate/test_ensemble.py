@@ -17,7 +17,7 @@ LINES = [*SOURCE, "", "Ein qux ✈", "Hund " * 70]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("runs")
     for seed, name in enumerate(("a", "b"), start=4):
         make_toy_run(root / name, seed=seed)
@@ -26,7 +26,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_equal_runs_translate_as_one(runs: Path) -> None:
+def test_equal_runs_translate_as_one(runs):
     alone = load(runs / "a", "cpu").translate(LINES)
     for named in ([runs / "a"], [str(runs / "a"), runs / "same-as-a"]):
         for one, expected in zip(load(named, "cpu").translate(LINES), alone, strict=True):
@@ -37,7 +37,7 @@ def test_equal_runs_translate_as_one(runs: Path) -> None:
             np.testing.assert_allclose(one.attention, expected.attention, atol=1e-6)
 
 
-def test_different_runs_are_averaged(runs: Path) -> None:
+def test_different_runs_are_averaged(runs):
     a, b, both = (load(named, "cpu") for named in (runs / "a", runs / "b", [runs / "a", runs / "b"]))
     together = both.translate(SOURCE)
     assert [one.text for one in together] != [one.text for one in a.translate(SOURCE)]
@@ -51,7 +51,7 @@ def test_different_runs_are_averaged(runs: Path) -> None:
         np.testing.assert_allclose(one.attention.sum(axis=1), 1.0, atol=1e-5)
 
 
-def test_the_first_run_gives_what_a_call_leaves_open(runs: Path, tmp_path: Path) -> None:
+def test_the_first_run_gives_what_a_call_leaves_open(runs, tmp_path):
     config = toy_config()
     config.search.beam_size, config.search.max_length_ratio, config.search.max_length_extra = 1, 0.1, 0
     make_toy_run(tmp_path / "short", config, seed=4)
@@ -65,7 +65,7 @@ def test_the_first_run_gives_what_a_call_leaves_open(runs: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("names", "has_attention"), [(("fixed", "a"), True), (("fixed", "fixed-too"), False)])
-def test_fixed_vector_members(runs: Path, tmp_path: Path, names: tuple[str, str], has_attention: bool) -> None:
+def test_fixed_vector_members(runs, tmp_path, names, has_attention):
     make_toy_run(tmp_path / "fixed-too", toy_config(attention="fixed"), seed=7)
     both = load([path if (path := runs / name).exists() else tmp_path / name for name in names], "cpu")
     assert both.has_attention == has_attention
@@ -79,17 +79,14 @@ def test_fixed_vector_members(runs: Path, tmp_path: Path, names: tuple[str, str]
 
 
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
-def test_precision_is_that_of_the_members(runs: Path, precision: str) -> None:
+def test_precision_is_that_of_the_members(runs, precision):
     found = load([runs / "a", runs / "same-as-a"], "cpu", precision=precision).translate(SOURCE)
     expected = load(runs / "a", "cpu", precision=precision).translate(SOURCE)
     assert [one.log_prob for one in found] == pytest.approx([one.log_prob for one in expected], rel=1e-5)
 
 
-# ---- what is refused ----
-
-
 @pytest.mark.parametrize("file", ["source.tokenizer.json", "target.sentencepiece.model", "target.vocab"])
-def test_other_tokenizers_and_vocabularies_are_refused(runs: Path, tmp_path: Path, file: str) -> None:
+def test_other_tokenizers_and_vocabularies_are_refused(runs, tmp_path, file):
     other = shutil.copytree(runs / "a", tmp_path / "other")
     with (other / file).open("ab") as changed:
         changed.write(b"\n")
@@ -98,7 +95,7 @@ def test_other_tokenizers_and_vocabularies_are_refused(runs: Path, tmp_path: Pat
         load([runs / "a", other])
 
 
-def test_no_run_and_the_same_run_twice_are_refused(runs: Path) -> None:
+def test_no_run_and_the_same_run_twice_are_refused(runs):
     with pytest.raises(UsageError, match="at least one"):
         load([])
     with pytest.raises(UsageError, match="twice"):

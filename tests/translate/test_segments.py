@@ -7,7 +7,7 @@ from seq2seq_attn.translate.segments import chunks, join_translations, split_sou
 from seq2seq_attn.translate.translation import Translation
 
 
-def test_split_prefers_the_end_of_a_sentence_then_of_a_word() -> None:
+def test_split_prefers_the_end_of_a_sentence_then_of_a_word():
     assert split_source(list("abc"), 3) == [["a", "b", "c"]]
     assert split_source(list("ab.cd.ef"), 5) == [list("ab."), list("cd.ef")]
     assert split_source(["▁a", "b", "▁c", "d", "e", "▁f"], 4) == [["▁a", "b", "▁c", "d"], ["e", "▁f"]]
@@ -17,7 +17,7 @@ def test_split_prefers_the_end_of_a_sentence_then_of_a_word() -> None:
 
 
 @pytest.mark.parametrize("max_length", [1, 2, 7, 50])
-def test_segments_hold_every_token_and_none_is_too_long(max_length: int) -> None:
+def test_segments_hold_every_token_and_none_is_too_long(max_length):
     generator = np.random.default_rng(max_length)
     tokens = [str(token) for token in generator.choice(["a", "▁b", ".", "!"], 100)]
     segments = split_source(tokens, max_length)
@@ -25,7 +25,7 @@ def test_segments_hold_every_token_and_none_is_too_long(max_length: int) -> None
     assert {0 < len(segment) <= max_length for segment in segments} == {True}
 
 
-def test_segments_of_several_sources_are_joined_source_by_source() -> None:
+def test_segments_of_several_sources_are_joined_source_by_source():
     """Each target token attends to the token of its own segment and source: t0 to a, t1 to y, t2 to b."""
     identity = np.eye(4, dtype=np.float32)
     first = Translation("t0 t1", ["t0", "t1"], -1.0, -1.0, ["a", "\t", "x", "<eos>"], identity[[0, 3]], True, [0, 3])
@@ -44,7 +44,7 @@ def test_segments_of_several_sources_are_joined_source_by_source() -> None:
     assert labelled.target_tokens == ["t0", "t1", "t2", "<eos>"]
 
 
-def test_the_more_translations_of_a_line_the_smaller_the_chunks() -> None:
+def test_the_more_translations_of_a_line_the_smaller_the_chunks():
     lines = ["a dog"] * 5_000
     assert max(map(len, chunks(lines))) > 1_000
     pieces = list(chunks(lines, num_results=100))

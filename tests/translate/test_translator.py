@@ -9,7 +9,7 @@ import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.runtime.precision import translation_precision
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
@@ -18,18 +18,18 @@ from seq2seq_attn.translate.segments import join_translations
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 from tests.search.fake_model import FakeModel
-from tests.toy_run import SOURCE, make_toy_run, toy_config
+from tests.toy_run import SOURCE, make_toy_run
 
 LINES = [*SOURCE, "", "Ein Hund", "  ", "Hund " * 150, "Wiese!", "qux ✈ 你好", "x" * 300]
 
 
 @pytest.fixture(scope="module")
-def run_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_path(tmp_path_factory) -> Path:
     return make_toy_run(tmp_path_factory.mktemp("runs") / "toy").path
 
 
 @pytest.fixture(scope="module")
-def translator(run_path: Path) -> Translator:
+def translator(run_path) -> Translator:
     return load(run_path, device="cpu")
 
 
@@ -53,11 +53,8 @@ def key(translation: Translation) -> tuple[str, list[str], list[str]]:
     return translation.text, translation.tokens, translation.source_tokens
 
 
-# ---- what does not matter ----
-
-
 @pytest.mark.parametrize(("precision", "beam_size"), [("fp32", 1), ("fp32", 4), ("bf16", 4), ("int8", 4)])
-def test_batch_size_and_order_change_nothing(run_path: Path, precision: str, beam_size: int) -> None:
+def test_batch_size_and_order_change_nothing(run_path, precision, beam_size):
     translator = load(run_path, device="cpu", precision=precision)
     expected = translator.translate(LINES, beam_size=beam_size, batch_size=1)
     assert len({translation.text for translation in expected}) > 6  # the toy model does look at its input
@@ -71,7 +68,7 @@ def test_batch_size_and_order_change_nothing(run_path: Path, precision: str, bea
     assert [key(t) for t in shuffled] == [key(expected[i]) for i in order]
 
 
-def test_lines_of_an_endless_stream_come_in_order(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_of_an_endless_stream_come_in_order(translator, monkeypatch):
     monkeypatch.setattr(segments, "CHUNK_LINES", 4)
 
     def endless() -> Any:
@@ -83,10 +80,7 @@ def test_lines_of_an_endless_stream_come_in_order(translator: Translator, monkey
     assert found == 2 * [t.text for t in translator.translate(LINES, beam_size=1)]
 
 
-# ---- what comes out ----
-
-
-def test_attention_belongs_to_the_tokens(translator: Translator) -> None:
+def test_attention_belongs_to_the_tokens(translator):
     for translation in translator.translate(LINES):
         assert translation.attention is not None
         num_steps = len(translation.tokens) + (translation.is_finished and bool(translation.tokens))
@@ -97,7 +91,7 @@ def test_attention_belongs_to_the_tokens(translator: Translator) -> None:
         assert translation.source_tokens[-1] == "<eos>"
 
 
-def test_a_blank_line_gives_an_empty_translation(translator: Translator) -> None:
+def test_a_blank_line_gives_an_empty_translation(translator):
     for blank in ("", " \t ", "\x00\x07", " "):
         (translation,) = translator.translate([blank])
         assert (translation.text, translation.tokens, translation.score) == ("", [], 0.0)
@@ -107,23 +101,17 @@ def test_a_blank_line_gives_an_empty_translation(translator: Translator) -> None
     assert translator.translate([]) == []
 
 
-# ---- precision ----
-
-
-def test_bf16_and_int8_have_arithmetic_of_their_own(run_path: Path) -> None:
+def test_bf16_and_int8_have_arithmetic_of_their_own(run_path):
     names = ("fp32", "bf16", "int8")
     scores = {name: [t.log_prob for t in load(run_path, "cpu", precision=name).translate(SOURCE)] for name in names}
     assert len({*map(tuple, scores.values())}) == 3
 
 
-def test_a_precision_that_is_not_there_is_refused() -> None:
+def test_a_precision_that_is_not_there_is_refused():
     assert translation_precision("auto", torch.device("cuda")) == "fp32"
     for precision, device in (("fp8", "cpu"), ("int8", "cuda")):
         with pytest.raises(UsageError, match=precision):
             translation_precision(precision, torch.device(device))
-
-
-# ---- the length limit ----
 
 
 class FiveForOne(FakeModel):
@@ -136,7 +124,7 @@ class FiveForOne(FakeModel):
 
 
 @pytest.mark.parametrize("beam_size", [1, 2])
-def test_the_ratio_decides_how_long_translations_may_be(beam_size: int) -> None:
+def test_the_ratio_decides_how_long_translations_may_be(beam_size):
     translator = fake(FiveForOne())
     short, long = "s1 s2", "s1 s2 s3 s4 s5"
     assert [t.is_cut for t in translator.translate([short, long], beam_size=beam_size)] == [False, True]
@@ -146,10 +134,7 @@ def test_the_ratio_decides_how_long_translations_may_be(beam_size: int) -> None:
     assert (cut.is_cut, cut.is_finished, len(cut.tokens)) == (True, False, 10)
 
 
-# ---- over-long lines ----
-
-
-def test_a_long_line_is_its_segments_joined() -> None:
+def test_a_long_line_is_its_segments_joined():
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
     lines = ["s1 s2 s3", "s4 s5 s6", "s7"]
     parts = translator.translate(lines)
@@ -164,7 +149,7 @@ def test_a_long_line_is_its_segments_joined() -> None:
     assert joined.heaviest == joined.attention[: len(joined.tokens)].argmax(axis=1).tolist()
 
 
-def test_a_matrix_too_large_is_left_out_but_links_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_matrix_too_large_is_left_out_but_links_stay(monkeypatch):
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
     (whole,) = translator.translate(["s1 s2 s3 s4 s5"])
     monkeypatch.setattr(segments, "MAX_ATTENTION_CELLS", 5)
@@ -173,14 +158,11 @@ def test_a_matrix_too_large_is_left_out_but_links_stay(monkeypatch: pytest.Monke
     assert joined.links() == whole.links()
 
 
-def test_n_best_of_a_long_line_joins_rank_by_rank() -> None:
+def test_n_best_of_a_long_line_joins_rank_by_rank():
     translator = fake(FakeModel(num_free=4, seed=5, eos_bonus=1.0), max_source_length=2)
     first, second, third = translator.translate_n_best(["s1 s2", "s3", "s1 s2 s3"], n_best=2)
     assert [t.tokens for t in third] == [a.tokens + b.tokens for a, b in zip(first, second, strict=True)]
     assert join_translations(first[:1]) is first[0]
-
-
-# ---- unknown tokens ----
 
 
 def scripted(**settings: Any) -> FakeModel:
@@ -188,7 +170,7 @@ def scripted(**settings: Any) -> FakeModel:
     return FakeModel(num_free=2, scripted=script, **settings)
 
 
-def test_unknown_tokens_are_kept_copied_or_forbidden() -> None:
+def test_unknown_tokens_are_kept_copied_or_forbidden():
     model = scripted()
     translator = fake(model)
     source = ["s1", "Zwickau", "s2", "Xyz"]
@@ -203,21 +185,21 @@ def test_unknown_tokens_are_kept_copied_or_forbidden() -> None:
     assert translator.translate([line], unk="forbid")[0].text == "t0"
 
 
-def test_hypotheses_that_copying_makes_equal_are_one_translation() -> None:
+def test_hypotheses_that_copying_makes_equal_are_one_translation():
     translator = fake(FakeModel(scripted={(): {UNK: 0.6, A: 0.4}, (UNK,): {EOS: 1.0}, (A,): {EOS: 1.0}}))
     [best] = translator.translate_n_best(["t0"], n_best=2, unk="copy")
     assert [(one.text, one.log_prob) for one in best] == [("t0", pytest.approx(np.log(0.6), abs=1e-4))]
     assert len(translator.translate_n_best(["t0"], n_best=2)[0]) == 2
 
 
-def test_unknown_source_tokens_are_told() -> None:
+def test_unknown_source_tokens_are_told():
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
     known, mixed, long = translator.translate(["s1 s2", "Hallo s1 Welt", "s1 s2 s3 Hallo s4"])
     assert [known.unknown, mixed.unknown, long.unknown] == [(), (0, 2), (3,)]
     assert [long.source_tokens[position] for position in long.unknown] == ["Hallo"]
 
 
-def test_a_token_that_looks_at_eos_most_copies_the_heaviest_real_one() -> None:
+def test_a_token_that_looks_at_eos_most_copies_the_heaviest_real_one():
     class LooksAtEos(FakeModel):
         def attention(self, source: tuple[int, ...], prefix: tuple[int, ...]) -> np.ndarray:
             weights = np.arange(1.0, len(source) + 2.0, dtype=np.float32)  # rising to EOS
@@ -228,7 +210,7 @@ def test_a_token_that_looks_at_eos_most_copies_the_heaviest_real_one() -> None:
     assert translation.links() == []
 
 
-def test_copying_needs_attention_over_positions() -> None:
+def test_copying_needs_attention_over_positions():
     translator = fake(scripted(has_weights=False))
     assert not translator.has_attention
     with pytest.raises(UsageError, match="unk='copy'"):
@@ -239,17 +221,7 @@ def test_copying_needs_attention_over_positions() -> None:
         translation.links()
 
 
-@pytest.mark.parametrize("attention", ["fixed", "initial", "uniform"])
-def test_the_fixed_vector_arms_have_no_attention_to_show(tmp_path: Path, attention: str) -> None:
-    translator = load(make_toy_run(tmp_path / "run", toy_config(attention=attention)).path)
-    is_shown = translator.translate(SOURCE)[0].attention is not None
-    assert is_shown == translator.has_attention == (attention == "uniform")
-
-
-# ---- what is refused ----
-
-
-def test_lines_may_come_from_any_iterable_but_one_string(translator: Translator, tmp_path: Path) -> None:
+def test_lines_may_come_from_any_iterable_but_one_string(translator, tmp_path):
     texts = [translation.text for translation in translator.translate(SOURCE)]
     (tmp_path / "in").write_text("".join(f"{line}\n" for line in SOURCE))
     with (tmp_path / "in").open() as file:
@@ -262,20 +234,7 @@ def test_lines_may_come_from_any_iterable_but_one_string(translator: Translator,
             translator.translate(["Hund", wrong])  # type: ignore[list-item]
 
 
-def test_a_model_that_does_not_fit_its_configuration_is_refused(tmp_path: Path) -> None:
-    run = make_toy_run(tmp_path / "run")
-    config = toy_config()
-    config.model.hidden_size = 17
-    run.save_config(config)
-    with pytest.raises(UserError, match=r"model.safetensors.*config.yaml") as error:
-        load(run.path)
-    assert len(str(error.value)) < 400
-
-
-# ---- loading ----
-
-
-def test_loading_leaves_the_random_numbers_alone(run_path: Path) -> None:
+def test_loading_leaves_the_random_numbers_alone(run_path):
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
@@ -283,7 +242,7 @@ def test_loading_leaves_the_random_numbers_alone(run_path: Path) -> None:
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_translating_imports_nothing_heavy(run_path: Path) -> None:
+def test_translating_imports_nothing_heavy(run_path):
     code = (
         "import sys; from tests.translation_requests import translate\n"
         f"translate(['Ein Hund'], run={str(run_path)!r})\n"

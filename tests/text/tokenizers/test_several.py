@@ -1,13 +1,11 @@
 """The tokenizers of several sources, and of sentences."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from seq2seq_attn.config.data import TokenizerConfig
-from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
 from seq2seq_attn.text.tokenizers.several import SentenceTokenizer, SeveralTokenizer
@@ -56,16 +54,6 @@ def test_the_end_of_a_source_is_eos_and_text_cannot_spell_it() -> None:
     assert Vocab(vocab.tokens).ids_of(["\t"]) == [EOS]
 
 
-@pytest.mark.parametrize("name", ["several", "sentences"])
-@pytest.mark.parametrize("parts", [["../source.de"], ["target"], [], "x", None])
-def test_a_damaged_file_is_refused(name: str, parts: object, tmp_path: Path) -> None:
-    build("characters").save(tmp_path, "source")
-    path = tmp_path / "source.tokenizer.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "name": name, "parts": parts}))
-    with pytest.raises(UserError, match=r"source\.tokenizer\.json"):
-        load_tokenizer(tmp_path, "source")
-
-
 SENTENCES = ["Ein Hund. Er rennt!", "Wer ist da"]
 
 
@@ -105,9 +93,3 @@ def test_a_mark_follows_each_sentence(name: str, tmp_path: Path) -> None:
 )
 def test_a_mark_inside_a_word_ends_no_sentence(name: str, line: str, num_sentences: int) -> None:
     assert build_for_sentences(name).tokenize(line).count("\t") == num_sentences
-
-
-def test_joined_lines_have_the_tokens_of_their_parts() -> None:
-    tokenizer = build_for_sentences("spacy")
-    first, second = "Ein Hund.", "Er rennt!"
-    assert tokenizer.tokenize(f"{first} {second}") == [*tokenizer.tokenize(first), *tokenizer.tokenize(second)]

@@ -1,7 +1,5 @@
 """Agreement: two directions trained together. The first is disturbed by nothing but the weight; the second is a run."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -30,7 +28,7 @@ def updater(*overrides: str) -> Updater:
     return test_update.updater(AGREEMENT, *overrides, reverse=reverse)
 
 
-def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus() -> None:
+def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus():
     learner, oracle, pairs = updater(UNCLIPPED), updater(), batch(range(6))
     result = make(learner)
     other = swapped(pairs)
@@ -50,7 +48,7 @@ def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus() -> None:
     assert result.terms["reverse"] == (pytest.approx(reverse_loss.item(), rel=1e-5), num_source)
 
 
-def test_label_smoothing_acts_on_both_models() -> None:
+def test_label_smoothing_acts_on_both_models():
     learner, pairs = updater(), batch(range(6))
     assert learner.reverse is not None
     for label_smoothing in (0.0, 0.2):
@@ -60,7 +58,7 @@ def test_label_smoothing_acts_on_both_models() -> None:
     assert alone.loss_sum.item() != pytest.approx(alone.nll_sum.item(), rel=1e-4)
 
 
-def test_each_model_is_clipped_by_its_own_norm() -> None:
+def test_each_model_is_clipped_by_its_own_norm():
     learner = updater("train.optimizer.clip_norm=0.01")
     assert make(learner).gradient_norm > 0.01
     for model in ("model.", "reverse."):
@@ -69,16 +67,14 @@ def test_each_model_is_clipped_by_its_own_norm() -> None:
 
 
 @pytest.fixture
-def toy(toy_config: ConfigMaker) -> ConfigMaker:
+def toy(toy_config) -> ConfigMaker:
     def make(*overrides: str) -> Config:
         return toy_config("train.objectives={agreement: {}}", *overrides)
 
     return make
 
 
-def test_with_a_weight_of_zero_the_first_model_is_what_it_is_alone(
-    toy: ConfigMaker, toy_config: ConfigMaker, tmp_path: Path
-) -> None:
+def test_with_a_weight_of_zero_the_first_model_is_what_it_is_alone(toy, toy_config, tmp_path):
     settings = "train.optimizer.average_decay=0.9", "train.max_epochs=1"
     alone = train(toy_config(*settings), run_dir=tmp_path / "alone")
     both = train(toy(*settings, "train.objectives.agreement.weight=0"), run_dir=tmp_path / "both")
@@ -89,7 +85,7 @@ def test_with_a_weight_of_zero_the_first_model_is_what_it_is_alone(
     assert measured[-1]["reverse"] < measured[0]["reverse"]
 
 
-def test_the_run_holds_a_run_of_the_other_direction(toy: ConfigMaker, tmp_path: Path) -> None:
+def test_the_run_holds_a_run_of_the_other_direction(toy, tmp_path):
     run = train(toy("search.max_length_extra=0", "train.max_epochs=1"), run_dir=tmp_path / "run")
     reverse = RunDir(run.path / "reverse")
     assert reverse.is_finished()
@@ -106,7 +102,7 @@ def test_the_run_holds_a_run_of_the_other_direction(toy: ConfigMaker, tmp_path: 
     assert RunDir(again.path / "reverse").load_best().values["update"] == 1
 
 
-def test_the_texts_of_the_other_direction_are_exchanged() -> None:
+def test_the_texts_of_the_other_direction_are_exchanged():
     texts = [
         "data.train=[a.de, b.en]",
         "data.valid=c",
@@ -118,7 +114,7 @@ def test_the_texts_of_the_other_direction_are_exchanged() -> None:
     assert (data.test, data.extra) == ({"t": ["d.en", "d.de"], "u": "e"}, [["f.en", "f.de"]])
 
 
-def test_killed_and_resumed_equals_never_killed(toy: ConfigMaker, tmp_path: Path) -> None:
+def test_killed_and_resumed_equals_never_killed(toy, tmp_path):
     settings = toy("train.optimizer.average_decay=0.9", "train.max_epochs=1", "train.validation.every_updates=7")
     expected = train(settings, run_dir=tmp_path / "whole")
     train_and_die(7, settings, run_dir=tmp_path / "killed")
@@ -143,7 +139,7 @@ def test_killed_and_resumed_equals_never_killed(toy: ConfigMaker, tmp_path: Path
         (["model.attention={name: hard, options: {estimator: reinforce}}"], "draws source positions"),
     ],
 )
-def test_what_has_one_direction_is_refused_before_data_is_prepared(overrides: list[str], message: str) -> None:
+def test_what_has_one_direction_is_refused_before_data_is_prepared(overrides, message):
     more = ["train.objectives.reinforce={}"] if "reinforce" in overrides[0] else []
     with pytest.raises(UsageError, match=rf"^train\.objectives\.agreement.*{message}"):
         check_config(load_config(["objective/agreement"], [*overrides, *more]))

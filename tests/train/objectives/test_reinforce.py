@@ -25,7 +25,7 @@ SOURCE, TARGET = [5, 6], [7, 8]
 NUM_POSITIONS, NUM_STEPS = 3, 3
 
 
-def test_a_batch_is_the_sum_of_loops_over_its_steps() -> None:
+def test_a_batch_is_the_sum_of_loops_over_its_steps():
     batch = make_batch()
     outputs = outputs_of(batch, random_scores(batch))
     draw_log_probs_TB, baselines_TB = outputs.extra
@@ -108,7 +108,7 @@ def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
 
 
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
-def test_the_gradient_is_that_of_all_sequences_of_positions(decoder: str) -> None:
+def test_the_gradient_is_that_of_all_sequences_of_positions(decoder):
     """That of minus the sum over sequences of p(positions) log p(target | positions): exactly, as the mean over all
     sequences, and within 5 standard errors in each of hundreds of parameters for 10,000 draws."""
     model, objective = toy_model(decoder), reinforce.Reinforce(0.0)
@@ -134,6 +134,6 @@ def test_the_gradient_is_that_of_all_sequences_of_positions(decoder: str) -> Non
         ("model.attention={name: hard, options: {estimator: reinforce}}", "objective/reinforce"),
     ],
 )
-def test_one_without_the_other_is_refused_before_data_is_prepared(settings: str, message: str) -> None:
+def test_one_without_the_other_is_refused_before_data_is_prepared(settings, message):
     with pytest.raises(UsageError, match=message):
         check_config(load_config(["quickstart"], [settings]))

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import fertility, guided
 from seq2seq_attn.train.schedules import Schedules
-from tests.train.conftest import ConfigMaker
 from tests.train.test_loop import events
 from tests.train.test_update import NUM_IDS, TARGETS, assert_close, batch, config, gradients, make, updater
 
@@ -24,7 +22,7 @@ ALL = "train.objectives={guided: {weight: 2}, coverage: {}, fertility: {weight: 
 ALL += "agreement: {}}"
 
 
-def test_accumulated_micro_batches_are_one_big_batch() -> None:
+def test_accumulated_micro_batches_are_one_big_batch():
     torch.manual_seed(2)
     reverse = build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     together, apart = (updater(ALL, UNCLIPPED, reverse=copy.deepcopy(reverse)) for _ in range(2))
@@ -40,7 +38,7 @@ def test_accumulated_micro_batches_are_one_big_batch() -> None:
     assert_close(gradients(apart), gradients(together))
 
 
-def test_the_gradient_is_that_of_the_loss_and_the_weighted_means() -> None:
+def test_the_gradient_is_that_of_the_loss_and_the_weighted_means():
     learner = updater("train.objectives={guided: {weight: 3}, fertility: {weight: 0.5}}", UNCLIPPED)
     oracle = updater()
     make(learner)
@@ -50,14 +48,14 @@ def test_the_gradient_is_that_of_the_loss_and_the_weighted_means() -> None:
     assert_close(gradients(learner), gradients(oracle))
 
 
-def test_a_weight_of_zero_only_measures() -> None:
+def test_a_weight_of_zero_only_measures():
     plain, measured = updater(), updater("train.objectives={coverage: {weight: 0}}")
     make(plain)
     assert make(measured).terms["coverage"][0] > 0
     assert all(torch.equal(gradient, gradients(plain)[name]) for name, gradient in gradients(measured).items())
 
 
-def test_an_objective_without_terms_adds_nothing() -> None:
+def test_an_objective_without_terms_adds_nothing():
     plain, guided = updater(), updater("train.objectives={guided: {weight: 1}}")
     result = make(guided, [2])  # a pair without links
     assert result.terms == {"guided": (0.0, 0)}
@@ -65,7 +63,7 @@ def test_an_objective_without_terms_adds_nothing() -> None:
 
 
 @pytest.fixture
-def guided_config(toy_config: ConfigMaker, toy_corpus: Path, tmp_path: Path) -> Callable[..., Config]:
+def guided_config(toy_config, toy_corpus, tmp_path) -> Callable[..., Config]:
     lengths = [len(line.split()) for line in (toy_corpus / "train.de").read_text().splitlines()]
     path = tmp_path / "train.links"
     path.write_text("".join(" ".join(f"{i}-{n - 1 - i}" for i in range(n)) + "\n" for n in lengths))
@@ -81,7 +79,7 @@ def means(run: RunDir) -> list[dict[str, float]]:
     return [line["objectives"] for line in events(run, "train")]
 
 
-def test_means_are_on_record_and_fall(guided_config: Callable[..., Config], tmp_path: Path) -> None:
+def test_means_are_on_record_and_fall(guided_config, tmp_path):
     run = train(guided_config("train.optimizer.learning_rate=0.01"), run_dir=tmp_path / "run")
     recorded = means(run)
     assert [list(one) for one in recorded] == [["guided", "entropy"]] * 6
@@ -94,7 +92,7 @@ def test_means_are_on_record_and_fall(guided_config: Callable[..., Config], tmp_
     assert curve == pytest.approx([one["guided"] for one in recorded])
 
 
-def test_before_its_start_an_objective_changes_nothing(toy_config: ConfigMaker, tmp_path: Path) -> None:
+def test_before_its_start_an_objective_changes_nothing(toy_config, tmp_path):
     late = "train.objectives={coverage: {weight: 5, start: 0.5}}"
     one_epoch = [toy_config("train.max_epochs=1", *own) for own in ((), (late,))]
     plain, changed = (train(config, run_dir=tmp_path / f"run{n}") for n, config in enumerate(one_epoch))
@@ -105,7 +103,7 @@ def test_before_its_start_an_objective_changes_nothing(toy_config: ConfigMaker, 
 
 
 @pytest.mark.parametrize(("num_updates", "late"), [(0, ["coverage"]), (10, ["coverage"]), (11, []), (20, [])])
-def test_an_objective_is_late_until_its_first_update(num_updates: int, late: list[str]) -> None:
+def test_an_objective_is_late_until_its_first_update(num_updates, late):
     objectives = "{coverage: {start: 0.5}, entropy: {weight: 0, start: 0.5}, fertility: {end: 0.5}}"
     config = load_config((), [f"train.objectives={objectives}", "train.max_epochs=2"])
     schedules = Schedules(config.train, updates_per_epoch=10)

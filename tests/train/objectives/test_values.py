@@ -34,7 +34,7 @@ def term(objective: Objective, weights_TS: torch.Tensor, batch: Batch) -> torch.
     return objective.term(model_outputs(batch, weights_TS.unsqueeze(1)), batch)
 
 
-def test_the_entropy_of_a_small_weight_has_the_gradient_of_the_formula(pair: Batch) -> None:
+def test_the_entropy_of_a_small_weight_has_the_gradient_of_the_formula(pair):
     small = 1e-8
     weights_TS = torch.tensor([[1.0 - small, small, 0.0], [0.0, 0.0, 1.0]], requires_grad=True)
     term(entropy.Entropy(), weights_TS, pair).backward()
@@ -43,7 +43,7 @@ def test_the_entropy_of_a_small_weight_has_the_gradient_of_the_formula(pair: Bat
     assert weights_TS.grad[0, 2] == weights_TS.grad[1, 0] == 0.0  # where a weight is 0
 
 
-def test_guided_without_a_link_is_nothing_and_a_weight_of_zero_costs_much_but_not_everything(pair: Batch) -> None:
+def test_guided_without_a_link_is_nothing_and_a_weight_of_zero_costs_much_but_not_everything(pair):
     unlinked, objective = make_batch([2]), guided.Guided()
     value = objective.term(outputs_of(unlinked, random_scores(unlinked)), unlinked).item()
     assert (value, objective.count(unlinked)) == (0.0, 0)
@@ -85,7 +85,7 @@ def oracle(name: str, weights_TS: list[list[float]], links: list[tuple[int, int]
         ("agreement", agreement.Agreement()),
     ],
 )
-def test_a_batch_is_the_sum_of_loops_over_its_pairs(name: str, objective: Objective) -> None:
+def test_a_batch_is_the_sum_of_loops_over_its_pairs(name, objective):
     batch = make_batch()
     outputs = outputs_of(batch, random_scores(batch))
     expected = 0.0
@@ -95,7 +95,7 @@ def test_a_batch_is_the_sum_of_loops_over_its_pairs(name: str, objective: Object
     assert objective.term(outputs, batch).item() == pytest.approx(expected, rel=1e-12)
 
 
-def test_an_objective_may_read_the_log_probabilities_of_all_tokens() -> None:
+def test_an_objective_may_read_the_log_probabilities_of_all_tokens():
     torch.manual_seed(1)
     rates = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
     model = build_model(load_config([], rates).model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
