@@ -159,11 +159,11 @@ const Seq2Seq = (() => {
   function linear(x, weight, bias) {
     const [numOut, width] = [weight.shape[0], sizeOf(weight.shape, 1)];
     const shape = [...x.shape.slice(0, -1), numOut];
-    if (width % 4) {
-      const product = bmm(reshape(x, [1, -1, width]), unsqueeze(transpose(reshape(weight, [numOut, width]), 0, 1), 0));
+    const numRows = sizeOf(x.shape.slice(0, -1));
+    if (width === 0 || width % 4) {
+      const product = bmm(reshape(x, [1, numRows, width]), unsqueeze(transpose(reshape(weight, [numOut, width]), 0, 1), 0));
       return add(tensor(shape, product.data), bias ?? 0);
     }
-    const numRows = x.data.length / width;
     const places = [placeOf(x), weight.rows ?? placeOf(weight), bias ? placeOf(bias) : 0];
     const rounded = weight.rows && placeOf(empty([numRows * (aligned(width) / 2 + 4)])); // x, as integers with a scale
     const out = empty(shape);
