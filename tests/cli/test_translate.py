@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import lzma
 import os
 import re
@@ -350,6 +351,13 @@ def test_options_that_cannot_be(run, monkeypatch, options, message):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     with pytest.raises(UsageError, match=message):
         translate(run=run.path, **options)
+
+
+def test_utf8_in_a_locale_that_cannot_decode_it(run, capfd):
+    in_c_locale = "Männer".encode().decode("ascii", "surrogateescape")
+    translate([in_c_locale, "Männer"], run=run.path, format="json")
+    sources = [json.loads(line)["source"] for line in capfd.readouterr().out.splitlines()]
+    assert sources == ["Männer", "Männer"]
 
 
 def test_reading_from_a_terminal_is_said(run, monkeypatch, caplog, tmp_path):
