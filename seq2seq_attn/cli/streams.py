@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import STDOUT, check_distinct, check_writable, file_identity, link_target, named_path, naming
+from seq2seq_attn.files import STDOUT, check_outputs, file_identity, named_path, naming
 from seq2seq_attn.text.corpus import MAX_LINE_BYTES, advice_on_encoding, explain_unreadable, open_bytes
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.segments import chunks
@@ -40,11 +40,8 @@ class LineReader:
 
     def chunks(self) -> Iterator[list[str]]:
         """All lines, without a carriage return before the line feed, and without a byte-order mark. Warns at the end of
-        lines that were not UTF-8, or held a NUL character.
-
-        Raises:
-            UserError: the stream cannot be read, or a line has more than 16 MiB.
-        """
+        lines that were not UTF-8, or held a NUL character. Raises UserError: the stream cannot be read, or a line has
+        more than 16 MiB."""
         unfinished: list[bytes] = []
         while data := self._read():
             self._sample = self._sample or data
@@ -89,11 +86,8 @@ class LineReader:
 
 
 def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
-    """The lines of an input in chunks; of several inputs, line i of each, joined by tabs.
-
-    Raises:
-        UserError: an input cannot be read, or they have different numbers of lines.
-    """
+    """The lines of an input in chunks; of several inputs, line i of each, joined by tabs. Raises UserError: an input
+    cannot be read, or they have different numbers of lines."""
 
     def joined() -> Iterator[str]:
         for texts in zip_longest(*(chain.from_iterable(reader.chunks()) for reader in readers)):
@@ -123,19 +117,13 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path |
         if path == "":
             raise UsageError(f"{option} '': expected the name of a file")
     files = {option: _STDOUT if path == STREAM else Path(path) for option, path in named.items()}
-    check_distinct(files, [_STDIN if str(path) == STREAM else Path(path) for path in inputs])
-    for path in files.values():
-        if path != _STDOUT:
-            check_writable(link_target(path))
+    check_outputs(files, [_STDIN if str(path) == STREAM else Path(path) for path in inputs])
 
 
 @contextmanager
 def open_input(path: str) -> Iterator[BinaryIO]:
-    """Open a file, as `open_bytes`, or standard input, as it is.
-
-    Raises:
-        UserError: the file cannot be read, or is not text.
-    """
+    """Open a file, as `open_bytes`, or standard input, as it is. Raises UserError: the file cannot be read, or is not
+    text."""
     if path == STREAM:
         if sys.stdin is None:
             raise UserError("standard input is closed; give a text or -i FILE")
@@ -154,11 +142,8 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
-    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz: compressed).
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz: compressed). Raises
+    UserError: the file cannot be written."""
     if str(path) == STREAM or file_identity(Path(path)) == file_identity(_STDOUT):
         if sys.stdout is None:
             raise UserError("standard output is closed; give -o FILE")

@@ -40,7 +40,7 @@ _BLOCK_SIZE, _HEAD_SIZE, _SAMPLE_SIZE = 1 << 20, 1 << 16, 1_000
 _MODULES = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "compression.zstd"}
 """by the first bytes of a compressed file"""
 _SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
-_ARCHIVES = (b"PK\3\4", b"%PDF", b"7z\xbc\xaf")
+_NOT_TEXT = (b"PK\3\4", b"%PDF", b"7z\xbc\xaf", b"\x93NUMPY")
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _TMX_CODES = {"bpt", "ept", "ph", "it", "ut"}
 """elements whose own text is markup"""
@@ -54,8 +54,8 @@ def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str, str]]:
         with explain_unreadable(path):
             stream: io.BufferedReader[Any] = stack.enter_context(io.BufferedReader(io.FileIO(path), _BLOCK_SIZE))
             first = stream.peek(8)
-            if first.startswith(_ARCHIVES):
-                raise UserError(f"{path}: an archive, office document or PDF; unpack it, or save its text as UTF-8")
+            if first.startswith(_NOT_TEXT):
+                raise UserError(f"{path}: an archive, office document, PDF or array, not text; name a file of lines")
             for module in [module for magic, module in _MODULES.items() if first.startswith(magic)]:
                 file = stack.enter_context(importlib.import_module(module).open(stream))
                 stream = io.BufferedReader(file, _BLOCK_SIZE)
