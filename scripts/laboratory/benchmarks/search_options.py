@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def compare(run: Path, sets: dict[str, list[list[str]]], beam_size: int) -> list[Record]:
     """A row for each precision and shortlist: speed, its ratio to fp32 with all tokens, BLEU of each set."""
-    contestants, bleu = [], dict[str, dict[str, float]]()
+    contestants, bleu, signatures = [], dict[str, dict[str, float]](), set[str]()
     for precision in precisions(CPU):
         for shortlist in SHORTLISTS:
             translator = load(run, "cpu", precision=precision)
@@ -56,7 +56,9 @@ def compare(run: Path, sets: dict[str, list[list[str]]], beam_size: int) -> list
                 split, (sources, references) = [*sets.items()][turn]
                 translations = translator.translate(sources, **search)
                 texts = [translation.text for translation in translations]
-                scores[split] = Measure("bleu", references).statistics(texts).score().score
+                statistics = Measure("bleu", references).statistics(texts)
+                scores[split] = statistics.score().score
+                signatures.add(statistics.signature)
                 return len(sources)
 
             contestants.append(Contestant(name, work, clock=time.process_time))
@@ -65,5 +67,6 @@ def compare(run: Path, sets: dict[str, list[list[str]]], beam_size: int) -> list
     for one in contestants:
         ratio = paired_ratio(one.speeds, contestants[0].speeds)
         figures = {"sentences_per_s": one.speed, "ratio": ratio.value, "interval": [ratio.low, ratio.high]}
-        rows.append({"beam_size": beam_size, "name": one.name, **figures, "bleu": bleu[one.name]})
+        about = {"beam_size": beam_size, "name": one.name, "signature": " ".join(signatures)}
+        rows.append({**about, **figures, "bleu": bleu[one.name]})
     return rows
