@@ -117,13 +117,6 @@ def test_several_translations_are_asked_of_the_other_method(root):
 
 
 @pytest.fixture
-def toy_folder(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    write_toy_corpus(tmp_path / "toy")
-    return tmp_path
-
-
-@pytest.fixture
 def trained(monkeypatch) -> list[Config]:
     """The configurations that were to be trained, instead of training."""
     configs: list[Config] = []
@@ -164,7 +157,9 @@ def test_a_configuration_may_be_a_path(trained, tmp_path):
     assert [config.name for config in trained] == ["mine"] * 3
 
 
-def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch, toy_folder):
+@pytest.mark.usefixtures("in_tmp_path")
+def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
+    write_toy_corpus(Path("toy"))
     plans: list[Any] = []
     monkeypatch.setattr(comparison, "train_and_compare", lambda planned, at_once: plans.append((planned, at_once)))
     vary = {"attention": ["additive", "bilinear"], "train.optimizer.betas": [[0.9, 0.98]]}

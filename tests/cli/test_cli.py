@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -130,33 +128,21 @@ def test_the_whole_way(capsys, corpus, tmp_path):
     assert_fails(capsys, "train", *settings(corpus), "--run-dir", path, code=2, message=path)
 
 
-@contextmanager
-def endless_training(corpus: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
-    """A training in a process of its own that does not end by itself."""
+def test_ctrl_c_saves_and_exits_with_130(corpus):
     endless = settings(corpus, "train.max_epochs=100000", "train.validation.every_updates=100000")
-    command = [sys.executable, "-m", "seq2seq_attn", "train", *endless, "--run-dir", "run", *more]
+    command = [sys.executable, "-m", "seq2seq_attn", "train", *endless, "--run-dir", "run"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    pipe = subprocess.PIPE
+    pipe, metrics, deadline = subprocess.PIPE, Path("run/metrics.jsonl"), time.monotonic() + 60
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
         try:
-            yield process
+            while process.poll() is None and time.monotonic() < deadline:
+                if metrics.exists() and metrics.read_bytes().count(b"\n") >= 3:
+                    break
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
         finally:
             process.kill()
-
-
-def wait_for_lines(process: subprocess.Popen[str], num_lines: int) -> None:
-    path, deadline = Path("run/metrics.jsonl"), time.monotonic() + 60
-    while not path.exists() or path.read_bytes().count(b"\n") < num_lines:
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline, f"{path} has not grown to {num_lines} lines"
-        time.sleep(0.02)
-
-
-def test_ctrl_c_saves_and_exits_with_130(corpus):
-    with endless_training(corpus) as process:
-        wait_for_lines(process, 3)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert out == ""
     assert "--resume --run-dir run" in err

@@ -89,24 +89,6 @@ def _is_path(parameter: Any) -> bool:
     return "FILE" in str(parameter.metavar) or "DIR" in str(parameter.metavar) or parameter.metavar == "RUN"
 
 
-def check_usages(usages: list[list[str]], capsys: pytest.CaptureFixture[str]) -> dict[int, int]:
-    """Run each; the number of runs by exit code."""
-    faults, codes = [], dict.fromkeys((1, 2), 0)
-    for usage in usages:
-        began_at = time.process_time()
-        code = run(usage)
-        seconds = time.process_time() - began_at
-        out, err = capsys.readouterr()
-        lines = err.splitlines()
-        is_told = code in (1, 2) and lines and lines[-1].startswith("error: ") and len(lines[-1]) < 1000
-        errors = [line for line in lines if line.startswith("error: ")]
-        if not is_told or out or len(errors) != 1 or FOREIGN.search(err) or seconds > SECONDS:
-            faults.append(f"{[part[:80] for part in usage]}: {code} in {seconds:.1f} s: {out[:80]!r} {err[-300:]!r}")
-        codes[code] = codes.get(code, 0) + 1
-    assert not faults, f"{len(faults)} of {len(usages)}:\n" + "\n".join(faults[:40])
-    return codes
-
-
 @pytest.fixture(autouse=True)
 def _warm(tmp_path, monkeypatch, capsys) -> None:
     """In an empty folder, with everything imported: what is measured is the answer."""
@@ -117,14 +99,18 @@ def _warm(tmp_path, monkeypatch, capsys) -> None:
     capsys.readouterr()
 
 
-def test_a_sample_of_wrong_usages_is_told_in_one_line(capsys):
-    check_usages(wrong_usages(80), capsys)
-
-
-@pytest.mark.slow
-def test_a_thousand_wrong_usages_are_told_in_one_line(capsys):
-    usages = wrong_usages(1000)
-    assert len(usages) == 1000
-    codes = check_usages(usages, capsys)
-    with capsys.disabled():
-        print(f" {codes} ", end="")
+@pytest.mark.parametrize("number", [80, pytest.param(1000, marks=pytest.mark.slow)])
+def test_wrong_usages_are_told_in_one_line(capsys, number):
+    usages, faults = wrong_usages(number), []
+    assert len(usages) == number
+    for usage in usages:
+        began_at = time.process_time()
+        code = run(usage)
+        seconds = time.process_time() - began_at
+        out, err = capsys.readouterr()
+        lines = err.splitlines()
+        is_told = code in (1, 2) and lines and lines[-1].startswith("error: ") and len(lines[-1]) < 1000
+        errors = [line for line in lines if line.startswith("error: ")]
+        if not is_told or out or len(errors) != 1 or FOREIGN.search(err) or seconds > SECONDS:
+            faults.append(f"{[part[:80] for part in usage]}: {code} in {seconds:.1f} s: {out[:80]!r} {err[-300:]!r}")
+    assert not faults, f"{len(faults)} of {number}:\n" + "\n".join(faults[:40])

@@ -9,7 +9,6 @@ import pytest
 from scripts.laboratory.harness import records
 from scripts.laboratory.pages import __main__ as docs
 from scripts.laboratory.pages import quality, render
-from scripts.laboratory.pages.mechanisms import mechanisms
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 
@@ -97,17 +96,6 @@ def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
         assert title.startswith("# "), name
         assert len(opening.splitlines()) == 3, name
         assert picture.startswith("!["), name
-
-
-def test_a_variant_that_left_the_package_keeps_its_section(monkeypatch, pages):
-    texts = render.load_yaml("mechanisms.yaml")
-    monkeypatch.setitem(texts["files"], "objective/r_drop", "gone.py")
-    row = mechanisms()["objective/r_drop"]
-    assert row["source"] is None
-    text = dict(docs.documents())[render.DOCS / "mechanisms.md"]
-    section = text.partition("### objective/r_drop\n")[2].partition("\n### ")[0]
-    assert f"commit {render.LAST_COMMIT}" in section
-    assert "93.7 ±0.5 BLEU" in section
 
 
 def test_a_page_without_its_markers_is_refused():

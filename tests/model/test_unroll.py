@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from seq2seq_attn.data.batch import collate
-from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.text.vocab import PAD
 
 
@@ -42,13 +41,3 @@ def test_every_token_is_drawn_independently(make_model, ratio):
     assert is_own_TB.mean().item() == pytest.approx(share, abs=0.04)
     for both in (is_own_TB[1:] * is_own_TB[:-1], is_own_TB[:, 1:] * is_own_TB[:, :-1]):
         assert both.mean().item() == pytest.approx(share**2, abs=0.04)
-
-
-@pytest.mark.parametrize("decoder", packaged_variants("decoder"))
-def test_objectives_see_the_weights_of_each_head(make_model, batch, decoder):
-    model = make_model(attention={"name": "multi_head", "options": {"num_heads": 2}}, decoder={"name": decoder}).eval()
-    outputs = model(batch)
-    weights_TBNS = outputs.extra.weights_BNS
-    assert weights_TBNS.shape == (*outputs.weights_TBS.shape[:2], 2, outputs.weights_TBS.shape[2])
-    torch.testing.assert_close(weights_TBNS.mean(dim=2), outputs.weights_TBS)
-    assert make_model()(batch).extra is None

@@ -21,14 +21,6 @@ def test_scores_are_sacrebleus_overall_and_in_a_bucket(two_systems):
     assert len(row.bucket) == len(inside)
 
 
-def test_only_runs_after_the_first_are_compared(two_systems):
-    baseline, system = two_systems.whole.scores["bleu"]
-    assert baseline.bootstrap is baseline.randomization is baseline.retention is None
-    assert system.bootstrap.difference == system.interval.value - baseline.interval.value < 0
-    assert system.randomization.difference == system.bootstrap.difference
-    assert system.retention.value == system.interval.value / baseline.interval.value
-
-
 def test_arm_scores_are_the_means_overall_and_in_each_bucket(grouped):
     measure = Measure("bleu", REFERENCES)
     lines = [make_hypotheses(REFERENCES, seed=number, noise=noise) for number, noise in enumerate(SEEDS.values())]
