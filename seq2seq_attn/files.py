@@ -118,17 +118,21 @@ def file_identity(path: Path) -> object:
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else path
 
 
-def check_distinct(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
-    """Check that each output, by option, goes to a file of its own, which is not an input. Raises UsageError: two
-    outputs go to one file, or an output to an input."""
+def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
+    """Check, before the work begins, that each output that a user names, by option, can be written to a file of its
+    own, which is not an input. Raises UsageError: two outputs go to one file, or an output to an input. Raises
+    UserError: a file cannot be written."""
     read, taken = {file_identity(path) for path in inputs}, dict[object, str]()
     for option, path in outputs.items():
-        identity, name = file_identity(path), STDOUT if path == Path("/dev/stdout") else path
+        is_stdout = path == Path("/dev/stdout")
+        identity, name = file_identity(path), STDOUT if is_stdout else path
         if identity in taken:
             raise UsageError(f"{taken[identity]} and {option}: both write to {name}; name two files")
         if identity in read:
             raise UsageError(f"{option}: {name} is an input file; choose another output")
         taken[identity] = option
+        if not is_stdout:
+            check_writable(link_target(path))
 
 
 def write_text(path: Path, text: str, *, is_named: bool = False) -> None:

@@ -15,12 +15,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
+from yaml import YAMLError
+
 from seq2seq_attn.cli.evaluation import evaluate
 from seq2seq_attn.cli.options import OwnText
 from seq2seq_attn.cli.own_text import find_settings, from_python
 from seq2seq_attn.config import Config, load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
-from seq2seq_attn.config.yaml_text import YamlError, parse_yaml
+from seq2seq_attn.config.yaml_text import parse_yaml
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
@@ -149,11 +151,8 @@ def _check_settings(planned: PlannedRun) -> None:
 
 def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = False) -> None:
     """Prepare each corpus once, not in each process, and check that the finished runs were trained on it. The resume of
-    an interrupted run checks that itself.
-
-    Raises:
-        UsageError, UserError: as `prepare_corpus`, or a finished run was trained on another corpus.
-    """
+    an interrupted run checks that itself. Raises UsageError, UserError: as `prepare_corpus`, or a finished run was
+    trained on another corpus."""
     contents: dict[str, str] = {}
     for run, config, _ in planned:
         data = config.data.model_dump_json()
@@ -176,11 +175,7 @@ def plan_runs(
     output: Path | None = None,
 ) -> list[PlannedRun]:
     """Every arm with every seed. The order is by seed, so that an interrupted comparison has all arms of the first
-    seeds.
-
-    Raises:
-        UsageError: as `load_config`, or two arms are the same.
-    """
+    seeds. Raises UsageError: as `load_config`, or two arms are the same."""
     variations = [_parse_variation(text) for text in vary]
     base = load_config(config_names, settings).name
     folder = output or RUNS_DIR / f"compare-{base.replace('/', '-')}"
@@ -211,16 +206,12 @@ def plan_runs(
 
 def _parse_variation(text: str) -> tuple[str, list[Any]]:
     """The key and the values, one per arm, of `KEY=VALUE,VALUE,...`. A section with a name can stand for it:
-    `attention` for `model.attention.name`.
-
-    Raises:
-        UsageError: the text has another form, or the key is unknown.
-    """
+    `attention` for `model.attention.name`. Raises UsageError: the text has another form, or the key is unknown."""
     key, equals, listed = text.partition("=")
     key = key.strip()
     try:
         values = parse_yaml(f"[{listed}]") if equals else []
-    except YamlError as error:
+    except YAMLError as error:
         raise UsageError(f"--vary {text}: not a list of values ({error})") from None
     if not key or not values:
         raise UsageError(f"--vary {text}: expected KEY=VALUE,VALUE, for example attention=additive,bilinear")
@@ -244,11 +235,7 @@ def _label(key: str, value: Any) -> str:
 
 
 def parse_seeds(text: str) -> list[int]:
-    """The numbers of `1-3` or `1,2,5`.
-
-    Raises:
-        UsageError: the text has another form.
-    """
+    """The numbers of `1-3` or `1,2,5`. Raises UsageError: the text has another form."""
     seeds: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", part, re.ASCII)
@@ -279,13 +266,10 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
                 num_ended += 1
                 if process.returncode:
                     failed.append(planned_run)
-                ended_at = time.monotonic()
-                durations_s.append(ended_at - began_at)
+                durations_s.append(time.monotonic() - began_at)
                 outcome = _describe_outcome(planned_run, process.returncode, durations_s[-1])
-                mean_s = sum(durations_s) / len(durations_s)
-                left_s = [mean_s] * len(waiting)
-                left_s += [max(0.0, mean_s - (ended_at - other_began_at)) for _, other_began_at in running.values()]
-                left = f"; about {sum(left_s) / at_once / 60:.1f} minutes left" if left_s else ""
+                left_s = (num_runs - num_ended) * sum(durations_s) / len(durations_s) / at_once
+                left = f"; about {left_s / 60:.1f} minutes left" if left_s else ""
                 log.info("%d of %d: %s: %s%s", num_ended, num_runs, planned_run.run.path.name, outcome, left)
             time.sleep(_POLL_S)
     finally:

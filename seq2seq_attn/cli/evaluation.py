@@ -7,7 +7,6 @@ tokens, so that all runs share the same buckets.
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
-from seq2seq_attn.files import read_json
+from seq2seq_attn.files import check_writable
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics
 from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
@@ -111,8 +110,7 @@ def evaluate_systems(
         check_report_files(files, [*([source] if source else []), *references])
         hyps_dirs = _named_hyps_dirs(systems, files)
     else:
-        name = _report_name(len(singles), source, splits, concatenate) + systems[0].variation
-        files = _files_in_run(systems[0].runs[0].path / f"{name}.json")
+        files = _files_in_run(systems, source, splits, concatenate)
         hyps_dirs = [system.hyps_dir if files else None for system in systems]
     sets = find_sets(
         [system.runs[0] for system in singles],
@@ -132,7 +130,6 @@ def evaluate_systems(
     report = _score(sets, systems, translations, settings, no_attention=no_attention)
     if not is_named and files:
         plots = plots or "png"
-        _warn_if_replaced(files["json"], report)
 
     def page() -> str:
         return html_report(report, sets, translations, [system.history() for system in systems])
@@ -225,19 +222,23 @@ def _analyze(
         ]
 
 
-def _report_name(num_runs: int, source: Path | None, splits: Sequence[str], concatenate: Sequence[int]) -> str:
-    """The file name of a report without suffix: `report` for the test sets. Whatever differs is in the name, so that
-    it does not replace that: `report.comparison`, `report.valid`, `report.files.news.de`."""
-    parts = ["report", *(["comparison"] if num_runs > 1 else [])]
+def _files_in_run(
+    systems: Sequence[System], source: Path | None, splits: Sequence[str], concatenate: Sequence[int]
+) -> dict[str, Path]:
+    """The default files in the first run, `report.json` and `report.md` for the test sets. Whatever differs is in the
+    name, so that it does not replace them: `report.comparison`, `report.valid`, `report.files.news.de`. None if the run
+    cannot be written to."""
+    parts = ["report", *(["comparison"] if sum(not system.is_ensemble for system in systems) > 1 else [])]
     parts += ["files", set_name(source)] if source else list(dict.fromkeys(splits))
-    return ".".join([*parts, *(f"x{k}" for k in dict.fromkeys(concatenate))])
-
-
-def _files_in_run(path: Path) -> dict[str, Path]:
-    """The default files; none if the run cannot be written to."""
-    files = {"json": path, "report": path.with_suffix(".md")}
+    name = ".".join([*parts, *(f"x{k}" for k in dict.fromkeys(concatenate))]) + systems[0].variation
+    files = {
+        part: systems[0].runs[0].path / f"{name}{suffix}" for part, suffix in (("json", ".json"), ("report", ".md"))
+    }
+    if files["json"].exists():
+        log.info("%s: replaced; to keep both, add --json FILE", files["json"])
     try:
-        check_report_files(files, is_named=False)
+        for file in files.values():
+            check_writable(file)
     except UserError as error:
         log.warning("%s; the scores are shown, not saved: --json FILE saves them elsewhere", error)
         return {}
@@ -253,17 +254,3 @@ def _named_hyps_dirs(systems: Sequence[System], files: Mapping[str, Path]) -> li
         names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
     folder = files["json"].with_name(f"{files['json'].name.removesuffix('.json')}.hyps")
     return [folder / name for name in names]
-
-
-def _warn_if_replaced(path: Path, report: Report) -> None:
-    """Warn if the report replaces one on other runs, measures or lengths, or one that is not readable."""
-    if not path.exists():
-        return
-    subjects = []
-    with suppress(UserError, KeyError, IndexError, TypeError):
-        for data in (read_json(path), report.data):
-            measures = [measure["name"] for measure in data["sets"][0]["measures"]]
-            runs = [run.get("path", run.get("members")) for run in data["runs"]]
-            subjects.append((runs, measures, data["length"]))
-    if len(subjects) < 2 or subjects[0] != subjects[1]:
-        log.warning("%s: replaces a report on other runs or measures; to keep both, add --json FILE", path)

@@ -1,7 +1,7 @@
 """`seq2seq export`."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Required, TypedDict, Unpack
+from typing import Annotated, Literal
 
 import typer
 
@@ -9,25 +9,23 @@ from seq2seq_attn.cli import options as shared
 from seq2seq_attn.errors import UsageError
 
 
-class ExportOptions(TypedDict, total=False):
+@shared.command()
+def export(
+    output: Annotated[Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")],
     runs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="RUN [RUN]",
             help="Run directories.",
             show_default="the run that finished last",
             callback=shared.check_runs,
         ),
-    ]
-    output: Required[Annotated[Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")]]
+    ] = None,
     weights: Annotated[
         Literal["int16", "fp32", "int8"],
-        shared.option("FORMAT", "How a page stores the parameters: int8 halves its size.", default="int16"),
-    ]
-
-
-@shared.command()
-def export(**options: Unpack[ExportOptions]) -> None:
+        shared.option("FORMAT", "How a page stores the parameters: int8 halves its size."),
+    ] = "int16",
+) -> None:
     """Write runs for use without this package.
 
     PAGE.html is a page that translates as you type, with one run or two side by side; it needs no network. DIR.onnx
@@ -35,16 +33,15 @@ def export(**options: Unpack[ExportOptions]) -> None:
     """
     from seq2seq_attn.run_dir import RunDir, newest_run
 
-    output = options["output"]
-    runs = [RunDir(run) for run in options["runs"]] if "runs" in options else [newest_run()]
-    if output.suffix == ".html" and len(runs) <= 2:
+    run_dirs = [RunDir(run) for run in runs] if runs else [newest_run()]
+    if output.suffix == ".html" and len(run_dirs) <= 2:
         from seq2seq_attn.export.page import export_page
 
-        export_page(runs, output, options.get("weights", "int16"))
-    elif output.suffix == ".onnx" and len(runs) == 1:
+        export_page(run_dirs, output, weights)
+    elif output.suffix == ".onnx" and len(run_dirs) == 1:
         from seq2seq_attn.export.onnx import export_onnx
 
-        export_onnx(runs[0], output)
+        export_onnx(run_dirs[0], output)
     else:
         raise UsageError(f"--output {output}: expected PAGE.html for one or two runs, or DIR.onnx for one")
     shared.echo(str(output))

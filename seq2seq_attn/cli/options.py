@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Required, TypedDict, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypedDict, get_args, get_type_hints
 
 import typer
 
@@ -111,16 +111,21 @@ SearchSet = Annotated[
 
 
 def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function `f(**options: Unpack[OPTIONS])` a command with the options of the typed dictionary `OPTIONS`, and
-    with `--import` and `--debug`. The function gets the options that the command line gives, and no others.
+    """Make a function a command with the options that its parameters declare, and with `--import` and `--debug`. Its
+    parameters may be those of Typer, or `**options: Unpack[OPTIONS]` for the options of the typed dictionary `OPTIONS`,
+    of which the function gets those that the command line gives, and no others.
 
     A command that searches takes a mapping with the options of the search before. Its command line has those `search`
     fields of `SearchConfig`, with their types, limits and help, and, with a `method`, `--set` for all others.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        [options] = get_args(inspect.signature(function, eval_str=True).parameters["options"].annotation)
-        own = get_type_hints(options, include_extras=True)
+        own = dict(inspect.signature(function, eval_str=True).parameters)
+        own.pop("search", None)
+        if "options" in own:
+            [options] = get_args(own.pop("options").annotation)
+            hints = get_type_hints(options, include_extras=True)
+            own |= {name: _parameter(name, kind) for name, kind in hints.items()}
         search_options = {name: _search_option(name) for name in search}
         if "method" in search:
             search_options["settings"] = SearchSet
@@ -137,17 +142,15 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
                 arguments = [merged | {name: values[name] for name in search if name in values}]
             function(*arguments, **{name: value for name, value in values.items() if name in own})
 
-        call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [_parameter(name, kind) for name, kind in {**common, **own, **search_options}.items()]
-        )
+        shared = {name: _parameter(name, kind) for name, kind in {**common, **search_options}.items()}
+        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in {**own, **shared}.values()]
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return call
 
     return decorate
 
 
 def _parameter(name: str, kind: Any) -> inspect.Parameter:
-    if get_origin(kind) is Required:
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=get_args(kind)[0])
     annotation, *limits, option = get_args(kind)
     if limits:
         annotation = Annotated[(annotation, *limits)]
@@ -182,11 +185,8 @@ def is_terminal() -> bool:
 
 def check_runs(runs: list[Path] | None) -> list[Path] | None:
     """The runs, downloaded if they are named `hf:OWNER/NAME`. Their settings are read while the command line is parsed:
-    a mistyped run is refused before torch is loaded.
-
-    Raises:
-        UserError: one is not a run directory, or cannot be downloaded.
-    """
+    a mistyped run is refused before torch is loaded. Raises UserError: one is not a run directory, or cannot be
+    downloaded."""
     if runs:
         from seq2seq_attn.run_dir import RunDir, find_run
 

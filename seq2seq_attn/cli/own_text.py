@@ -13,7 +13,6 @@ from seq2seq_attn.cli.options import ConfigOptions, OwnText
 from seq2seq_attn.config import Config, load_config, shorten
 from seq2seq_attn.config.load import RUN_CONFIG, as_overrides, load_run_config, read_config
 from seq2seq_attn.config.types import Section
-from seq2seq_attn.data.own_text import check_headers
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.metrics.bleu import MIN_LONG, Measure
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
@@ -78,7 +77,6 @@ def find_settings(
     train = find_text(specs["data.train"], *wanted)
     if None in wanted:
         log.info("languages: %s; change with --source-language, --target-language", " -> ".join(train.languages))
-    check_headers([train, *(find_text(specs[key], *train.languages) for key in specs if key != "data.train")])
     *sources, target = train.languages
     languages = {"data.target_language": target}
     if not data.source_languages:

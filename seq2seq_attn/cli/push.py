@@ -1,24 +1,23 @@
 """`seq2seq push`."""
 
 from pathlib import Path
-from typing import Annotated, Required, TypedDict, Unpack
+from typing import Annotated
 
 import typer
 
 from seq2seq_attn.cli import options as shared
 
 
-class PushOptions(TypedDict, total=False):
-    run: Required[Annotated[Path, typer.Argument(metavar="RUN", help="A finished run directory.")]]
-    repository: Required[Annotated[str, typer.Argument(metavar="OWNER/NAME", help="Where it goes.")]]
-    license: Annotated[
-        str, shared.option("ID", "License of the model, as the hub names it (cc-by-4.0).", default="the corpus's")
-    ]
-    private: Annotated[bool, shared.flag("--private", "Make a new repository private.")]
-
-
 @shared.command()
-def push(**options: Unpack[PushOptions]) -> None:
+def push(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run directory.")],
+    repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="Where it goes.")],
+    license: Annotated[
+        str | None,
+        shared.option("ID", "License of the model, as the hub names it (cc-by-4.0).", default="the corpus's"),
+    ] = None,
+    private: Annotated[bool, shared.flag("--private", "Make a new repository private.")] = False,
+) -> None:
     """Publish a run on the Hugging Face hub, with a card.
 
     The card is written from the run's records: evaluate it first. What is published also tells the words of its
@@ -28,5 +27,4 @@ def push(**options: Unpack[PushOptions]) -> None:
     from seq2seq_attn.export.hub import push_run
     from seq2seq_attn.run_dir import RunDir
 
-    run, repository = RunDir(options["run"]), options["repository"]
-    shared.echo(push_run(run, repository, license=options.get("license"), is_private=options.get("private", False)))
+    shared.echo(push_run(RunDir(run), repository, license=license, is_private=private))

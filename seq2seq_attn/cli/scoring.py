@@ -21,7 +21,7 @@ from seq2seq_attn.cli.writers import (
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
-from seq2seq_attn.metrics.alignment import AlignmentScore, GoldAttention
+from seq2seq_attn.metrics.alignment import AlignmentScore, score_shifts
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
 from seq2seq_attn.text.corpus import Text, find_text, read_lines
@@ -96,8 +96,8 @@ def score_pairs(
         write_lines(writers, sources, ([pair] for pair in decoded))
     _log_totals(scores)
     if gold is not None:
-        fit = GoldAttention([weights for _, weights in word_weights(pairs_with_links)], gold)
-        _log_fit(fit.scores())
+        weights = [weights_TS for _, weights_TS in word_weights(pairs_with_links)]
+        _log_fit(score_shifts([*zip(weights, gold, strict=True)]))
 
 
 def score_pair(translator: Translator, pair: Translation) -> PairScore:
@@ -176,7 +176,7 @@ def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     if reads_one_source:
-        warn_about_tabs(str(text.paths[0]), sum(SOURCE_END in source for source in sources))
+        warn_about_tabs(f"{text.paths[0]}: ", sum(SOURCE_END in source for source in sources))
     return sources, targets
 
 

@@ -5,7 +5,7 @@ import os
 import socket
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Annotated, TypedDict, Unpack
+from typing import Annotated
 
 import typer
 
@@ -13,26 +13,24 @@ from seq2seq_attn.cli import options as shared
 from seq2seq_attn.errors import UserError
 
 
-class ServeOptions(TypedDict, total=False):
+@shared.command()
+def serve(
     runs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="RUN",
             help="Run directories, one for each pair of languages.",
             show_default="the run that finished last",
             callback=shared.check_runs,
         ),
-    ]
-    host: Annotated[str, shared.option("ADDRESS", "Address to listen at; 0.0.0.0: every one.", default="127.0.0.1")]
-    port: Annotated[int, shared.option("N", "Port; 0: one that is free.", default="5000", min=0, max=65_535)]
-    max_characters: Annotated[int, shared.option("N", "Characters per request.", default="10,000", min=1)]
-    imports: shared.Import
-    device: shared.Device
-    precision: shared.TranslationPrecision
-
-
-@shared.command()
-def serve(**options: Unpack[ServeOptions]) -> None:
+    ] = None,
+    host: Annotated[str, shared.option("ADDRESS", "Address to listen at; 0.0.0.0: every one.")] = "127.0.0.1",
+    port: Annotated[int, shared.option("N", "Port; 0: one that is free.", min=0, max=65_535)] = 5000,
+    max_characters: Annotated[int, shared.option("N", "Characters per request.", default="10,000", min=1)] = 10_000,
+    imports: list[str] | None = None,
+    device: shared.Device = "auto",
+    precision: shared.TranslationPrecision = "auto",
+) -> None:
     """Serve runs to clients of LibreTranslate and DeepL.
 
     The page of the first run, and of a second one for the same languages, is at /. If the environment variable
@@ -45,17 +43,16 @@ def serve(**options: Unpack[ServeOptions]) -> None:
     from seq2seq_attn.data.processes import follow_parent
     from seq2seq_attn.run_dir import newest_run
 
-    groups = group_runs(options.get("runs") or [newest_run().path])
-    first_runs, imports = {pair: runs[0] for pair, runs in groups.items()}, options.get("imports", [])
-    page = [*map(str, next(iter(groups.values()))[:2]), *(f"--import={name}" for name in imports)]
-    machine = {"device": options.get("device", "auto"), "precision": options.get("precision", "auto")}
-    host, port = options.get("host", "127.0.0.1"), options.get("port", 5000)
+    groups, modules = group_runs(runs or [newest_run().path]), imports or []
+    first_runs = {pair: paths[0] for pair, paths in groups.items()}
+    page = [*map(str, next(iter(groups.values()))[:2]), *(f"--import={name}" for name in modules)]
+    machine = {"device": device, "precision": precision}
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), follow_parent)
     with socket.create_server((host, port), family=family, backlog=2_048) as listener, pool:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else the body of an answer waits for 40 ms
-        batch_sizes = pool.submit(load_runs, first_runs, imports, machine).result()
-        app = App(pool, batch_sizes, page, os.environ.get("SEQ2SEQ_KEY", ""), options.get("max_characters", 10_000))
+        batch_sizes = pool.submit(load_runs, first_runs, modules, machine).result()
+        app = App(pool, batch_sizes, page, os.environ.get("SEQ2SEQ_KEY", ""), max_characters)
         served, port = ", ".join(map(" to ".join, groups)), listener.getsockname()[1]
         typer.echo(f"{served}: listening at {host}, port {port}", err=True)
         make_server(app).run([listener])

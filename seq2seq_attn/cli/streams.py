@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import STDOUT, check_distinct, check_writable, file_identity, link_target, named_path, naming
-from seq2seq_attn.text.corpus import MAX_LINE_BYTES, advice_on_encoding, explain_unreadable, open_bytes
+from seq2seq_attn.files import STDOUT, check_outputs, file_identity, named_path, naming
+from seq2seq_attn.text.corpus import MAX_LINE_BYTES, TO_UTF8, explain_unreadable, open_bytes
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.segments import chunks
 
@@ -36,18 +36,14 @@ class LineReader:
         self._stream = stream
         self.name = name
         self.num_lines = 0
-        self._num_invalid, self._first_invalid, self._sample = 0, b"", b""
+        self._num_invalid = 0
 
     def chunks(self) -> Iterator[list[str]]:
         """All lines, without a carriage return before the line feed, and without a byte-order mark. Warns at the end of
-        lines that were not UTF-8, or held a NUL character.
-
-        Raises:
-            UserError: the stream cannot be read, or a line has more than 16 MiB.
-        """
+        lines that were not UTF-8, or held a NUL character. Raises UserError: the stream cannot be read, or a line has
+        more than 16 MiB."""
         unfinished: list[bytes] = []
         while data := self._read():
-            self._sample = self._sample or data
             first, *others = data.split(b"\n")
             unfinished.append(first)
             if others:
@@ -61,8 +57,7 @@ class LineReader:
         if self._num_invalid:
             name = "standard input" if self.name == STREAM else self.name
             text = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
-            advice = advice_on_encoding(self._sample, self._first_invalid)
-            log.warning(text, name, self._num_invalid, self.num_lines, advice)
+            log.warning(text, name, self._num_invalid, self.num_lines, TO_UTF8)
 
     def _read(self) -> bytes:
         try:
@@ -79,21 +74,18 @@ class LineReader:
         self.num_lines += 1
         line = line.removesuffix(b"\r")
         try:
-            text, is_text = line.decode("utf-8"), b"\0" not in line
+            text = line.decode("utf-8")
         except UnicodeDecodeError:
-            text, is_text = line.decode("utf-8", errors="replace"), False
-        if not is_text:
+            text = line.decode("utf-8", errors="replace")
             self._num_invalid += 1
-            self._first_invalid = self._first_invalid or line
+        else:
+            self._num_invalid += "\0" in text  # UTF-16 of plain English is valid UTF-8
         return text
 
 
 def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
-    """The lines of an input in chunks; of several inputs, line i of each, joined by tabs.
-
-    Raises:
-        UserError: an input cannot be read, or they have different numbers of lines.
-    """
+    """The lines of an input in chunks; of several inputs, line i of each, joined by tabs. Raises UserError: an input
+    cannot be read, or they have different numbers of lines."""
 
     def joined() -> Iterator[str]:
         for texts in zip_longest(*(chain.from_iterable(reader.chunks()) for reader in readers)):
@@ -123,19 +115,13 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path |
         if path == "":
             raise UsageError(f"{option} '': expected the name of a file")
     files = {option: _STDOUT if path == STREAM else Path(path) for option, path in named.items()}
-    check_distinct(files, [_STDIN if str(path) == STREAM else Path(path) for path in inputs])
-    for path in files.values():
-        if path != _STDOUT:
-            check_writable(link_target(path))
+    check_outputs(files, [_STDIN if str(path) == STREAM else Path(path) for path in inputs])
 
 
 @contextmanager
 def open_input(path: str) -> Iterator[BinaryIO]:
-    """Open a file, as `open_bytes`, or standard input, as it is.
-
-    Raises:
-        UserError: the file cannot be read, or is not text.
-    """
+    """Open a file, as `open_bytes`, or standard input, as it is. Raises UserError: the file cannot be read, or is not
+    text."""
     if path == STREAM:
         if sys.stdin is None:
             raise UserError("standard input is closed; give a text or -i FILE")
@@ -154,11 +140,8 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
-    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz: compressed).
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz: compressed). Raises
+    UserError: the file cannot be written."""
     if str(path) == STREAM or file_identity(Path(path)) == file_identity(_STDOUT):
         if sys.stdout is None:
             raise UserError("standard output is closed; give -o FILE")

@@ -37,8 +37,8 @@ from seq2seq_attn.runtime.memory import (
     suggest_smaller_batch,
 )
 from seq2seq_attn.text.corpus import count_lines
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE, Tokenizer
-from seq2seq_attn.text.tokenizers.several import num_sources, vector_sizes, warn_about_tabs
+from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
+from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, warn_about_tabs
 from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
@@ -72,8 +72,7 @@ def translate_lines(
         UsageError: options contradict each other or need attention that the model does not have.
         UserError: a run or file cannot be read, or a file cannot be written.
     """
-    texts = [*map(_utf8, texts)]
-    search |= {"prefix": _utf8(search["prefix"])} if "prefix" in search else {}
+    _check_utf8(*texts, search.get("prefix", ""))
     names = _find_inputs(texts, input)
     files = attention_outputs(alignment, attention)
     check_files(names, {"-o": output, **files})
@@ -102,19 +101,14 @@ def translate_lines(
     warnings.log_totals()
 
 
-def _utf8(argument: str) -> str:
-    """The text of an argument. Python keeps bytes that it cannot decode as surrogates, in the C locale all of UTF-8."""
-    try:
-        argument.encode()
-    except UnicodeEncodeError:
+def _check_utf8(*arguments: str) -> None:
+    """Raise UsageError unless each argument is text: Python keeps bytes that it cannot decode as surrogates."""
+    for argument in arguments:
         try:
-            return os.fsencode(argument).decode("utf-8")
-        except UnicodeError:
+            argument.encode()
+        except UnicodeEncodeError:
             shown = shorten(argument.encode("utf-8", "replace").decode())
-            raise UsageError(
-                f"{shown}: invalid UTF-8; expected text in UTF-8, for example from iconv -t UTF-8"
-            ) from None
-    return argument
+            raise UsageError(f"{shown}: invalid UTF-8; convert it, for example with iconv -t UTF-8") from None
 
 
 def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
@@ -136,28 +130,17 @@ def _lines(texts: Sequence[str], number: int) -> list[str]:
 
 
 def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Translator) -> None:
-    """Raise UsageError if there is not a text or a file for each source, or an input is itself a source of vectors;
-    warn of a text that is the name of a file, if the run reads texts only."""
+    """Raise UsageError if there is not a text or a file for each source; warn of a text that is the name of a file, if
+    the run reads texts only."""
     number = num_sources(translator.source_tokenizer)
-    if number == 1 and len(names) > 1:
+    has_columns = len(names) == 1 or any(SOURCE_END in text for text in texts)
+    if not has_columns and (len(names) != number if names else len(texts) % number):
+        inputs = f"-i {' -i '.join(names)}" if names else f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}"
+        sources = "one source" if number == 1 else f"{number} sources"
         raise UsageError(
-            f"-i {names[1]}: this run reads one source; concatenate the files, or run the command once per file"
+            f"{inputs}: this run reads {sources}; give one for each, or tabs between the sources of a line"
         )
-    if len(names) > 1 and len(names) != number:
-        raise UsageError(
-            f"-i given {len(names)} times: this run reads {number} sources; give one file per source, or one file with "
-            "tabs between the sources"
-        )
-    if len(texts) % number and not any(SOURCE_END in text for text in texts):
-        raise UsageError(
-            f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}: this run reads {number} sources; give one text "
-            "per source, or lines with tabs between the sources"
-        )
-    reads_vectors = any(vector_sizes(translator.source_tokenizer))
-    for name in names if reads_vectors else ():
-        if Path(name).suffix in (".npy", ".npz"):
-            raise UsageError(f"-i {name}: expected a file with the path of a .npy file, or FILE.npz:KEY, on each line")
-    for text in texts if not reads_vectors else ():
+    for text in texts if find_vector_source(translator.source_tokenizer) is None else ():
         if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
             log.warning("%s: translated as text; to translate the lines of this file, use -i %s", text, text)
 
@@ -176,17 +159,17 @@ def _progress_bar(names: Sequence[str], output: str, is_terminal: bool) -> tqdm[
 
 
 class Warnings:
-    """Warns of source tokens unknown to the run, lines cut by the length limit, and tabs where they separate nothing:
-    per sentence for texts on the command line, as totals for a file."""
+    """Warns, with totals at the end, of source tokens unknown to the run, lines cut by the length limit, and tabs where
+    they separate nothing."""
 
     def __init__(self, name: str, translator: Translator, search: SearchConfig) -> None:
         """`name`: the file; empty: texts. Warns of words in `--prefix` that the run does not know."""
-        self._name = "standard input" if name == STREAM else name
+        name = "standard input" if name == STREAM else name
+        self._where = f"{name}: " if name else ""
         self._tokenizer, self._search = translator.source_tokenizer, search
-        tokenizer, vocab = translator.target_tokenizer, translator.target_vocab
-        tokens = tokenizer.tokenize(search.prefix)
-        unknown = [token for token in tokens if token not in vocab]
-        _warn_about_unknown("--prefix", unknown, len(tokens), tokenizer)
+        prefix = translator.target_tokenizer.tokenize(search.prefix)
+        if unknown := [token for token in prefix if token not in translator.target_vocab]:
+            log.warning("--prefix: unknown to this run: %s", ", ".join(map(_shown, unknown)))
         self._counts = Counter[str]()
         self._examples: dict[str, None] = {}
 
@@ -198,41 +181,26 @@ class Warnings:
         is_broken = bool(tokens) and not math.isfinite(best.log_prob)
         self._counts.update(lines=1, with_tabs=SOURCE_END in line, cut=best.is_cut, broken=is_broken)
         self._counts.update(tokens=len(tokens), unknown=len(unknown), lines_unknown=bool(unknown))
-        if self._name:
-            self._examples.update(dict.fromkeys(map(_shown, unknown[: _MAX_EXAMPLES - len(self._examples)])))
-        else:
-            _warn_about_unknown(f"line {number + 1}", unknown, len(tokens), self._tokenizer)
+        self._examples.update(dict.fromkeys(map(_shown, unknown[: _MAX_EXAMPLES - len(self._examples)])))
 
     def log_totals(self) -> None:
         """Log the totals."""
         counts = self._counts
-        if num_sources(self._tokenizer) == 1:
-            warn_about_tabs(self._name or None, counts["with_tabs"])
-        prefix = f"{self._name}: " if self._name else ""
         num_lines = f"{counts['lines']:,} {'line' if counts['lines'] == 1 else 'lines'}"
-        if self._name and counts["unknown"]:
+        if num_sources(self._tokenizer) == 1:
+            warn_about_tabs(self._where, counts["with_tabs"])
+        if counts["unknown"]:
             tokens = f"{counts['unknown']:,} of {counts['tokens']:,} {_UNITS.get(self._tokenizer.name, 'tokens')}"
-            where = f"{counts['lines_unknown']:,} of {num_lines}"
+            lines = f"{counts['lines_unknown']:,} of {num_lines}"
             examples = ", ".join(self._examples)
-            log.warning("%s%s unknown to this run, on %s; for example: %s", prefix, tokens, where, examples)
+            log.warning("%s%s unknown to this run, on %s, such as: %s", self._where, tokens, lines, examples)
         if counts["broken"]:
             text = "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try --precision fp32"
-            log.warning(text, prefix, f"{counts['broken']:,}", num_lines)
+            log.warning(text, self._where, f"{counts['broken']:,}", num_lines)
         if counts["cut"]:
             limit = f"{self._search.length_ratio:g} * source tokens + {self._search.max_length_extra}"
-            verb = "was" if counts["cut"] == 1 else "were"
-            text = "%s%s of %s %s cut at the length limit (%s); raise it with --max-length-ratio"
-            log.warning(text, prefix, f"{counts['cut']:,}", num_lines, verb, limit)
-
-
-def _warn_about_unknown(where: str, unknown: Sequence[str], num_tokens: int, tokenizer: Tokenizer) -> None:
-    if not unknown:
-        return
-    counts = f"{len(unknown):,} of {num_tokens:,} {_UNITS.get(tokenizer.name, 'tokens')}"
-    words = [*dict.fromkeys(map(_shown, unknown))]
-    rest = len(words) - _MAX_EXAMPLES
-    listed = ", ".join(words[:_MAX_EXAMPLES]) + (f" and {rest:,} more" if rest > 0 else "")
-    log.warning("%s: %s unknown to this run: %s", where, counts, listed)
+            text = "%s%s of %s cut at the length limit (%s); raise it with --max-length-ratio"
+            log.warning(text, self._where, f"{counts['cut']:,}", num_lines, limit)
 
 
 def _shown(token: str) -> str:

@@ -111,11 +111,8 @@ def check_attention(translator: Translator, outputs: Mapping[str, str | Path | N
 
 
 def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict[str, Path | None]:
-    """The files of links and attention, by option, with a number from the second on.
-
-    Raises:
-        UsageError: a file's suffix is not one of a kind of attention file.
-    """
+    """The files of links and attention, by option, with a number from the second on. Raises UsageError: a file's suffix
+    is not one of a kind of attention file."""
     for path in attention:
         if path.suffix.lower() not in (*PLOT_SUFFIXES, ".html", ".npz"):
             kinds = f"{', '.join(PLOT_SUFFIXES)}, .html or .npz"

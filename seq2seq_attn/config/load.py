@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from yaml import YAMLError
 
 from seq2seq_attn.config.explain import explain, shorten, shorten_key, unknown_key
 from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
-from seq2seq_attn.config.yaml_text import MAX_DEPTH, YamlError, dump_yaml, parse_yaml
+from seq2seq_attn.config.yaml_text import MAX_DEPTH, dump_yaml, parse_yaml
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import check_files, packaged
 
@@ -40,9 +41,7 @@ def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ())
     """Merge packaged configurations or YAML files (later wins), then `KEY=VALUE` overrides, and check the result.
 
     The result's name is the last `name` in a file, plus the names of later files without one: `quickstart+bilinear`.
-
-    Raises:
-        UsageError: a file does not exist or is not a mapping, a key is unknown, or a value is not allowed.
+    Raises UsageError: a file does not exist or is not a mapping, a key is unknown, or a value is not allowed.
     """
     merged: dict[str, Any] = {}
     for config_name in config_names:
@@ -103,11 +102,8 @@ def with_default(config_names: Sequence[str]) -> list[str]:
 
 def read_config(config_name: str, *, extended_by: Sequence[str] = ()) -> dict[str, Any]:
     """Read a packaged configuration or a YAML file, merged over those that it `extends`. `extended_by`: the chain of
-    configurations that extend it.
-
-    Raises:
-        UsageError: there is no such file, it is not a mapping in YAML, or it extends itself.
-    """
+    configurations that extend it. Raises UsageError: there is no such file, it is not a mapping in YAML, or it extends
+    itself."""
     what = f"config {shorten(config_name)}"
     if config_name in extended_by:
         raise UsageError(f"{what}: extends itself through {' -> '.join((*extended_by, config_name))}")
@@ -167,7 +163,7 @@ def parse_override(override: str) -> dict[str, Any]:
         raise UsageError(unknown_key(key))
     try:
         value = parse_yaml(text)
-    except YamlError:
+    except YAMLError:
         value = text
     value = _mark_replacing(value, key)
     for part in reversed(parts):
@@ -206,7 +202,7 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
         raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{what}: not UTF-8 (byte {error.object[error.start]:#04x})") from None
-    except YamlError as error:
+    except YAMLError as error:
         raise UsageError(f"{what}: not readable YAML ({error})") from None
     if values is None or values == {}:
         raise UsageError(f"{what}: no settings; write at least `name: {path.stem}`, or leave the file out")

@@ -22,20 +22,21 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
+    def flat(self) -> dict[str, Any]:
+        """All settings as plain values: dotted key to value."""
+        return _flatten(self.model_dump(mode="json"))
+
     def changes_to(self, other: Self) -> dict[str, tuple[Any, Any]]:
         """The settings that differ: dotted key to own and other value. A value is None where there is none."""
-        return _changes(self.model_dump(mode="json"), other.model_dump(mode="json"))
+        old, new = self.flat(), other.flat()
+        return {key: (old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key)}
 
 
-def _changes(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> dict[str, tuple[Any, Any]]:
-    changes: dict[str, tuple[Any, Any]] = {}
-    for key in {**old, **new}:
-        before, after = old.get(key), new.get(key)
-        if isinstance(before, dict) and isinstance(after, dict):
-            changes |= _changes(before, after, f"{prefix}{key}.")
-        elif before != after:
-            changes[prefix + key] = (before, after)
-    return changes
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return flat
 
 
 def _reject_bool(value: Any) -> Any:

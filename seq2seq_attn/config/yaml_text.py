@@ -10,10 +10,6 @@ MAX_VALUES = 10_000
 """per text, with aliases expanded; the longest configuration has a few hundred"""
 
 
-class YamlError(Exception):
-    """The text is not YAML, or not allowed in a configuration. The message names the line."""
-
-
 class _Loader(yaml.SafeLoader):
     """The plain values of YAML 1.2: `no` is a language code, `1e-3` a number, `1:30` and dates are text, `010` is not
     octal."""
@@ -48,7 +44,8 @@ def dump_yaml(values: object) -> str:
 
 
 def parse_yaml(text: str) -> Any:
-    """The values of a YAML text. Raises YamlError: the text is not YAML, or not allowed in a configuration."""
+    """The values of a YAML text. Raises yaml.YAMLError: the text is not YAML, or not allowed in a configuration; the
+    message names the line."""
     try:
         loader: Any = _Loader(text)
         node = loader.get_single_node()
@@ -59,20 +56,20 @@ def parse_yaml(text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise YamlError(f"{where}{error.problem or error.context}") from None
+        raise yaml.YAMLError(f"{where}{error.problem or error.context}") from None
     except yaml.YAMLError as error:
-        raise YamlError(" ".join(str(error).split())) from None
+        raise yaml.YAMLError(" ".join(str(error).split())) from None
     except RecursionError:
-        raise YamlError(f"nested more than {MAX_DEPTH} levels deep") from None
+        raise yaml.YAMLError(f"nested more than {MAX_DEPTH} levels deep") from None
     except (ValueError, KeyError, AttributeError):  # raised by PyYAML for `!!int x`, `!!bool 3`, `!!timestamp x`
-        raise YamlError("a value does not have the type of its tag") from None
+        raise yaml.YAMLError("a value does not have the type of its tag") from None
 
 
 def _count(node: yaml.Node, counted: dict[yaml.Node, int], depth: int) -> int:
     """The number of values under a node. Each use of an alias counts: a few lines of them can expand to billions."""
     where = f"line {node.start_mark.line + 1}: "
     if depth > MAX_DEPTH:
-        raise YamlError(f"{where}nested more than {MAX_DEPTH} levels deep")
+        raise yaml.YAMLError(f"{where}nested more than {MAX_DEPTH} levels deep")
     if node not in counted:
         children = node.value if isinstance(node, yaml.SequenceNode) else []
         if isinstance(node, yaml.MappingNode):
@@ -81,8 +78,8 @@ def _count(node: yaml.Node, counted: dict[yaml.Node, int], depth: int) -> int:
             for key in children[::2]:
                 if isinstance(key, yaml.ScalarNode) and (first := keys.setdefault(key.value, key)) is not key:
                     line, first_line = key.start_mark.line + 1, first.start_mark.line + 1
-                    raise YamlError(f"line {line}: {key.value!r} is already set in line {first_line}")
+                    raise yaml.YAMLError(f"line {line}: {key.value!r} is already set in line {first_line}")
         counted[node] = 1 + sum(_count(child, counted, depth + 1) for child in children)
     if counted[node] > MAX_VALUES:
-        raise YamlError(f"{where}more than {MAX_VALUES:,} values")
+        raise yaml.YAMLError(f"{where}more than {MAX_VALUES:,} values")
     return counted[node]

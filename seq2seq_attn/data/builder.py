@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.store import SequenceWriter, TokenStore, side_path
+from seq2seq_attn.data.store import SequenceWriter, TokenStore, split_path
 from seq2seq_attn.text.corpus import aligned_lines
 from seq2seq_attn.text.tokenizers.base import SIDES, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
@@ -221,9 +221,9 @@ class SideBuilder:
         """number of occurrences of each token in the kept pairs"""
         self._dropped: Counter[str] = Counter()
         self._longest = 0
-        self._text_path = side_path(directory, split, side, "txt")
-        self._tokens_path = side_path(directory, split, side, "tokens")
-        self._ids_path = side_path(directory, split, side, "ids")
+        self._text_path = split_path(directory, split, side, "txt")
+        self._tokens_path = split_path(directory, split, side, "tokens")
+        self._ids_path = split_path(directory, split, side, "ids")
         self._text_path.touch()
         self._tokens = SequenceWriter(self._tokens_path, np.uint8)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from seq2seq_attn.config import DataConfig, shorten
-from seq2seq_attn.data.store import SequenceStore, SequenceWriter, TokenStore, links_path, side_path
+from seq2seq_attn.data.store import SequenceStore, SequenceWriter, TokenStore, split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1
@@ -24,6 +24,8 @@ from seq2seq_attn.text.tokenizers.base import SIDES
 GOLD, IBM1 = "gold", "ibm1"
 LINKS = "links"
 """the kind of the lines that come from a Pharaoh file"""
+WORDS = {GOLD: tokenize_caption, LINKS: words_of}
+"""the words that links number, by kind"""
 _PAIRS_AT_ONCE = 4_096
 
 
@@ -81,26 +83,25 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
 
     Args:
         directory: the prepared corpus being built.
-        path: one line for each training pair that was read.
+        path: one line for each training pair that was read, as `parse_links` has checked it.
         keep: for each of these pairs, whether it is in `directory`.
-        name: of the links in `data.links`; gold links number words as the embedded corpus does, others as aligners do.
+        name: of the links in `data.links`.
 
     Raises:
-        UserError: as `parse_links`, or there is no link at all.
+        UserError: there is no link at all.
     """
-    words = tokenize_caption if name == GOLD else words_of
-    lines = compress(enumerate(iter_lines(path), 1), keep)
-    texts = [iter_lines(side_path(directory, "train", side, "txt")) for side in SIDES]
-    tokens = [TokenStore(side_path(directory, "train", side, "tokens")) for side in SIDES]
+    words = WORDS.get(name, words_of)
+    lines = compress(iter_lines(path), keep)
+    texts = [iter_lines(split_path(directory, "train", side, "txt")) for side in SIDES]
+    tokens = [TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES]
     num_unlike = 0
 
     def token_links() -> Iterator[Sequence[Link]]:
         nonlocal num_unlike
-        for (number, line), *sides, source_tokens, target_tokens in zip(lines, *texts, *tokens, strict=True):
+        for line, *sides, source_tokens, target_tokens in zip(lines, *texts, *tokens, strict=True):
             source, target = map(words, sides)
-            links = parse_links(path, number, line, len(source), len(target))
             try:
-                yield links_between_tokens(links, source, target, source_tokens, target_tokens)
+                yield links_between_tokens(parse_pharaoh(line), source, target, source_tokens, target_tokens)
             except ValueError:  # a tokenizer that drops or replaces characters
                 yield ()
                 num_unlike += 1
@@ -122,7 +123,7 @@ def write_estimated_links(directory: Path, draft_dir: Path) -> str:
         numbers: dict[str, int] = {}
         path = draft_dir / f"{side}.numbers"
         writer = SequenceWriter(path)
-        for tokens, lengths in TokenStore(side_path(directory, "train", side, "tokens")).blocks():
+        for tokens, lengths in TokenStore(split_path(directory, "train", side, "tokens")).blocks():
             writer.add(np.array([numbers.setdefault(token, len(numbers)) for token in tokens]), lengths)
         stores.append(SequenceStore(path))
     source, target = stores
@@ -132,7 +133,7 @@ def write_estimated_links(directory: Path, draft_dir: Path) -> str:
 
 def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:
     """Write the links of the training pairs and return their number."""
-    writer = SequenceWriter(links_path(directory, "train"))
+    writer = SequenceWriter(split_path(directory, "train", "token_links"))
     num_links = 0
     remaining = iter(links)
     while block := list(islice(remaining, _PAIRS_AT_ONCE)):

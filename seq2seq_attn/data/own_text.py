@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import DataConfig
-from seq2seq_attn.data.links import LINKS, parse_links
+from seq2seq_attn.data.links import LINKS, WORDS, parse_links
+from seq2seq_attn.data.store import split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text import captions
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text, iter_lines
-from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.noise import Noise
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS
@@ -69,7 +69,7 @@ def check_headers(texts: Sequence[Text]) -> None:
 def write_splits(
     directory: Path, data: DataConfig, texts: Mapping[str, Text], links: Mapping[str, Mapping[str, Path]]
 ) -> tuple[dict[str, int], list[str]]:
-    """Write the first pairs of each split as `line_path` names its files, up to `data.limit`, without the noise that
+    """Write the first pairs of each split as `split_path` names its files, up to `data.limit`, without the noise that
     the training text is to drop. Without a validation text, set pairs aside as `valid`. Returns the number of pairs by
     split, and notes on the text.
 
@@ -110,11 +110,6 @@ def write_splits(
     return num_pairs, notes
 
 
-def line_path(directory: Path, split: str, kind: str) -> Path:
-    """The file with the lines of a split; `kind` is a side or a kind of links."""
-    return directory / f"{split}.{kind}"
-
-
 def _write(
     directory: Path,
     data: DataConfig,
@@ -131,7 +126,7 @@ def _write(
     with ExitStack() as stack:
         streams = {
             part: [
-                stack.enter_context(line_path(directory, part, kind).open("w", encoding="utf-8", newline="\n"))
+                stack.enter_context(split_path(directory, part, kind).open("w", encoding="utf-8", newline="\n"))
                 for kind in (*SIDES, *links)
             ]
             for part in limits
@@ -147,8 +142,8 @@ def _write(
                 names = " and ".join(map(str, links.values()))
                 raise UserError(f"{names}: expected a line for each pair of {text}; they differ at line {number:,}")
             *pair, part = pair
-            if LINKS in links:
-                parse_links(links[LINKS], number, lines[-1], *(len(words_of(line)) for line in pair))
+            for (kind, path), line in zip(links.items(), lines, strict=True):
+                parse_links(path, number, line, *(len(WORDS[kind](sentence)) for sentence in pair))
             if noise is not None and not noise.keeps(*pair):
                 part = None
             counts[part] += 1

@@ -30,19 +30,11 @@ from seq2seq_attn.data.links import (
     write_estimated_links,
     write_pharaoh_links,
 )
-from seq2seq_attn.data.own_text import line_path, write_splits
+from seq2seq_attn.data.own_text import write_splits
 from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.reuse import count_unknown, draw_pairs, find_vocab_dir, reuse_identity
 from seq2seq_attn.data.sources import EXTRA, RawCorpus, extra_identity, find_extra, find_raw_corpus, write_extra
-from seq2seq_attn.data.store import (
-    FORMAT_VERSION,
-    META_NAME,
-    PreparedCorpus,
-    side_path,
-    vectors_path,
-    vocab_path,
-    write_vectors,
-)
+from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, split_path, vocab_path, write_vectors
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import list_files, naming, sha256_of_values, temporary_name, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
@@ -166,7 +158,7 @@ def _build(
         for name, tokenizer in zip(SIDES, _tokenizers(draft_dir, data, in_vocab, vocab_dir), strict=True):
             tokenizer.save(directory, name)
         splits = {split: SplitBuilder(directory, split) for split in num_pairs}
-        files = {split: [line_path(draft_dir, split, side) for side in SIDES] for split in (*num_pairs, EXTRA)}
+        files = {split: [split_path(draft_dir, split, side) for side in SIDES] for split in (*num_pairs, EXTRA)}
         extra_files = {"train": files.pop(EXTRA)}
         _tokenize(splits, files, directory, data, sum(num_pairs.values()), show_progress)
         vocabs = _vocabs(data, splits["train"], vocab_dir)
@@ -182,8 +174,8 @@ def _build(
             for name, builder in splits.items()
         }
         for split in num_pairs if VECTORS in data.sources else ():
-            lines = corpus.iter_lines(side_path(directory, split, "source", "txt"))
-            write_vectors(vectors_path(directory, split), lines, data.sources.index(VECTORS))
+            lines = corpus.iter_lines(split_path(directory, split, "source", "txt"))
+            write_vectors(split_path(directory, split, "vectors"), lines, data.sources.index(VECTORS))
         notes += _write_all_links(directory, draft_dir, data, links, splits)
     for name, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, name))
@@ -226,14 +218,14 @@ def _write_all_links(
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
     for split in [split for split, kinds in links.items() if GOLD in kinds]:
         if split != "train" or not (data.extra or data.mix):  # extra pairs have no gold links
-            kept = compress(corpus.iter_lines(line_path(draft_dir, split, GOLD)), splits[split].keep)
-            with (directory / f"{split}.links").open("w", encoding="utf-8", newline="\n") as stream:
+            kept = compress(corpus.iter_lines(split_path(draft_dir, split, GOLD)), splits[split].keep)
+            with split_path(directory, split, "links").open("w", encoding="utf-8", newline="\n") as stream:
                 stream.writelines(f"{line}\n" for line in kept)
     if data.links == IBM1:
         return [write_estimated_links(directory, draft_dir)]
     if data.links is None:
         return []
-    path = line_path(draft_dir, "train", GOLD if data.links == GOLD else LINKS)
+    path = split_path(draft_dir, "train", GOLD if data.links == GOLD else LINKS)
     return [write_pharaoh_links(directory, path, splits["train"].keep, data.links)]
 
 
@@ -250,7 +242,7 @@ def _tokenizers(
         total = sum(num_pairs.values())
         for split in num_pairs:
             generator = random.Random("tokenizer")
-            for line in corpus.iter_lines(line_path(draft_dir, split, side)):
+            for line in corpus.iter_lines(split_path(draft_dir, split, side)):
                 if total <= MAX_TRAINING_LINES or generator.random() * total < MAX_TRAINING_LINES:
                     yield line
 
@@ -272,10 +264,7 @@ def _tokenize(
     show_progress: bool,
 ) -> None:
     tokenize = partial(
-        tokenize_chunk,
-        tokenizer_dir=tokenizer_dir,
-        max_length=data.max_length,
-        max_length_ratio=data.max_length_ratio,
+        tokenize_chunk, tokenizer_dir=tokenizer_dir, max_length=data.max_length, max_length_ratio=data.max_length_ratio
     )
     num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
     with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress) as bar:

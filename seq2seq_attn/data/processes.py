@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from seq2seq_attn.errors import UserError
 
@@ -20,9 +20,6 @@ ResultT = TypeVar("ResultT")
 _AHEAD = 2
 """Items per process in flight: one at work, one waiting."""
 
-_function: Callable[[Any], Any]
-"""the function of a worker process, set once in each"""
-
 
 def map_in_order(
     function: Callable[[ItemT], ResultT], items: Iterable[ItemT], *, num_processes: int
@@ -30,8 +27,8 @@ def map_in_order(
     """Each item with `function(item)`, in order. Few items are read ahead, so memory does not grow with their number.
 
     Args:
-        function: pickled once for each process; an exception it raises is raised here.
-        items: pickled if there are several processes.
+        function: pickled for each item if there are several processes; an exception it raises is raised here.
+        items: pickled too.
         num_processes: 1 runs in this process.
 
     Raises:
@@ -42,11 +39,11 @@ def map_in_order(
         return
     # "spawn": a fork would copy this process's memory, and locks that its threads hold
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=_begin, initargs=(function,))
+    pool = ProcessPoolExecutor(num_processes, mp_context=context, initializer=follow_parent)
     try:
         pending: deque[tuple[ItemT, Future[ResultT]]] = deque()
         for item in items:
-            pending.append((item, pool.submit(_work, item)))
+            pending.append((item, pool.submit(_work, function, item)))
             if len(pending) > _AHEAD * num_processes:
                 item, future = pending.popleft()
                 yield item, future.result()
@@ -59,12 +56,6 @@ def map_in_order(
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _begin(function: Callable[[Any], Any]) -> None:
-    global _function
-    _function = function
-    follow_parent()
 
 
 def follow_parent() -> None:
@@ -81,8 +72,8 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _work(item: Any) -> Any:
-    result = _function(item)
+def _work(function: Callable[[ItemT], ResultT], item: ItemT) -> ResultT:
+    result = function(item)
     if not gc.get_freeze_count():
         gc.freeze()  # what the function loaded stays, so the collector need not traverse it
     return result

@@ -14,7 +14,7 @@ from typing import Any
 from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.config.load import load_run_config
 from seq2seq_attn.data.builder import SplitBuilder
-from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, side_path
+from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import check_files, read_listed_json
 from seq2seq_attn.text.corpus import iter_lines
@@ -71,7 +71,7 @@ def draw_pairs(corpus: PreparedCorpus, number: int) -> Iterator[tuple[str, str]]
     num_pairs = len(corpus.pairs("train"))
     times, rest = divmod(number, num_pairs)
     drawn = set(random.Random("mix").sample(range(num_pairs), rest))
-    lines = (iter_lines(side_path(corpus.directory, "train", side, "txt")) for side in SIDES)
+    lines = (iter_lines(split_path(corpus.directory, "train", side, "txt")) for side in SIDES)
     for index, pair in enumerate(zip(*lines, strict=True)):
         yield from repeat(pair, times + (index in drawn))
 

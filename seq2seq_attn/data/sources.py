@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seq2seq_attn.config import Config, DataConfig, shorten
+from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import IBM1
-from seq2seq_attn.data.own_text import line_path
+from seq2seq_attn.data.store import split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import captions, multi30k
@@ -74,13 +74,9 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
 
 
 def split_names(data: DataConfig) -> list[str]:
-    """The splits of a corpus, `train` and `valid` first. Files need not exist.
-
-    Raises:
-        UsageError: the configuration does not name a valid corpus, a text is named that the corpus does not read, a
-            source language is given twice, or several sources or a source of vectors are combined with settings for a
-            single text.
-    """
+    """The splits of a corpus, `train` and `valid` first. Files need not exist. Raises UsageError: the configuration
+    does not name a valid corpus, a text is named that the corpus does not read, a source language is given twice, or
+    several sources or a source of vectors are combined with settings for a single text."""
     for key, spec in (("train", data.train), ("valid", data.valid), ("test", data.test)):
         if spec and data.corpus != "files":
             raise UsageError(
@@ -156,17 +152,14 @@ def write_extra(
 ) -> tuple[int, list[str]]:
     """Write the pairs of named texts as split `EXTRA` beside the lines of the corpus in `directory`, without those that
     have a sentence of one of its splits `held_out` on either side. Returns their number, and a note about each text.
-
-    Raises:
-        UserError: a text cannot be read.
-    """
+    Raises UserError: a text cannot be read."""
     denied: set[str] = set()
     for split in held_out:
-        sources, targets = (iter_lines(line_path(directory, split, side)) for side in SIDES)
+        sources, targets = (iter_lines(split_path(directory, split, side)) for side in SIDES)
         denied |= sentence_keys(sources, data.sources) | sentence_keys(targets)
     num_pairs = 0
     notes = []
-    paths = [line_path(directory, EXTRA, side) for side in SIDES]
+    paths = [split_path(directory, EXTRA, side) for side in SIDES]
     with paths[0].open("w", encoding="utf-8") as sources_file, paths[1].open("w", encoding="utf-8") as targets_file:
         for name, pairs in texts:
             num_kept = num_dropped = 0
@@ -194,9 +187,3 @@ def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ("",)) -> set
         for language, sentence in zip(languages, sentences, strict=False):
             keys.add(real_name(sentence) if language == VECTORS else bare(sentence))
     return keys - {""}
-
-
-def without_extra(config: Config) -> Config:
-    """The configuration of the corpus alone, without `data.extra` and `data.mix`."""
-    data = config.data.model_copy(update={"extra": [], "extra_in_vocab": False, "mix": 0.0})
-    return config.model_copy(update={"data": data})

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -268,10 +268,10 @@ class PreparedCorpus:
 
     def pairs(self, split: str) -> PairStore:
         """The pairs of a split as ids, with links between their tokens if configured."""
-        source, target = (SequenceStore(side_path(self.directory, split, side, "ids")) for side in SIDES)
-        tokens = [TokenStore(side_path(self.directory, split, side, "tokens")) for side in SIDES]
-        links = SequenceStore(links_path(self.directory, split))
-        vectors = SequenceStore(vectors_path(self.directory, split), np.float32)
+        source, target = (SequenceStore(split_path(self.directory, split, side, "ids")) for side in SIDES)
+        tokens = [TokenStore(split_path(self.directory, split, side, "tokens")) for side in SIDES]
+        links = SequenceStore(split_path(self.directory, split, "token_links"))
+        vectors = SequenceStore(split_path(self.directory, split, "vectors"), np.float32)
 
         def placed(index: int, ids: IdArray) -> FloatArray:
             vector_source = find_vector_source(self.source_tokenizer)
@@ -292,28 +292,19 @@ class PreparedCorpus:
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """The lines of both sides as published, aligned with `pairs(split)`."""
-        source, target = (_read_exact(side_path(self.directory, split, side, "txt")) for side in SIDES)
+        source, target = (_read_exact(split_path(self.directory, split, side, "txt")) for side in SIDES)
         return source, target
 
     def links(self, split: str) -> list[str] | None:
         """Gold word alignments in Pharaoh format ("0-0 1-2"), aligned with `pairs(split)`; None if there are none."""
-        path = self.directory / f"{split}.links"
+        path = split_path(self.directory, split, "links")
         return _read_exact(path) if path.is_file() else None
 
 
-def side_path(directory: Path, split: str, side: Side, kind: Literal["txt", "tokens", "ids"]) -> Path:
-    """The path of one side of a split: the lines of text, the `TokenStore` or the `SequenceStore` of ids."""
-    return directory / f"{split}.{side}.{kind}"
-
-
-def links_path(directory: Path, split: str) -> Path:
-    """The path of the `SequenceStore` with the links between the tokens of a split."""
-    return directory / f"{split}.token_links"
-
-
-def vectors_path(directory: Path, split: str) -> Path:
-    """The path of the vectors of a split, if a source is of vectors."""
-    return directory / f"{split}.vectors"
+def split_path(directory: Path, split: str, *kind: str) -> Path:
+    """The path of a file of a split. With `source` or `target`: its lines (`txt`), the `TokenStore` (`tokens`), or the
+    `SequenceStore` of ids (`ids`). Else the stores of `token_links` and `vectors`, and the lines of gold `links`."""
+    return directory / ".".join((split, *kind))
 
 
 def vocab_path(directory: Path, side: Side) -> Path:

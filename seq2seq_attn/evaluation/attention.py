@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, GoldLinks, Languages
-from seq2seq_attn.metrics.alignment import GoldAttention, words_from_tokens
+from seq2seq_attn.metrics.alignment import GoldPairs, words_from_tokens
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
 from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.tokenizers.several import source_words, vector_positions
@@ -64,7 +64,7 @@ def decode_gold(
     gold: GoldLinks,
     *,
     batch_size: int | None = None,
-) -> GoldAttention:
+) -> GoldPairs:
     """The weights of a model on given pairs, and their gold links (`test_sets.caption_links`), pair by pair.
 
     Raises:
@@ -74,18 +74,16 @@ def decode_gold(
     """
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
     pairs = zip(decoded, gold.source_words, gold.target_words, strict=True)
-    return GoldAttention([weights for _, weights in word_weights(pairs)], [parse_pharaoh(line) for line in gold.links])
+    weights = [weights_TS for _, weights_TS in word_weights(pairs)]
+    return [*zip(weights, map(parse_pharaoh, gold.links), strict=True)]
 
 
 def word_weights(
     pairs: Iterable[tuple[Translation, Sequence[str], Sequence[str]]],
 ) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]]:
     """The attention of pairs between tokens, [T, S], and between the source and target words that stand beside each,
-    [T, S] too. Warns at the end of pairs whose tokens are not those words; their weights between words are 0.
-
-    Raises:
-        ValueError: a pair without attention over source positions.
-    """
+    [T, S] too. Warns at the end of pairs whose tokens are not those words; their weights between words are 0. Raises
+    ValueError: a pair without attention over source positions."""
     num_pairs, errors = 0, []
     for pair, left, right in pairs:
         if pair.attention is None:

@@ -87,10 +87,7 @@ def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str]
 
 def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
     """A name for each run: its directory's, or, where `train` named the directories, what differs between the runs.
-
-    Raises:
-        UsageError: the same run twice.
-    """
+    Raises UsageError: the same run twice."""
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{', '.join(map(str, paths))}: the same path twice; name each once")
     names = [path.resolve().name for path in paths]
@@ -108,8 +105,7 @@ def _is_dated(name: str) -> bool:
 
 def trained_settings(config: Config) -> dict[str, Any]:
     """The settings that decide what is trained, without the seed; dotted key to value."""
-    flat = _flatten(config.model_dump(mode="json"))
-    return {key: value for key, value in flat.items() if key not in _NOT_TRAINED}
+    return {key: value for key, value in config.flat().items() if key not in _NOT_TRAINED}
 
 
 def differences(configs: Sequence[Config]) -> list[str] | None:
@@ -137,10 +133,3 @@ def differences(configs: Sequence[Config]) -> list[str] | None:
         if len(keys) <= _MAX_SETTINGS and all(names) and len(set(names)) == len(names):
             return names
     return None
-
-
-def _flatten(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        flat |= _flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return flat

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import stdev
 from typing import Any
 
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.translations import LineCounts
 from seq2seq_attn.metrics.attention_stats import AttentionScore
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.significance import Interval, PairedTest, Spread
+from seq2seq_attn.metrics.significance import Interval, PairedTest
 from seq2seq_attn.metrics.table import METRICS
 
 
@@ -19,8 +20,8 @@ from seq2seq_attn.metrics.table import METRICS
 class ArmScore:
     """One arm under one metric on some sentence pairs, and against the first arm unless it is the first."""
 
-    spread: Spread
-    """over the seeds"""
+    values: Sequence[float]
+    """that of each seed"""
     interval: Interval
     """the mean over the seeds with its bootstrap interval over sentences"""
     bootstrap: PairedTest | None = None
@@ -30,6 +31,16 @@ class ArmScore:
     """this arm's mean / the first arm's; None for the first arm, for error rates, and where that mean is 0"""
     is_too_short: bool = False
     """whether the metric says little: BLEU, where few references have four tokens"""
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation over seeds, of a sample (n - 1); None with one seed."""
+        return stdev(self.values) if len(self.values) > 1 else None
+
+    def seed_values(self) -> dict[str, Any]:
+        """The spread over seeds as plain values, for JSON."""
+        values = {"mean": self.interval.value, "standard_deviation": self.deviation}
+        return values | {"min": min(self.values), "max": max(self.values), "num_seeds": len(self.values)}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -138,7 +149,7 @@ class SetScores:
             values: dict[str, Any] = {"name": name, "runs": self._by_run(score.to_dict() for score in run_scores)}
             if self.is_grouped:
                 values["groups"] = [
-                    {"arm": arm.name, "seeds": list(arm.seeds), **asdict(score.spread), **score.to_dict()}
+                    {"arm": arm.name, "seeds": list(arm.seeds), **score.seed_values(), **score.to_dict()}
                     for arm, score in zip(self.arms, part.scores[name], strict=True)
                 ]
             measures.append(values)

@@ -24,7 +24,6 @@ from seq2seq_attn.metrics.significance import (
     mean_retention,
     paired_randomization,
     pool,
-    spread,
 )
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf
 from seq2seq_attn.text.languages import separates_words
@@ -179,7 +178,7 @@ def _compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[A
     """The score of each arm with its spread and interval, and paired tests of all but the first against the first."""
     baseline, scores = arms[0], []
     for arm in arms:
-        score = ArmScore(spread(arm.values), mean_interval(arm), is_too_short=baseline.runs[0].is_too_short)
+        score = ArmScore(arm.values, mean_interval(arm), is_too_short=baseline.runs[0].is_too_short)
         if arm is not baseline:
             is_pair = len(baseline.runs) == len(arm.runs) == 1
             score = replace(

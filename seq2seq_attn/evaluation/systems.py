@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config, SearchConfig
-from seq2seq_attn.files import finite, open_regular
+from seq2seq_attn.files import finite, read_regular
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.precision import Precision, translation_precision
@@ -21,8 +21,6 @@ from seq2seq_attn.translate.translator import Translator
 
 ENSEMBLE_HYPS = "ensemble"
 """The folder of an ensemble's hypotheses, in its first member's `hyps/` or beside those of the members."""
-MAX_METRICS_BYTES = 64 * 2**20
-"""A longer `metrics.jsonl` is not read. The quickstart's has 2 KiB per validation, so this is some 30,000 of them."""
 _MAX_SHOWN = 1e12
 """Larger values of a validation count as missing: only a diverged run has such a perplexity."""
 _REPORTED = {"beam_size", "length_penalty", "max_length_ratio"}
@@ -40,16 +38,10 @@ _SHORT_NAMES = {
 _MAX_NAME = 30
 """A longer list of members widens every table; the JSON has all of them."""
 
+Validation = tuple[int, float | None, float | None]
+"""update, BLEU and perplexity; None: not measured"""
+
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Validation:
-    """The scores of one validation; None: not measured."""
-
-    update: int
-    bleu: float | None
-    perplexity: float | None
 
 
 @dataclass(frozen=True)
@@ -174,15 +166,11 @@ def read_validations(path: Path) -> list[Validation]:
     """The validations in a run's `metrics.jsonl`, by update; none where the file is missing. Lines that are not
     validations are skipped, as the file may be untrusted."""
     try:
-        with open_regular(path) as stream:
-            content = stream.read(MAX_METRICS_BYTES + 1)
+        content = read_regular(path)
     except FileNotFoundError:
         return []
     except OSError as error:
         log.warning("%s: cannot be read (%s); the run has no learning curve", path, error.strerror)
-        return []
-    if len(content) > MAX_METRICS_BYTES:
-        log.warning("%s: larger than %d MB; the run has no learning curve", path, MAX_METRICS_BYTES // 2**20)
         return []
     by_update = {}
     for line in content.splitlines():
@@ -195,5 +183,5 @@ def read_validations(path: Path) -> list[Validation]:
                 for value in map(values.get, ("update", "bleu", "perplexity"))
             )
             if values.get("event") == "validation" and update is not None:
-                by_update[update] = Validation(int(update), bleu, perplexity)
+                by_update[update] = (int(update), bleu, perplexity)
     return [by_update[update] for update in sorted(by_update)]

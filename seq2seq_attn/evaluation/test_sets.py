@@ -10,10 +10,9 @@ from pathlib import Path
 from seq2seq_attn.config import Config, DataConfig, shorten
 from seq2seq_attn.data.links import links_file
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.sources import split_names, without_extra
+from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import file_identity
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
@@ -23,8 +22,8 @@ from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 
 log = logging.getLogger(__name__)
 
-NUM_FIXED_SPLITS = 2
-"""train and valid; the others are test sets"""
+_WITHOUT_EXTRA = {"extra": [], "extra_in_vocab": False, "mix": 0.0}
+"""settings for preparing the corpus alone, because the extra files may not be on this machine"""
 CONCATENATION_SEED = 1
 """which pairs come together: the same ones for every run and every evaluation"""
 
@@ -108,11 +107,8 @@ def find_sets(
 
 
 def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
-    """Random groups of K pairs of a set, each concatenated; pairs left over are dropped. K = 1: the set itself.
-
-    Raises:
-        UsageError: K is not positive, or more than the set has pairs.
-    """
+    """Random groups of K pairs of a set, each concatenated; pairs left over are dropped. K = 1: the set itself. Raises
+    UsageError: K is not positive, or more than the set has pairs."""
     if k == 1:
         return test_set
     if not 1 < k <= len(test_set.source):
@@ -162,14 +158,12 @@ def set_name(path: Path) -> str:
 
 def has_test_set(data: DataConfig) -> bool:
     """Whether the corpus has more than training and validation pairs."""
-    return len(split_names(data)) > NUM_FIXED_SPLITS
+    return split_names(data) != ["train", "valid"]
 
 
 def _file_set(
     runs: Sequence[RunDir], configs: Sequence[Config], source: Path, references: Sequence[Path]
 ) -> EvaluationSet:
-    if file_identity(source) in map(file_identity, references):
-        log.warning("--source and --reference: both name %s; translations are scored against their own sources", source)
     num_sources = len(configs[0].data.sources)
     for run, config in zip(runs, configs, strict=True):
         if len(config.data.sources) != num_sources:
@@ -177,15 +171,12 @@ def _file_set(
                 f"--source: {runs[0].path} and {run.path} read lines of {num_sources} and {len(config.data.sources)} "
                 "sources; evaluate each on a file of its own"
             )
-    directions = {f"{config.data.source_name} to {config.data.target_language}" for config in configs}
-    if len(directions) > 1:
-        log.warning("--source: the runs translate different languages: %s", ", ".join(sorted(directions)))
     columns = [*map(list, zip(*aligned_lines([source, *references]), strict=True))]
     if not columns:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
     lines, first, *rest = columns
     if num_sources == 1:
-        warn_about_tabs(str(source), sum(SOURCE_END in line for line in lines))
+        warn_about_tabs(f"{source}: ", sum(SOURCE_END in line for line in lines))
     return EvaluationSet(set_name(source), lines, first, is_file=True, other_references=tuple(rest))
 
 
@@ -230,7 +221,7 @@ def _prepare_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCo
     above = [folder / config.data.data_dir for folder in run.path.resolve().parents]
     try:
         return prepare_corpus(
-            without_extra(config),  # the extra files may not be on this machine
+            config.model_copy(update={"data": config.data.model_copy(update=_WITHOUT_EXTRA)}),
             own_run=run.path,
             also_in=above,
             before_build=lambda: _check_paths(run, config),
@@ -244,11 +235,8 @@ def _check_text(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits:
     """Warn if the run was trained on other training pairs. Check that it was validated on these validation pairs.
     Otherwise some of them may be its training pairs: the text may have changed since they were set aside, or the run is
     a reverse model, whose pairs were set aside by the source side of the first model. The content hash cannot tell,
-    because it also depends on extra pairs, test sets and tokenizer versions.
-
-    Raises:
-        UserError: the run was validated on other pairs.
-    """
+    because it also depends on extra pairs, test sets and tokenizer versions. Raises UserError: the run was validated on
+    other pairs."""
     try:
         trained_on, now = run.text_hashes(), prepared.text_hashes()
     except UserError:  # translation raises the error that explains it

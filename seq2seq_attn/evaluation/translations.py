@@ -23,8 +23,6 @@ from seq2seq_attn.translate.attention_map import PackedMap, pack_map
 
 log = logging.getLogger(__name__)
 
-_SOURCE_HASH = "source_sha256"
-
 
 class LineCounts(NamedTuple):
     """Counts that say whether the scores of a set can be trusted; named as in the JSON of reports."""
@@ -139,12 +137,6 @@ def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
     """Save translations with a note of how they were made."""
     note_path = path.with_suffix(".json")
     try:
-        replaced = read_listed_json(note_path).get(_SOURCE_HASH)
-    except UserError:  # there are none
-        replaced = None
-    if replaced not in (None, note[_SOURCE_HASH]):
-        log.warning("%s: replaces translations of other lines; to keep both, add --json FILE", path)
-    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_listed(note_path)  # the note never belongs to other lines
         write_listed(path, "".join(f"{line}\n" for line in lines).encode())
@@ -165,7 +157,7 @@ def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
         "max_source_length": test_set.num_concatenated * system.config.data.max_length,
         "precision": system.resolved_precision,
         "model_sha256": system.model_hash,
-        _SOURCE_HASH: hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),
+        "source_sha256": hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),
         **hashes,
         "version": __version__,
     }

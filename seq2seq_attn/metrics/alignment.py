@@ -17,6 +17,8 @@ import numpy.typing as npt
 from seq2seq_attn.text.links import Link, word_shares
 
 Weights = npt.NDArray[np.floating[Any]]
+GoldPairs = Sequence[tuple[Weights, Sequence[Link]]]
+"""Of sentence pairs, the attention between the words that gold links are numbered in, [T, S], and these links."""
 SHIFTS = (-1, 0, 1)
 """target positions by which attention is shifted before it is compared with gold links (`shift_weights`)"""
 
@@ -34,24 +36,6 @@ class AlignmentScore:
     mass: float
     """mean weight on possible links, over the target positions that have one; NaN if none has"""
     num_pairs: int
-
-
-@dataclass(frozen=True, eq=False)
-class GoldAttention:
-    """A model's attention on the references, by forced decoding, over the words that gold links are numbered in."""
-
-    weights: Sequence[Weights]
-    """[target words, source words] of each pair"""
-    links: Sequence[Sequence[Link]]
-
-    def subset(self, indices: npt.NDArray[np.int64]) -> GoldAttention:
-        """The attention on some of the sentence pairs."""
-        chosen = indices.tolist()
-        return GoldAttention([self.weights[index] for index in chosen], [self.links[index] for index in chosen])
-
-    def scores(self) -> dict[int, AlignmentScore]:
-        """Scores against the links, for each shift."""
-        return {shift: score_attention(self.weights, self.links, shift=shift) for shift in SHIFTS}
 
 
 def shift_weights(weights_TS: Weights, shift: int) -> Weights:
@@ -100,10 +84,7 @@ def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], 
 
     `weights` must run over the tokens that the links are numbered in: without EOS on either side. Links of target
     positions that have no step `shift` later are left out, so a constant delay costs nothing. No predicted link:
-    precision 0; nothing predicted and no gold link: no error.
-
-    Raises:
-        ValueError: lists of different lengths, or a link outside its weights array.
+    precision 0; nothing predicted and no gold link: no error. Raises ValueError: lists of different lengths.
     """
     num_predicted = num_gold = num_common = 0
     masses: list[float] = []
@@ -112,8 +93,6 @@ def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], 
         predicted = {(int(row_S.argmax()), target) for target, row_S in enumerate(shifted_TS) if row_S.any()}
         sources: dict[int, set[int]] = {}
         for source, target in links:
-            if source >= weights_TS.shape[1] or target >= weights_TS.shape[0]:
-                raise ValueError(f"link {source}-{target} lies outside weights of shape {weights_TS.shape}")
             if 0 <= target + shift < len(weights_TS):
                 sources.setdefault(target, set()).add(source)
         gold = {(source, target) for target in sources for source in sources[target]}
@@ -128,3 +107,9 @@ def score_attention(weights: Sequence[Weights], sure: Sequence[Iterable[Link]], 
         mass=float(np.mean(masses)) if masses else float("nan"),
         num_pairs=len(weights),
     )
+
+
+def score_shifts(pairs: GoldPairs) -> dict[int, AlignmentScore]:
+    """`score_attention` for each of `SHIFTS`."""
+    weights, links = [weights_TS for weights_TS, _ in pairs], [pair_links for _, pair_links in pairs]
+    return {shift: score_attention(weights, links, shift=shift) for shift in SHIFTS}

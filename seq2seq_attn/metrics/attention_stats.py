@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.files import finite
-from seq2seq_attn.metrics.alignment import AlignmentScore, GoldAttention, Weights
+from seq2seq_attn.metrics.alignment import AlignmentScore, GoldPairs, Weights, score_shifts
 
 DROPPED_BELOW = 0.2
 """a source word with less attention than this from all target words together counts as dropped"""
@@ -58,7 +58,7 @@ class AttentionStatistics:
     """`overlap_counts`"""
     attention_N5: npt.NDArray[np.float64] | None = None
     """`attention_counts`; None: no attention over source positions"""
-    gold: GoldAttention | None = None
+    gold: GoldPairs | None = None
     """None: no attention over source positions, or no gold links"""
 
     def subset(self, indices: npt.NDArray[np.int64]) -> AttentionStatistics:
@@ -66,7 +66,7 @@ class AttentionStatistics:
         return AttentionStatistics(
             self.overlap_N4[indices],
             None if self.attention_N5 is None else self.attention_N5[indices],
-            None if self.gold is None else self.gold.subset(indices),
+            None if self.gold is None else [self.gold[index] for index in indices.tolist()],
         )
 
     def score(self) -> AttentionScore:
@@ -80,7 +80,7 @@ class AttentionStatistics:
             repeated=repeated / source_words if source_words else None,
             missing=missing / reference_words if reference_words else None,
             excess=excess / hypothesis_words if hypothesis_words else None,
-            gold={} if self.gold is None else self.gold.scores(),
+            gold={} if self.gold is None else score_shifts(self.gold),
         )
 
 
@@ -88,11 +88,10 @@ def join_statistics(parts: Sequence[AttentionStatistics]) -> AttentionStatistics
     """The statistics of several sets as one; with attention and gold links if all parts have them."""
     counts = [part.attention_N5 for part in parts if part.attention_N5 is not None]
     gold = [part.gold for part in parts if part.gold is not None]
-    weights, links = [pair for part in gold for pair in part.weights], [pair for part in gold for pair in part.links]
     return AttentionStatistics(
         np.concatenate([part.overlap_N4 for part in parts]),
         np.concatenate(counts) if len(counts) == len(parts) else None,
-        GoldAttention(weights, links) if len(gold) == len(parts) else None,
+        [pair for pairs in gold for pair in pairs] if len(gold) == len(parts) else None,
     )
 
 

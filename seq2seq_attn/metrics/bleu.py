@@ -101,7 +101,6 @@ class Measure:
             raise UserError(f"metric {name!r}: not one of {', '.join(METRICS)}")
         streams = (references, *others)
         for stream in streams:
-            _check_lines(stream, "references")
             if len(stream) != len(references):
                 raise UserError(f"{len(references)} and {len(stream)} references: expected as many of each sentence")
         self.name, self._num_pairs, self._language = name, len(references), target_language
@@ -121,12 +120,8 @@ class Measure:
         self._metric: Metric = kind(references=[self._prepare(stream) for stream in streams], **options)
 
     def statistics(self, hypotheses: Sequence[str]) -> CorpusStatistics:
-        """The sufficient statistics of one system's hypotheses, aligned with the references.
-
-        Raises:
-            UserError: another number of hypotheses than of references.
-        """
-        _check_lines(hypotheses, "hypotheses")
+        """The sufficient statistics of one system's hypotheses, aligned with the references. Raises UserError: another
+        number of hypotheses than of references."""
         if len(hypotheses) != self._num_pairs:
             raise UserError(
                 f"{len(hypotheses)} hypotheses against {self._num_pairs} references: line i of one must belong to line "
@@ -144,13 +139,6 @@ class Measure:
         if self._splits_words:
             return [" ".join(words) for words in split_words(self._language, lines)]
         return [normalize(line) for line in lines]
-
-
-def _check_lines(lines: Sequence[str], what: str) -> None:
-    if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
-        raise TypeError(f"{what}: expected a sequence of strings, one per sentence")
-    if not lines:
-        raise UserError(f"no {what} to score: the file is empty")
 
 
 def bleu_tokenizer(language: str) -> str:

@@ -57,11 +57,8 @@ class Bucket:
 
 
 def parse_edges(text: str) -> tuple[int, ...] | int:
-    """The edges of `9,12,15`, each the first length of a bucket; of `quantiles:6`, the number of quantiles.
-
-    Raises:
-        UsageError: not edges or quantiles, edges that do not rise, or more than `MAX_BUCKETS` buckets.
-    """
+    """The edges of `9,12,15`, each the first length of a bucket; of `quantiles:6`, the number of quantiles. Raises
+    UsageError: not edges or quantiles, edges that do not rise, or more than `MAX_BUCKETS` buckets."""
     kind, colon, number = text.partition(":")
     parts = [part.strip() for part in (number if colon else text).split(",")]
     if all(part.isdecimal() and len(part) <= _MAX_DIGITS for part in parts):

@@ -29,25 +29,21 @@ def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:
     return int(row[-1])
 
 
-class EditSignature(Signature):
-    """sacreBLEU's signature with the unit of the edits, and the version of this package."""
-
-    def __init__(self, args: dict[str, Any]) -> None:
-        super().__init__(args)
-        self.info.update({"case": "mixed", "unit": args["unit"], "version": f"seq2seq-attn-{__version__}"})
-
-
 class EditMetric(Metric):
     """Statistics of a sentence: [matches, 1] in whole sentences, otherwise [edits, length of the reference]; of several
     references those of the nearest."""
-
-    _SIGNATURE_TYPE = EditSignature
 
     def __init__(self, unit: str, *, references: Sequence[Sequence[str]]) -> None:
         """`unit`: sentence, character or word."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.unit = unit
         self._ref_cache = self._cache_references(references)
+
+    def get_signature(self) -> Signature:
+        """sacreBLEU's signature with the unit of the edits, and the version of this package."""
+        signature = Signature(self.__dict__)
+        signature.info.update({"case": "mixed", "unit": self.unit, "version": f"seq2seq-attn-{__version__}"})
+        return signature
 
     def _preprocess_segment(self, sent: str) -> str:
         return " ".join(sent.split())

@@ -1,8 +1,8 @@
 """Intervals of arms and paired tests between two, by resampling sufficient statistics.
 
 An arm is one run, or several that differ in their seed; its score is the mean of its runs' corpus scores. In each
-resample all runs are scored on the same sentence pairs, so an interval covers the choice of test sentences; the
-`Spread` over seeds is reported beside it.
+resample all runs are scored on the same sentence pairs, so an interval covers the choice of test sentences; the spread
+over seeds is reported beside it.
 
 With one run in each arm the draws, the precision and the p-values are those of sacreBLEU's `--paired-bs` and
 `--paired-ar` (a test compares them), except that a trial of the randomization that ties with the
@@ -17,7 +17,7 @@ Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import fmean, stdev
+from statistics import fmean
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +51,11 @@ class Interval:
     low: float
     high: float
 
+    def to_text(self, num_digits: int = 1, unit: str = "") -> str:
+        """`32.1 BLEU [30.9, 33.2]`."""
+        value, low, high = (f"{number:.{num_digits}f}" for number in (self.value, self.low, self.high))
+        return f"{value}{unit} [{low}, {high}]"
+
 
 @dataclass(frozen=True)
 class PairedTest:
@@ -63,18 +68,6 @@ class PairedTest:
     """two-sided for randomization, about half of a two-sided p for bootstrap (`mean_difference`)"""
     num_samples: int
     seed: int
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean and spread of one value per seed."""
-
-    mean: float
-    standard_deviation: float | None
-    """of a sample (n - 1); None with one seed"""
-    min: float
-    max: float
-    num_seeds: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +91,6 @@ class BootstrapSamples:
         if len(self.samples) == 1:
             return self.samples[0]
         return np.asarray(np.mean(np.stack(self.samples), axis=0, dtype=np.float64))
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """Mean, standard deviation and extremes of the seeds' values."""
-    deviation = stdev(values) if len(values) > 1 else None
-    return Spread(fmean(values), deviation, min(values), max(values), len(values))
 
 
 def bootstrap(runs: Sequence[CorpusStatistics], resampling: Resampling = DEFAULT_RESAMPLING) -> list[BootstrapSamples]:

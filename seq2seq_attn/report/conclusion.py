@@ -38,11 +38,11 @@ class _Part(NamedTuple):
 
     def is_clear(self, arm: int = 1) -> bool:
         """Whether that difference exceeds what the choice of sentences and the seeds can explain."""
-        test, first, other = self.scores[arm].bootstrap, self.scores[0].spread, self.scores[arm].spread
+        test, first, other = self.scores[arm].bootstrap, self.scores[0].values, self.scores[arm].values
         if test is None or test.p_value >= CLEAR_P or not self.is_visible(arm):
             return False
-        have_seeds = first.min < first.max or other.min < other.max
-        return not have_seeds or other.min > first.max or other.max < first.min
+        have_seeds = min(first) < max(first) or min(other) < max(other)
+        return not have_seeds or min(other) > max(first) or max(other) < min(first)
 
 
 def clear_note(*, has_seeds: bool) -> str:
@@ -86,7 +86,7 @@ def conclude(scores: SetScores, *, unit: str = "source tokens", attentions: Sequ
 
 def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:
     if not ends:
-        return f"{name} scores {_with_interval(overall.scores[0], title)} on {overall.sentences}."
+        return f"{name} scores {overall.scores[0].interval.to_text(unit=f' {title}')} on {overall.sentences}."
     short, long = (part.scores[0].interval for part in ends)
     labels = [part.sentences for part in ends]
     scores = f"{short.value:.1f} {title} on sentences of {labels[0]} {unit}, {long.value:.1f} on those of {labels[1]}"
@@ -102,8 +102,8 @@ def _two(names: Sequence[str], title: str, unit: str, overall: _Part, ends: Sequ
         return f"{names[0]} and {names[1]} score the same: {overall.value(0):.1f} {title}."
     clear = [part for part in ends if part.is_clear()]
     if not clear:
-        first, second = overall.scores
-        scores = f"{names[0]} scores {_with_interval(first, title)}, {names[1]} {_with_interval(second, '')}"
+        first, second = (score.interval for score in overall.scores)
+        scores = f"{names[0]} scores {first.to_text(unit=f' {title}')}, {names[1]} {second.to_text()}"
         if not overall.is_clear():
             return f"No clear difference: on {overall.sentences} {scores}."
         lengths = "; the difference is clear on neither the shortest nor the longest sentences alone" if ends else ""
@@ -133,8 +133,3 @@ def _many(names: Sequence[str], title: str, part: _Part, where: str, *, lowest_i
         f"On {where} {names[best]} is best with {part.value(best):.1f} {title} and {names[worst]} worst with "
         f"{part.value(worst):.1f}; {count} of the others {verb} clearly from {names[0]}."
     )
-
-
-def _with_interval(score: ArmScore, title: str) -> str:
-    interval = score.interval
-    return f"{interval.value:.1f}{title and ' '}{title} [{interval.low:.1f}, {interval.high:.1f}]"

@@ -1,7 +1,6 @@
 """Choose the sentence whose attention map a page begins with."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,18 +16,12 @@ _DISTANCE = 3
 own"""
 
 
-class Example(NamedTuple):
-    """A sentence as one run translated it."""
-
-    run: int
-    row: int
-    """among the sentences of all sets"""
-
-
-def choose_example(maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Sequence[float]]) -> Example | None:
-    """Among the sentences of middle length that the first run with attention translates best, without unknown words,
-    the one with the most reordered words; one that every other run gets wrong, if there is any. None if every sentence
-    with a map has unknown words.
+def choose_example(
+    maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Sequence[float]]
+) -> tuple[int, int] | None:
+    """A run and the row of a sentence among those of all sets: among the sentences of middle length that the first run
+    with attention translates best, without unknown words, the one with the most reordered words; one that every other
+    run gets wrong, if there is any. None if every sentence with a map has unknown words.
 
     Args:
         maps: of each run, of each sentence.
@@ -46,7 +39,7 @@ def choose_example(maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Se
             good = [row for row in rows if scores[row] >= (best if best >= _EXACT else best - _NEAR)]
             others = [other for number, other in enumerate(chrf) if number != run]
             alone = [row for row in good if all(other[row] < min(_EXACT, scores[row]) for other in others)]
-            return Example(run, max(alone or good, key=lambda row: (*_shape(known[row]), -row)))
+            return run, max(alone or good, key=lambda row: (*_shape(known[row]), -row))
     return None
 
 

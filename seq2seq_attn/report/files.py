@@ -11,7 +11,7 @@ from typing import Any
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.evaluation.scores import BucketScores, SetScores
 from seq2seq_attn.evaluation.test_sets import concatenated_name
-from seq2seq_attn.files import check_distinct, check_writable, link_target, write_json, write_text
+from seq2seq_attn.files import check_outputs, write_json, write_text
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.report.plots import plot_by_length
@@ -45,23 +45,13 @@ def plot_path(beside: Path, kind: str, image: PlotFormat = "png", *, num_concate
     return beside.with_name(f"{concatenated_name(f'{kind}-by-length{suffix}', num_concatenated)}.{image}")
 
 
-def check_report_files(files: Mapping[str, Path], inputs: Sequence[Path] = (), *, is_named: bool = True) -> None:
-    """Check that every file of a report can be written, before the evaluation starts.
-
-    Args:
-        files: as for `write_report_files`.
-        inputs: files that are read, and must not be replaced.
-
-    Raises:
-        UsageError: a page that ends neither in .md nor in .html, two parts in one file, or a part in an input.
-        UserError: a file that cannot be written.
-    """
+def check_report_files(files: Mapping[str, Path], inputs: Sequence[Path] = ()) -> None:
+    """`check_outputs` for the files that a user names for a report, as for `write_report_files`. Raises UsageError also
+    for a page that ends neither in .md nor in .html."""
     page = files.get("report")
     if page is not None and page.suffix not in (".md", ".html"):
         raise UsageError(f"--report {str(page)!r}: name a file that ends in .md (Markdown) or .html (with attention)")
-    check_distinct({f"--{part}": path for part, path in files.items()}, inputs)
-    for path in files.values():
-        check_writable(link_target(path) if is_named else path)
+    check_outputs({f"--{part}": path for part, path in files.items()}, inputs)
 
 
 def write_report_files(
@@ -139,7 +129,7 @@ def _score_rows(scores: SetScores, part: BucketScores) -> Iterator[dict[str, Any
         for metric, metric_scores in by_metric.items():
             for name, score in zip(names, metric_scores, strict=True):
                 interval, test, kept = score.interval, score.bootstrap, score.retention
-                values = {"num_seeds": score.spread.num_seeds, "sd": score.spread.standard_deviation}
+                values = {"num_seeds": len(score.values), "sd": score.deviation}
                 values |= {"score": interval.value, "low": interval.low, "high": interval.high}
                 if test is not None:
                     values |= {"difference": test.difference, "p_value": test.p_value}

@@ -68,7 +68,7 @@ def html_report(
         translations: of each set, by each of the report's runs.
         histories: the configuration of each run and its validations, by update; empty: not shown.
     """
-    tokens = _Interned()
+    tokens: dict[tuple[str, ...], int] = {}
     maps, floor = _fit(
         [flatten(made.maps or [None] * len(made.lines) for made in run_sets) for run_sets in translations]
     )
@@ -88,7 +88,7 @@ def html_report(
         "attention_notes": [ATTENTION_NOTE, GOLD_NOTE],
         "runs": runs,
         "floor": floor,
-        "example": example and example._asdict(),
+        "example": example and {"run": example[0], "row": example[1]},
         "sentences": {
             "sets": [
                 {"name": visible(one.name), "num_pairs": len(one.references), "num_concatenated": one.num_concatenated}
@@ -100,16 +100,16 @@ def html_report(
             "hypotheses": [flatten(made.lines for made in run_sets) for run_sets in translations],
             "chrf": chrf,
             "unknown": [_unknown_tokens(run_sets, tokens) for run_sets in translations],
-            "maps": [[tokens.add(packed) for packed in run_maps] for run_maps in maps],
+            "maps": [[_map_values(packed, tokens) for packed in run_maps] for run_maps in maps],
         },
-        "tokens": tokens.lists,
+        "tokens": list(tokens),
     }
     return _page("Evaluation: " + ", ".join(report.sets[0].runs), payload)
 
 
 def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:
     """Translated lines with their attention as a page: of each its number in the input, from 1, its text and map."""
-    tokens = _Interned()
+    tokens: dict[tuple[str, ...], int] = {}
     [maps], floor = _fit([[packed for _, _, packed in lines]])
     payload = {
         "kind": "maps",
@@ -117,38 +117,21 @@ def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:
         "map_note": MAP_NOTE,
         "floor": floor,
         "lines": [
-            {"number": number, "hypothesis": hypothesis, "map": tokens.add(packed)}
+            {"number": number, "hypothesis": hypothesis, "map": _map_values(packed, tokens)}
             for (number, hypothesis, _), packed in zip(lines, maps, strict=True)
         ],
-        "tokens": tokens.lists,
+        "tokens": list(tokens),
     }
     return _page("Attention", payload)
 
 
-class _Interned:
-    """Token lists, each stored once: runs that share a tokenizer share their source tokens."""
-
-    def __init__(self) -> None:
-        self.lists: list[tuple[str, ...]] = []
-        self._indices: dict[tuple[str, ...], int] = {}
-
-    def add(self, packed: PackedMap | None) -> list[Any] | None:
-        """The map as the page wants it: indices of its source and target token lists, its weights, and the positions of
-        unknown source tokens."""
-        if packed is None:
-            return None
-        return [
-            self.index(packed.source_tokens),
-            self.index(packed.target_tokens),
-            packed.to_base64(),
-            list(packed.unknown),
-        ]
-
-    def index(self, tokens: tuple[str, ...]) -> int:
-        if tokens not in self._indices:
-            self._indices[tokens] = len(self.lists)
-            self.lists.append(tokens)
-        return self._indices[tokens]
+def _map_values(packed: PackedMap | None, tokens: dict[tuple[str, ...], int]) -> list[Any] | None:
+    """A map as the page wants it: numbers of its source and target tokens, its weights, and the positions of unknown
+    source tokens. `tokens`: the lists of tokens with their numbers; runs that share a tokenizer share source tokens."""
+    if packed is None:
+        return None
+    source, target = (tokens.setdefault(own, len(tokens)) for own in (packed.source_tokens, packed.target_tokens))
+    return [source, target, base64.b64encode(packed.packed).decode("ascii"), list(packed.unknown)]
 
 
 def _fit(maps: list[list[PackedMap | None]]) -> tuple[list[list[PackedMap | None]], int]:
@@ -173,19 +156,20 @@ def _size(packed: PackedMap | None) -> int:
     return 0 if packed is None else len(packed.packed) * 4 // 3
 
 
-def _unknown_tokens(translations: Sequence[SetTranslations], tokens: _Interned) -> dict[int, list[Any]]:
-    """For each sentence with tokens that the run does not know: the index of its token list, and their positions."""
+def _unknown_tokens(
+    translations: Sequence[SetTranslations], tokens: dict[tuple[str, ...], int]
+) -> dict[int, list[Any]]:
+    """For each sentence with tokens that the run does not know: the number of its tokens, and their positions."""
     unknown = enumerate(flatten(made.unknown or [None] * len(made.lines) for made in translations))
-    return {row: [tokens.index(line[0]), list(line[1])] for row, line in unknown if line is not None}
+    return {row: [tokens.setdefault(line[0], len(tokens)), list(line[1])] for row, line in unknown if line is not None}
 
 
 def _thinned(validations: Sequence[Validation]) -> list[list[int | float | None]]:
     """Update, BLEU and perplexity of each, the first and the last always among them."""
     chosen = np.linspace(0, len(validations) - 1, min(MAX_VALIDATIONS, len(validations))).round().astype(int)
     rows: list[list[int | float | None]] = []
-    for validation in (validations[index] for index in chosen):
-        scores = (validation.bleu, validation.perplexity)
-        rows.append([validation.update, *(None if score is None else float(f"{score:.4g}") for score in scores)])
+    for update, *scores in (validations[index] for index in chosen):
+        rows.append([update, *(None if score is None else float(f"{score:.4g}") for score in scores)])
     return rows
 
 

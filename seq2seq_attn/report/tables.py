@@ -76,10 +76,9 @@ def seeds_table(scores: SetScores) -> Table:
     for metric, arm_scores in scores.whole.scores.items():
         title = METRICS[metric].title
         for arm, score in zip(scores.arms, arm_scores, strict=True):
-            spread = score.spread
-            deviation = "-" if spread.standard_deviation is None else f"{spread.standard_deviation:.2f}"
-            extremes = f"{spread.min:.1f} to {spread.max:.1f}"
-            rows.append([title, arm.name, str(spread.num_seeds), f"{spread.mean:.1f}", deviation, extremes])
+            deviation = "-" if score.deviation is None else f"{score.deviation:.2f}"
+            extremes = f"{min(score.values):.1f} to {max(score.values):.1f}"
+            rows.append([title, arm.name, str(len(score.values)), f"{score.interval.value:.1f}", deviation, extremes])
             title = ""
     return Table(["measure", "arm", "seeds", "mean", "sd", "min to max"], rows)
 
@@ -119,9 +118,8 @@ def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str
 def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False, is_thin: bool = False) -> list[str]:
     cells = []
     for score in scores:
-        deviation, interval = score.spread.standard_deviation, score.interval
-        spread = "" if deviation is None else f" ± {deviation:.1f}"
-        cells.append(f"{interval.value:.1f}{spread} [{interval.low:.1f}, {interval.high:.1f}]")
+        spread = "" if score.deviation is None else f" ± {score.deviation:.1f}"
+        cells.append(score.interval.to_text(unit=spread))
     if len(scores) == 2:
         cells += _comparison_cells(scores[1], with_retention=with_retention, is_thin=is_thin)
     return cells
@@ -135,7 +133,7 @@ def _comparison_cells(score: ArmScore, *, with_retention: bool, is_thin: bool) -
     p_text = "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
     cells = ["0.0" if difference in ("+0.0", "-0.0") else difference, "-" if is_thin else p_text]
     if with_retention:
-        cells.append(f"{kept.value:.2f} [{kept.low:.2f}, {kept.high:.2f}]" if kept else "-")
+        cells.append(kept.to_text(num_digits=2) if kept else "-")
     return cells
 
 

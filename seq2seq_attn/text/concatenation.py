@@ -13,18 +13,9 @@ Group = tuple[int, ...]
 
 
 def equal_groups(num_pairs: int, k: int, *, seed: int) -> list[Group]:
-    """Random disjoint groups of `k` out of `num_pairs` indices. A remainder of fewer than `k` is dropped.
-
-    With `k` = 1, each index by itself, in order.
-
-    Raises:
-        ValueError: `k` is not positive.
-    """
-    if k < 1:
-        raise ValueError(f"{k} pairs concatenated: expected at least 1")
+    """Random disjoint groups of `k` out of `num_pairs` indices. A remainder of fewer than `k` is dropped."""
     order = list(range(num_pairs))
-    if k > 1:
-        random.Random(f"stitch {k} {seed}").shuffle(order)  # another word would change every draw
+    random.Random(f"stitch {k} {seed}").shuffle(order)  # another word would change every draw
     return [tuple(order[start : start + k]) for start in range(0, num_pairs - k + 1, k)]
 
 

@@ -77,11 +77,8 @@ def links_between_tokens(
 
 def word_shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float64]:
     """The share of each token's characters in each word, [tokens, words]. Both segment the same text and are matched by
-    counting characters. The end of one of several sources belongs to no word.
-
-    Raises:
-        ValueError: the numbers of characters differ.
-    """
+    counting characters. The end of one of several sources belongs to no word. Raises ValueError: the numbers of
+    characters differ."""
     sizes, character_words = _match(tokens, words)
     shares = np.zeros((len(tokens), len(words)))
     np.add.at(shares, (np.repeat(np.arange(len(tokens)), sizes), character_words), 1.0)

@@ -42,11 +42,8 @@ def vector_size(path: Path) -> int:
 
 def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVectors:
     """The vectors of these tokens. A token that the file does not have takes the vector of the first one that differs
-    from it in case alone (`Hund` for `hund`).
-
-    Raises:
-        UserError: as `vector_size`; a line that is not a token with `size` finite numbers.
-    """
+    from it in case alone (`Hund` for `hund`). Raises UserError: as `vector_size`; a line that is not a token with
+    `size` finite numbers."""
     exact = {token: index for index, token in enumerate(tokens)}
     by_case: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):

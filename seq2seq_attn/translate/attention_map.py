@@ -6,7 +6,6 @@ Shapes: T target positions, S source positions.
 
 from __future__ import annotations
 
-import base64
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -157,10 +156,6 @@ class PackedMap:
         levels_TS = self.levels_TS()
         levels_TS[levels_TS < level] = 0
         return replace(self, packed=_pack(levels_TS))
-
-    def to_base64(self) -> str:
-        """The packed bytes as text."""
-        return base64.b64encode(self.packed).decode("ascii")
 
 
 def pack_map(attention: AttentionMap) -> PackedMap:

@@ -35,11 +35,8 @@ _ASPECT = 1.4
 
 
 def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> Figure:
-    """Heat maps: source tokens on top, target tokens on the left, the title (the sentence) above each.
-
-    Raises:
-        ValueError: there are no maps.
-    """
+    """Heat maps: source tokens on top, target tokens on the left, the title (the sentence) above each. Raises
+    ValueError: there are no maps."""
     if not maps:
         raise ValueError("no attention to draw")
     figure = new_figure(10.0, 10.0)

@@ -37,10 +37,7 @@ class Segment(NamedTuple):
 
 def check_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
     """The lines as a list. An error names the argument, and the call to write instead of one with a single string.
-
-    Raises:
-        TypeError: a single string, or something else than strings.
-    """
+    Raises TypeError: a single string, or something else than strings."""
     if isinstance(lines, str | bytes):
         raise TypeError(f"{name}: expected a list of lines, got one string; write {call}")
     listed = list(lines)
@@ -93,7 +90,10 @@ def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
     segments = []
     start = 0
     while len(tokens) - start > max_length:
-        stop = _break(tokens, start, start + max_length)
+        stops = range(start + max_length, start + max_length // 2, -1)
+        after_sentence = (stop for stop in stops if tokens[stop - 1].endswith(_SENTENCE_ENDS))
+        before_word = (stop for stop in stops if tokens[stop].startswith(SPACE))
+        stop = next(after_sentence, None) or next(before_word, start + max_length)
         segments.append(list(tokens[start:stop]))
         start = stop
     return [*segments, list(tokens[start:])]
@@ -112,13 +112,6 @@ def split_line(tokens: Sequence[str], max_length: int, num_sources: int) -> list
         )
         for k in range(num_segments)
     ]
-
-
-def _break(tokens: Sequence[str], start: int, full: int) -> int:
-    stops = range(full, start + (full - start) // 2, -1)
-    after_sentence = (stop for stop in stops if tokens[stop - 1].endswith(_SENTENCE_ENDS))
-    before_word = (stop for stop in stops if tokens[stop].startswith(SPACE))
-    return next(after_sentence, None) or next(before_word, full)
 
 
 def empty_translation(has_attention: bool) -> Translation:

@@ -56,11 +56,8 @@ class Translation:
 
     def links(self) -> list[tuple[int, int]]:
         """The hard alignment: (source position, target position) of each token's highest weight, in target order.
-        Tokens with their highest weight on the end of a source have no link.
-
-        Raises:
-            ValueError: there is no attention.
-        """
+        Tokens with their highest weight on the end of a source have no link. Raises ValueError: there is no
+        attention."""
         if self.heaviest is None:
             raise ValueError("no attention over source positions, so no links")
         ends = {position for position, token in enumerate(self.source_tokens[:-1]) if token == SOURCE_END}
@@ -79,11 +76,8 @@ class Translation:
         return AttentionMap(source, target, self.attention, self.unknown)
 
     def plot(self) -> Figure:
-        """A figure with the attention as a heat map: `plot().savefig("map.pdf")`.
-
-        Raises:
-            ValueError: there is no attention to draw.
-        """
+        """A figure with the attention as a heat map: `plot().savefig("map.pdf")`. Raises ValueError: there is no
+        attention to draw."""
         from seq2seq_attn.translate.heat_maps import attention_figure
 
         map = self.attention_map()

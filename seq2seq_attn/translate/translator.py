@@ -244,11 +244,7 @@ class Translator:
 
     def read_vectors(self, segments: Sequence[Segment]) -> list[FloatArray] | None:
         """For each segment the vectors at its positions, [positions, F], 0 where a token is of text; None if all
-        sources are texts.
-
-        Raises:
-            UserError: a file has changed since it was tokenized.
-        """
+        sources are texts. Raises UserError: a file has changed since it was tokenized."""
         if self._vector_source is None:
             return None
         number, size = self._vector_source

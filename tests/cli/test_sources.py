@@ -239,12 +239,12 @@ def test_inputs_that_do_not_fit(trained, tmp_path, capsys):
     german, french, picture = (["-i", str(corpus / name)] for name in ("test.de", "train.fr", "p0.npy"))
     for name, inputs, code, message in [
         ("texts", ["Hund"], 2, "1 text"),
-        ("texts", german * 3, 2, "3 times"),
+        ("texts", german * 3, 2, "test.de: this run reads 2 sources"),
         ("texts", german, 1, "1 text"),
         ("texts", [*german, *french], 1, "test.de: 20 lines"),
         ("vectors", ["no.npz:a"], 1, "no.npz"),
         *(("vectors", [file], 1, file) for file in ("no.npy", f"{archive}:a", str(archive), str(tmp_path))),
-        ("vectors", picture, 2, " ".join(picture)),
+        ("vectors", picture, 1, picture[1]),
     ]:
         assert_fails(capsys, "translate", "--run", str(trained / name), *inputs, code=code, message=message)
     with pytest.raises(UserError, match="3 texts"):

@@ -30,11 +30,11 @@ def test_probabilities_that_are_not_numbers_are_told(run, beam_size, caplog):
     assert "2 of 3" in caplog.messages[0]
 
 
-def test_unknown_words_of_each_sentence_are_told(run, caplog, capfd):
+def test_unknown_words_of_sentences_are_told_once(run, caplog, capfd):
     translate(["Hallo Welt Hund", "Ein Hund", "", "x" * 50], run=run.path, max_length_ratio=9)
-    assert [message.startswith("line 1: 2 of 3") for message in caplog.messages[:2]] == [True, False]
-    assert caplog.messages[0].endswith(": Hallo, Welt")
-    assert caplog.messages[1].endswith(f": {'x' * 29}…")
+    message = caplog.messages[0]
+    assert message.startswith("3 of 6 ")
+    assert message.endswith(f": Hallo, Welt, {'x' * 29}…")
     assert "unknown" not in capfd.readouterr().out
 
 
@@ -55,13 +55,13 @@ def test_tabs_are_told_once(run, tmp_path, caplog, capfd):
     (tmp_path / "in.tsv").write_text("Ein Hund\tEine Wiese\nHund\n\tHund\t\n")
     of = {"run": run.path, "max_length_ratio": 9.0}
     translate(input=tmp_path / "in.tsv", **of)
-    assert [message.startswith(f"{tmp_path / 'in.tsv'}: 2 ") for message in caplog.messages] == [True]
+    assert [message.startswith(f"{tmp_path / 'in.tsv'}: tabs, on 2 lines") for message in caplog.messages] == [True]
     texts = capfd.readouterr().out
     caplog.clear()
     translate(["Ein Hund Eine Wiese", "Hund", "Hund"], **of)
     assert (capfd.readouterr().out, caplog.messages) == (texts, [])
     translate(["Ein Hund\tHund"], **of)
-    assert ["1 line" in message for message in caplog.messages] == [True]
+    assert ["on 1 line" in message for message in caplog.messages] == [True]
 
 
 def test_lines_cut_at_the_limit_are_counted(run, tmp_path, caplog):

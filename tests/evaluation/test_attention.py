@@ -13,7 +13,7 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.evaluation.attention import analyze_attention, decode_gold
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, caption_links, concatenated
-from seq2seq_attn.metrics.alignment import score_attention
+from seq2seq_attn.metrics.alignment import score_attention, score_shifts
 from seq2seq_attn.text.captions import find_captions, tokenize_caption
 from seq2seq_attn.text.corpus import iter_lines
 from seq2seq_attn.text.links import parse_pharaoh
@@ -69,7 +69,7 @@ def plain_words(weights, pair):
 def test_alignment_of_character_tokens_equals_plain_python(translators):
     decoded = force_decode(translators["characters"], SOURCE, TARGET)
     weights = [plain_words(translation.attention, pair) for translation, pair in zip(decoded, PAIRS, strict=True)]
-    scores = decode_gold(translators["characters"], SOURCE, TARGET, CAPTIONS.gold, batch_size=5).scores()
+    scores = score_shifts(decode_gold(translators["characters"], SOURCE, TARGET, CAPTIONS.gold, batch_size=5))
     assert list(scores) == [-1, 0, 1]
     links = [pair.links for pair in PAIRS]
     for shift, score in scores.items():
@@ -116,14 +116,15 @@ def test_analysis_of_hypotheses_equals_plain_python(translators):
     buckets = [np.arange(5), np.arange(5, 12)]
     parts = [analyzed.subset(indices).score() for indices in buckets]
     assert [part.gold[0].num_pairs for part in parts] == [5, 7]
-    alone = decode_gold(translator, SOURCE[:5], TARGET[:5], caption_links(SOURCE[:5], TARGET[:5], LINKS[:5])).scores()
+    gold = caption_links(SOURCE[:5], TARGET[:5], LINKS[:5])
+    alone = score_shifts(decode_gold(translator, SOURCE[:5], TARGET[:5], gold))
     assert parts[0].gold[0].mass == pytest.approx(alone[0].mass, abs=1e-6)
 
 
 def test_lines_whose_words_are_not_their_tokens_count_as_unaligned_with_a_warning(translators, caplog):
     gold = caption_links(["Ganz anders."] * 2 + SOURCE[2:], TARGET, ["", "", *LINKS[2:]])
     with caplog.at_level(logging.WARNING):
-        scores = decode_gold(translators["characters"], SOURCE, TARGET, gold).scores()
+        scores = score_shifts(decode_gold(translators["characters"], SOURCE, TARGET, gold))
     assert len(caplog.records) == 1
     assert "2 of 12" in caplog.text
     assert scores[0].num_pairs == 12

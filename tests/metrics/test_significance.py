@@ -14,14 +14,12 @@ from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.significance import (
     Interval,
     Resampling,
-    Spread,
     bootstrap,
     mean_difference,
     mean_interval,
     mean_retention,
     paired_randomization,
     pool,
-    spread,
 )
 from tests.metrics.corpora import make_hypotheses, make_references
 
@@ -104,12 +102,6 @@ def test_an_arm_does_not_differ_from_itself_in_another_order_or_repeated(arm):
     for same in (runs[::-1], 3 * runs, 5 * runs):
         test = mean_difference(*arms(runs, same, num_resamples=50))
         assert (test.difference, test.p_value) == (0.0, 1.0)
-
-
-@pytest.mark.parametrize(("values", "deviation"), [([31.5, 30.25, 33.0], statistics.stdev), ([2.0], lambda _: None)])
-def test_spread_is_that_of_a_sample(values, deviation):
-    mean = statistics.fmean(values)
-    assert spread(values) == Spread(mean, deviation(values), min(values), max(values), len(values))
 
 
 @pytest.mark.parametrize(("num_changed", "p_value"), [(1, 1.0), (2, 0.5), (3, 0.25)])

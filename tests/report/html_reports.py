@@ -11,7 +11,6 @@ from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.systems import Validation
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
-from seq2seq_attn.metrics.alignment import GoldAttention
 from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts
 from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.report.html import html_report
@@ -65,12 +64,12 @@ def made_up_analysis(one: EvaluationSet, lines: Sequence[str], draw: np.random.G
         weights_TS /= weights_TS.sum(axis=1, keepdims=True)
         links.append([(int(source), target) for target, source in enumerate(diagonal)])
     counts_N5 = draw.uniform(size=(len(weights), 5)) * [20.0, 0.0, 2.0, 1.0, 0.0] + [0.0, 13.0, 0.0, 0.0, 12.0]
-    return AttentionStatistics(overlap_N4, counts_N5, GoldAttention(weights, links))
+    return AttentionStatistics(overlap_N4, counts_N5, [*zip(weights, links, strict=True)])
 
 
 def made_up_curve(count: int = 0, *, speed: float = 1.0) -> list[Validation]:
     """As validation might find it, every 100 updates."""
-    return [Validation(100 * n, 40 * n / (n + 3 / speed), 2 + 300 / (1 + speed * n)) for n in range(1, count + 1)]
+    return [(100 * n, 40 * n / (n + 3 / speed), 2 + 300 / (1 + speed * n)) for n in range(1, count + 1)]
 
 
 def make_report(

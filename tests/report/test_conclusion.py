@@ -8,7 +8,7 @@ import pytest
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.significance import Interval, PairedTest, spread
+from seq2seq_attn.metrics.significance import Interval, PairedTest
 from seq2seq_attn.report.conclusion import conclude
 
 BOUNDS = {"short": (0, 9), "middle": (9, 26), "long": (26, None)}
@@ -18,7 +18,7 @@ def arm_score(values, baseline=None, *, p=0.001, width=2.0):
     """Of an arm whose seeds have these scores, against the mean of the first arm."""
     mean = sum(values) / len(values)
     test = None if baseline is None else PairedTest("bootstrap", mean - baseline, p, 1000, 1)
-    return ArmScore(spread(values), Interval(mean, mean - width, mean + width), test)
+    return ArmScore(values, Interval(mean, mean - width, mean + width), test)
 
 
 def scores_of(whole, *, p=0.001, metric="bleu", thin=(), **buckets):

@@ -102,7 +102,7 @@ def test_arms_have_rows_of_their_own(grouped):
     assert [(row["measure"], row["name"], row["num_seeds"]) for row in rows[:3]] == [
         *(("bleu", "additive", "2"), ("bleu", "none", "3"), ("bleu", "initial", "1"))
     ]
-    assert float(rows[1]["sd"]) == grouped.whole.scores["bleu"][1].spread.standard_deviation
+    assert float(rows[1]["sd"]) == grouped.whole.scores["bleu"][1].deviation
 
 
 def test_names_survive_csv_and_are_no_formulas(two_systems):

@@ -50,9 +50,9 @@ def test_arms_have_a_line_with_the_seeds_extremes(tmp_path, grouped, figures):
     scores, kept = (figure.axes[0] for figure in figures)
     assert [line.get_label() for line in scores.get_lines()] == ["additive", "none", "initial"]
     means = [row.scores["bleu"][1] for row in grouped.buckets]
-    assert scores.get_lines()[1].get_ydata() == pytest.approx([score.spread.mean for score in means])
+    assert scores.get_lines()[1].get_ydata() == pytest.approx([score.interval.value for score in means])
     bars = scores.collections[3].get_segments()  # two per arm: band and bars
-    assert [tuple(bar[:, 1]) for bar in bars] == [(score.spread.min, score.spread.max) for score in means]
+    assert [tuple(bar[:, 1]) for bar in bars] == [(min(score.values), max(score.values)) for score in means]
     assert len(scores.collections) == 5  # one seed: no bars
     assert [line.get_label() for line in kept.get_lines()][:2] == ["none", "initial"]
     assert kept.get_lines()[0].get_ydata() == pytest.approx([score.retention.value for score in means])

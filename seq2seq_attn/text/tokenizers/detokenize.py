@@ -75,11 +75,7 @@ def _is_inside_word(previous: str, following: str, language: str) -> bool:
     """Whether a hyphen token was inside a word, or a range such as 20-30."""
     if language == "de":  # spaCy does not split German words at hyphens
         return previous[-1:].isdigit() and following[:1].isdigit()
-    return _has_letter_or_digit(previous) and _has_letter_or_digit(following)
-
-
-def _has_letter_or_digit(token: str) -> bool:
-    return any(character.isalnum() for character in token)
+    return any(map(str.isalnum, previous)) and any(map(str.isalnum, following))
 
 
 def _continues_word(previous: str, token: str, language: str) -> bool:

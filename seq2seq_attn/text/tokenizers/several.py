@@ -141,12 +141,10 @@ def source_words(line: str, tokens: Sequence[str], tokenizer: Tokenizer) -> list
     return [*chain.from_iterable(words)]
 
 
-def warn_about_tabs(name: str | None, num_lines: int) -> None:
-    """Warn of lines with tabs in an input (None: in texts) of a run with one source."""
+def warn_about_tabs(where: str, num_lines: int) -> None:
+    """Warn of lines with tabs in an input of a run with one source. `where`: `FILE: `, or empty."""
     if num_lines:
-        lines = "1 line holds" if num_lines == 1 else f"{num_lines:,} lines hold"
-        prefix = "" if name is None else f"{name}: "
-        log.warning("%s%s tabs, which count as spaces; this run reads one source", prefix, lines)
+        log.warning("%stabs, on %d lines, count as spaces; this run reads one source", where, num_lines)
 
 
 def join_sources(sources: Sequence[Sequence[str]]) -> list[str]:
