@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import STDOUT, check_outputs, file_identity, named_path, naming
-from seq2seq_attn.text.corpus import MAX_LINE_BYTES, TO_UTF8, explain_unreadable, open_bytes
+from seq2seq_attn.text.corpus import MAX_LINE_BYTES, advice_on_encoding, explain_unreadable, open_bytes
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.segments import chunks
 
@@ -36,7 +36,7 @@ class LineReader:
         self._stream = stream
         self.name = name
         self.num_lines = 0
-        self._num_invalid = 0
+        self._num_invalid, self._first_invalid, self._sample = 0, b"", b""
 
     def chunks(self) -> Iterator[list[str]]:
         """All lines, without a carriage return before the line feed, and without a byte-order mark. Warns at the end of
@@ -44,6 +44,7 @@ class LineReader:
         more than 16 MiB."""
         unfinished: list[bytes] = []
         while data := self._read():
+            self._sample = self._sample or data
             first, *others = data.split(b"\n")
             unfinished.append(first)
             if others:
@@ -57,7 +58,8 @@ class LineReader:
         if self._num_invalid:
             name = "standard input" if self.name == STREAM else self.name
             text = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
-            log.warning(text, name, self._num_invalid, self.num_lines, TO_UTF8)
+            advice = advice_on_encoding(self._sample, self._first_invalid)
+            log.warning(text, name, self._num_invalid, self.num_lines, advice)
 
     def _read(self) -> bytes:
         try:
@@ -74,12 +76,12 @@ class LineReader:
         self.num_lines += 1
         line = line.removesuffix(b"\r")
         try:
-            text = line.decode("utf-8")
+            text, is_text = line.decode("utf-8"), b"\0" not in line
         except UnicodeDecodeError:
-            text = line.decode("utf-8", errors="replace")
+            text, is_text = line.decode("utf-8", errors="replace"), False
+        if not is_text:
             self._num_invalid += 1
-        else:
-            self._num_invalid += "\0" in text  # UTF-16 of plain English is valid UTF-8
+            self._first_invalid = self._first_invalid or line
         return text
 
 

@@ -72,7 +72,8 @@ def translate_lines(
         UsageError: options contradict each other or need attention that the model does not have.
         UserError: a run or file cannot be read, or a file cannot be written.
     """
-    _check_utf8(*texts, search.get("prefix", ""))
+    texts = [*map(_utf8, texts)]
+    search |= {"prefix": _utf8(search["prefix"])} if "prefix" in search else {}
     names = _find_inputs(texts, input)
     files = attention_outputs(alignment, attention)
     check_files(names, {"-o": output, **files})
@@ -101,14 +102,19 @@ def translate_lines(
     warnings.log_totals()
 
 
-def _check_utf8(*arguments: str) -> None:
-    """Raise UsageError unless each argument is text: Python keeps bytes that it cannot decode as surrogates."""
-    for argument in arguments:
+def _utf8(argument: str) -> str:
+    """The text of an argument. Python keeps bytes that it cannot decode as surrogates, in the C locale all of UTF-8."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
         try:
-            argument.encode()
-        except UnicodeEncodeError:
+            return os.fsencode(argument).decode("utf-8")
+        except UnicodeError:
             shown = shorten(argument.encode("utf-8", "replace").decode())
-            raise UsageError(f"{shown}: invalid UTF-8; convert it, for example with iconv -t UTF-8") from None
+            raise UsageError(
+                f"{shown}: invalid UTF-8; expected text in UTF-8, for example from iconv -t UTF-8"
+            ) from None
+    return argument
 
 
 def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:

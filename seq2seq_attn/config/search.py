@@ -62,6 +62,9 @@ class SearchConfig(Section):
     """Sample from the most probable tokens with total probability X."""
     seed: Seed = 1
     """Seed of the samples."""
+    shortlist: NonNegativeInt = 0
+    """Choose among frequent tokens and the N most probable ones for each source token of the batch, which is faster; N
+    is at most what the run was trained with; log P depends on the batch. 0: among all tokens."""
     scorers: dict[str, Options] = {}
     """Scorers by name, with their options: each changes what ranks the next tokens."""
     batch_size: PositiveInt = 64

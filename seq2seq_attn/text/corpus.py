@@ -33,7 +33,6 @@ Spec = str | Sequence[str]
 """a prefix, a table, or [source file, target file]"""
 _OTHER_LANGUAGES = "see --source-language and --target-language"
 KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, or a table (TSV, CSV, JSON, TMX)"
-TO_UTF8 = "convert it, for example with iconv -f WINDOWS-1252 -t UTF-8, or drop such bytes with iconv -c -t UTF-8"
 MAX_LINE_BYTES = 1 << 24
 """A longer line, JSON value or TMX unit is no sentence: 13 MB of gzip can hold a line of 3 GB."""
 _BLOCK_SIZE, _HEAD_SIZE, _SAMPLE_SIZE = 1 << 20, 1 << 16, 1_000
@@ -93,14 +92,31 @@ def iter_blocks(path: Path) -> Iterator[str]:
 def _damaged_line(path: Path) -> UserError:
     """The error for a file with a line that is not text."""
     with open_bytes(path) as (stream, *_), explain_unreadable(path):
+        sample = stream.peek(1)
         for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES), b""), 1):
             try:
                 start = line.decode("utf-8").find("\0")
             except UnicodeDecodeError as error:
                 start = error.start
             if start >= 0:
-                return UserError(f"{path}, line {number}: byte {line[start]:#04x} is not UTF-8 text; {TO_UTF8}")
+                advice = advice_on_encoding(sample, line)
+                return UserError(f"{path}, line {number}: byte {line[start]:#04x} is not UTF-8 text; {advice}")
     return UserError(f"{path}: changed while it was read; try again")
+
+
+def advice_on_encoding(sample: bytes, line: bytes) -> str:
+    """How to convert a text that begins with `sample` and has a line that is not UTF-8 or holds a NUL character."""
+    zeros = sample[::2].count(0), sample[1::2].count(0)
+    if max(zeros) >= max(1, sample.count(b"\n")) and min(zeros) * 10 <= max(zeros):
+        return f"convert the file, for example with iconv -f UTF-16{'LE' if zeros[1] > zeros[0] else 'BE'} -t UTF-8"
+    if b"\0" in line:
+        return "remove such characters, for example with tr -d '\\000', or unpack the file if it is an archive"
+    if any(not line.isascii() and "\ufffd" not in line.decode("utf-8", "replace") for line in sample.split(b"\n")):
+        return "other lines are UTF-8; drop the damaged bytes, for example with iconv -c -f UTF-8 -t UTF-8"
+    return (
+        "convert the file from its encoding, for example with iconv -f WINDOWS-1252 -t UTF-8 if it is Western "
+        "European; others are GB18030, SHIFT_JIS and WINDOWS-1251"
+    )
 
 
 def iter_lines(path: Path) -> Iterator[str]:

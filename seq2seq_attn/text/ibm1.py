@@ -50,6 +50,17 @@ class TranslationTable:
         """Source id (`EMPTY` for the empty word), target id and probability of each entry."""
         return (self.keys_P >> 32) + EMPTY, self.keys_P & 0xFFFFFFFF, self.probabilities_P
 
+    def best(self, number: int) -> tuple[Ids, Ids, Ids, npt.NDArray[np.float64]]:
+        """The most probable entries of each source id but `EMPTY`: source id, rank from 0, target id, probability."""
+        source, target, probability = self.entries()
+        is_known = (source != EMPTY) & (probability > 0.0)
+        source, target, probability = source[is_known], target[is_known], probability[is_known]
+        order = np.lexsort((target, -probability, source))
+        source, target, probability = source[order], target[order], probability[order]
+        rank = np.arange(len(source)) - np.searchsorted(source, source)
+        is_kept = rank < number
+        return source[is_kept], rank[is_kept], target[is_kept], probability[is_kept]
+
 
 def estimate_table(
     source: Sentences, target: Sentences, num_pairs: int, *, num_iterations: int = NUM_ITERATIONS

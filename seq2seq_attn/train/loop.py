@@ -31,7 +31,7 @@ from seq2seq_attn.train.checkpoint import TrainState, has_state, load_state, res
 from seq2seq_attn.train.distributed import Group, join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start
 from seq2seq_attn.train.loss import build_objectives, build_reverse, create_reverse_run
-from seq2seq_attn.train.pretrained import set_start_values
+from seq2seq_attn.train.pretrained import likely_targets, set_start_values
 from seq2seq_attn.train.schedules import Schedules, UpdateSettings
 from seq2seq_attn.train.session import (
     StopRequest,
@@ -120,6 +120,8 @@ def _write_run(run: RunDir, config: Config, prepared: PreparedCorpus, updater: U
     run.save_config(config)
     run.save_text(prepared)
     run.write_environment(sys.argv, updater.device)
+    if config.search.shortlist:
+        run.save_candidates(likely_targets(prepared, config.search.shortlist))
     if updater.reverse is not None:
         create_reverse_run(run.reverse, config, prepared, updater.device)
 

@@ -37,7 +37,7 @@ FIXED_ON_RESUME = (
     *("train.optimizer.name", "train.optimizer.average_decay"),
     *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
     *(f"search.{key}" for key in ("method", "length_penalty", "coverage_penalty", "no_repeat_ngram", "scorers")),
-    *(f"search.{key}" for key in ("max_length_ratio", "max_length_extra")),
+    *(f"search.{key}" for key in ("shortlist", "max_length_ratio", "max_length_extra")),
 )
 """Settings that a resume cannot change: the saved state depends on them, or scores before and after the resume could
 not be compared."""

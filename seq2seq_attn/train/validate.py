@@ -167,7 +167,7 @@ class Validator:
             if self._should_stop():
                 raise Interrupted
             lines = sources[start : start + _NUM_LINES_AT_ONCE]
-            translations = translator.translate(lines, beam_size=beam_size, keep_attention=False)
+            translations = translator.translate(lines, beam_size=beam_size, shortlist=0, keep_attention=False)
             hypotheses += [(translation.text, translation.is_cut) for translation in translations]
         return hypotheses
 
@@ -177,7 +177,7 @@ class Validator:
         num_samples = min(self._config.train.validation.num_samples, num_lines)
         indices = [number * num_lines // num_samples for number in range(num_samples)]
         beam_size = self._config.train.validation.beam_size
-        translations = translator.translate([self._sources[i] for i in indices], beam_size=beam_size)
+        translations = translator.translate([self._sources[i] for i in indices], beam_size=beam_size, shortlist=0)
         return [
             Sample(self._sources[i], self._references[i], translation.text, translation.attention_map())
             for i, translation in zip(indices, translations, strict=True)

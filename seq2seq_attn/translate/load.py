@@ -68,6 +68,7 @@ def load(
         watch=watch,
         infos=[info for _, info in loaded],
         load_run=load,
+        candidates_UN=run_dir.candidates(),
     )
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import lzma
 import os
 import re
@@ -128,18 +129,21 @@ def test_texts_files_and_stdin_are_the_same(run, tmp_path, stdin, capfdbinary):
     assert capfdbinary.readouterr().out == b""
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "cp1252"])
-def test_other_encodings_are_read_or_named(run, tmp_path, stdin, capfdbinary, caplog, encoding):
+@pytest.mark.parametrize(
+    ("encoding", "advice"),
+    [("utf-16", None), ("utf-16-be", "iconv -f UTF-16BE"), ("cp1252", "iconv -f WINDOWS-1252")],
+)
+def test_other_encodings_are_read_or_named(run, tmp_path, stdin, capfdbinary, caplog, encoding, advice):
     lines = [*SOURCE, "Der Kaffee – 5 €"]
     data = "".join(f"{line}\n" for line in lines).encode(encoding)
     (tmp_path / "in").write_bytes(lzma.compress(data))
     translate(input=tmp_path / "in", run=run.path, beam_size=1)
     out = capfdbinary.readouterr().out.decode()
-    if encoding == "utf-16":
+    if advice is None:
         assert out.split("\n")[:-1] == [one.text for one in load(run.path).translate(lines, beam_size=1)]
     else:
         assert out.count("\n") == data.count(b"\n")
-        assert any(re.search(r"in: \d of \d lines .*iconv", message) for message in caplog.messages)
+        assert any(re.search(rf"in: \d of \d lines .*{advice}", message) for message in caplog.messages)
     caplog.clear()
     stdin(data)
     translate(run=run.path, beam_size=1)
@@ -347,6 +351,13 @@ def test_options_that_cannot_be(run, monkeypatch, options, message):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     with pytest.raises(UsageError, match=message):
         translate(run=run.path, **options)
+
+
+def test_utf8_in_a_locale_that_cannot_decode_it(run, capfd):
+    in_c_locale = "Männer".encode().decode("ascii", "surrogateescape")
+    translate([in_c_locale, "Männer"], run=run.path, format="json")
+    sources = [json.loads(line)["source"] for line in capfd.readouterr().out.splitlines()]
+    assert sources == ["Männer", "Männer"]
 
 
 def test_reading_from_a_terminal_is_said(run, monkeypatch, caplog, tmp_path):

@@ -93,18 +93,18 @@ def test_damaged_and_absent_files_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "line"),
+    ("data", "line", "advice"),
     [
-        ("Öl\nb\n".encode() + b"M\xe4nner\n", 3),
-        ("いろは\n".encode("shift_jis"), 1),
-        ("猫が好き\n犬\n".encode("utf-16-be"), 1),
-        (b"one\ntwo\0\nthree\n", 2),
-        ((b"x" * 99 + b"\n") * 30_000 + b"cut \xc3", 30_001),
+        ("Öl\nb\n".encode() + b"M\xe4nner\n", 3, "iconv -c"),
+        ("いろは\n".encode("shift_jis"), 1, "iconv.*SHIFT_JIS"),
+        ("猫が好き\n犬\n".encode("utf-16-be"), 1, "iconv -f UTF-16BE"),
+        (b"one\ntwo\0\nthree\n", 2, "tr -d"),
+        ((b"x" * 99 + b"\n") * 30_000 + b"cut \xc3", 30_001, "iconv"),
     ],
     ids=str,
 )
-def test_bytes_that_are_not_utf8(data: bytes, line: int) -> None:
-    with pytest.raises(UserError, match=rf"^x, line {line}: .*iconv"):
+def test_advice_for_bytes_that_are_not_utf8(data: bytes, line: int, advice: str) -> None:
+    with pytest.raises(UserError, match=rf"^x, line {line}: .*{advice}"):
         count_lines(Path(write("x", data)))
 
 

@@ -19,6 +19,7 @@ readout's part.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -152,16 +153,24 @@ class FastStep:
         score = known_score(decoder.attention)
         assert score is not None
         self._prepare, self._precision = model.prepare, precision
+        self._output = cast(Softmax | Lexical, model.output)
         self._is_positional, self._score = decoder.attention.is_positional, score
         self._hidden, self._num_gates = context_cell(decoder).hidden, 3 * context_cell(decoder).hidden_size
         self._score_weight_A = -2.0 * score.score_weight_A.detach() if isinstance(score, AdditiveScore) else None
-        self._products = _pack_all(decoder, score, cast(Softmax | Lexical, model.output), precision)
+        self._products = _pack_all(decoder, score, self._output, precision)
         self._embedding_VE = model.embedding.weight.detach()
         is_on_cpu = self._embedding_VE.device.type == "cpu"
         self._num_rows = max(_LEAST_CPU_ROWS, _CPU_LOGITS // len(self._embedding_VE)) if is_on_cpu else _ALL_ROWS
         self._table_VX: Tensor | None = None
         if len(self._embedding_VE) * (self._num_gates + decoder.feature_size) <= _MAX_TABLE_NUMBERS:
             self._table_VX = self._project(self._products.embedding, self._embedding_VE)
+
+    def narrowed(self, ids_L: Tensor) -> FastStep:
+        """The same steps with these target tokens alone, by their index in `ids_L`; their probabilities sum to 1."""
+        other = copy(self)
+        other._products = self._products._replace(output=_pack_output(self._output, self._precision, ids_L))
+        other._num_rows = self._num_rows * len(self._embedding_VE) // len(ids_L)
+        return other
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> FastState:
         # autocast for everything except prepared products, mainly the encoder; with int8 bf16 where that is fast
@@ -279,10 +288,7 @@ def _pack_all(
         state_part, context_part, embedding_part = torch.split(projection.weight, sizes, dim=1)
         readout = pack(state_part, projection.bias, precision)
         context, embedding = torch.cat([context, context_part]), torch.cat([embedding, embedding_part])
-    logits, lexical = output.projection.weight, None
-    if isinstance(output, Lexical):
-        logits = torch.cat([logits, output.lexical_projection.weight], dim=1)
-        lexical = pack(output.layer.weight, None, precision)
+    lexical = pack(output.layer.weight, None, precision) if isinstance(output, Lexical) else None
 
     def pack_padded(weight_OI: Tensor, bias: Tensor | None) -> Product:
         """The bias is that of the first outputs."""
@@ -295,9 +301,17 @@ def _pack_all(
         pack_padded(context, context_bias),
         pack_padded(embedding, embedding_bias),
         readout,
-        pack(logits, output.projection.bias, precision),
+        _pack_output(output, precision),
         lexical,
     )
+
+
+def _pack_output(output: Softmax | Lexical, precision: Precision, ids: slice | Tensor = slice(None)) -> Product:
+    """The product from the features to the logits of these target ids."""
+    weight_VF = output.projection.weight[ids]
+    if isinstance(output, Lexical):
+        weight_VF = torch.cat([weight_VF, output.lexical_projection.weight[ids]], dim=1)
+    return pack(weight_VF, output.projection.bias[ids], precision)
 
 
 def _cell(inputs_RP: Tensor, recurrent_RP: Tensor, hidden_RH: Tensor) -> Tensor:

@@ -18,7 +18,6 @@ vocabulary.
 
 from typing import Annotated, Literal, NamedTuple
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -31,7 +30,7 @@ from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.output.base import ScoredOutput, mixed
 from seq2seq_attn.model.tensors import wide
-from seq2seq_attn.text.ibm1 import EMPTY, TranslationTable
+from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import EOS
 
 NumEntries = Annotated[Whole, Field(ge=1, le=1024)]
@@ -77,23 +76,16 @@ class Lexicon(ScoredOutput):
 
     @torch.no_grad()
     def set_table(self, table: TranslationTable) -> str:
-        source, target, probability = table.entries()
-        is_known = (source != EMPTY) & (probability > 0.0)
-        source, target, probability = source[is_known], target[is_known], probability[is_known]
-        order = np.lexsort((target, -probability, source))
-        source, target, probability = source[order], target[order], probability[order]
-        column = np.arange(len(source)) - np.searchsorted(source, source)
-        is_kept = column < self.probs_UK.shape[1]
-        index = (torch.from_numpy(source[is_kept]), torch.from_numpy(column[is_kept]))
+        *index, target, probability = (torch.from_numpy(part) for part in table.best(self.probs_UK.shape[1]))
         target_ids_UK, probs_UK = torch.zeros_like(self.target_ids_UK), torch.zeros_like(self.probs_UK)
-        target_ids_UK[index] = torch.from_numpy(target[is_kept]).to(target_ids_UK)
-        probs_UK[index] = torch.from_numpy(probability[is_kept]).to(probs_UK)
+        target_ids_UK[tuple(index)] = target.to(target_ids_UK)
+        probs_UK[tuple(index)] = probability.to(probs_UK)
         num_types = int((probs_UK.sum(dim=1) > 0).sum())
         probs_UK[EOS] = 0.0
         target_ids_UK[EOS, 0], probs_UK[EOS, 0] = EOS, 1.0
         self.target_ids_UK.copy_(target_ids_UK)
         self.probs_UK.copy_(functional.normalize(probs_UK, p=1.0, dim=1))
-        return f"lexicon: {int(is_kept.sum()):,} translations of {num_types:,} source types, by IBM model 1"
+        return f"lexicon: {len(target):,} translations of {num_types:,} source types, by IBM model 1"
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Entries:
         """Look up the entries."""
