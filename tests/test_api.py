@@ -163,11 +163,13 @@ def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
     plans: list[Any] = []
     monkeypatch.setattr(comparison, "train_and_compare", lambda planned, at_once: plans.append((planned, at_once)))
     vary = {"attention": ["additive", "bilinear"], "train.optimizer.betas": [[0.9, 0.98]]}
-    text = {"train_text": Path("toy/train"), "source_language": "de", "target_language": "en"}
+    files = [Path("toy/train.de"), Path("toy/train.en")]
+    text = {"train_text": files, "source_language": "de", "target_language": "en"}
     settings = {"train.max_epochs": 2}
     seq2seq_attn.compare("quickstart", vary, settings, seeds=[1, 2], output="out", at_once=3, **text)
     arguments = ["compare", "-c", "quickstart", "--vary", "attention=additive,bilinear", "--at-once", "3"]
-    arguments += ["--vary", "train.optimizer.betas=[0.9, 0.98]", "--set", "train.max_epochs=2", "--train", "toy/train"]
+    arguments += ["--vary", "train.optimizer.betas=[0.9, 0.98]", "--set", "train.max_epochs=2"]
+    arguments += [word for path in files for word in ("--train", str(path))]
     arguments += ["--source-language", "de", "--target-language", "en"]
     run([*arguments, "--seeds", "1-2", "--output", "out"])
     from_python, from_command = (

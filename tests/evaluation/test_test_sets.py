@@ -15,8 +15,8 @@ from tests.train.conftest import toy_settings, write_toy_corpus
 @pytest.mark.parametrize(("key", "splits"), [("test", ()), ("valid", ("valid",))])
 def test_corpora_with_different_limits_are_refused(tmp_path, monkeypatch, key, splits):
     monkeypatch.chdir(tmp_path)
-    sizes = "data.limit={train: 40, valid: 9, test: 9}"
-    configs = [load_config(["quickstart"], [sizes, f"data.limit.{key}={number}"]) for number in (5, 6)]
+    settings = ["data.limit={train: 40, valid: 9, test: 9}", "data.tokenizer.name=characters"]
+    configs = [load_config(["quickstart"], [*settings, f"data.limit.{key}={number}"]) for number in (5, 6)]
     runs = [RunDir(tmp_path / name) for name in "ab"]
     with pytest.raises(UsageError, match=r"b and .*a .*test sets"):
         find_sets(runs, configs, splits)

@@ -1,34 +1,29 @@
+import pytest
 import torch
 from torch import nn
 
 from seq2seq_attn.model.build import initialize
 
 
-def test_filters_count_their_width():
-    """Glorot's bound for K filters of width 7 over one channel is sqrt(6 / (7 + 7 K))."""
-    torch.manual_seed(0)
-    convolution = nn.Conv1d(1, 100, 7, bias=False)
-    initialize(convolution)
-    bound = (6 / (7 + 700)) ** 0.5
-    assert 0.9 * bound < convolution.weight.abs().max() <= bound
-
-
-def test_each_matrix_of_a_stack_is_one_of_its_own():
-    torch.manual_seed(0)
+def holding(name, *shape):
     module = nn.Module()
-    module.heads_KHA = nn.Parameter(torch.empty(8, 30, 20))
-    initialize(module)
-    bound = (6 / 50) ** 0.5
-    assert 0.9 * bound < module.heads_KHA.abs().max() <= bound
+    setattr(module, name, nn.Parameter(torch.empty(shape)))
+    return module
 
 
-def test_the_score_vector_of_each_head_is_a_vector():
-    """As in additive attention: +-1 / sqrt(size)."""
+@pytest.mark.parametrize(
+    ("module", "bound"),
+    [
+        (nn.Conv1d(1, 100, 7, bias=False), (6 / (7 + 700)) ** 0.5),  # Glorot, where filters count their width
+        (holding("heads_KHA", 8, 30, 20), (6 / 50) ** 0.5),  # each matrix of a stack is one of its own
+        (holding("score_weight_Na", 4, 100), 0.1),  # 1 / sqrt(size): the score vector of each head is a vector
+    ],
+)
+def test_the_bounds_of_weights(module, bound):
     torch.manual_seed(0)
-    module = nn.Module()
-    module.score_weight_Na = nn.Parameter(torch.empty(4, 100))
     initialize(module)
-    assert 0.09 < module.score_weight_Na.abs().max() <= 0.1
+    [weights] = module.parameters()
+    assert 0.9 * bound < weights.abs().max() <= bound
 
 
 def test_a_scalar_and_the_factors_of_normalizations_keep_their_values():

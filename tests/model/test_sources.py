@@ -1,6 +1,8 @@
 """Several sources: each encoder reads its own, and hierarchical attention weighs them against each other. A source of
 vectors: any encoder reads them in place of embedded tokens, alone or beside texts."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
@@ -21,12 +23,12 @@ SOURCES = [[[5, 6, 7], [8]], [[9], [4, 4, 5, 6]], [[], [7, 8]], [[6, 5], []]]
 LINES = [[*first, EOS, *second] for first, second in SOURCES]
 
 
-def build(num_sources: int = 2, **settings: object) -> Seq2Seq:
+def build(vector_sizes: Sequence[int | None] = (None, None), **settings: object) -> Seq2Seq:
+    """A model of as many sources; the numbers are the sizes of vectors."""
     torch.manual_seed(1)
     values = {"embedding_size": 5, "hidden_size": 7, "encoder": {"hidden_size": 3, "num_layers": 2}, **settings}
     config = ModelConfig.model_validate(values)
-    model = build_model(config, num_source_ids=13, num_target_ids=11, vector_sizes=[None] * num_sources)
-    return model.double().eval()
+    return build_model(config, num_source_ids=13, num_target_ids=11, vector_sizes=[*vector_sizes]).double().eval()
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -46,7 +48,7 @@ def test_each_encoder_reads_its_source_alone(name):
 
 
 def test_a_line_that_lacks_sources_has_empty_ones():
-    encoder = build(num_sources=3).encoder
+    encoder = build([None] * 3).encoder
     encoded = encoder(collate_source([[5, 6], [5, 6, EOS, 7, EOS, 8, 9]]))
     torch.testing.assert_close(encoded.values_BSM[0, :3], encoder.encoders[0](collate_source([[5, 6]])).values_BSM[0])
     assert torch.isfinite(encoded.final_BM).all()
@@ -100,17 +102,10 @@ def test_hierarchical_attention_equals_the_formula_part_by_part():
         torch.testing.assert_close(attended.weights_BS[row, : len(expected)], expected)
 
 
-SIZE = 5
+SIZE = 6
 TEXTS_AND_VECTORS = [([5, 6, 7], [8, 8]), ([9], [8]), ([], [8, 8, 8]), ([6, 5], [])]
 """the ids of a text, and as many of vectors"""
 TARGETS = [[5, 6], [7], [8, 9, 10], [5]]
-
-
-def build_with_vectors(vector_sizes: list[int | None], name: str = "bigru") -> Seq2Seq:
-    torch.manual_seed(1)
-    values = {"embedding_size": 7, "hidden_size": 11, "encoder": {"name": name, "hidden_size": 4}}
-    config = ModelConfig.model_validate(values)
-    return build_model(config, num_source_ids=13, num_target_ids=17, vector_sizes=vector_sizes).eval()
 
 
 def vectors(*numbers: int) -> list[np.ndarray]:
@@ -127,7 +122,7 @@ def beside(rows: list[int]) -> Batch:
 
 
 def test_an_embedded_vector_is_a_linear_function_of_it():
-    model, [given] = build_with_vectors([SIZE]), vectors(2)
+    model, [given] = build([SIZE]).float(), vectors(2)
     encoded = model.encoder(collate_source([[8, 8]], vectors=[given]))
     weight, bias = (model.get_parameter(f"encoder.embedding.projection.{name}") for name in ("weight", "bias"))
     torch.nn.init.uniform_(bias)
@@ -138,7 +133,7 @@ def test_an_embedded_vector_is_a_linear_function_of_it():
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_vectors_decide_and_padding_does_not(name):
-    model, given = build_with_vectors([SIZE], name), vectors(3, 1)
+    model, given = build([SIZE], encoder={"name": name, "hidden_size": 4}).float(), vectors(3, 1)
     ids = [[8] * len(one) for one in given]
     together = model.encoder(collate_source(ids, vectors=given))
     for row, one in enumerate(given):
@@ -150,7 +145,7 @@ def test_vectors_decide_and_padding_does_not(name):
 
 
 def test_every_parameter_learns_and_pairs_do_not_mix():
-    model = build_with_vectors([None, SIZE])
+    model = build([None, SIZE]).float()
     together = batch_loss(model, beside([0, 1, 2, 3]))
     together.loss_sum.backward()
     assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
@@ -159,7 +154,7 @@ def test_every_parameter_learns_and_pairs_do_not_mix():
 
 
 def test_texts_share_their_embedding_and_vectors_have_their_own():
-    names = [name for name, _ in build_with_vectors([SIZE, None, None]).named_parameters() if "embedding" in name]
+    names = [name for name, _ in build([SIZE, None, None]).named_parameters() if "embedding" in name]
     assert names == [
         "encoder.encoders.0.embedding.projection.weight",
         "encoder.encoders.0.embedding.projection.bias",

@@ -52,3 +52,10 @@ def test_the_largest_first_and_the_lower_id_among_equals(vocab_size, num_candida
     found, ids = top_tokens(torch.from_numpy(values), num_candidates)
     np.testing.assert_array_equal(ids.numpy(), expected_ids)
     np.testing.assert_array_equal(found.numpy(), np.take_along_axis(values, expected_ids, axis=1))
+
+
+def test_equals_in_different_blocks_come_in_the_order_of_ids():
+    values = torch.full((1, 130), -9.0)
+    values[0, [3, 70, 100]] = torch.tensor([-2.0, -2.0, -1.0])  # the block with the larger maximum has the higher ids
+    assert top_tokens(values, 2)[1].tolist() == [[100, 3]]
+    assert top_tokens(values, 3)[1].tolist() == [[100, 3, 70]]

@@ -1,4 +1,5 @@
-"""A headless browser, and how the tests look at a page in it. Importing this without selenium skips a test module."""
+"""A headless browser, and how the tests look at a page in it. Importing this without selenium skips a test module, so
+the tests take from here what they need of it."""
 
 import shutil
 
@@ -8,24 +9,10 @@ selenium = pytest.importorskip("selenium", reason="selenium is not installed: it
 
 from selenium import webdriver  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
-from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402, F401
 from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
-
-__all__ = [
-    "CONTRAST",
-    "ActionChains",
-    "By",
-    "Keys",
-    "Select",
-    "WebDriverWait",
-    "every",
-    "focused",
-    "one",
-    "show",
-    "start_browser",
-]
+from selenium.webdriver.common.keys import Keys  # noqa: E402, F401
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402, F401
 
 FLAGS = (
     "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update "

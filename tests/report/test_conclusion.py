@@ -102,6 +102,11 @@ THIN = {"short": (40.0, 30.0), "long": (1.0, 99.0), "thin": ("short", "long")}
         ((34.0, 30.0), THIN, "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30.0 [28.0, 32.0]."),
         (
             (34.0, 30.0),
+            {**THIN, "thin": ("long",)},
+            "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30",
+        ),
+        (
+            (34.0, 30.0),
             {**THIN, "middle": (35.0, 20.0), "thin": ("long",)},
             "On sentences of 9-25 source tokens a scores",
         ),

@@ -1,8 +1,5 @@
 """The HTML pages in a real browser: how they begin, sorting, filters, maps by mouse and keyboard, marked words, arms of
-several seeds, dark mode, phone width.
-
-Screenshots of what was tested land in `tmp_path`.
-"""
+several seeds, dark mode, phone width."""
 
 import json
 from itertools import pairwise
@@ -78,7 +75,7 @@ def test_the_page_asks_for_nothing_but_itself(browser, report):
     assert [address for address in asked if not address.startswith("data:")] == [report[0]]
 
 
-def test_it_begins_with_the_finding_and_a_map(browser, report, tmp_path):
+def test_it_begins_with_the_finding_and_a_map(browser, report):
     address, data, inside = report
     show(browser, address)
     assert one(browser, "h1").text == f"German to English: {RUNS[0]} and {RUNS[1]}"
@@ -92,7 +89,6 @@ def test_it_begins_with_the_finding_and_a_map(browser, report, tmp_path):
     assert texts(within(example, "dd > bdi")) == [lines[row] for lines in sides]
     text, picture = within(example, ".beside-text")[0].rect, within(example, ".map")[0].rect
     assert picture["x"] >= text["x"] + text["width"]  # beside it, not below
-    browser.save_screenshot(str(tmp_path / "begin.png"))
 
 
 def test_pointing_at_a_cell_points_at_the_words(browser, report):
@@ -160,7 +156,7 @@ def test_filtering(browser, report):
     assert numbers_shown(browser) == []
 
 
-def test_a_map_by_mouse(browser, report, tmp_path):
+def test_a_map_by_mouse(browser, report):
     address, _, inside = report
     show(browser, address)
     every(browser, ".map-button")[4].click()
@@ -169,7 +165,6 @@ def test_a_map_by_mouse(browser, report, tmp_path):
     for side, tokens in zip(("top", "left"), inside["sentences"]["maps"][0][4], strict=False):
         labels = [label.get_attribute("title") for label in every(browser, f"dialog .map-{side} span")]
         assert labels == inside["tokens"][tokens]
-    browser.save_screenshot(str(tmp_path / "map.png"))
     one(browser, "#viewer-next").click()
     assert one(browser, "#viewer-title").text.startswith("Sentence 6")
     one(browser, "#viewer-run-1").click()
@@ -241,11 +236,8 @@ def test_tables_on_a_phone(browser, report):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_contrast_and_width(browser, seeds, report, tmp_path, width, scheme):
-    for name, (address, *_) in {"seeds": seeds, "two": report}.items():
+def test_contrast_and_width(browser, seeds, report, width, scheme):
+    for address, *_ in (seeds, report):
         show(browser, address, width=width, height=900, scheme=scheme)
         assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
         assert browser.execute_script(CONTRAST) == []
-        for section in ("scores", "attention"):
-            browser.execute_script(f"document.getElementById('{section}').scrollIntoView()")
-            browser.save_screenshot(str(tmp_path / f"{name}-{section}-{width}-{scheme}.png"))

@@ -31,11 +31,14 @@ def linter() -> str:
     return found
 
 
+def lint(script: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([linter(), "-c", str(CONFIG), str(script)], capture_output=True, text=True, check=False)
+
+
 def test_the_linter_finds_nothing(tmp_path):
     """All files at once: they share one scope, so a name that two of them declare, or none, is found only so."""
     (tmp_path / "page.js").write_text(page_script(), encoding="utf-8")
-    command = [linter(), "-c", str(CONFIG), str(tmp_path / "page.js")]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = lint(tmp_path / "page.js")
     assert result.returncode == 0, result.stdout
 
 

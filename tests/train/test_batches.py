@@ -21,8 +21,8 @@ class Pairs:
         return collate(sequences, sequences, indices)
 
 
-def epoch() -> EpochBatches:
-    return EpochBatches(Pairs(), BatchConfig(size=8, accumulate=3), seed=1, epoch=0)  # type: ignore[arg-type]
+def epoch(number: int = 0) -> EpochBatches:
+    return EpochBatches(Pairs(), BatchConfig(size=8, accumulate=3), seed=1, epoch=number)  # type: ignore[arg-type]
 
 
 def indices(epoch: EpochBatches, batches_done: int = 0) -> list[list[list[int]]]:
@@ -40,6 +40,10 @@ def test_an_epoch_is_every_pair_once_in_groups_and_continues_anywhere():
     for batches_done in (-1, 10**6):
         with pytest.raises(UserError, match=f"micro-batch {batches_done}"):
             epoch().updates(batches_done)
+
+
+def test_epochs_differ_and_repeat():
+    assert indices(epoch(0)) != indices(epoch(1)) == indices(epoch(1))
 
 
 def test_building_ahead_keeps_order_and_stays_within_its_limit():

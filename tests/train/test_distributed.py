@@ -12,6 +12,13 @@ from seq2seq_attn.train.distributed import Group, join_group, local_device
 CPU = torch.device("cpu")
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_joined_shares_are_the_whole(size):
+    items = list("abcdefghijk")
+    groups = [Group(rank, size) for rank in range(size)]
+    assert groups[0].interleave([group.share(items) for group in groups]) == items
+
+
 @pytest.mark.parametrize("size", ["x", "0", "2"])
 def test_an_environment_that_torchrun_did_not_make(monkeypatch, size):
     monkeypatch.setenv("WORLD_SIZE", size)
