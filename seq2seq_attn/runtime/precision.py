@@ -36,8 +36,12 @@ def training_precision(name: str, device: torch.device) -> Precision:
 
 
 def translation_precision(name: str, device: torch.device) -> Precision:
-    """The precision of translation. `auto` is fp32. Raises UsageError: the precision is unknown, or the device does not
-    support it."""
+    """The precision of translation. `auto` is fp32: with VNNI and without AMX, int8 translates 1.5 times as fast, but
+    of eight BLEU scores two fell by 0.10 and 0.13 (docs/speed/search-options.json).
+
+    Raises:
+        UsageError: the precision is unknown, or the device does not support it.
+    """
     if name == "auto":
         return "fp32"
     if name not in TRANSLATION_PRECISIONS:

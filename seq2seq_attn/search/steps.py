@@ -160,7 +160,7 @@ class Shortlisted:
         listed = {*range(len(SPECIALS) + NUM_FREQUENT)}  # ids are in the order of frequency
         listed.update(candidates_UN[source.ids_BS.flatten().cpu()].flatten().tolist(), *prefixes)
         listed.update(islice((number for number in count() if number not in listed), -len(listed) % _LIST_STEP))
-        ids_L = torch.tensor(sorted(number for number in listed if number < num_target_ids))
+        ids_L = torch.tensor(sorted(listed.intersection(range(num_target_ids))))
         self._ids_L, self._num_target_ids = ids_L.to(source.ids_BS.device), num_target_ids
         narrowed = getattr(model, "narrowed", None)  # a fast path may have it
         self._model, self._is_narrow = narrowed(self._ids_L) if narrowed else model, narrowed is not None

@@ -8,11 +8,12 @@ import pytest
 import torch
 import yaml
 
-from scripts.laboratory.benchmarks import fast, measure, peers, prepare, search, time_to_bleu, train
+from scripts.laboratory.benchmarks import fast, measure, peers, prepare, search, search_options, time_to_bleu, train
 from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.train.loop import train as train_run
 
 CPU = torch.device("cpu")
 UNUSED = set(
@@ -42,6 +43,17 @@ def test_a_benchmark_prints_the_figures_of_its_record(module, capfd):
     if isinstance(rows, list):
         assert published_rows[0].keys() - UNUSED <= rows[0].keys()
     assert rows is None or all(number >= 0.0 for number in numbers(rows))
+
+
+def test_search_options_are_compared_on_all_sets(tmp_path, capfd):
+    settings = [*measure.toy_settings(tmp_path), "search.shortlist=10", "train.max_updates=1"]
+    run = train_run(load_config([], settings), run_dir=tmp_path / "run")
+    search_options.main(["--quick", "--run", str(run.path)])
+    found = yaml.safe_load(capfd.readouterr().out)
+    published = json.loads((SPEED / "search-options.json").read_text())
+    assert published.keys() - {"environment"} <= found.keys()
+    assert {row["name"] for row in found["rows"]} >= {"fp32", "fp32, shortlist", "int8", "int8, shortlist"}
+    assert published["rows"][0].keys() == found["rows"][0].keys()
 
 
 def test_preparing_is_measured_by_its_command(capfd):
