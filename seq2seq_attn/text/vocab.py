@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,8 +72,7 @@ class Vocab:
 
     def ids_of(self, tokens: Iterable[str]) -> list[int]:
         """The ids of tokens, `UNK` for unknown ones."""
-        get = self._ids.get
-        return [get(token, UNK) for token in tokens]
+        return list(map(self._ids.get, tokens, repeat(UNK)))
 
     def tokens_of(self, ids: Iterable[int], beyond: Sequence[str] = ()) -> list[str]:
         """The tokens of ids; specials by their names, ids from `len(self)` on by their index in `beyond`."""

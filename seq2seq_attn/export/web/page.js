@@ -29,7 +29,7 @@ function draw() {
     const { prefix, force } = choices[number];
     return one.translate(text, { prefix, force, ...(isChanged(choices[number]) ? { beamSize: 1 } : {}) });
   });
-  document.getElementById('reference').textContent = reference === undefined ? '' : `Reference: ${reference}`;
+  document.getElementById('reference').textContent = reference === undefined ? '' : `A correct translation: ${reference}`;
   translators.forEach((one, number) => drawRun(one, number, results[number], compared(number, results, reference)));
   if (data.accuracy.length) document.getElementById('curve').replaceChildren(curve(text.split(/\s+/u).filter(Boolean).length));
 }
@@ -41,10 +41,10 @@ function compared(number, results, reference) {
   const expected = new Set(reference === undefined ? results[1 - number].tokens : translators[number].tokenizeTarget(reference));
   const marked = tokens.map((token) => !expected.has(token));
   const some = marked.filter(Boolean).length;
-  const count = some ? `${some} of ${tokens.length} words are not` : 'Every word is';
-  if (reference !== undefined) return { marked, mark: 'wrong', note: `${count} in the reference${some ? ' (red)' : ''}.` };
+  const count = some ? `${some} of ${tokens.length} words and marks are not` : 'Every word is';
+  if (reference !== undefined) return { marked, mark: 'wrong', note: `${count} in the correct translation${some ? ' (underlined)' : ''}.` };
   const dotted = some ? ' (dotted)' : '';
-  return { marked, mark: 'differs', note: `${count} in the other model's translation${dotted}. This sentence has no reference to compare them with.` };
+  return { marked, mark: 'differs', note: `${count} in the other model's translation${dotted}. This sentence has no correct translation to compare them with.` };
 }
 
 const wordButton = (token, classes, attributes) =>
