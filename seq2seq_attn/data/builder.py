@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.data.store import SequenceWriter, TokenStore, split_path
+from seq2seq_attn.data.store import SequenceWriter, split_path
 from seq2seq_attn.text.corpus import aligned_lines
 from seq2seq_attn.text.tokenizers.base import SIDES, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
@@ -38,8 +38,11 @@ FAULTS = ("blank", "over_long", "ratio_outliers")
 is more than `max_length_ratio` times as long as the other"""
 
 Lengths = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 Digests = npt.NDArray[np.uint64]
+_AT_ONCE = 1 << 20
+"""ids that are written at once"""
 _DIGEST_SIZE = 8
 _BLANK = bytes(_DIGEST_SIZE)
 """the digest of a blank source, which counts as no overlap"""
@@ -60,6 +63,12 @@ class TokenizedSide(NamedTuple):
     """the tokens of the kept pairs, a line for each"""
     num_bytes: Lengths
     """[kept pairs], size in `tokens`"""
+    types: Sequence[str]
+    """the distinct tokens of the kept pairs, in the order of their first occurrences"""
+    numbers: Numbers
+    """[tokens of the kept pairs], the index of each in `types`"""
+    num_tokens: Lengths
+    """[kept pairs]"""
     dropped: Counter[str]
     """number of occurrences of each token in the pairs that are not kept"""
     longest: int
@@ -127,10 +136,16 @@ def find_faults(
 
 
 def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
-    lines = ["\n".join([*tokens, ""]).encode("utf-8") for tokens in compress(tokenized, keep_P.tolist())]
+    kept = [*compress(tokenized, keep_P.tolist())]
+    lines = ["\n".join([*tokens, ""]).encode("utf-8") for tokens in kept]
+    types: dict[str, int] = {}
+    numbers = [types.setdefault(token, len(types)) for token in chain.from_iterable(kept)]
     return TokenizedSide(
         tokens=b"".join(lines),
         num_bytes=_lengths(lines),
+        types=[*types],
+        numbers=np.array(numbers, dtype=np.int32),
+        num_tokens=_lengths(kept),
         dropped=Counter(chain.from_iterable(compress(tokenized, (~keep_P).tolist()))),
         longest=max(map(len, tokenized), default=0),
     )
@@ -220,27 +235,35 @@ class SideBuilder:
         self.kept: Counter[str] = Counter()
         """number of occurrences of each token in the kept pairs"""
         self._dropped: Counter[str] = Counter()
+        self._numbers: dict[str, int] = {}
+        """of the tokens in the kept pairs, by first occurrence"""
         self._longest = 0
         self._text_path = split_path(directory, split, side, "txt")
-        self._tokens_path = split_path(directory, split, side, "tokens")
         self._ids_path = split_path(directory, split, side, "ids")
         self._text_path.touch()
-        self._tokens = SequenceWriter(self._tokens_path, np.uint8)
+        self._tokens = SequenceWriter(split_path(directory, split, side, "tokens"), np.uint8)
+        self._ids = SequenceWriter(self._ids_path)
 
     def add(self, kept_lines: Iterable[str], tokenized: TokenizedSide) -> None:
-        """Write the kept lines and their tokens; count the tokens of all lines."""
+        """Write the kept lines, their tokens, and for ids the tokens' numbers; count the tokens of all lines."""
         with self._text_path.open("a", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{line}\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)
-        self.kept.update(tokenized.tokens.decode("utf-8").split("\n")[:-1])
+        numbers = [self._numbers.setdefault(token, len(self._numbers)) for token in tokenized.types]
+        self._ids.add(np.array(numbers, dtype=np.int32)[tokenized.numbers], tokenized.num_tokens)
+        self.kept.update(dict(zip(tokenized.types, np.bincount(tokenized.numbers).tolist(), strict=True)))
         self._dropped.update(tokenized.dropped)
         self._longest = max(self._longest, tokenized.longest)
 
     def write_ids(self, vocab: Vocab) -> None:
-        """Write the ids of the tokens."""
-        ids = SequenceWriter(self._ids_path)
-        for tokens, lengths in TokenStore(self._tokens_path).blocks():
-            ids.add(np.array(vocab.ids_of(tokens), dtype=np.int32), lengths)
+        """Write the ids of the tokens in place of their numbers."""
+        if not self._numbers:
+            return
+        ids = np.memmap(self._ids_path, dtype=np.int32, mode="r+")
+        ids_by_number = np.array(vocab.ids_of(self._numbers), dtype=np.int32)
+        for start in range(0, len(ids), _AT_ONCE):
+            ids[start : start + _AT_ONCE] = ids_by_number[ids[start : start + _AT_ONCE]]
+        ids.flush()
 
     def audit(self, vocab: Vocab) -> dict[str, Any]:
         """Counts of all tokens that were read; `unknown`: tokens outside the vocabulary, `longest`: tokens of the
