@@ -177,11 +177,12 @@ class RunDir:
         return Vocab.load(vocab_path(self.path, side))
 
     def save_candidates(self, ids_UN: Tensor) -> None:
-        """Write the most probable translations of each source id, as target ids, for `search.shortlist`."""
+        """Write the most probable target ids of each source id, best first, [source ids, N], for `search.shortlist`."""
         write_tensors(self.path / _CANDIDATES, {"ids_UN": ids_UN}, {})
 
     def candidates(self) -> Tensor | None:
-        """What `save_candidates` wrote, if anything. Raises UserError if it is damaged."""
+        """The target ids that `save_candidates` wrote, [source ids, N]; None if the run was trained without
+        `search.shortlist`. Raises UserError: the file is damaged."""
         path = self.path / _CANDIDATES
         return read_tensors(path).tensors["ids_UN"] if path.exists() else None
 

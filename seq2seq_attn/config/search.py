@@ -63,8 +63,8 @@ class SearchConfig(Section):
     seed: Seed = 1
     """Seed of the samples."""
     shortlist: NonNegativeInt = 0
-    """Choose among frequent tokens and the N most probable ones for each source token of the batch, which is faster; N
-    is at most what the run was trained with; log P depends on the batch. 0: among all tokens."""
+    """Search only the most frequent target tokens and the N most probable translations of each source token. This is
+    faster, but log P then depends on the batch. N is at most the run's value in training; 0: search all tokens."""
     scorers: dict[str, Options] = {}
     """Scorers by name, with their options: each changes what ranks the next tokens."""
     batch_size: PositiveInt = 64

@@ -236,7 +236,7 @@ class SideBuilder:
         """number of occurrences of each token in the kept pairs"""
         self._dropped: Counter[str] = Counter()
         self._numbers: dict[str, int] = {}
-        """of the tokens in the kept pairs, by first occurrence"""
+        """a number for each distinct token of the kept pairs, in the order of first occurrence"""
         self._longest = 0
         self._text_path = split_path(directory, split, side, "txt")
         self._ids_path = split_path(directory, split, side, "ids")
@@ -245,7 +245,8 @@ class SideBuilder:
         self._ids = SequenceWriter(self._ids_path)
 
     def add(self, kept_lines: Iterable[str], tokenized: TokenizedSide) -> None:
-        """Write the kept lines, their tokens, and for ids the tokens' numbers; count the tokens of all lines."""
+        """Write the kept lines and their tokens, and the tokens' numbers where `write_ids` puts the ids; count the
+        tokens of all lines."""
         with self._text_path.open("a", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{line}\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)

@@ -55,8 +55,8 @@ def find_codes(names: Iterable[str]) -> list[str]:
 def complete_languages(
     text: str, names: Iterable[str], languages: Sequence[str | None], *, is_ordered: bool = True
 ) -> tuple[str, ...]:
-    """The languages of a text. Each one that is None is taken from the names of its files, columns or keys. Raises
-    UsageError: the names have more or fewer languages, or are not in the order of the sides."""
+    """The languages of a text. A language that is None is read from the names of the text's files, columns or keys.
+    Raises UsageError: the names have more or fewer languages, or are not in the order of the sides."""
     codes = [*dict.fromkeys(find_codes(names))]
     codes = [code for code in codes if code == short_code(code) or short_code(code) not in codes]
     if [*map(len, codes)] == [3]:  # a word of the first line, such as `cat`

@@ -1,4 +1,4 @@
-"""The settings, the locked run directory, the threads and the stop signals of a training session.
+"""A training session: it checks settings, locks the run directory, sets threads, and handles signals to stop.
 
 Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first signal is only recorded;
 the training loop checks `StopRequest.is_set` between updates. At the second signal the process exits at once. The last

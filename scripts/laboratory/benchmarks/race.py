@@ -40,8 +40,8 @@ NEVER = 1_000_000_000
 
 
 class Field(NamedTuple):
-    """What all systems share: the folder of their runs, the settings of the corpus, the test set, the tokenizer of the
-    peers' text, and the minutes of the checkpoints."""
+    """The conditions of the race, which are the same for all systems: the folder for their runs, the settings of the
+    corpus, the test set, the tokenizer of the peers' text, and the minutes at which checkpoints are kept."""
 
     folder: Path
     settings: Sequence[str]
