@@ -74,11 +74,6 @@ def test_usage_errors_exit_with_2(capsys, arguments, message):
     assert_fails(capsys, *arguments, code=2, message=message)
 
 
-def test_debug_shows_the_traceback(capsys):
-    assert run(["translate", "--debug", "Hund"]) == 1
-    assert "Traceback" in capsys.readouterr().err
-
-
 def test_an_unforeseen_error_is_one_line_too(capsys, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise ValueError("two\nlines")
@@ -98,16 +93,6 @@ def test_dump_config_prints_all_settings_and_nothing_else(capsys):
     assert yaml.safe_load(out) == expected.model_dump(mode="json")
     assert err == ""
     assert not Path("runs").exists()
-
-
-def test_prepare_prints_an_audit_and_reuses(capsys, corpus, tmp_path):
-    arguments = ["prepare", *settings(corpus), "--data-dir", str(tmp_path / "d a t a")]
-    first = outputs(capsys, *arguments)
-    assert any({"train", "160"} <= {*line.split()} for line in first)
-    assert run(arguments) == 0
-    out, err = capsys.readouterr()
-    assert out.splitlines() == first
-    assert "reused" in err
 
 
 def test_the_whole_way(capsys, corpus, tmp_path):
@@ -238,9 +223,3 @@ def test_ctrl_c_while_the_command_line_is_imported_is_quiet(monkeypatch, capsys)
     assert capsys.readouterr() == ("", "")
     code = "import sys, seq2seq_attn.__main__; sys.exit('typer' in sys.modules)"  # before `run` watches, that is
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_prepare_looks_into_the_source_folder_that_was_named(capsys):
-    Path("wrong").mkdir()
-    assert_fails(capsys, "prepare", "multi30k", "--source-dir", "wrong", code=1, message="wrong/train.de.gz")
-    assert_fails(capsys, "prepare", "captions", "--source-dir", "wrong", code=1, message="wrong/train")

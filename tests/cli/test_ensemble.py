@@ -99,14 +99,3 @@ def test_a_member_called_ensemble_keeps_its_hypotheses(runs, tmp_path):
     folders = sorted((tmp_path / "scores.hyps").iterdir())
     assert len(folders) == 3
     assert len({(folder / "short.txt").read_text(encoding="utf-8") for folder in folders}) == 3
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (["additive"], "--ensemble"),
-        (["additive", "other"], "additive and other"),
-    ],
-)
-def test_evaluate_says_why_there_is_no_ensemble(capsys, names, message):
-    assert_fails(capsys, "evaluate", *names, "--ensemble", "--split", "short", code=2, message=message)

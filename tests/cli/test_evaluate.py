@@ -56,14 +56,6 @@ def test_what_the_run_directory_gets(workshop):
     assert (workshop / "additive/bleu-by-length.beam1.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_report_that_replaces_another_is_told(workshop, caplog):
-    for is_told in (False, True):
-        caplog.clear()
-        with caplog.at_level("INFO"):
-            translate_and_score(workshop, "additive", "none", split=["short"], merge_below=1)
-        assert any("report.comparison.short.json: replaced" in message for message in caplog.messages) == is_told
-
-
 def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     options = {"concatenate": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
     report = translate_and_score(workshop, "additive", "none", **options)

@@ -30,14 +30,6 @@ def test_probabilities_that_are_not_numbers_are_told(run, beam_size, caplog):
     assert "2 of 3" in caplog.messages[0]
 
 
-def test_unknown_words_of_sentences_are_told_once(run, caplog, capfd):
-    translate(["Hallo Welt Hund", "Ein Hund", "", "x" * 50], run=run.path, max_length_ratio=9)
-    message = caplog.messages[0]
-    assert message.startswith("3 of 6 ")
-    assert message.endswith(f": Hallo, Welt, {'x' * 29}…")
-    assert "unknown" not in capfd.readouterr().out
-
-
 def test_unknown_words_of_a_file_are_told_once(run, tmp_path, caplog):
     (tmp_path / "in").write_text("Hallo Welt Hund\n\nEin Hund\nHallo\n" + " ".join(f"a{i}b" for i in range(20)))
     translate(input=tmp_path / "in", run=run.path, output=tmp_path / "out", max_length_ratio=9)

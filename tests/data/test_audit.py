@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from seq2seq_attn.data.audit import audit_tables, describe_ratios, limiting_ratio
+from seq2seq_attn.data.audit import audit_tables, limiting_ratio
 from seq2seq_attn.data.store import PairStore, SequenceStore, SequenceWriter
 
 
@@ -28,14 +28,6 @@ def pairs_of(tmp_path):
 )
 def test_long_targets_raise_the_ratio_with_room_to_spare(pairs_of, lengths, extra, ratio):
     assert limiting_ratio(pairs_of(*lengths), extra=extra) == ratio
-
-
-def test_ratios_are_described_by_quantiles_and_the_highest(pairs_of):
-    lengths = [(10, 10)] * 98 + [(10, 20), (4, 19)]
-    assert describe_ratios(pairs_of(*lengths)) == (
-        "target tokens per source token, pairs kept in train: 1 % up to 1.00, 50 % up to 1.00, 99 % up to 2.00, "
-        "highest 4.75 (19 to 4 tokens)"
-    )
 
 
 def test_the_audit_as_tables():

@@ -49,13 +49,7 @@ class Interpreter:
         assert process.stdout is not None
         self._stdin, self._stdout = process.stdin, process.stdout
 
-    def steps(
-        self,
-        program: dict[str, Any],
-        ids_BS: Tensor,
-        previous_TB: Tensor,
-        force: Tensor | None = None,
-    ) -> Any:
+    def steps(self, program: dict[str, Any], ids_BS: Tensor, previous_TB: Tensor, force: Tensor | None = None) -> Any:
         """Log-probabilities [T, B, V] and weights [T, B, S]; the message of an error."""
         task = {**program, "kernel": base64.b64encode(KERNEL.read_bytes()).decode("ascii")}
         task |= {"ids": ids_BS.tolist(), "previous": previous_TB.tolist()}
@@ -180,12 +174,6 @@ def test_exported_graphs_make_the_steps_of_the_model(
 
 def test_the_kernel_is_what_its_text_compiles_to() -> None:
     assert wasmtime.wat2wasm(KERNEL.with_suffix(".wat").read_text(encoding="utf-8")) == KERNEL.read_bytes()
-
-
-@pytest.mark.parametrize(("variant", "reason"), REFUSED.items(), ids=lambda value: "-".join(value))
-def test_a_model_that_cannot_be_exported_says_why(variant: tuple[str, str], reason: str) -> None:
-    with pytest.raises(UsageError, match=reason):
-        export_graphs(build(*variant))
 
 
 def test_a_step_for_one_number_of_positions_is_refused() -> None:

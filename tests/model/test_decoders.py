@@ -60,12 +60,3 @@ def test_conditional_attends_between_its_cells(make_model, embedded):
     after = hidden_of(decoder.second_cell, between, asked.context_BM)
     torch.testing.assert_close(steps[1].context_BM, asked.context_BM)
     torch.testing.assert_close(steps[1].hidden_BH, after.hidden_BH)
-
-
-@pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
-def test_an_lstm_decoder_carries_its_memory(make_model, embedded, decoder):
-    model = make_model(decoder={"name": decoder, "cell": "lstm"}).eval()
-    _, steps = run(model, embedded)
-    state = steps[1].state.cell
-    assert not torch.equal(state.memory_BH, steps[0].state.cell.memory_BH)
-    torch.testing.assert_close(state.hidden_BH, steps[1].hidden_BH)

@@ -39,8 +39,7 @@ def scores_of(whole, *, p=0.001, metric="bleu", thin=(), **buckets):
 
 
 @pytest.mark.parametrize(
-    ("other", "names"),
-    [("fixed", ("the attention model (a)", "the fixed vector (b)")), ("dot", ("a", "b"))],
+    ("other", "names"), [("fixed", ("the attention model (a)", "the fixed vector (b)")), ("dot", ("a", "b"))]
 )
 def test_two_kinds_of_attention_are_named(other, names):
     scores = scores_of((95.0, 45.0), short=(97.0, 62.0), middle=(95.0, 40.0), long=(94.1, 13.2))

@@ -8,13 +8,7 @@ import pytest
 import sacrebleu
 
 from seq2seq_attn.report import html
-from seq2seq_attn.report.html import (
-    FLOORS,
-    MAP_CHARACTERS,
-    MAX_VALIDATIONS,
-    embedded_json,
-    html_maps,
-)
+from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, MAX_VALIDATIONS, embedded_json, html_maps
 from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
 from tests.report.conftest import make_map
 from tests.report.html_reports import make_report

@@ -39,11 +39,7 @@ LANGUAGE = FakeModel(num_free=2, seed=11, sharpness=2.0)
 
 @pytest.mark.parametrize(
     "stack",
-    [
-        [Other(LANGUAGE, 0.8)],
-        [Other(LANGUAGE, 0.3), Other(LANGUAGE, 0.5)],
-        [Fusion(LANGUAGE, [], UNK + 3, weight=0.8)],
-    ],
+    [[Other(LANGUAGE, 0.8)], [Other(LANGUAGE, 0.3), Other(LANGUAGE, 0.5)], [Fusion(LANGUAGE, [], UNK + 3, weight=0.8)]],
     ids=["one", "two", "fusion"],
 )
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.weights import Saved, write_tensors
+from seq2seq_attn.model.weights import Saved
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.checkpoint import TrainState
@@ -32,17 +32,6 @@ def settings(**changes: Any) -> TrainConfig:
 
 def validation(perplexity: float, score: float, metric: str = "bleu", num_cut: int = 0) -> Validation:
     return Validation({"bleu": 0.0, metric: score, "perplexity": perplexity}, "signature", 24, num_cut, [])
-
-
-def test_a_state_replaces_the_one_before(tmp_path):
-    last = tmp_path / "last"
-    assert not checkpoint.has_state(last)
-    for number in range(2):
-        values = {"number": number, "list": [1, None, "ß", 0.1 + 0.2]}
-        write_tensors(last / checkpoint.STATE, {"a": torch.full((2,), number)}, values)
-        tensors, loaded, _ = checkpoint.load_state(last)
-        assert (tensors["a"].tolist(), loaded) == ([number] * 2, values)
-    assert sorted(path.name for path in last.iterdir()) == ["manifest.json", "state.safetensors"]
 
 
 def test_tied_parameters_are_saved_once():

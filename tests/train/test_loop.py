@@ -24,7 +24,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.weights import write_tensors
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train import checkpoint, loop, update, validate
+from seq2seq_attn.train import checkpoint, loop, update
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import train
@@ -181,10 +181,7 @@ def test_ten_updates_are_five_and_five(toy_config, tmp_path):
 
 @pytest.mark.parametrize(
     ("moment", "number", "error", "message"),
-    [
-        ("update", signal.SIGINT, KeyboardInterrupt, "^$"),
-        ("validation", signal.SIGTERM, SystemExit, "^143$"),
-    ],
+    [("update", signal.SIGINT, KeyboardInterrupt, "^$"), ("validation", signal.SIGTERM, SystemExit, "^143$")],
 )
 def test_a_signal_saves_and_leaves(toy_config, tmp_path, whole, moment, number, error, message):
     apply_update, validate = Updater.apply_update, Validator.validate
@@ -458,13 +455,3 @@ def test_pairs_that_are_dropped_or_in_training_too_are_warned_about(toy_config, 
     assert any(f"{num_dropped} " in message and "data.max_length" in message for message in caplog.messages)
     for split in ("valid", "same"):
         assert any(message.startswith(f"{split}: 160 of 160 pairs") for message in caplog.messages)
-
-
-@pytest.mark.parametrize("name", ["batch_loss", "Translator"])
-def test_out_of_memory_in_a_validation_says_what_to_lower(toy_config, tmp_path, monkeypatch, name):
-    def fail(*args: object, **kwargs: object) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
-
-    monkeypatch.setattr(validate, name, fail)
-    with pytest.raises(UserError, match=r"search\.batch_size=8 .*search\.batch_size=4"):
-        train(toy_config("search.batch_size=8", "train.max_updates=1"), run_dir=tmp_path / "run")
