@@ -11,7 +11,7 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails
-from tests.evaluation_requests import run_evaluate, translate_and_score
+from tests.toy_requests import run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, make_toy_run
 
 

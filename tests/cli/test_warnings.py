@@ -8,8 +8,8 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.cli.translation import Warnings
 from seq2seq_attn.run_dir import RunDir
+from tests.toy_requests import translate
 from tests.toy_run import SOURCE
-from tests.translation_requests import translate
 
 
 @pytest.fixture

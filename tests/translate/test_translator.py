@@ -244,7 +244,7 @@ def test_loading_leaves_the_random_numbers_alone(run_path):
 
 def test_translating_imports_nothing_heavy(run_path):
     code = (
-        "import sys; from tests.translation_requests import translate\n"
+        "import sys; from tests.toy_requests import translate\n"
         f"translate(['Ein Hund'], run={str(run_path)!r})\n"
         "heavy = {'spacy', 'torchtext', 'matplotlib', 'sacrebleu', 'tensorboard'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
