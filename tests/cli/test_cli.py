@@ -24,6 +24,7 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.train import checkpoint
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
@@ -120,13 +121,10 @@ def test_ctrl_c_saves_and_exits_with_130(corpus):
     endless = settings(corpus, "train.max_epochs=100000", "train.validation.every_updates=100000")
     command = [sys.executable, "-m", "seq2seq_attn", "train", *endless, "--run-dir", "run"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    pipe, metrics, deadline = subprocess.PIPE, Path("run/metrics.jsonl"), time.monotonic() + 60
+    pipe, metrics = subprocess.PIPE, Path("run/metrics.jsonl")
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
         try:
-            while process.poll() is None and time.monotonic() < deadline:
-                if metrics.exists() and metrics.read_bytes().count(b"\n") >= 3:
-                    break
-                time.sleep(0.02)
+            wait_for(lambda: metrics.exists() and metrics.read_bytes().count(b"\n") >= 3)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         finally:
