@@ -86,7 +86,8 @@ def test_configurations_and_settings_go_on_top(capsys):
     values = dumped(capsys, *arguments, "-c", "tutorial")
     assert values["name"] == "tutorial-de-en"
     assert (values["data"]["corpus"], values["train"]["batch"]["size"]) == ("files", 128)
-    assert dumped(capsys, *arguments, "--set=name=mine")["name"] == "mine"
+    values = dumped(capsys, *arguments, "--set=name=mine", "--links=mine.links", "-c", "objective/guided")
+    assert (values["name"], values["data"]["links"]) == ("mine", "mine.links")
     Path("languages.yaml").write_text("data: {source_language: en, target_language: de}\n")
     assert dumped(capsys, "--train=corpus/train", "-c", "languages.yaml")["name"] == "own-en-de+languages"
 

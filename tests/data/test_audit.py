@@ -1,9 +1,11 @@
 """Tables of an audit; the length limit on translations follows from the training pairs."""
 
+import re
+
 import numpy as np
 import pytest
 
-from seq2seq_attn.data.audit import audit_tables, limiting_ratio
+from seq2seq_attn.data.audit import audit_tables, describe_ratios, limiting_ratio
 from seq2seq_attn.data.store import PairStore, SequenceStore, SequenceWriter
 
 
@@ -28,6 +30,11 @@ def pairs_of(tmp_path):
 )
 def test_long_targets_raise_the_ratio_with_room_to_spare(pairs_of, lengths, extra, ratio):
     assert limiting_ratio(pairs_of(*lengths), extra=extra) == ratio
+
+
+def test_ratios_are_described_by_quantiles_and_the_highest(pairs_of):
+    text = describe_ratios(pairs_of(*[(10, 10)] * 98, (10, 20), (4, 19)))
+    assert re.findall(r"[\d.]+", text) == ["1", "1.00", "50", "1.00", "99", "2.00", "4.75", "19", "4"]
 
 
 def test_the_audit_as_tables():

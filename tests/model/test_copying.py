@@ -60,3 +60,9 @@ def test_scheduled_sampling_points_to_what_was_fed_back(make_model):
     assert torch.equal(outputs.read_ids_TB[0], given[0])
     assert not torch.equal(outputs.read_ids_TB, given)
     assert torch.equal(outputs.read_ids_TB == PAD, given == PAD)
+
+
+def test_drawn_positions_are_still_seen(make_model):
+    hard = {"name": "hard", "options": {"estimator": "reinforce"}}
+    model = make_model(output={"name": "history_pointer"}, attention=hard)
+    assert model(collate(SOURCE, TARGET, range(3))).extra is not None

@@ -95,6 +95,13 @@ def test_an_update_follows_the_teacher_as_often_as_asked():
     assert [make(updater(), ratio=ratio).loss_sum for ratio in (0.0, 1.0)] == pytest.approx(expected, rel=1e-5)
 
 
+def test_label_smoothing_changes_the_loss_and_not_the_likelihood():
+    plain, smooth = make(updater()), make(updater("train.label_smoothing=0.1"))
+    assert plain.loss_sum == pytest.approx(plain.nll_sum)
+    assert smooth.nll_sum == pytest.approx(plain.nll_sum, rel=1e-6)
+    assert smooth.loss_sum != pytest.approx(plain.loss_sum, rel=1e-4)
+
+
 @pytest.mark.parametrize("name", ["adam", "adamw"])
 def test_weight_decay_spares_vectors(name):
     model = nn.Linear(3, 5)

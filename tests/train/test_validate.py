@@ -54,7 +54,7 @@ def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(validate, "batch_loss", fail)
+    monkeypatch.setattr(validate, "Translator", fail)
     with pytest.raises(UserError, match=r"search\.batch_size=5 .*search\.batch_size=2"):
         Validator(*parts, should_stop=lambda: False).validate(torch.nn.Identity())  # type: ignore[arg-type]
 

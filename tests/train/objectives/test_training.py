@@ -92,6 +92,16 @@ def test_means_are_on_record_and_fall(guided_config, tmp_path):
     assert curve == pytest.approx([one["guided"] for one in recorded])
 
 
+def test_before_its_start_an_objective_changes_nothing(toy_config, tmp_path):
+    late = "train.objectives={coverage: {weight: 5, start: 0.5}}"
+    one_epoch = [toy_config("train.max_epochs=1", *own) for own in ((), (late,))]
+    plain, changed = (train(config, run_dir=tmp_path / f"run{n}") for n, config in enumerate(one_epoch))
+    losses, other = ([line["loss"] for line in events(run, "train")] for run in (plain, changed))
+    assert other[0] == losses[0]  # up to update 3 of 10
+    assert other[2] != losses[2]
+    assert len(means(changed)) == len(losses) == 3
+
+
 @pytest.mark.parametrize(("num_updates", "late"), [(0, ["coverage"]), (10, ["coverage"]), (11, []), (20, [])])
 def test_an_objective_is_late_until_its_first_update(num_updates, late):
     objectives = "{coverage: {start: 0.5}, entropy: {weight: 0, start: 0.5}, fertility: {end: 0.5}}"
