@@ -86,6 +86,7 @@ def test_configurations_and_settings_go_on_top(capsys):
     values = dumped(capsys, *arguments, "-c", "tutorial")
     assert values["name"] == "tutorial-de-en"
     assert (values["data"]["corpus"], values["train"]["batch"]["size"]) == ("files", 128)
+    Path("mine.links").write_text("0-0\n" * 160)
     values = dumped(capsys, *arguments, "--set=name=mine", "--links=mine.links", "-c", "objective/guided")
     assert (values["name"], values["data"]["links"]) == ("mine", "mine.links")
     Path("languages.yaml").write_text("data: {source_language: en, target_language: de}\n")

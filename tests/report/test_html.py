@@ -135,20 +135,6 @@ def test_runs_share_the_room_for_maps(monkeypatch):
     assert all(0.8 * 60 * 12 < sum(run_sizes) <= 1.1 * 60 * 12 for run_sizes in sizes)
 
 
-def test_the_page_knows_what_it_begins_with():
-    page, report = make_report(60, ("additive", "dot"), without_maps=(0,), unknown={4: (1, 3)})
-    inside = payload(page)
-    assert inside["report"]["conclusion"] == report.data["conclusion"]
-    assert inside["report"]["languages"] == {"source": "de", "target": "en", "corpus": "files"}
-    assert inside["map_note"].startswith("Each row is a token of the translation")
-    assert inside["example"]["run"] == 1
-    scores = inside["sentences"]["chrf"][1]
-    source, target, *_ = inside["sentences"]["maps"][1][inside["example"]["row"]]
-    assert all(9 <= len(inside["tokens"][place]) <= 17 for place in (source, target))
-    assert scores[inside["example"]["row"]] > np.mean(scores)
-    assert payload(make_report(10, without_maps=(0, 1))[0])["example"] is None
-
-
 def test_learning_curves_are_thinned():
     inside = payload(make_report(10, validations=(3, 1000))[0])
     short, long = (run["validations"] for run in inside["runs"])

@@ -168,17 +168,6 @@ def test_killed_and_resumed_equals_never_killed(toy_config, tmp_path, precision)
     assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
 
 
-def test_ten_updates_are_five_and_five(toy_config, tmp_path):
-    # the validation at the end of a training is one more than an uninterrupted one has: it must not disturb
-    fixed = "train.schedule={name: inverse_sqrt, warmup_updates: 3}"
-    config, half = (toy_config(*ALL, fixed, f"train.max_updates={number}") for number in (10, 5))
-    expected = train(config, run_dir=tmp_path / "whole")
-    train(half, run_dir=tmp_path / "halves")
-    resumed = train(config, run_dir=tmp_path / "halves", resume=True)
-    assert_same_tensors(resumed, expected)
-    assert events(resumed, "train") == events(expected, "train")
-
-
 @pytest.mark.parametrize(
     ("moment", "number", "error", "message"),
     [("update", signal.SIGINT, KeyboardInterrupt, "^$"), ("validation", signal.SIGTERM, SystemExit, "^143$")],
