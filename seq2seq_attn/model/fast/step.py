@@ -73,24 +73,36 @@ def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] 
 
 
 class FastTokens:
-    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time."""
+    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time. `ids_L`: the target ids of the
+    logits, of `num_ids` in all; None: they have logits all."""
 
-    def __init__(self, features_RF: Tensor, output: Product, weights_RS: Tensor | None, num_rows: int) -> None:
+    def __init__(
+        self,
+        features_RF: Tensor,
+        output: Product,
+        weights_RS: Tensor | None,
+        num_rows: int,
+        ids_L: Tensor | None = None,
+        num_ids: int = 0,
+    ) -> None:
         self._features_RF, self._output, self._num_rows = features_RF, output, num_rows
         self.weights_RS = weights_RS
+        self._ids_L, self._num_ids = ids_L, num_ids
 
     def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
         chunks = [
             top_tokens(forbid_tokens_(self._log_probs(some_RF), forbidden), num_candidates)
             for some_RF in torch.split(self._features_RF[::stride], self._num_rows)
         ]
-        if len(chunks) == 1:
-            return chunks[0]
-        log_probs, ids = zip(*chunks, strict=True)
-        return torch.cat(log_probs), torch.cat(ids)
+        log_probs_RJ, ids_RJ = chunks[0] if len(chunks) == 1 else map(torch.cat, zip(*chunks, strict=True))
+        return log_probs_RJ, ids_RJ if self._ids_L is None else self._ids_L[ids_RJ]
 
     def log_probs(self) -> Tensor:
-        return self._log_probs(self._features_RF)
+        log_probs = self._log_probs(self._features_RF)
+        if self._ids_L is None:
+            return log_probs
+        none_RV = log_probs.new_full((len(log_probs), self._num_ids), -torch.inf)
+        return none_RV.index_copy_(1, self._ids_L, log_probs)
 
     def _log_probs(self, features_NF: Tensor) -> Tensor:
         return torch.log_softmax(self._output(features_NF).float(), dim=-1)
@@ -160,14 +172,16 @@ class FastStep:
         self._products = _pack_all(decoder, score, self._output, precision)
         self._embedding_VE = model.embedding.weight.detach()
         is_on_cpu = self._embedding_VE.device.type == "cpu"
+        self._ids_L: Tensor | None = None
         self._num_rows = max(_LEAST_CPU_ROWS, _CPU_LOGITS // len(self._embedding_VE)) if is_on_cpu else _ALL_ROWS
         self._table_VX: Tensor | None = None
         if len(self._embedding_VE) * (self._num_gates + decoder.feature_size) <= _MAX_TABLE_NUMBERS:
             self._table_VX = self._project(self._products.embedding, self._embedding_VE)
 
     def narrowed(self, ids_L: Tensor) -> FastStep:
-        """The same steps with these target tokens alone, by their index in `ids_L`; their probabilities sum to 1."""
+        """See `search.base.StepModel.narrowed`; the output layer's product is with the weights of these tokens."""
         other = copy(self)
+        other._ids_L = ids_L
         other._products = self._products._replace(output=_pack_output(self._output, self._precision, ids_L))
         other._num_rows = self._num_rows * len(self._embedding_VE) // len(ids_L)
         return other
@@ -214,7 +228,9 @@ class FastStep:
             lexical_RE = tanh_(products.lexical(average_RE)).add_(average_RE)
             features_RF = torch.cat([features_RF, lexical_RE], dim=1)
         weights_RS = weights_BKS.flatten(0, 1) if self._is_positional else None
-        return FastTokens(features_RF, products.output, weights_RS, self._num_rows), state._replace(hidden_RH=hidden_RH)
+        num_ids = len(self._embedding_VE)
+        tokens = FastTokens(features_RF, products.output, weights_RS, self._num_rows, self._ids_L, num_ids)
+        return tokens, state._replace(hidden_RH=hidden_RH)
 
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
         shared, num_rows = state.shared, state.rows_per_sentence

@@ -108,7 +108,9 @@ def test_steps_with_fewer_tokens(make_sharp, source, output):
             m.step(previous, m.start(source, 1))[0].log_probs()
             for m in (PlainSteps(model), FastStep(model).narrowed(ids))
         )
-    torch.testing.assert_close(found, expected[:, ids].log_softmax(dim=1), atol=1e-5, rtol=0)
+    torch.testing.assert_close(found[:, ids], expected[:, ids].log_softmax(dim=1), atol=1e-5, rtol=0)
+    assert found.shape == expected.shape
+    assert found.exp().sum(dim=1).tolist() == pytest.approx([1.0] * 6, abs=1e-5)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
