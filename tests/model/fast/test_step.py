@@ -7,8 +7,8 @@ import torch
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.fast import step as fast_step
-from seq2seq_attn.model.fast.known import known_score
 from seq2seq_attn.model.fast.step import FastStep
+from seq2seq_attn.model.fast.unroll import known_score
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
