@@ -99,6 +99,14 @@ class _Dot:
         return torch.bmm(self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)), None
 
 
+def _start_score(
+    keys_BSA: Tensor, weight_A: Tensor | None, scale: float, penalty_BS: Tensor, num_kept: int
+) -> _Additive | _Dot:
+    if weight_A is None:
+        return _Dot(keys_BSA, scale, penalty_BS, num_kept)
+    return _Additive(keys_BSA, weight_A, penalty_BS, num_kept)
+
+
 def weighted_sums(weights_TBS: Tensor, values_BSM: Tensor) -> Tensor:
     """The sums of values under the weights of all steps, [T, B, M], in float32 or wider. In half precision they would
     gain nothing, and oneDNN would compile primitives for every pair of S and T: a third of those of an epoch."""
@@ -171,11 +179,7 @@ class _Unroll(torch.autograd.Function):
         weight_low = weight.to(low)
         bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
         penalty = torch.zeros_like(mask_BS, dtype=wide).masked_fill_(~mask_BS, -torch.inf)
-        score = (
-            _Dot(keys, scale, penalty, num_kept)
-            if score_weight_A is None
-            else _Additive(keys, score_weight_A, penalty, num_kept)
-        )
+        score = _start_score(keys, score_weight_A, scale, penalty, num_kept)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
         first = _First(*first_gru, states, num_kept) if first_gru else None
