@@ -26,7 +26,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, build_variant
 from seq2seq_attn.run_dir import ModelInfo
-from seq2seq_attn.runtime.precision import translation_precision
+from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.search.base import Hypothesis, Scorer, Search, SearchSource, StepModel, find_search
 from seq2seq_attn.search.steps import Ensemble, shortlist, step_model

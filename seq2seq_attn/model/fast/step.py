@@ -40,7 +40,7 @@ from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.speed import offer
 from seq2seq_attn.model.tensors import forbid_tokens_, select_rows, top_tokens
-from seq2seq_attn.runtime.precision import Precision, multiplies_bf16
+from seq2seq_attn.runtime.device import Precision, multiplies_bf16
 
 _MAX_TABLE_NUMBERS = 1 << 26
 """numbers of projected embeddings in the table, 256 MiB; with larger vocabularies, they are projected at each step"""
