@@ -21,9 +21,8 @@ from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normali
 from seq2seq_attn.model.cell.base import InputCell
 from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
-from seq2seq_attn.model.layers import Dropout, SourceEmbedding
+from seq2seq_attn.model.layers import Dropout, SourceEmbedding, wide
 from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
-from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
 from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams

@@ -36,7 +36,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.config.explain import explain
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.tensors import forbid_tokens_, select_rows, top_tokens
+from seq2seq_attn.model.layers import forbid_tokens_, select_rows, top_tokens
 from seq2seq_attn.model.variants import SEARCH, find_build, read_parameters
 
 StateT = TypeVar("StateT")
@@ -161,7 +161,7 @@ class SearchSource(NamedTuple):
 
 
 class Scorer(ABC):
-    """Keeps nothing on `self` between steps; its state holds a row for each row of the search (`model/tensors.py`)."""
+    """Keeps nothing on `self` between steps; its state holds a row for each row of the search (`model/layers.py`)."""
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Any:
         """The state before the first step."""

@@ -18,8 +18,8 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Memory
+from seq2seq_attn.model.layers import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.search.base import StepModel, TokenScores
 from seq2seq_attn.text.vocab import SPECIALS

@@ -24,7 +24,7 @@ from seq2seq_attn.config.types import Real
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide_dtype
+from seq2seq_attn.model.layers import wide_dtype
 
 MaxFertility = Annotated[Real, Field(gt=0.0, le=1000.0)]
 MIN_SHARE = 1e-3

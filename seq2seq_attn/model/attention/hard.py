@@ -39,7 +39,7 @@ from seq2seq_attn.config.types import Temperature
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Draw, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide, wide_dtype
+from seq2seq_attn.model.layers import wide, wide_dtype
 
 
 class Hard(AdditiveAttention):

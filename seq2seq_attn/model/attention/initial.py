@@ -6,7 +6,7 @@
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, ConstantAttention
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import wide
 
 
 class InitialOnly(ConstantAttention):

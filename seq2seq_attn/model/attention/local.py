@@ -26,7 +26,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import wide
 
 
 class Local(Attention):

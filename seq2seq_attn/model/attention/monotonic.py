@@ -31,7 +31,7 @@ from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide_dtype
+from seq2seq_attn.model.layers import wide_dtype
 
 
 class Monotonic(AdditiveAttention):

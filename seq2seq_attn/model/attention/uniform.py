@@ -9,7 +9,7 @@ import torch
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, ConstantAttention
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide_dtype
+from seq2seq_attn.model.layers import wide_dtype
 
 
 class Uniform(ConstantAttention):

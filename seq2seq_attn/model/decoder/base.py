@@ -26,8 +26,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention
 from seq2seq_attn.model.cell.base import Cell, CellBuilder, Stack
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.layers import Dropout
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import Dropout, wide
 
 
 @dataclass(frozen=True)

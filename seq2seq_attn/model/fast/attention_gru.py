@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, compute_dtype, low_copy
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import wide
 
 _MAX_KEPT = 1 << 24
 """sigmoids kept for the backward pass, 64 MiB. Those of a batch with more are computed again, which costs 2 % of an

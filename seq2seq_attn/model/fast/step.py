@@ -35,11 +35,11 @@ from seq2seq_attn.model.fast.attention_gru import Score
 from seq2seq_attn.model.fast.gru import cell_forward, tanh_
 from seq2seq_attn.model.fast.product import Product, pack
 from seq2seq_attn.model.fast.unroll import known_cells, known_score
+from seq2seq_attn.model.layers import forbid_tokens_, select_rows, top_tokens
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.speed import offer
-from seq2seq_attn.model.tensors import forbid_tokens_, select_rows, top_tokens
 from seq2seq_attn.runtime.device import Precision, multiplies_bf16
 
 _MAX_TABLE_NUMBERS = 1 << 26

@@ -20,7 +20,7 @@ from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import History, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import select_rows, wide
+from seq2seq_attn.model.layers import select_rows, wide
 from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import PAD
 

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.layers import wide
 from seq2seq_attn.model.output.base import Copying, CopyingOutput
-from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import UNK
 
 
