@@ -118,7 +118,7 @@ class _First:
     """The steps of the GRU that reads the previous token, each from the second GRU's state after the previous step."""
 
     def __init__(
-        self, gates_TBP: Tensor, recurrent_weight_PH: Tensor, recurrent_bias_P: Tensor, states: Tensor, num_kept: int
+        self, states: Tensor, num_kept: int, gates_TBP: Tensor, recurrent_weight_PH: Tensor, recurrent_bias_P: Tensor
     ) -> None:
         low = compute_dtype(recurrent_weight_PH)
         self.states, self.states_low = states, low_copy(states, low)
@@ -182,7 +182,7 @@ class _Unroll(torch.autograd.Function):
         score = _start_score(keys, score_weight_A, scale, penalty, num_kept)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
-        first = _First(*first_gru, states, num_kept) if first_gru else None
+        first = _First(states, num_kept, *first_gru) if first_gru else None
         read = states if first is None else torch.empty_like(states[1:])  # the state that a step starts from
         read_low = low_copy(read, low)
         weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)

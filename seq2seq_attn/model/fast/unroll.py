@@ -91,12 +91,17 @@ def unroll(model: Seq2Seq, batch: Batch) -> DecoderOutputs:
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
     steps = (hidden_TBH, contexts_TBM, embedded_TBE)
     rows = (tensor.flatten(0, 1).index_select(0, batch.positions_N) for tensor in steps)
-    features_NF = decoder.readout(*rows)
-    positions_N, targets_N = batch.positions_N, batch.targets_N
-    outputs = DecoderOutputs(
-        features_NF, positions_N, targets_N, *steps, weights_TBS, memory, output=model.output, batch=batch
+    return DecoderOutputs(
+        decoder.readout(*rows),
+        batch.positions_N,
+        batch.targets_N,
+        *steps,
+        weights_TBS,
+        memory,
+        output=model.output,
+        batch=batch,
+        read_ids_TB=read_ids_TB if model.output.needs_history else None,
     )
-    return outputs._replace(read_ids_TB=read_ids_TB) if model.output.needs_history else outputs
 
 
 def unroll_decoder(
@@ -109,22 +114,21 @@ def unroll_decoder(
     first, cell = cells
     hidden_BH, context_weight_PM = cell.hidden(state.cell), cell.input_weights[-1]
     # the embeddings' part of the gates of the cell that reads them: the first of two, or the only one
-    reader, first_gru = first or cell, ()
+    reader = first or cell
     gates_TBP = nn.functional.linear(embedded_TBE, reader.input_weights[0], reader.input_bias_P)
+    first_gru: tuple[Tensor, ...] = ()
     if first is not None:
         first_gru = (gates_TBP, first.recurrent_weight_PH, first.recurrent_bias_P)
         gates_TBP = cell.input_bias_P.expand(gates_TBP.shape)
     recurrent = (cell.recurrent_weight_PH, cell.recurrent_bias_P)
-    if isinstance(memory.attention, Attended):
-        attended = decoder.attention.step(hidden_BH, memory.attention, state.attention)
-        gates_TBP = gates_TBP + nn.functional.linear(attended.context_BM, context_weight_PM)
+    keys = memory.attention
+    if isinstance(keys, Attended):  # the result of every step
+        gates_TBP = gates_TBP + nn.functional.linear(keys.context_BM, context_weight_PM)
         states_TBH = gru_unroll(
             gates_TBP.unsqueeze(1), hidden_BH.unsqueeze(0), recurrent[0].unsqueeze(0), recurrent[1].unsqueeze(0)
         ).squeeze(1)
-        num_steps = len(states_TBH)
-        contexts_TBM = attended.context_BM.expand(num_steps, -1, -1)
-        return states_TBH, contexts_TBM, attended.weights_BS.expand(num_steps, -1, -1)
-    keys = memory.attention
+        contexts_TBM, weights_TBS = (every.expand(len(states_TBH), -1, -1) for every in keys[:2])
+        return states_TBH, contexts_TBM, weights_TBS
     projected_BSP = nn.functional.linear(keys.values_BSM, context_weight_PM)
     states_TBH, weights_TBS = unroll_attention_gru(
         score, gates_TBP, hidden_BH, keys.keys_BSA, projected_BSP, keys.mask_BS, *recurrent, first_gru
