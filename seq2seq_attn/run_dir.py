@@ -88,7 +88,8 @@ class RunDir:
         self.model_path = self.path / _MODEL
         """the best model"""
         self.last_dir = self.path / _LAST
-        """the state that `--resume` needs"""
+        self.state_path = self.last_dir / "state.safetensors"
+        """the state that `--resume` needs (`train/checkpoint.py`)"""
         self.metrics_path = self.path / _METRICS
         """the training history, one JSON object per line"""
         self.log_path = self.path / _LOG

@@ -11,7 +11,6 @@ import logging
 import math
 from collections import ChainMap
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,15 +19,13 @@ from torch import Tensor
 from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.table import METRICS
-from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
+from seq2seq_attn.model.weights import Saved, write_tensors
 from seq2seq_attn.run_dir import RunDir
 
 if TYPE_CHECKING:
     from seq2seq_attn.train.batches import UpdateBatches
     from seq2seq_attn.train.update import Updater, UpdateResult
     from seq2seq_attn.train.validate import Validation
-
-STATE = "state.safetensors"
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +166,7 @@ def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
         tensors = training_tensors(updater) | dict(ChainMap(*rng_states))
         scaler = updater.scaler.state_dict() if updater.scaler else None
         values = {"state": asdict(state), "scaler": scaler, **_circumstances(updater)}
-        write_tensors(run.last_dir / STATE, tensors, values)
+        write_tensors(run.state_path, tensors, values)
 
 
 def restore_training(saved: Saved, updater: Updater) -> TrainState:
@@ -258,13 +255,3 @@ def set_rng_state(tensors: dict[str, Tensor], device: torch.device, rank: int = 
     torch.set_rng_state(tensors[f"rng/{rank}/torch"])
     if device.type == "cuda" and (name := f"rng/{rank}/cuda") in tensors:
         torch.cuda.set_rng_state(tensors[name], device)
-
-
-def has_state(last_dir: Path) -> bool:
-    """Whether a state has been saved here."""
-    return (last_dir / STATE).exists()
-
-
-def load_state(last_dir: Path) -> Saved:
-    """The saved state. Raises UserError if it is missing or damaged."""
-    return read_tensors(last_dir / STATE)

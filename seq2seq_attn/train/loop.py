@@ -21,13 +21,14 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import give_back_memory, reuse_large_blocks
 from seq2seq_attn.runtime.precision import training_precision, tune_float32
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
-from seq2seq_attn.train.checkpoint import TrainState, has_state, load_state, restore_training, save_training
+from seq2seq_attn.train.checkpoint import TrainState, restore_training, save_training
 from seq2seq_attn.train.distributed import Group, join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start
 from seq2seq_attn.train.loss import build_objectives, build_reverse, create_reverse_run
@@ -82,7 +83,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
         with catch_signals() as stop, ExitStack() as locks:
             updater = _build_updater(config, prepared, group)
             group.broadcast(lambda: locks.enter_context(locked(run.path)))
-            if resume and group.broadcast(lambda: has_state(run.last_dir)):
+            if resume and group.broadcast(run.state_path.exists):
                 state, notes = group.first_before_others(lambda: _restore(run, config, prepared, updater)), []
             else:
                 state, notes = TrainState(), set_start_values(updater, config, prepared)
@@ -129,7 +130,7 @@ def _write_run(run: RunDir, config: Config, prepared: PreparedCorpus, updater: U
 def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
     """Restore the saved state of a run, and take the run up again, unless it has reached its end."""
     check_same_data(run, config, prepared)
-    state = restore_training(load_state(run.last_dir), updater)
+    state = restore_training(read_tensors(run.state_path), updater)
     if state.end_reason and (reason := state.stop_reason(config.train)):
         if not run.is_finished():
             _mark_finished(run, state, updater)
