@@ -27,7 +27,7 @@ from seq2seq_attn.runtime.memory import give_back_memory, reuse_large_blocks
 from seq2seq_attn.runtime.precision import training_precision, tune_float32
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
-from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
+from seq2seq_attn.train.batches import UpdateBatches, epoch_updates, plan_epoch
 from seq2seq_attn.train.checkpoint import TrainState, restore_training, save_training
 from seq2seq_attn.train.distributed import Group, join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start
@@ -173,8 +173,8 @@ class Trainer:
     ) -> None:
         self.run, self.config, self.prepared, self.updater = run, config, prepared, updater
         self.state, self.stop = state, stop
-        first_epoch = EpochBatches(prepared.pairs("train"), config.train.batch, seed=config.seed, epoch=0)
-        self.schedules = Schedules(config.train, updates_per_epoch=first_epoch.num_updates)
+        first_epoch = plan_epoch(prepared.pairs("train"), config.train.batch, seed=config.seed, epoch=0)
+        self.schedules = Schedules(config.train, updates_per_epoch=len(first_epoch))
         self.validator = Validator(prepared, config, updater, should_stop=lambda: stop.is_set)
         self.gave_back_at = time.monotonic()
         self.began_at = self.gave_back_at - state.elapsed_s
@@ -215,17 +215,16 @@ class Trainer:
 
     def _update_batches(self) -> Generator[UpdateBatches, None, None]:
         """The batches of each update from the current state on, epoch after epoch."""
+        pairs, batch, state = self.prepared.pairs("train"), self.config.train.batch, self.state
         while True:
-            epoch = EpochBatches(
-                self.prepared.pairs("train"),
-                self.config.train.batch,
-                seed=self.config.seed,
-                epoch=self.state.epoch,
+            yield from epoch_updates(
+                pairs,
+                plan_epoch(pairs, batch, seed=self.config.seed, epoch=state.epoch),
+                state.batches_done // batch.accumulate,
                 group=self.updater.group,
                 prepare=self.updater.prepare,
                 with_extended=self.updater.model.output.copies_source,
             )
-            yield from epoch.updates(self.state.batches_done)
 
     def _record(self, batches: UpdateBatches, settings: UpdateSettings, result: UpdateResult, began_at: float) -> None:
         """Record an update, which was skipped if it is not finite."""
