@@ -35,7 +35,8 @@ FLOORS = (1, 3, 8, 20, 50)
 MAX_VALIDATIONS = 200
 """of a learning curve; longer ones are thinned evenly"""
 MIN_TOKENS, MAX_TOKENS = 8, 16
-"""of the example, source and translation, without <eos>: long enough to show something, short enough to be read at a glance"""
+"""of source and translation of the example, without <eos>: long enough to show something, short enough to be read at a
+glance"""
 _EXACT, _NEAR = 100.0, 5.0
 """chrF: where no translation is exact, those this close to the best one are as good"""
 _DISTANCE = 3
