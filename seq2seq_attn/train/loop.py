@@ -31,7 +31,7 @@ from seq2seq_attn.train.batches import UpdateBatches, epoch_updates, plan_epoch
 from seq2seq_attn.train.checkpoint import TrainState, restore_training, save_training
 from seq2seq_attn.train.distributed import Group, join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start
-from seq2seq_attn.train.loss import build_objectives, build_reverse, create_reverse_run
+from seq2seq_attn.train.loss import build_objectives, reverse_config
 from seq2seq_attn.train.pretrained import likely_targets, set_start_values
 from seq2seq_attn.train.schedules import Schedules, UpdateSettings
 from seq2seq_attn.train.session import (
@@ -105,9 +105,11 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
         num_target_ids=len(prepared.target_vocab),
         vector_sizes=vector_sizes(prepared.source_tokenizer),
     ).to(device)
-    objectives = build_objectives(config, model)
-    needs_reverse = any(objective.needs_reverse for objective in objectives.values())
-    reverse = build_reverse(config, prepared, device) if needs_reverse else None
+    objectives, reverse = build_objectives(config, model), None
+    if any(objective.needs_reverse for objective in objectives.values()):
+        num_source_ids, num_target_ids = len(prepared.target_vocab), len(prepared.source_vocab)
+        with torch.random.fork_rng(devices=[]):
+            reverse = build_model(config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids).to(device)
     if not group.is_first:  # ranks share the weights but not the dropout masks
         torch.manual_seed(random.Random(f"{config.seed}/rank {group.rank}").getrandbits(63))
     return Updater(
@@ -116,15 +118,18 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
 
 
 def _write_run(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater, *, overwrite: bool) -> None:
-    """Write the files of a new run."""
+    """Write the files of a new run, and of that of the reverse model."""
     RunDir.create(run.path, overwrite=overwrite)
-    run.save_config(config)
-    run.save_text(prepared)
-    run.write_environment(sys.argv, updater.device)
+    configs = [(run, config)]
+    if updater.reverse is not None:
+        limited = with_length_limit(reverse_config(config), prepared.pairs("train"), is_reverse=True)
+        configs.append((RunDir.create(run.reverse.path), limited))
+    for each, own_config in configs:
+        each.save_config(own_config)
+        each.save_text(prepared, is_reverse=each is not run)
+        each.write_environment(sys.argv, updater.device)
     if config.search.shortlist:
         run.save_candidates(likely_targets(prepared, config.search.shortlist))
-    if updater.reverse is not None:
-        create_reverse_run(run.reverse, config, prepared, updater.device)
 
 
 def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:

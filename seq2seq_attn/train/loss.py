@@ -6,7 +6,6 @@ translate, score and be evaluated. Its weights are those of the update that is b
 state of the first run includes the reverse model.
 """
 
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,15 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Config
-from seq2seq_attn.data.audit import with_length_limit
 from seq2seq_attn.data.batch import Batch, swapped
-from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.build import build_model, source_attention
+from seq2seq_attn.model.build import source_attention
 from seq2seq_attn.model.output.base import DecoderOutputs, TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, Missing, build_variant
-from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.train.objectives.base import Objective
 
@@ -136,21 +132,6 @@ def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
     for is_refused, setting in refused:
         if is_refused:
             raise UsageError(f"{key}: also trains the model from target to source, which does not work with {setting}")
-
-
-def build_reverse(config: Config, prepared: PreparedCorpus, device: torch.device) -> Seq2Seq:
-    """The reverse model. Draws from a copy of the global generator."""
-    with torch.random.fork_rng(devices=[]):
-        num_source_ids, num_target_ids = len(prepared.target_vocab), len(prepared.source_vocab)
-        return build_model(config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids).to(device)
-
-
-def create_reverse_run(run: RunDir, config: Config, prepared: PreparedCorpus, device: torch.device) -> None:
-    """Write the run directory of the reverse model, all but the weights. `config` is that of the first model."""
-    RunDir.create(run.path)
-    run.save_config(with_length_limit(reverse_config(config), prepared.pairs("train"), is_reverse=True))
-    run.save_text(prepared, is_reverse=True)
-    run.write_environment(sys.argv, device)
 
 
 def reverse_config(config: Config) -> Config:
