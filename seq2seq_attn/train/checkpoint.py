@@ -8,7 +8,6 @@ translating, is a separate file (`model.safetensors` of the run directory).
 from __future__ import annotations
 
 import logging
-import math
 from collections import ChainMap
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -42,10 +41,6 @@ class Window:
     seconds: float = 0.0
     terms: dict[str, list[float]] = field(default_factory=dict)
     """for each objective, the sum of its terms and their count"""
-
-    def means(self) -> dict[str, float]:
-        """The mean term of each objective; NaN if there were no terms."""
-        return {name: total / count if count else math.nan for name, (total, count) in self.terms.items()}
 
 
 @dataclass
