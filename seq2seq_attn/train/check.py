@@ -99,10 +99,6 @@ def _vector_sizes(config: Config) -> list[int | None]:
     return [1 if source == VECTORS else None for source in config.data.sources]
 
 
-class _BrokenRule(Exception):
-    """A rule of a contract, and what was seen."""
-
-
 def _check_imported(config: Config) -> None:
     """Check the variants that the package does not have. The global generator stays as it is.
 
@@ -135,7 +131,7 @@ def _check_imported(config: Config) -> None:
             for name in own_objectives:
                 variant = OBJECTIVE.key.format(name=name)
                 _check_objective(objectives[name], model.eval(), batch, pairs)
-        except _BrokenRule as broken:
+        except UsageError as broken:
             raise UsageError(f"{variant}: breaks its contract in a dry run: {broken}") from broken.__cause__
 
 
@@ -163,7 +159,7 @@ def _check_model(model: Seq2Seq, batch: Batch, pairs: Sequence[Batch]) -> None:
             state, ids_R = steps.reorder(state, torch.tensor(order)), ids_R[: len(order)]
         steps.step(ids_R, state)
     except Exception as error:
-        raise _BrokenRule(f"a search step works; seen: {located(error)}") from error
+        raise UsageError(f"a search step works; seen: {located(error)}") from error
     outputs = model(batch)
     real_N = outputs.targets_N != PAD
     totals_N = outputs.log_probs_of(real_N.nonzero().squeeze(1)).logsumexp(dim=1).exp()
@@ -231,7 +227,7 @@ def _require_same(padded: Tensor, alone: Tensor, what: str) -> None:
 
 def _require(is_kept: bool | Tensor, rule: str, seen: object) -> None:
     if not is_kept:
-        raise _BrokenRule(f"{rule}; seen: {_numbers(seen) if isinstance(seen, Tensor) else seen}")
+        raise UsageError(f"{rule}; seen: {_numbers(seen) if isinstance(seen, Tensor) else seen}")
 
 
 def _numbers(tensor: Tensor) -> str:
