@@ -43,12 +43,9 @@ log = logging.getLogger(__name__)
 
 
 def check_config(config: Config) -> None:
-    """Check the settings against each other and the machine. Settings without effect pass.
-
-    Raises:
-        UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, an imported
-            variant breaks its contract, ...
-    """
+    """Check the settings against each other and the machine. Settings without effect pass. Raises UsageError: a variant
+    or language is unknown, sizes do not fit together, a device does not exist, an imported variant breaks its contract,
+    and the like."""
     data = config.data
     # on the meta device, without weights; the true sizes of the vocabularies are known with the data
     sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS) + (not data.vocab.joint)}
@@ -100,11 +97,8 @@ def _vector_sizes(config: Config) -> list[int | None]:
 
 
 def _check_imported(config: Config) -> None:
-    """Check the variants that the package does not have. The global generator stays as it is.
-
-    Raises:
-        UsageError: a variant breaks its contract; the message names the variant, the rule, and what was seen.
-    """
+    """Check the variants that the package does not have. The global generator stays as it is. Raises UsageError: a
+    variant breaks its contract; the message names the variant, the rule, and what was seen."""
     settings = config.model
     shorthand = (settings.encoder.name, settings.encoder.cell)
     encoder, encoder_cell = ENCODER_SHORTHANDS.get(settings.encoder.name, shorthand)

@@ -151,10 +151,7 @@ class TrainState:
 
 def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
     """Save everything, with the random number generators of all ranks. All ranks call this; the first one writes.
-
-    Raises:
-        UserError: a weight or moment is not finite; the former state stays.
-    """
+    Raises UserError: a weight or moment is not finite; the former state stays."""
     group = updater.group
     rng_states = group.gather(rng_state(updater.device, group.rank))
     if group.is_first:
@@ -165,12 +162,9 @@ def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
 
 
 def restore_training(saved: Saved, updater: Updater) -> TrainState:
-    """Restore models, optimizer and random number generators, and return the counters. Warn if results will differ
-    from those of the session that saved the state.
-
-    Raises:
-        UserError: the state belongs to another model, or to another version of the package.
-    """
+    """Restore models, optimizer and random number generators, and return the counters. Warn if results will differ from
+    those of the session that saved the state. Raises UserError: the state belongs to another model, or to another
+    version of the package."""
     tensors, values = saved.tensors, saved.values
     effects = {
         "num_threads": "the last bits of sums may differ; see train.num_threads",
@@ -218,11 +212,8 @@ def training_tensors(updater: Updater) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
-    """The inverse of `training_tensors`. The optimizer's settings stay those of the configuration.
-
-    Raises:
-        UserError: the state belongs to another model.
-    """
+    """The inverse of `training_tensors`. The optimizer's settings stay those of the configuration. Raises UserError:
+    the state belongs to another model."""
     weights = _weights(updater)
     saved = {name: tensor for name, tensor in tensors.items() if name.startswith(("model/", "average/"))}
     if {k: v.shape for k, v in weights.items()} != {k: v.shape for k, v in saved.items()}:

@@ -39,12 +39,8 @@ class BatchLoss(NamedTuple):
 
 
 def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
-    """The objectives by name.
-
-    Raises:
-        UsageError: a name or an option is unknown, an option has the wrong type, the model or the data lacks what an
-            objective reads, or an objective has parameters.
-    """
+    """The objectives by name. Raises UsageError: a name or an option is unknown, an option has the wrong type, the
+    model or the data lacks what an objective reads, or an objective has parameters."""
     attention = model.decoder.attention
     offered: dict[str, Any] = {
         "source_attention": source_attention(config.model, attention, alternative="leave the objective out"),
@@ -108,11 +104,8 @@ def with_reverse(
 
 
 def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
-    """Check that the model can also be trained from target to source. `key` names the objective that needs it.
-
-    Raises:
-        UsageError: a setting belongs to one direction.
-    """
+    """Check that the model can also be trained from target to source. `key` names the objective that needs it. Raises
+    UsageError: a setting belongs to one direction."""
     data, output = config.data, f"model.output.name={config.model.output.name}"
     texts = [spec for spec in (data.train, data.valid, *data.test.values(), *data.extra) if isinstance(spec, str)]
     refused = (

@@ -73,11 +73,7 @@ def load_settings(
 
 
 def newest_unfinished() -> Path:
-    """The unfinished run in `runs/` that was last written to.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The unfinished run in `runs/` that was last written to. Raises UsageError: there is none."""
     runs = [run for run in map(RunDir, RUNS_DIR.glob("*")) if run.config_path.exists() and not run.is_finished()]
     if not runs:
         raise UsageError(f"--resume: no unfinished run in {RUNS_DIR}/; name one with --run-dir")
@@ -155,11 +151,8 @@ def create_run_dir(config: Config) -> Path:
 
 
 def check_same_run(saved: Config, config: Config) -> None:
-    """Check the settings of a resume against those of the run.
-
-    Raises:
-        UsageError: a setting differs that a resume cannot change.
-    """
+    """Check the settings of a resume against those of the run. Raises UsageError: a setting differs that a resume
+    cannot change."""
     for key, (old, new) in saved.changes_to(config).items():
         if key == "search.max_length_ratio" and new is None:
             continue  # will be chosen again from the same training pairs
@@ -200,11 +193,8 @@ def check_same_data(run: RunDir, config: Config, prepared: PreparedCorpus) -> No
 def locked(run_dir: Path, *, work: str = "training run", option: str = "--run-dir") -> Iterator[None]:
     """Hold the lock of a run directory, which is created if needed. One training process at a time writes to it, or
     does other `work` in a folder that an `option` names. The system releases the lock when the process ends. The file
-    stays: if it were removed, two processes could lock two files of the same name.
-
-    Raises:
-        UserError: another process holds the lock.
-    """
+    stays: if it were removed, two processes could lock two files of the same name. Raises UserError: another process
+    holds the lock."""
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / LOCK).open("a+") as file:
         try:
