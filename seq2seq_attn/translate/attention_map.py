@@ -75,7 +75,8 @@ class AttentionMap:
         rows = ""
         for token, row_S in zip(self.target_tokens, self.weights_TS, strict=True):
             rows += f"<tr>{label}{html.escape(token)}</th>"
-            for weight, (red, green, blue) in zip(row_S.tolist(), map_colors(row_S).tolist(), strict=True):
+            weights_S = np.clip(np.nan_to_num(row_S), 0.0, 1.0).tolist()
+            for weight, (red, green, blue) in zip(weights_S, map_colors(row_S).tolist(), strict=True):
                 rows += f'<td title="{weight:.2f}" style="background:rgb({red},{green},{blue});{size}"></td>'
             rows += "</tr>"
         table = '<table style="border-collapse:collapse;font-size:small">'
