@@ -242,6 +242,15 @@ def _checked_value(key: str, declared: Any, value: object) -> Any:
         ) from None
 
 
+def takes(axis: Axis | ModelAxis, name: str, parameter: str) -> bool:
+    """Whether the function that builds this variant has this parameter.
+
+    Raises:
+        UsageError: as `find_build`.
+    """
+    return parameter in read_parameters(find_build(axis, name))
+
+
 def read_parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """The parameters of a function with their types, or the types' names where these are not known at run time."""
     try:

@@ -22,7 +22,7 @@ from seq2seq_attn.model.build import ENCODER_SHORTHANDS, build_model, model_with
 from seq2seq_attn.model.decoder.base import StepOutput
 from seq2seq_attn.model.encoder.base import zeroed
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.variants import AXES, SCORER, ModelAxis, find_build, located, packaged_variants, read_parameters
+from seq2seq_attn.model.variants import AXES, SCORER, ModelAxis, find_build, located, packaged_variants, takes
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.search.base import find_search
 from seq2seq_attn.search.steps import PlainSteps
@@ -59,11 +59,7 @@ def check_config(config: Config) -> None:
     for name, objective in objectives.items():
         if objective.needs_reverse:
             check_reverse(f"train.objectives.{name}", config, model)
-    learners = [
-        name
-        for name in objectives
-        if settings[name].weight and "drawing_attention" in read_parameters(find_build(OBJECTIVE, name))
-    ]
+    learners = [name for name in objectives if settings[name].weight and takes(OBJECTIVE, name, "drawing_attention")]
     if model.decoder.attention.draws_positions and not learners:
         raise UsageError(
             "model.attention.options.estimator=reinforce: only the objective reinforce trains these weights; add "
