@@ -64,8 +64,8 @@ def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] 
 
 
 class FastTokens:
-    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time. `ids_L`: the target ids of the
-    logits, of `num_ids` in all; None: they have logits all."""
+    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time. `ids_L`: the target ids that have
+    logits, of `num_ids` in all; None: all have."""
 
     def __init__(
         self,
