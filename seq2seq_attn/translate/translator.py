@@ -26,10 +26,10 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, build_variant
 from seq2seq_attn.run_dir import ModelInfo
-from seq2seq_attn.runtime.precision import translation_precision
+from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.search.base import Hypothesis, Scorer, Search, SearchSource, StepModel, find_search
-from seq2seq_attn.search.steps import Ensemble, Shortlisted, step_model
+from seq2seq_attn.search.steps import Ensemble, shortlist, step_model
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, NoTokenizer, PositionTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, vector_positions
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, read_token_vectors
@@ -164,7 +164,7 @@ class Translator:
                 "the run is a language model, which translates nothing by itself: name a run that translates, and this "
                 "one in search.scorers.fusion.run"
             )
-        search, values = find_search(self.search, options) if options else self._configured_search
+        search, values = find_search(self.search, options)
         if values.unk == "copy" and not self.has_attention:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
@@ -226,7 +226,7 @@ class Translator:
         steps = self._steps
         if options.shortlist and self._candidates_UN is not None:
             some_UN, num_target_ids = self._candidates_UN[:, : options.shortlist], len(self.target_vocab)
-            steps = Shortlisted(steps, some_UN, source.batch, prefixes, num_target_ids=num_target_ids)
+            steps = shortlist(steps, some_UN, source.batch, prefixes, num_target_ids=num_target_ids)
         results = []
         for segment, hypotheses in zip(segments, plan.search(steps, source, options), strict=True):
             translations = [self._translation(segment, hypothesis, plan) for hypothesis in hypotheses]
@@ -287,11 +287,6 @@ class Translator:
             is_cut=hypothesis.is_cut,
             unknown=self.find_unknown(segment),
         )
-
-    @cached_property
-    def _configured_search(self) -> tuple[Search, SearchConfig]:
-        """The search of a call without options."""
-        return find_search(self.search)
 
     @cached_property
     def _steps(self) -> StepModel[Any]:

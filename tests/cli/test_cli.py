@@ -17,8 +17,8 @@ from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.cli import COMMANDS
 from seq2seq_attn.config import load_config
+from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train import checkpoint
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -147,7 +147,7 @@ def test_ctrl_c_saves_and_exits_with_130(corpus):
     assert out == ""
     assert "--resume --run-dir run" in err
     assert "Traceback" not in err
-    assert checkpoint.load_state(Path("run/last")).values["state"]["update"] >= 9
+    assert read_tensors(RunDir("run").state_path).values["state"]["update"] >= 9
 
 
 @pytest.mark.usefixtures("heard_signals")

@@ -6,8 +6,7 @@ import pytest
 from typer.main import get_command
 
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.cli import COMMANDS, app
-from seq2seq_attn.cli.parser import GROUPS
+from seq2seq_attn.cli import COMMANDS, GROUPS, app
 
 NAMES = {parameter.name for name in COMMANDS for parameter in get_command(app).commands[name].params}
 
