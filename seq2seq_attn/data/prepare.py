@@ -154,28 +154,26 @@ def _build(
             old = _old_corpus(data.vocab_from, identity["mix"]["text"])
             extra_texts.append((f"data.mix={data.mix:g}", draw_pairs(old, round(data.mix * num_pairs["train"]))))
         num_extra, extra_notes = write_extra(draft_dir, extra_texts, data, [*num_pairs][1:])
-        notes += extra_notes
         in_vocab = {"train": num_pairs["train"], **({EXTRA: num_extra} if data.extra_in_vocab else {})}
         for name, tokenizer in zip(SIDES, _tokenizers(draft_dir, data, in_vocab, vocab_dir), strict=True):
             tokenizer.save(directory, name)
         splits = {split: SplitBuilder(directory, split) for split in num_pairs}
+        train = splits["train"]
         files = {split: [split_path(draft_dir, split, side) for side in SIDES] for split in (*num_pairs, EXTRA)}
         extra_files = {"train": files.pop(EXTRA)}
         _tokenize(splits, files, directory, data, noise, sum(num_pairs.values()), show_progress)
         for split, builder in splits.items():
             notes += describe_noise(split, builder.noise, is_dropped=False)
-        vocabs = _vocabs(data, splits["train"], vocab_dir)
-        notes += count_unknown(splits["train"], vocabs) if vocab_dir else []
+        notes += extra_notes
+        vocabs = _vocabs(data, train, vocab_dir)
+        notes += count_unknown(train, vocabs) if vocab_dir else []
         if num_extra:
             _tokenize(splits, extra_files, directory, data, {}, num_extra, show_progress)
-            vocabs = _vocabs(data, splits["train"], vocab_dir) if data.extra_in_vocab else vocabs
-        _check_not_empty(splits["train"], identity["config"])
+            vocabs = _vocabs(data, train, vocab_dir) if data.extra_in_vocab else vocabs
+        _check_not_empty(train, identity["config"])
         for builder in splits.values():
             builder.write_ids(vocabs)
-        audit = {
-            name: builder.audit(vocabs, None if name == "train" else splits["train"])
-            for name, builder in splits.items()
-        }
+        audit = {name: builder.audit(vocabs, None if builder is train else train) for name, builder in splits.items()}
         for split in num_pairs if VECTORS in data.sources else ():
             lines = corpus.iter_lines(split_path(directory, split, "source", "txt"))
             write_vectors(split_path(directory, split, "vectors"), lines, data.sources.index(VECTORS))
