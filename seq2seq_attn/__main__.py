@@ -64,7 +64,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError as error:
         return _broken_pipe(error, arguments)
     except Exception as error:
-        from seq2seq_attn.cli.parser import is_from_parser
+        from seq2seq_attn.cli import is_from_parser
 
         if is_debug and not is_from_parser(error):
             traceback.print_exc()
@@ -113,12 +113,11 @@ def _exit_on_signals() -> Iterator[None]:
 
 
 def _complain(error: Exception, arguments: Sequence[str]) -> int:
-    from seq2seq_attn.cli import COMMANDS, PROGRAM
-    from seq2seq_attn.cli.parser import explain_parser_error, is_from_parser
+    from seq2seq_attn.cli import explain_parser_error, is_from_parser
 
     code = error.exit_code if isinstance(error, UserError) else UserError.exit_code
     if is_from_parser(error):
-        text, code = explain_parser_error(error, arguments, program=PROGRAM, commands=COMMANDS), UsageError.exit_code
+        text, code = explain_parser_error(error, arguments), UsageError.exit_code
     elif isinstance(error, OSError):
         text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     elif isinstance(error, UserError):

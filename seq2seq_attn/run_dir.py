@@ -88,7 +88,8 @@ class RunDir:
         self.model_path = self.path / _MODEL
         """the best model"""
         self.last_dir = self.path / _LAST
-        """the state that `--resume` needs"""
+        self.state_path = self.last_dir / "state.safetensors"
+        """the state that `--resume` needs (`train/checkpoint.py`)"""
         self.metrics_path = self.path / _METRICS
         """the training history, one JSON object per line"""
         self.log_path = self.path / _LOG
@@ -307,11 +308,8 @@ def newest_run(runs_dir: str | Path = "runs") -> RunDir:
 
 def find_run(name: str | Path) -> Path:
     """The directory of a run. Of `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`, its files are downloaded, or taken from
-    the hub's cache, and checked against the manifest.
-
-    Raises:
-        UserError: it cannot be downloaded, is damaged, or names another run, of this machine.
-    """
+    the hub's cache, and checked against the manifest. Raises UserError: it cannot be downloaded, is damaged, or names
+    another run, of this machine."""
     if not str(name).startswith(HUB):
         return Path(name)
     repository, _, revision = str(name).removeprefix(HUB).partition("@")

@@ -19,7 +19,7 @@ from scripts.laboratory.harness.runs import Run, changed_settings, describe_run,
 from seq2seq_attn import load
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
-from seq2seq_attn.metrics.significance import bootstrap, mean_difference, mean_interval, percentile_interval, pool
+from seq2seq_attn.metrics.significance import bootstrap, mean_difference, percentile_interval, pool
 from seq2seq_attn.metrics.table import DEFAULT_METRICS
 from seq2seq_attn.text.corpus import read_lines
 
@@ -248,7 +248,7 @@ def systems(results: Results) -> Records:
     for name, arm_samples in pooled.items():
         config = results.runs_by_arm[name][0].config
         row: Record = {"arm": name, "output": config.model.output.name, "sources": list(config.data.sources)}
-        row["bleu"] = asdict(mean_interval(arm_samples))
+        row["bleu"] = asdict(percentile_interval(arm_samples.mean, arm_samples.means_R))
         if name != experiment.baseline:
             gain = percentile_interval(arm_samples.mean - baseline.mean, arm_samples.means_R - baseline.means_R)
             row |= {"gain": asdict(gain), "paired_bootstrap": asdict(mean_difference(baseline, arm_samples))}

@@ -1,5 +1,6 @@
 """`seq2seq evaluate`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, Unpack
 
@@ -107,7 +108,7 @@ def evaluate(search: dict[str, Any], **options: Unpack[EvaluateOptions]) -> None
     from seq2seq_attn.cli.evaluation import evaluate
 
     full = options.pop("full", False)
-    report = evaluate(**options, **search, show_progress=shared.is_terminal())
+    report = evaluate(**options, **search, show_progress=sys.stderr.isatty())
     shared.echo(report.text if full else report.summary)
     if not full:
         typer.echo("use --full for every measure, every test set and the attention statistics", err=True)

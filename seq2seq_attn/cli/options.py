@@ -3,7 +3,6 @@
 import functools
 import inspect
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args, get_type_hints
@@ -176,11 +175,6 @@ def echo(text: object, *, nl: bool = True) -> None:
     """Print a result; an error such as a full disk names standard output."""
     with naming(STDOUT):
         typer.echo(visible(str(text)), nl=nl)
-
-
-def is_terminal() -> bool:
-    """Whether stderr is a terminal, so that progress bars make sense."""
-    return sys.stderr.isatty()
 
 
 def check_runs(runs: list[Path] | None) -> list[Path] | None:

@@ -1,5 +1,6 @@
 """`seq2seq prepare`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Unpack
 
@@ -42,4 +43,4 @@ def prepare(**options: Unpack[PrepareOptions]) -> None:
     config_names, overrides = find_settings(options)
     config = load_config(with_default(config_names) if corpus is None else [CORPUS_CONFIGS[corpus]], overrides)
     split_names(config.data)  # rejects an invalid corpus
-    shared.echo(audit_report(prepare_corpus(config, show_progress=shared.is_terminal())))
+    shared.echo(audit_report(prepare_corpus(config, show_progress=sys.stderr.isatty())))

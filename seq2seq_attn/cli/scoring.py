@@ -15,7 +15,6 @@ from seq2seq_attn.cli.writers import (
     check_attention,
     line_writer,
     open_attention_writers,
-    rounded,
     write_lines,
 )
 from seq2seq_attn.data.links import parse_links
@@ -114,7 +113,7 @@ def score_pair(translator: Translator, pair: Translation) -> PairScore:
 def _as_json(score: PairScore, pair: Translation) -> str:
     return as_json(
         {
-            "log_prob": rounded(score.log_prob, 4),
+            "log_prob": round(score.log_prob, 4),
             "num_tokens": score.num_tokens,
             "tokens": pair.tokens,
             "source_tokens": pair.source_tokens,

@@ -1,5 +1,6 @@
 """`seq2seq translate`."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any, TypedDict, Unpack
 
@@ -58,4 +59,4 @@ def translate(search: dict[str, Any], **options: Unpack[TranslateOptions]) -> No
     with paused_collector():
         from seq2seq_attn.cli.translation import translate_lines
 
-    translate_lines(**options, **search, show_progress=shared.is_terminal())
+    translate_lines(**options, **search, show_progress=sys.stderr.isatty())

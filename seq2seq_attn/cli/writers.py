@@ -5,7 +5,6 @@ Writers take lines one by one and keep none, except for heat maps and pages, whi
 
 import json
 import logging
-import math
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,6 +18,7 @@ import numpy as np
 from seq2seq_attn.cli.options import Format
 from seq2seq_attn.cli.streams import open_output
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import finite
 from seq2seq_attn.text.links import links_between_words, words_of
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import source_words
@@ -71,8 +71,8 @@ def line_form(format: Format, n_best: int, *, with_weights: bool) -> LineForm:
         weights_TS = None if translation.attention is None else translation.attention.astype(float).round(4).tolist()
         return {
             "text": translation.text,
-            "score": rounded(translation.score, 6),
-            "log_prob": rounded(translation.log_prob, 6),
+            "score": round(translation.score, 6),
+            "log_prob": round(translation.log_prob, 6),
             "tokens": translation.tokens,
             "links": None if translation.heaviest is None else translation.links(),
             "is_cut": translation.is_cut,
@@ -94,13 +94,8 @@ def line_form(format: Format, n_best: int, *, with_weights: bool) -> LineForm:
 
 
 def as_json(values: Mapping[str, object]) -> str:
-    """An object on one line."""
-    return json.dumps(values, ensure_ascii=False, allow_nan=False)
-
-
-def rounded(value: float, num_digits: int) -> float | None:
-    """A number for JSON; None if it is not finite."""
-    return round(value, num_digits) if math.isfinite(value) else None
+    """An object on one line; numbers that are not finite become null."""
+    return json.dumps(finite(values), ensure_ascii=False)
 
 
 def check_attention(translator: Translator, outputs: Mapping[str, str | Path | None]) -> None:

@@ -20,9 +20,9 @@ from seq2seq_attn.metrics.significance import (
     Resampling,
     bootstrap,
     mean_difference,
-    mean_interval,
     mean_retention,
     paired_randomization,
+    percentile_interval,
     pool,
 )
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, LengthIn, LengthOf
@@ -178,7 +178,8 @@ def _compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[A
     """The score of each arm with its spread and interval, and paired tests of all but the first against the first."""
     baseline, scores = arms[0], []
     for arm in arms:
-        score = ArmScore(arm.values, mean_interval(arm), is_too_short=baseline.runs[0].is_too_short)
+        interval = percentile_interval(arm.mean, arm.means_R)
+        score = ArmScore(arm.values, interval, is_too_short=baseline.runs[0].is_too_short)
         if arm is not baseline:
             is_pair = len(baseline.runs) == len(arm.runs) == 1
             score = replace(

@@ -84,16 +84,11 @@ def find_sets(
             numbers of sources, a number of pairs that a set does not have, pairs of several sources to be concatenated.
         UserError: a file that cannot be read.
     """
-    for run, config in zip(runs, configs, strict=True) if concatenate else ():
-        if len(config.data.sources) > 1 or VECTORS in config.data.sources:
+    for run, data in ((run, config.data) for run, config in zip(runs, configs, strict=True) if concatenate):
+        if len(data.sources) > 1 or VECTORS in data.sources or data.tokenizer.target == PositionTokenizer.name:
             raise UsageError(
-                f"--concatenate {concatenate[0]}: concatenates pairs of one source, a text, and {run.path} reads "
-                f"{config.data.source_name}; leave --concatenate out"
-            )
-        if config.data.tokenizer.target == PositionTokenizer.name:
-            raise UsageError(
-                f"--concatenate {concatenate[0]}: the targets of {run.path} are positions in the source, and such "
-                "pairs cannot be concatenated; leave --concatenate out"
+                f"--concatenate {concatenate[0]}: concatenates pairs of two texts, and {run.path} reads several "
+                "sources or vectors, or writes positions; leave --concatenate out"
             )
     if (source is None) != (not references):
         raise UsageError("--source and --reference go together: name both files, or neither")

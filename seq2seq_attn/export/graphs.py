@@ -54,11 +54,8 @@ class _Step(_Prepare):
 
 
 def export_graphs(model: Seq2Seq) -> Graphs:
-    """Export a model.
-
-    Raises:
-        UsageError: its operations depend on values, as with several sources; or its state changes its form.
-    """
+    """Export a model. Raises UsageError: its operations depend on values, as with several sources; or its state changes
+    its form."""
     if model.output.needs_history:
         raise UsageError("this model cannot be exported, as its output points to earlier target tokens")
     model = model.eval()

@@ -22,11 +22,8 @@ log = logging.getLogger(__name__)
 
 def push_run(run: RunDir, repository: str, *, license: str | None = None, is_private: bool = False) -> str:
     """Publish a run as the repository `OWNER/NAME`, which is made if there is none, and return its address. `license`:
-    the hub's name of one, such as `cc-by-4.0`; None: that of the corpus if it has a name.
-
-    Raises:
-        UserError: the run is unfinished or damaged, or the hub refuses it.
-    """
+    the hub's name of one, such as `cc-by-4.0`; None: that of the corpus if it has a name. Raises UserError: the run is
+    unfinished or damaged, or the hub refuses it."""
     if not run.is_finished():
         raise UserError(f"{run.path}: not finished; only finished runs are published")
     content: dict[str, Any] = {name: str(run.path / name) for name in [*check_files(run.path), MANIFEST]}

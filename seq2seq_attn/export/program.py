@@ -29,11 +29,8 @@ stored as it is. Integers of 16 bits lie 7 times closer to the parameters of the
 
 def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> dict[str, Any]:
     """Plain JSON: `program` has the graphs `prepare` and `step`, the names of `memory` and `state`, and the name, shape
-    and dtype of each of its `weights`; beside it stand the `weights` themselves, little-endian, in base64.
-
-    Raises:
-        UsageError: a graph has an argument that JSON cannot hold.
-    """
+    and dtype of each of its `weights`; beside it stand the `weights` themselves, little-endian, in base64. Raises
+    UsageError: a graph has an argument that JSON cannot hold."""
     weights = _Weights(weight_format)
     program = {
         "prepare": _write_program(graphs.prepare, weights),

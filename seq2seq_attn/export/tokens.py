@@ -38,11 +38,8 @@ def describe_run(run: RunDir) -> dict[str, Any]:
 
 
 def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The settings of a tokenizer: of SentencePiece with the score of each subword, of spaCy with its rules.
-
-    Raises:
-        UsageError: it is not spaCy's rules, SentencePiece, characters or spaces.
-    """
+    """The settings of a tokenizer: of SentencePiece with the score of each subword, of spaCy with its rules. Raises
+    UsageError: it is not spaCy's rules, SentencePiece, characters or spaces."""
     described = {"tokenizer": tokenizer.name, "lowercase": getattr(tokenizer, "lowercase", False)}
     if isinstance(tokenizer, SentencePieceTokenizer):
         scores = tokenizer.scores()

@@ -119,11 +119,6 @@ def pool(parts: Sequence[BootstrapSamples]) -> BootstrapSamples:
     )
 
 
-def mean_interval(arm: BootstrapSamples) -> Interval:
-    """The mean of the runs' scores with its 95 % bootstrap interval over sentences."""
-    return percentile_interval(arm.mean, arm.means_R)
-
-
 def percentile_interval(value: float, samples: FloatArray) -> Interval:
     """The interval that leaves out a fortieth of the samples on each side (the order statistics sacreBLEU takes)."""
     ordered = np.sort(samples)

@@ -5,7 +5,7 @@ and the thread only pads.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple, TypeVar
 
@@ -32,57 +32,45 @@ class UpdateBatches(NamedTuple):
     ends_epoch: bool = False
 
 
-class EpochBatches:
-    """The updates of an epoch, with the pairs of their micro-batches."""
+def plan_epoch(pairs: PairStore, config: BatchConfig, *, seed: int, epoch: int) -> list[list[list[int]]]:
+    """The sentence pairs of each micro-batch of each update. The last update may have fewer micro-batches."""
+    lengths = pairs.source_lengths, pairs.target_lengths
+    batches = bucketed_batches(*lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch)
+    return [batches[start : start + config.accumulate] for start in range(0, len(batches), config.accumulate)]
 
-    def __init__(
-        self,
-        pairs: PairStore,
-        config: BatchConfig,
-        *,
-        seed: int,
-        epoch: int,
-        group: Group = ALONE,
-        prepare: Callable[[Batch], Batch] = lambda batch: batch,
-        with_extended: bool = True,
-    ) -> None:
-        """`prepare`: applied to each batch ahead of time, for the device. `with_extended`: as in `PairStore.batch`."""
-        self._pairs = pairs
-        self._group = group
-        self._prepare = prepare
-        self._with_extended = with_extended
-        self._accumulate = config.accumulate
-        self._indices = bucketed_batches(
-            pairs.source_lengths, pairs.target_lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch
+
+def epoch_updates(
+    pairs: PairStore,
+    plan: Sequence[list[list[int]]],
+    updates_done: int,
+    *,
+    group: Group = ALONE,
+    prepare: Callable[[Batch], Batch] = lambda batch: batch,
+    with_extended: bool = True,
+) -> Generator[UpdateBatches, None, None]:
+    """The batches of each update of `plan_epoch`, after the first `updates_done`.
+
+    Args:
+        prepare: applied to each batch ahead of time, for the device.
+        with_extended: as in `PairStore.batch`.
+
+    Raises:
+        UserError: the epoch has no such update.
+    """
+    if not 0 <= updates_done < len(plan):
+        raise UserError(
+            f"update {updates_done} of an epoch with {len(plan)}: the saved state belongs to another corpus; start a "
+            "new run"
         )
 
-    @property
-    def num_updates(self) -> int:
-        """Number of updates. The last may have fewer micro-batches than the others."""
-        return -(-len(self._indices) // self._accumulate)
-
-    def updates(self, batches_done: int) -> Generator[UpdateBatches, None, None]:
-        """The micro-batches of each update from this micro-batch on.
-
-        Raises:
-            UserError: the epoch has no such micro-batch.
-        """
-        num_batches = len(self._indices)
-        if not 0 <= batches_done < num_batches:
-            raise UserError(
-                f"micro-batch {batches_done} of an epoch with {num_batches}: the saved state belongs to another "
-                "corpus; start a new run"
-            )
-        starts = range(batches_done, num_batches, self._accumulate)
-        return built_ahead(self._build, [self._indices[start : start + self._accumulate] for start in starts])
-
-    def _build(self, micro_batches: list[list[int]]) -> UpdateBatches:
+    def build(micro_batches: list[list[int]]) -> UpdateBatches:
         # rows are sorted by length, so every n-th row gives all ranks rows of similar length
-        shares = [self._group.share(indices) for indices in micro_batches]
-        num_tokens = sum(int(self._pairs.target_lengths[indices].sum()) + len(indices) for indices in micro_batches)
-        built = (self._pairs.batch(share, with_extended=self._with_extended) for share in shares if share)
-        batches = [self._prepare(batch) for batch in built]
-        return UpdateBatches(batches, micro_batches, num_tokens, ends_epoch=micro_batches[-1] is self._indices[-1])
+        shares = [group.share(indices) for indices in micro_batches]
+        num_tokens = sum(int(pairs.target_lengths[indices].sum()) + len(indices) for indices in micro_batches)
+        batches = [prepare(pairs.batch(share, with_extended=with_extended)) for share in shares if share]
+        return UpdateBatches(batches, micro_batches, num_tokens, ends_epoch=micro_batches is plan[-1])
+
+    return built_ahead(build, plan[updates_done:])
 
 
 def built_ahead(

@@ -43,12 +43,9 @@ log = logging.getLogger(__name__)
 
 
 def check_config(config: Config) -> None:
-    """Check the settings against each other and the machine. Settings without effect pass.
-
-    Raises:
-        UsageError: a variant or language is unknown, sizes do not fit together, a device does not exist, an imported
-            variant breaks its contract, ...
-    """
+    """Check the settings against each other and the machine. Settings without effect pass. Raises UsageError: a variant
+    or language is unknown, sizes do not fit together, a device does not exist, an imported variant breaks its contract,
+    and the like."""
     data = config.data
     # on the meta device, without weights; the true sizes of the vocabularies are known with the data
     sizes = {"num_source_ids": len(SPECIALS), "num_target_ids": len(SPECIALS) + (not data.vocab.joint)}
@@ -99,16 +96,9 @@ def _vector_sizes(config: Config) -> list[int | None]:
     return [1 if source == VECTORS else None for source in config.data.sources]
 
 
-class _BrokenRule(Exception):
-    """A rule of a contract, and what was seen."""
-
-
 def _check_imported(config: Config) -> None:
-    """Check the variants that the package does not have. The global generator stays as it is.
-
-    Raises:
-        UsageError: a variant breaks its contract; the message names the variant, the rule, and what was seen.
-    """
+    """Check the variants that the package does not have. The global generator stays as it is. Raises UsageError: a
+    variant breaks its contract; the message names the variant, the rule, and what was seen."""
     settings = config.model
     shorthand = (settings.encoder.name, settings.encoder.cell)
     encoder, encoder_cell = ENCODER_SHORTHANDS.get(settings.encoder.name, shorthand)
@@ -135,7 +125,7 @@ def _check_imported(config: Config) -> None:
             for name in own_objectives:
                 variant = OBJECTIVE.key.format(name=name)
                 _check_objective(objectives[name], model.eval(), batch, pairs)
-        except _BrokenRule as broken:
+        except UsageError as broken:
             raise UsageError(f"{variant}: breaks its contract in a dry run: {broken}") from broken.__cause__
 
 
@@ -163,7 +153,7 @@ def _check_model(model: Seq2Seq, batch: Batch, pairs: Sequence[Batch]) -> None:
             state, ids_R = steps.reorder(state, torch.tensor(order)), ids_R[: len(order)]
         steps.step(ids_R, state)
     except Exception as error:
-        raise _BrokenRule(f"a search step works; seen: {located(error)}") from error
+        raise UsageError(f"a search step works; seen: {located(error)}") from error
     outputs = model(batch)
     real_N = outputs.targets_N != PAD
     totals_N = outputs.log_probs_of(real_N.nonzero().squeeze(1)).logsumexp(dim=1).exp()
@@ -231,7 +221,7 @@ def _require_same(padded: Tensor, alone: Tensor, what: str) -> None:
 
 def _require(is_kept: bool | Tensor, rule: str, seen: object) -> None:
     if not is_kept:
-        raise _BrokenRule(f"{rule}; seen: {_numbers(seen) if isinstance(seen, Tensor) else seen}")
+        raise UsageError(f"{rule}; seen: {_numbers(seen) if isinstance(seen, Tensor) else seen}")
 
 
 def _numbers(tensor: Tensor) -> str:

@@ -8,10 +8,8 @@ translating, is a separate file (`model.safetensors` of the run directory).
 from __future__ import annotations
 
 import logging
-import math
 from collections import ChainMap
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,15 +18,13 @@ from torch import Tensor
 from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.table import METRICS
-from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
+from seq2seq_attn.model.weights import Saved, write_tensors
 from seq2seq_attn.run_dir import RunDir
 
 if TYPE_CHECKING:
     from seq2seq_attn.train.batches import UpdateBatches
     from seq2seq_attn.train.update import Updater, UpdateResult
     from seq2seq_attn.train.validate import Validation
-
-STATE = "state.safetensors"
 
 log = logging.getLogger(__name__)
 
@@ -45,10 +41,6 @@ class Window:
     seconds: float = 0.0
     terms: dict[str, list[float]] = field(default_factory=dict)
     """for each objective, the sum of its terms and their count"""
-
-    def means(self) -> dict[str, float]:
-        """The mean term of each objective; NaN if there were no terms."""
-        return {name: total / count if count else math.nan for name, (total, count) in self.terms.items()}
 
 
 @dataclass
@@ -159,26 +151,20 @@ class TrainState:
 
 def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
     """Save everything, with the random number generators of all ranks. All ranks call this; the first one writes.
-
-    Raises:
-        UserError: a weight or moment is not finite; the former state stays.
-    """
+    Raises UserError: a weight or moment is not finite; the former state stays."""
     group = updater.group
     rng_states = group.gather(rng_state(updater.device, group.rank))
     if group.is_first:
         tensors = training_tensors(updater) | dict(ChainMap(*rng_states))
         scaler = updater.scaler.state_dict() if updater.scaler else None
         values = {"state": asdict(state), "scaler": scaler, **_circumstances(updater)}
-        write_tensors(run.last_dir / STATE, tensors, values)
+        write_tensors(run.state_path, tensors, values)
 
 
 def restore_training(saved: Saved, updater: Updater) -> TrainState:
-    """Restore models, optimizer and random number generators, and return the counters. Warn if results will differ
-    from those of the session that saved the state.
-
-    Raises:
-        UserError: the state belongs to another model, or to another version of the package.
-    """
+    """Restore models, optimizer and random number generators, and return the counters. Warn if results will differ from
+    those of the session that saved the state. Raises UserError: the state belongs to another model, or to another
+    version of the package."""
     tensors, values = saved.tensors, saved.values
     effects = {
         "num_threads": "the last bits of sums may differ; see train.num_threads",
@@ -226,11 +212,8 @@ def training_tensors(updater: Updater) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
-    """The inverse of `training_tensors`. The optimizer's settings stay those of the configuration.
-
-    Raises:
-        UserError: the state belongs to another model.
-    """
+    """The inverse of `training_tensors`. The optimizer's settings stay those of the configuration. Raises UserError:
+    the state belongs to another model."""
     weights = _weights(updater)
     saved = {name: tensor for name, tensor in tensors.items() if name.startswith(("model/", "average/"))}
     if {k: v.shape for k, v in weights.items()} != {k: v.shape for k, v in saved.items()}:
@@ -258,13 +241,3 @@ def set_rng_state(tensors: dict[str, Tensor], device: torch.device, rank: int = 
     torch.set_rng_state(tensors[f"rng/{rank}/torch"])
     if device.type == "cuda" and (name := f"rng/{rank}/cuda") in tensors:
         torch.cuda.set_rng_state(tensors[name], device)
-
-
-def has_state(last_dir: Path) -> bool:
-    """Whether a state has been saved here."""
-    return (last_dir / STATE).exists()
-
-
-def load_state(last_dir: Path) -> Saved:
-    """The saved state. Raises UserError if it is missing or damaged."""
-    return read_tensors(last_dir / STATE)

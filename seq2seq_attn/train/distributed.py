@@ -167,11 +167,8 @@ def join_group() -> Iterator[Group]:
 
 
 def local_device(name: str) -> torch.device:
-    """The device of a rank: as `resolve_device`, but each rank of a machine uses its own GPU.
-
-    Raises:
-        UsageError: as `resolve_device`, there are more ranks than GPUs, or one GPU is named for several ranks.
-    """
+    """The device of a rank: as `resolve_device`, but each rank of a machine uses its own GPU. Raises UsageError: as
+    `resolve_device`, there are more ranks than GPUs, or one GPU is named for several ranks."""
     device = resolve_device(name)
     ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if device.type != "cuda" or ranks_here == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -134,7 +135,8 @@ class TrainLog:
             bar.update(state.update - bar.n)
         if state.update % self._config.log_every_updates:
             return
-        means, gradient_norm = window.means(), window.gradient_norm_sum / window.num_updates
+        means = {name: total / count if count else math.nan for name, (total, count) in window.terms.items()}
+        gradient_norm = window.gradient_norm_sum / window.num_updates
         values = {
             "loss": loss,
             "nll": window.nll_sum / window.num_tokens,

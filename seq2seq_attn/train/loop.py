@@ -21,16 +21,17 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.device import training_precision, tune_float32
 from seq2seq_attn.runtime.memory import give_back_memory, reuse_large_blocks
-from seq2seq_attn.runtime.precision import training_precision, tune_float32
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
-from seq2seq_attn.train.batches import EpochBatches, UpdateBatches
-from seq2seq_attn.train.checkpoint import TrainState, has_state, load_state, restore_training, save_training
+from seq2seq_attn.train.batches import UpdateBatches, epoch_updates, plan_epoch
+from seq2seq_attn.train.checkpoint import TrainState, restore_training, save_training
 from seq2seq_attn.train.distributed import Group, join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start
-from seq2seq_attn.train.loss import build_objectives, build_reverse, create_reverse_run
+from seq2seq_attn.train.loss import build_objectives, reverse_config
 from seq2seq_attn.train.pretrained import likely_targets, set_start_values
 from seq2seq_attn.train.schedules import Schedules, UpdateSettings
 from seq2seq_attn.train.session import (
@@ -82,7 +83,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
         with catch_signals() as stop, ExitStack() as locks:
             updater = _build_updater(config, prepared, group)
             group.broadcast(lambda: locks.enter_context(locked(run.path)))
-            if resume and group.broadcast(lambda: has_state(run.last_dir)):
+            if resume and group.broadcast(run.state_path.exists):
                 state, notes = group.first_before_others(lambda: _restore(run, config, prepared, updater)), []
             else:
                 state, notes = TrainState(), set_start_values(updater, config, prepared)
@@ -104,9 +105,11 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
         num_target_ids=len(prepared.target_vocab),
         vector_sizes=vector_sizes(prepared.source_tokenizer),
     ).to(device)
-    objectives = build_objectives(config, model)
-    needs_reverse = any(objective.needs_reverse for objective in objectives.values())
-    reverse = build_reverse(config, prepared, device) if needs_reverse else None
+    objectives, reverse = build_objectives(config, model), None
+    if any(objective.needs_reverse for objective in objectives.values()):
+        num_source_ids, num_target_ids = len(prepared.target_vocab), len(prepared.source_vocab)
+        with torch.random.fork_rng(devices=[]):
+            reverse = build_model(config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids).to(device)
     if not group.is_first:  # ranks share the weights but not the dropout masks
         torch.manual_seed(random.Random(f"{config.seed}/rank {group.rank}").getrandbits(63))
     return Updater(
@@ -115,21 +118,24 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
 
 
 def _write_run(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater, *, overwrite: bool) -> None:
-    """Write the files of a new run."""
+    """Write the files of a new run, and of that of the reverse model."""
     RunDir.create(run.path, overwrite=overwrite)
-    run.save_config(config)
-    run.save_text(prepared)
-    run.write_environment(sys.argv, updater.device)
+    configs = [(run, config)]
+    if updater.reverse is not None:
+        limited = with_length_limit(reverse_config(config), prepared.pairs("train"), is_reverse=True)
+        configs.append((RunDir.create(run.reverse.path), limited))
+    for each, own_config in configs:
+        each.save_config(own_config)
+        each.save_text(prepared, is_reverse=each is not run)
+        each.write_environment(sys.argv, updater.device)
     if config.search.shortlist:
         run.save_candidates(likely_targets(prepared, config.search.shortlist))
-    if updater.reverse is not None:
-        create_reverse_run(run.reverse, config, prepared, updater.device)
 
 
 def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
     """Restore the saved state of a run, and take the run up again, unless it has reached its end."""
     check_same_data(run, config, prepared)
-    state = restore_training(load_state(run.last_dir), updater)
+    state = restore_training(read_tensors(run.state_path), updater)
     if state.end_reason and (reason := state.stop_reason(config.train)):
         if not run.is_finished():
             _mark_finished(run, state, updater)
@@ -172,8 +178,8 @@ class Trainer:
     ) -> None:
         self.run, self.config, self.prepared, self.updater = run, config, prepared, updater
         self.state, self.stop = state, stop
-        first_epoch = EpochBatches(prepared.pairs("train"), config.train.batch, seed=config.seed, epoch=0)
-        self.schedules = Schedules(config.train, updates_per_epoch=first_epoch.num_updates)
+        first_epoch = plan_epoch(prepared.pairs("train"), config.train.batch, seed=config.seed, epoch=0)
+        self.schedules = Schedules(config.train, updates_per_epoch=len(first_epoch))
         self.validator = Validator(prepared, config, updater, should_stop=lambda: stop.is_set)
         self.gave_back_at = time.monotonic()
         self.began_at = self.gave_back_at - state.elapsed_s
@@ -214,17 +220,16 @@ class Trainer:
 
     def _update_batches(self) -> Generator[UpdateBatches, None, None]:
         """The batches of each update from the current state on, epoch after epoch."""
+        pairs, batch, state = self.prepared.pairs("train"), self.config.train.batch, self.state
         while True:
-            epoch = EpochBatches(
-                self.prepared.pairs("train"),
-                self.config.train.batch,
-                seed=self.config.seed,
-                epoch=self.state.epoch,
+            yield from epoch_updates(
+                pairs,
+                plan_epoch(pairs, batch, seed=self.config.seed, epoch=state.epoch),
+                state.batches_done // batch.accumulate,
                 group=self.updater.group,
                 prepare=self.updater.prepare,
                 with_extended=self.updater.model.output.copies_source,
             )
-            yield from epoch.updates(self.state.batches_done)
 
     def _record(self, batches: UpdateBatches, settings: UpdateSettings, result: UpdateResult, began_at: float) -> None:
         """Record an update, which was skipped if it is not finite."""

@@ -6,7 +6,6 @@ translate, score and be evaluated. Its weights are those of the update that is b
 state of the first run includes the reverse model.
 """
 
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,15 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.config import Config
-from seq2seq_attn.data.audit import with_length_limit
 from seq2seq_attn.data.batch import Batch, swapped
-from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.build import build_model, source_attention
+from seq2seq_attn.model.build import source_attention
 from seq2seq_attn.model.output.base import DecoderOutputs, TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, Missing, build_variant
-from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.train.objectives.base import Objective
 
@@ -43,12 +39,8 @@ class BatchLoss(NamedTuple):
 
 
 def build_objectives(config: Config, model: Seq2Seq) -> dict[str, Objective]:
-    """The objectives by name.
-
-    Raises:
-        UsageError: a name or an option is unknown, an option has the wrong type, the model or the data lacks what an
-            objective reads, or an objective has parameters.
-    """
+    """The objectives by name. Raises UsageError: a name or an option is unknown, an option has the wrong type, the
+    model or the data lacks what an objective reads, or an objective has parameters."""
     attention = model.decoder.attention
     offered: dict[str, Any] = {
         "source_attention": source_attention(config.model, attention, alternative="leave the objective out"),
@@ -112,11 +104,8 @@ def with_reverse(
 
 
 def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
-    """Check that the model can also be trained from target to source. `key` names the objective that needs it.
-
-    Raises:
-        UsageError: a setting belongs to one direction.
-    """
+    """Check that the model can also be trained from target to source. `key` names the objective that needs it. Raises
+    UsageError: a setting belongs to one direction."""
     data, output = config.data, f"model.output.name={config.model.output.name}"
     texts = [spec for spec in (data.train, data.valid, *data.test.values(), *data.extra) if isinstance(spec, str)]
     refused = (
@@ -136,21 +125,6 @@ def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
     for is_refused, setting in refused:
         if is_refused:
             raise UsageError(f"{key}: also trains the model from target to source, which does not work with {setting}")
-
-
-def build_reverse(config: Config, prepared: PreparedCorpus, device: torch.device) -> Seq2Seq:
-    """The reverse model. Draws from a copy of the global generator."""
-    with torch.random.fork_rng(devices=[]):
-        num_source_ids, num_target_ids = len(prepared.target_vocab), len(prepared.source_vocab)
-        return build_model(config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids).to(device)
-
-
-def create_reverse_run(run: RunDir, config: Config, prepared: PreparedCorpus, device: torch.device) -> None:
-    """Write the run directory of the reverse model, all but the weights. `config` is that of the first model."""
-    RunDir.create(run.path)
-    run.save_config(with_length_limit(reverse_config(config), prepared.pairs("train"), is_reverse=True))
-    run.save_text(prepared, is_reverse=True)
-    run.write_environment(sys.argv, device)
 
 
 def reverse_config(config: Config) -> Config:

@@ -25,11 +25,8 @@ class Schedules:
     """The schedules of a training run. They hold no state: a resume gets the same values for the same update."""
 
     def __init__(self, config: TrainConfig, *, updates_per_epoch: int) -> None:
-        """`updates_per_epoch`: in the first epoch; with token batches, other epochs may differ a little.
-
-        Raises:
-            UsageError: a schedule needs the end of training, which is not set, or an objective starts after its end.
-        """
+        """`updates_per_epoch`: in the first epoch; with token batches, other epochs may differ a little. Raises
+        UsageError: a schedule needs the end of training, which is not set, or an objective starts after its end."""
         self._config = config
         self.updates_per_epoch = updates_per_epoch
         by_epochs = None if config.max_epochs is None else config.max_epochs * updates_per_epoch
@@ -82,10 +79,7 @@ def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: 
     section 5.3); `cosine` falls to `final_ratio` at `total_updates` (Loshchilov and Hutter 2017, without restarts);
     `trapezoid` stays at 1 until the last `cooldown` of all updates, in which it falls linearly to `final_ratio` (Hägele
     et al. 2024); `constant` and `plateau` stay at 1 (the plateau's own factor, which depends on scores, is separate).
-
-    Raises:
-        UsageError: `cosine` or `trapezoid` without a known end of training.
-    """
+    Raises UsageError: `cosine` or `trapezoid` without a known end of training."""
     warmup = config.warmup_updates
     if update < warmup:
         return (update + 1) / warmup

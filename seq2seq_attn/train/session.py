@@ -27,6 +27,7 @@ from types import FrameType
 from seq2seq_attn.config import Config, load_config, with_default
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import LOCK, RunDir
 from seq2seq_attn.train.schedules import FALLING
 
@@ -72,11 +73,7 @@ def load_settings(
 
 
 def newest_unfinished() -> Path:
-    """The unfinished run in `runs/` that was last written to.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The unfinished run in `runs/` that was last written to. Raises UsageError: there is none."""
     runs = [run for run in map(RunDir, RUNS_DIR.glob("*")) if run.config_path.exists() and not run.is_finished()]
     if not runs:
         raise UsageError(f"--resume: no unfinished run in {RUNS_DIR}/; name one with --run-dir")
@@ -92,14 +89,13 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
         UserError: a file of the run to be resumed is damaged, or word vectors or the run to start from cannot be read.
     """
     from seq2seq_attn.train.check import check_config
-    from seq2seq_attn.train.checkpoint import has_state
     from seq2seq_attn.train.pretrained import check_start_values
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
     if resume and path is not None and (run := RunDir(path)).config_path.exists():
         check_same_run(run.config(), config)
-        if has_state(run.last_dir):
+        if run.state_path.exists():
             run.check_files()
             return path
     check_start_values(config)
@@ -114,8 +110,6 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
             be resumed has no saved state.
         UserError: another process trains there, or the directory contains links.
     """
-    from seq2seq_attn.train.checkpoint import has_state
-
     if resume and overwrite:
         raise UsageError("--resume and --overwrite: one continues the run, the other replaces it; choose one")
     if run_dir is None and overwrite:
@@ -134,7 +128,7 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
     run.check_no_links()
     if not run_dir.exists() or run.is_empty():
         return run_dir
-    if resume and run.model_path.exists() and not has_state(run.last_dir):
+    if resume and run.model_path.exists() and not run.state_path.exists():
         raise UsageError(
             f"{run_dir}: has a model, but no saved state to resume (no {run.last_dir.name}/); "
             "--overwrite starts it over"
@@ -157,11 +151,8 @@ def create_run_dir(config: Config) -> Path:
 
 
 def check_same_run(saved: Config, config: Config) -> None:
-    """Check the settings of a resume against those of the run.
-
-    Raises:
-        UsageError: a setting differs that a resume cannot change.
-    """
+    """Check the settings of a resume against those of the run. Raises UsageError: a setting differs that a resume
+    cannot change."""
     for key, (old, new) in saved.changes_to(config).items():
         if key == "search.max_length_ratio" and new is None:
             continue  # will be chosen again from the same training pairs
@@ -202,11 +193,8 @@ def check_same_data(run: RunDir, config: Config, prepared: PreparedCorpus) -> No
 def locked(run_dir: Path, *, work: str = "training run", option: str = "--run-dir") -> Iterator[None]:
     """Hold the lock of a run directory, which is created if needed. One training process at a time writes to it, or
     does other `work` in a folder that an `option` names. The system releases the lock when the process ends. The file
-    stays: if it were removed, two processes could lock two files of the same name.
-
-    Raises:
-        UserError: another process holds the lock.
-    """
+    stays: if it were removed, two processes could lock two files of the same name. Raises UserError: another process
+    holds the lock."""
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / LOCK).open("a+") as file:
         try:
@@ -232,15 +220,14 @@ def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | No
     from seq2seq_attn.runtime.device import resolve_device
     from seq2seq_attn.runtime.threads import choose_threads, is_set_by_user, num_available_cpus, set_threads
     from seq2seq_attn.text.tokenizers.several import vector_sizes
-    from seq2seq_attn.train.checkpoint import has_state, load_state
 
     if config.train.num_threads is not None:
         set_threads(config.train.num_threads)
         return
     if is_set_by_user() or resolve_device(config.train.device).type != "cpu":
         return
-    if resumed is not None and has_state(last_dir := RunDir(resumed).last_dir):
-        before = load_state(last_dir).values["num_threads"]
+    if resumed is not None and (path := RunDir(resumed).state_path).exists():
+        before = read_tensors(path).values["num_threads"]
         if before <= num_available_cpus():
             set_threads(before)
             return

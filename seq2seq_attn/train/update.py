@@ -13,8 +13,8 @@ from seq2seq_attn.config import OptimizerConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import REVERSE
+from seq2seq_attn.runtime.device import Precision, autocast, build_scaler
 from seq2seq_attn.runtime.memory import explain_memory_error
-from seq2seq_attn.runtime.precision import Precision, autocast, build_scaler
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
@@ -159,7 +159,8 @@ class Updater:
         if self.scaler:
             self.scaler.unscale_(self.optimizer)  # clipping needs the unscaled gradients
         models = [self.model] if self.reverse is None else [self.model, self.reverse]
-        norms = [_clip_gradients(_trainable(model), self._config.optimizer.clip_norm) for model in models]
+        clip_norm = self._config.optimizer.clip_norm or math.inf
+        norms = [nn.utils.clip_grad_norm_(_trainable(model), clip_norm) for model in models]  # before clipping
         # the only synchronization with the device; the norms are the same on all ranks
         values = torch.cat([sums, torch.stack(norms).double()]).tolist()
         sum_values, norm_values = self.group.sum(values[: len(sums)]), values[len(sums) :]
@@ -187,14 +188,6 @@ class Updater:
 
 def _trainable(model: nn.Module) -> list[nn.Parameter]:
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
-
-
-def _clip_gradients(parameters: Sequence[nn.Parameter], clip_norm: float | None) -> Tensor:
-    """Scale all gradients so that their joint L2 norm is at most `clip_norm` (None: no clipping). Returns the norm
-    before clipping."""
-    if clip_norm is None:
-        return nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
-    return nn.utils.clip_grad_norm_(parameters, clip_norm)
 
 
 def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:

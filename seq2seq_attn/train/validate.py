@@ -2,8 +2,8 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,8 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.runtime.device import autocast
 from seq2seq_attn.runtime.memory import explain_memory_error
-from seq2seq_attn.runtime.precision import autocast
 from seq2seq_attn.text.tokenizers.base import NONE
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
@@ -68,17 +68,6 @@ class Validation:
     samples: list[Sample]
 
 
-@contextmanager
-def eval_mode(model: Seq2Seq) -> Iterator[None]:
-    """Evaluation mode for the block (no dropout), then the model's former mode."""
-    was_training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(was_training)
-
-
 class Validator:
     """Validates a model on the validation split, always on the same pairs."""
 
@@ -112,8 +101,9 @@ class Validator:
         self._other = None if metric in ("bleu", "perplexity") else Measure(metric, references, target_language=target)
 
     def validate(self, model: Seq2Seq) -> Validation:
-        """Perplexity and BLEU of the current model. Its training mode and the random number generators do not change.
-        Each rank takes a share of the sentences; all return the same, except that the samples are the first rank's.
+        """Perplexity and BLEU of the current model, which is set to evaluation mode. Random number generators do not
+        change. Each rank takes a share of the sentences; all return the same, except that the samples are the first
+        rank's.
 
         Raises:
             Interrupted: `should_stop` returned true on a rank.
@@ -121,7 +111,8 @@ class Validator:
         """
         size = self._config.search.batch_size
         setting, advice = f"search.batch_size={size}", f"try --set search.batch_size={max(1, size // 2)}"
-        with explain_memory_error(f"{setting} (in a validation)", advice), eval_mode(model):
+        with explain_memory_error(f"{setting} (in a validation)", advice):
+            model.eval()  # an update begins with training mode
             translator = Translator(
                 model,
                 source_tokenizer=self._prepared.source_tokenizer,

@@ -71,10 +71,14 @@ class AttentionMap:
             for position, token in enumerate(self.source_tokens)
         )
         label = '<th style="text-align:right;padding:0 6px;font-weight:normal">'
-        rows = "".join(
-            f"<tr>{label}{html.escape(token)}</th>{_cells(row_S)}</tr>"
-            for token, row_S in zip(self.target_tokens, self.weights_TS, strict=True)
-        )
+        size = "min-width:1.3em;height:1.3em;border:1px solid #fff;padding:0"
+        rows = ""
+        for token, row_S in zip(self.target_tokens, self.weights_TS, strict=True):
+            rows += f"<tr>{label}{html.escape(token)}</th>"
+            weights_S = np.clip(np.nan_to_num(row_S), 0.0, 1.0).tolist()
+            for weight, (red, green, blue) in zip(weights_S, map_colors(row_S).tolist(), strict=True):
+                rows += f'<td title="{weight:.2f}" style="background:rgb({red},{green},{blue});{size}"></td>'
+            rows += "</tr>"
         table = '<table style="border-collapse:collapse;font-size:small">'
         return f"{table}<tr><td></td>{head}</tr>{rows}</table>"
 
@@ -91,15 +95,6 @@ def map_colors(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:
     shares = np.clip(np.nan_to_num(weights), 0.0, 1.0)[..., None]
     colors: npt.NDArray[np.uint8] = np.rint(low + shares * (high - low)).astype(np.uint8)
     return colors
-
-
-def _cells(row_S: npt.NDArray[np.floating[Any]]) -> str:
-    weights_S = np.clip(np.nan_to_num(row_S), 0.0, 1.0).tolist()
-    size = "min-width:1.3em;height:1.3em;border:1px solid #fff;padding:0"
-    return "".join(
-        f'<td title="{weight:.2f}" style="background:rgb({red},{green},{blue});{size}"></td>'
-        for weight, (red, green, blue) in zip(weights_S, map_colors(row_S).tolist(), strict=True)
-    )
 
 
 def draw_map(attention: AttentionMap) -> npt.NDArray[np.uint8]:

@@ -17,11 +17,10 @@ from typer.main import get_command
 
 from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.cli import COMMANDS, app
-from seq2seq_attn.cli.parser import GROUPS
+from seq2seq_attn.cli import COMMANDS, GROUPS, app
 from seq2seq_attn.config import load_config
+from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train import checkpoint
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
 from tests.waiting import wait_for
@@ -133,7 +132,7 @@ def test_ctrl_c_saves_and_exits_with_130(corpus):
     assert out == ""
     assert "--resume --run-dir run" in err
     assert "Traceback" not in err
-    assert checkpoint.load_state(Path("run/last")).values["state"]["update"] >= 9
+    assert read_tensors(RunDir("run").state_path).values["state"]["update"] >= 9
 
 
 @pytest.mark.usefixtures("heard_signals")

@@ -8,9 +8,9 @@ from scripts.laboratory.golden import FIRST_ID, repeatable_attentions, reverse_b
 from seq2seq_attn.config import ModelConfig, TrainConfig, load_config
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.variants import packaged_variants
+from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.train.batches import UpdateBatches
-from seq2seq_attn.train.checkpoint import load_state
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
@@ -106,7 +106,7 @@ def test_a_resumed_training_ends_as_a_whole_one(tmp_path, cuda_graphs):
     expected = train(whole, run_dir=tmp_path / "whole")
     train(half, run_dir=tmp_path / "halves")
     resumed = train(whole, run_dir=tmp_path / "halves", resume=True)
-    tensors, expected_tensors = (load_state(run.last_dir)[0] for run in (resumed, expected))
+    tensors, expected_tensors = (read_tensors(run.state_path)[0] for run in (resumed, expected))
     torch.testing.assert_close(tensors, expected_tensors, rtol=1e-4, atol=1e-6)
 
 

@@ -16,8 +16,8 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir, newest_run
-from seq2seq_attn.train.checkpoint import load_state
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.session import load_settings
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -69,7 +69,7 @@ def test_a_run_directory(trained, num_flips, caplog):
         caplog.clear()
         translations = load(run.path, "cpu").translate(SENTENCES)
         settings, _ = load_settings([], [], run_dir=run.path, resume=True)
-        tensors, values, _ = load_state(run.last_dir)
+        tensors, values, _ = read_tensors(run.state_path)
         used = [(one.text, one.score) for one in translations], settings, run.environment(), run.load_best().values
         newest = newest_run(run.path.parent).finished_at()
         warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]

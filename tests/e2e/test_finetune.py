@@ -10,8 +10,8 @@ from seq2seq_attn import train_model
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train import checkpoint
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -86,13 +86,13 @@ def num_denied(notes: list[str]) -> int:
 
 def test_a_resume_needs_the_old_run_no_more():
     settings = ["--set=data.mix=1", "--set=train.batch.size=4", "--set=train.schedule.name=constant"]
-    whole = checkpoint.load_state(tune(*settings, "--set=train.max_updates=4").last_dir).tensors
+    whole = read_tensors(tune(*settings, "--set=train.max_updates=4").state_path).tensors
     shutil.rmtree("new")
     tune(*settings, "--set=train.max_updates=2")
     shutil.move("old", "elsewhere")
     shutil.move("new", "moved")
     assert run(["train", "--resume", "--run-dir=moved", "--set=train.max_updates=4"]) == 0
-    resumed = checkpoint.load_state(RunDir("moved").last_dir).tensors
+    resumed = read_tensors(RunDir("moved").state_path).tensors
     assert all(tensor.equal(resumed[name]) for name, tensor in whole.items())
 
 

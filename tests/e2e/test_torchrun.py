@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
+from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train import checkpoint
 from tests.train.conftest import toy_settings, write_toy_corpus
 from tests.waiting import wait_for
 
@@ -82,9 +82,9 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus
     process.send_signal(signal.SIGTERM)
     _, log = process.communicate(timeout=LIMIT_S)
     assert "continue with --resume" in log, log
-    assert 0 < checkpoint.load_state(stopped.last_dir).values["state"]["update"] < 250
+    assert 0 < read_tensors(stopped.state_path).values["state"]["update"] < 250
     train(corpus, stopped.path, *settings, num_processes=2, options=("--resume",))
-    expected, found = (checkpoint.load_state(run.last_dir).tensors for run in (whole, stopped))
+    expected, found = (read_tensors(run.state_path).tensors for run in (whole, stopped))
     assert expected.keys() == found.keys()
     assert "rng/1/torch" in found
     assert [name for name in expected if not torch.equal(found[name], expected[name])] == []

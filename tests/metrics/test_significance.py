@@ -16,9 +16,9 @@ from seq2seq_attn.metrics.significance import (
     Resampling,
     bootstrap,
     mean_difference,
-    mean_interval,
     mean_retention,
     paired_randomization,
+    percentile_interval,
     pool,
 )
 from tests.metrics.corpora import make_hypotheses, make_references
@@ -71,7 +71,7 @@ def test_intervals_equal_sacrebleus_and_plain_resampling():
     """Plain resampling: sacreBLEU's corpus score of each resample, drawn anew."""
     # sacreBLEU scores resamples in float32 and we follow it: hence not 1e-9
     [arm] = arms(statistics_of("bleu", BASELINE), num_resamples=100)
-    interval = mean_interval(arm)
+    interval = percentile_interval(arm.mean, arm.means_R)
     theirs = BLEU().corpus_score(BASELINE, [REFERENCES], n_bootstrap=100)
     assert (interval.high - interval.low) / 2 == pytest.approx(theirs._ci, abs=1e-9)
     drawn = np.random.default_rng(12345).choice(len(REFERENCES), size=(100, len(REFERENCES)), replace=True)

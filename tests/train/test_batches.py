@@ -1,6 +1,8 @@
 """The batches of an epoch, from any position on, and the thread that builds them."""
 
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from seq2seq_attn.config import BatchConfig
 from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.train.batches import EpochBatches, built_ahead
+from seq2seq_attn.train.batches import UpdateBatches, built_ahead, epoch_updates, plan_epoch
 
 
 class Pairs:
@@ -21,29 +23,31 @@ class Pairs:
         return collate(sequences, sequences, indices)
 
 
-def epoch(number: int = 0) -> EpochBatches:
-    return EpochBatches(Pairs(), BatchConfig(size=8, accumulate=3), seed=1, epoch=number)  # type: ignore[arg-type]
+def updates(epoch: int = 0, updates_done: int = 0) -> Iterator[UpdateBatches]:
+    pairs: Any = Pairs()
+    plan = plan_epoch(pairs, BatchConfig(size=8, accumulate=3), seed=1, epoch=epoch)
+    return epoch_updates(pairs, plan, updates_done)
 
 
-def indices(epoch: EpochBatches, batches_done: int = 0) -> list[list[list[int]]]:
-    return [[batch.indices_B.tolist() for batch in update.batches] for update in epoch.updates(batches_done)]
+def indices(epoch: int = 0, updates_done: int = 0) -> list[list[list[int]]]:
+    return [[batch.indices_B.tolist() for batch in update.batches] for update in updates(epoch, updates_done)]
 
 
 def test_an_epoch_is_every_pair_once_in_groups_and_continues_anywhere():
-    updates = indices(epoch())
-    assert sorted(i for update in updates for batch in update for i in batch) == list(range(100))
-    assert [len(update) for update in updates[:-1]] == [3] * (epoch().num_updates - 1)
-    assert indices(epoch(), 6) == updates[2:]
-    for batches_done in (0, 9, 12):
-        rest = list(epoch().updates(batches_done))
+    whole = indices()
+    assert sorted(i for update in whole for batch in update for i in batch) == list(range(100))
+    assert [len(update) for update in whole[:-1]] == [3] * (len(whole) - 1)
+    assert indices(updates_done=2) == whole[2:]
+    for updates_done in (0, 3, 4):
+        rest = list(updates(updates_done=updates_done))
         assert [update.ends_epoch for update in rest] == [False] * (len(rest) - 1) + [True]
-    for batches_done in (-1, 10**6):
-        with pytest.raises(UserError, match=f"micro-batch {batches_done}"):
-            epoch().updates(batches_done)
+    for updates_done in (-1, 10**6):
+        with pytest.raises(UserError, match=f"update {updates_done}"):
+            updates(updates_done=updates_done)
 
 
 def test_epochs_differ_and_repeat():
-    assert indices(epoch(0)) != indices(epoch(1)) == indices(epoch(1))
+    assert indices(0) != indices(1) == indices(1)
 
 
 def test_building_ahead_keeps_order_and_stays_within_its_limit():

@@ -22,9 +22,9 @@ from seq2seq_attn.data import sources
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.weights import write_tensors
+from seq2seq_attn.model.weights import read_tensors, write_tensors
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.train import checkpoint, loop, update
+from seq2seq_attn.train import loop, update
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import train
@@ -47,7 +47,7 @@ def logged(run: RunDir) -> str:
 
 def assert_same_tensors(run: RunDir, expected: RunDir) -> None:
     """Bit for bit: weights, moments, averages, random generators."""
-    tensors, expected_tensors = (checkpoint.load_state(r.last_dir).tensors for r in (run, expected))
+    tensors, expected_tensors = (read_tensors(r.state_path).tensors for r in (run, expected))
     assert tensors.keys() == expected_tensors.keys()
     assert [name for name in tensors if not torch.equal(tensors[name], expected_tensors[name])] == []
 
@@ -56,7 +56,7 @@ def assert_same_end(run: RunDir, expected: RunDir) -> None:
     """Bit for bit: tensors, the best model, counters, history."""
     assert_same_tensors(run, expected)
     assert run.model_path.read_bytes() == expected.model_path.read_bytes()
-    states = [checkpoint.load_state(r.last_dir).values["state"] for r in (run, expected)]
+    states = [read_tensors(r.state_path).values["state"] for r in (run, expected)]
     for state in states:  # what a clock says
         state.update(elapsed_s=0.0, metrics_position=0)
         state["window"]["seconds"] = 0.0
@@ -191,7 +191,7 @@ def test_a_signal_saves_and_leaves(toy_config, tmp_path, whole, moment, number, 
         patch.setattr(Validator, "validate", signalled_validation)
         with pytest.raises(error, match=message):
             train(config, run_dir=run.path)
-    saved = checkpoint.load_state(run.last_dir).values["state"]
+    saved = read_tensors(run.state_path).values["state"]
     assert (saved["update"], saved["validated_at"]) == ((13, 10) if moment == "update" else (10, 0))
     assert not run.is_finished()
     assert_same_end(train(config, run_dir=run.path, resume=True), whole)
@@ -205,7 +205,7 @@ def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(toy_config, tmp_path,
     with pytest.raises(SystemExit, match=r"^143$"):
         train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run")
     assert f"torchrun (process {parent}) is gone" in caplog.text
-    assert checkpoint.load_state(tmp_path / "run" / "last").values["state"]["update"] == 4
+    assert read_tensors(RunDir(tmp_path / "run").state_path).values["state"]["update"] == 4
 
 
 def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(toy_config, tmp_path, monkeypatch):
@@ -260,7 +260,7 @@ def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config, 
         break_losses(patch, lambda number: number >= 5)
         with pytest.raises(UserError, match=message):
             train(toy_config("train.max_bad_updates=3"), run_dir=run.path)
-    state = checkpoint.load_state(run.last_dir).values["state"]
+    state = read_tensors(run.state_path).values["state"]
     assert (state["update"], state["num_bad"]) == (4, 0)
     assert "3 updates in a row" in logged(run)
     assert_same_end(train(toy_config(), run_dir=run.path, resume=True), whole)
@@ -304,7 +304,7 @@ def test_weights_that_are_not_finite_end_training_with_the_last_good_state(toy_c
             break_weights(patch, draw)
             with pytest.raises(UserError, match=rf"run{seed}/.*learning.rate"):
                 train(config, run_dir=run.path)
-        for saved in [checkpoint.load_state(run.last_dir), *([run.load_best()] if run.model_path.exists() else [])]:
+        for saved in [read_tensors(run.state_path), *([run.load_best()] if run.model_path.exists() else [])]:
             assert all(tensor.isfinite().all() for tensor in saved.tensors.values()), seed
         train(config, run_dir=run.path, resume=True)
         assert all(tensor.isfinite().all() for tensor in run.load_best().tensors.values()), seed
@@ -328,9 +328,9 @@ def test_minutes_count_over_sessions(toy_config, tmp_path):
     run = train(toy_config("train.max_minutes=0.000001"), run_dir=tmp_path / "run")
     assert events(run, "end")[0]["reason"] == "train.max_minutes=1e-06 reached"
     assert events(run, "end")[0]["update"] == 1
-    tensors, values, _ = checkpoint.load_state(run.last_dir)
+    tensors, values, _ = read_tensors(run.state_path)
     values["state"]["elapsed_s"] = 3600.0
-    write_tensors(run.last_dir / checkpoint.STATE, tensors, values)
+    write_tensors(run.state_path, tensors, values)
     train(toy_config("train.max_minutes=61"), run_dir=run.path, resume=True)
     assert re.search(r"update 3, .* about (0\.9|1\.0) minutes left", logged(run))
     last = json.loads(run.metrics_path.read_text().splitlines()[-1])
@@ -386,7 +386,7 @@ def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
 
 def test_a_resume_with_another_precision_threads_or_processes_says_so(toy_config, tmp_path, whole, caplog):
     run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
-    tensors, values, _ = checkpoint.load_state(run.last_dir)
+    tensors, values, _ = read_tensors(run.state_path)
     for changes, warnings in [
         ({}, []),
         ({"precision": "bf16"}, ["precision: fp32 in this session, bf16 before"]),
@@ -394,7 +394,7 @@ def test_a_resume_with_another_precision_threads_or_processes_says_so(toy_config
         ({"num_processes": 4}, ["num_processes: 1 in this session, 4 before"]),
     ]:
         caplog.clear()
-        write_tensors(run.last_dir / checkpoint.STATE, tensors, {**values, **changes})
+        write_tensors(run.state_path, tensors, {**values, **changes})
         train(toy_config(), run_dir=run.path, resume=True)
         assert [message.rpartition(":")[0] for message in caplog.messages if "before:" in message] == warnings
 
@@ -402,7 +402,7 @@ def test_a_resume_with_another_precision_threads_or_processes_says_so(toy_config
 def test_the_averaged_weights_are_validated_and_saved(toy_config, tmp_path):
     config = toy_config("train.optimizer.average_decay=0.9", "train.max_updates=4")
     run = train(config, run_dir=tmp_path / "run")
-    tensors = checkpoint.load_state(run.last_dir).tensors
+    tensors = read_tensors(run.state_path).tensors
     best, name = run.load_best().tensors, "output.projection.bias"
     assert torch.equal(best[name], tensors[f"average/{name}"])
     assert not torch.equal(best[name], tensors[f"model/{name}"])

@@ -15,10 +15,10 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.text.vocab import PAD
-from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
 from tests.train.conftest import write_toy_corpus
 
@@ -118,7 +118,7 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(toy_config, tmp_path, b
     vectors.unlink()
     shutil.move(tmp_path / "half", tmp_path / "moved")
     resumed = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True)
-    states = [checkpoint.load_state(run.last_dir).tensors for run in (whole, resumed)]
+    states = [read_tensors(run.state_path).tensors for run in (whole, resumed)]
     assert states[0].keys() == states[1].keys()
     assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
     translator = load(resumed.path)

@@ -3,11 +3,10 @@
 import pytest
 import torch
 
-from seq2seq_attn.model.weights import write_tensors
+from seq2seq_attn.model.weights import read_tensors, write_tensors
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime import threads
 from seq2seq_attn.runtime.threads import USER_VARIABLES
-from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.loop import train
 
 CHOSEN = ("train.num_threads=null", "train.max_updates=1")
@@ -28,7 +27,7 @@ def _machine(monkeypatch) -> None:
 
 def recorded(run: RunDir) -> tuple[int, int]:
     """The numbers in a run's environment and in its state."""
-    return run.environment()["num_threads"], checkpoint.load_state(run.last_dir).values["num_threads"]
+    return run.environment()["num_threads"], read_tensors(run.state_path).values["num_threads"]
 
 
 @pytest.mark.parametrize(
@@ -40,8 +39,8 @@ def test_a_resume_has_the_threads_of_the_run_unless_the_user_sets_them(
 ):
     run = train(toy_config(*CHOSEN), run_dir=tmp_path / "run")
     assert recorded(run) == (1, 1)
-    tensors, values, _ = checkpoint.load_state(run.last_dir)
-    write_tensors(run.last_dir / checkpoint.STATE, tensors, {**values, "num_threads": before})
+    tensors, values, _ = read_tensors(run.state_path)
+    write_tensors(run.state_path, tensors, {**values, "num_threads": before})
     if variable:
         monkeypatch.setenv("OMP_NUM_THREADS", variable)
     train(toy_config(*CHOSEN, "train.max_updates=2"), run_dir=run.path, resume=True)
