@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from seq2seq_attn.metrics.attention_stats import (
+from seq2seq_attn.metrics.attention import (
     AttentionStatistics,
     attention_counts,
     join_statistics,
