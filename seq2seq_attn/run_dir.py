@@ -118,9 +118,7 @@ class RunDir:
         if not self.path.exists() or (self.path.is_dir() and self.is_empty()):
             return
         if not self.config_path.exists():
-            raise UsageError(
-                f"{self.path}: not a run directory (no {RUN_CONFIG}), and not empty; choose another --run-dir"
-            )
+            raise UsageError(f"{self.path}: neither empty nor a run (no {RUN_CONFIG}); choose another --run-dir")
         if not overwrite:
             raise UsageError(f"{self.path}: already holds a run; --resume continues it, --overwrite replaces it")
 
