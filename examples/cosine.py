@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -26,12 +26,12 @@ class Cosine(Attention):
         self.sharpness_bias = nn.Parameter(torch.zeros(()))
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
         """Project the values to keys of length 1, once per source batch."""
         values_BSM = encoded.values_BSM
-        return Keys(values_BSM, encoded.mask_BS, normalize(self.key_projection(values_BSM), dim=-1)), Stateless()
+        return Keys(values_BSM, encoded.mask_BS, normalize(self.key_projection(values_BSM), dim=-1)), None
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """Sharpness times cosine, normalized."""
         query_BA1 = normalize(query_BH, dim=-1).to(memory.keys_BSA.dtype).unsqueeze(2)
         sharpness = self.first_sharpness + self.sharpness_bias

@@ -17,13 +17,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq_attn.data.batch import Batch, SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.cell.base import InputCell
 from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
-from seq2seq_attn.model.layers import Dropout, SourceEmbedding
+from seq2seq_attn.model.layers import Dropout, SourceEmbedding, wide
 from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
-from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
 from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams
@@ -79,10 +78,10 @@ class Distance(Attention):
         self.key_projection = nn.Linear(memory_size, query_size)
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
+        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), None
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         scores_BS = -(memory.keys_BSA - query_BH.unsqueeze(1)).square().sum(dim=-1)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
 

@@ -13,8 +13,7 @@ from typing import Any
 from seq2seq_attn.config import Config, SearchConfig
 from seq2seq_attn.files import finite, read_regular
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.runtime.device import resolve_device
-from seq2seq_attn.runtime.precision import Precision, translation_precision
+from seq2seq_attn.runtime.device import Precision, resolve_device, translation_precision
 from seq2seq_attn.search.base import find_search
 from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translator import Translator

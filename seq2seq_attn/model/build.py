@@ -231,11 +231,9 @@ def embedding_of(model: Seq2Seq, side: Side) -> Embedding:
     """
     embedding = model.embedding if side == "target" else getattr(model.encoder, "embedding", None)
     if not isinstance(embedding, Embedding):
-        named = f"model.encoder: {type(model.encoder).__name__} has no embedding of its own"
-        if isinstance(embedding, VectorEmbedding):
-            named = "model.encoder: a source of vectors has no embedding of tokens"
         raise UsageError(
-            f"{named}; set model.tie_embeddings to target or none, and model.embedding.source_vectors=null"
+            "model.encoder: it has no embedding of tokens; set model.tie_embeddings to target or none, and "
+            "model.embedding.source_vectors=null"
         )
     return embedding
 

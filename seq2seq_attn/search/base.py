@@ -15,7 +15,7 @@ Scorers stack: each reads the scores of the one before it, the first the model's
 hypotheses with the highest totals. A hypothesis's `log_prob` stays the model's, its `score` comes from its total.
 
 Shapes: B sentences, K rows (beams) of a sentence, R = B * K rows in search, S source positions, V target vocabulary,
-J candidates of a row, T target positions.
+J candidates of a row, T target positions, L tokens of a shortlist.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from pydantic import ValidationError
 from torch import Tensor
 
@@ -35,7 +36,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.config.explain import explain
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.tensors import select_rows
+from seq2seq_attn.model.layers import forbid_tokens_, select_rows, top_tokens
 from seq2seq_attn.model.variants import SEARCH, find_build, read_parameters
 
 StateT = TypeVar("StateT")
@@ -77,6 +78,49 @@ class StepModel(Protocol[StateT]):
         that stays has K rows, each selected from its own old rows."""
         ...
 
+    def narrowed(self, ids_L: Tensor) -> StepModel[StateT]:
+        """The same steps without other target tokens than these, in ascending order and with the special tokens. Their
+        probabilities sum to 1. A model may have a faster way than this one, by the probabilities of all tokens."""
+        return Narrowed(self, ids_L)
+
+
+class TokenScores:
+    """`NextTokens` with all log-probabilities."""
+
+    def __init__(self, log_probs_RV: Tensor, weights_RS: Tensor | None) -> None:
+        self._log_probs_RV = log_probs_RV
+        self.weights_RS = weights_RS
+
+    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
+        log_probs_RV = self._log_probs_RV[::stride]
+        return top_tokens(
+            forbid_tokens_(log_probs_RV.clone(), forbidden) if forbidden else log_probs_RV, num_candidates
+        )
+
+    def log_probs(self) -> Tensor:
+        """See `NextTokens.log_probs`."""
+        return self._log_probs_RV
+
+
+class Narrowed(StepModel[StateT]):
+    """See `StepModel.narrowed`."""
+
+    def __init__(self, model: StepModel[StateT], ids_L: Tensor) -> None:
+        self._model, self._ids_L = model, ids_L
+
+    def start(self, source: SourceBatch, rows_per_sentence: int) -> StateT:
+        return self._model.start(source, rows_per_sentence)
+
+    def step(self, prev_ids_R: Tensor, state: StateT) -> tuple[TokenScores, StateT]:
+        tokens, state = self._model.step(prev_ids_R, state)
+        log_probs_RV = tokens.log_probs()
+        kept_RL = log_probs_RV[:, self._ids_L].log_softmax(dim=-1)
+        all_RV = torch.full_like(log_probs_RV, -torch.inf).index_copy_(1, self._ids_L, kept_RL)
+        return TokenScores(all_RV, tokens.weights_RS), state
+
+    def reorder(self, state: StateT, index_R: Tensor) -> StateT:
+        return self._model.reorder(state, index_R)
+
 
 @dataclass(frozen=True)
 class Hypothesis:
@@ -117,7 +161,7 @@ class SearchSource(NamedTuple):
 
 
 class Scorer(ABC):
-    """Keeps nothing on `self` between steps; its state holds a row for each row of the search (`model/tensors.py`)."""
+    """Keeps nothing on `self` between steps; its state holds a row for each row of the search (`model/layers.py`)."""
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Any:
         """The state before the first step."""

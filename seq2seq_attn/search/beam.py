@@ -26,7 +26,7 @@ from torch import Tensor
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.tensors import select_rows
+from seq2seq_attn.model.layers import select_rows
 from seq2seq_attn.search import greedy
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.loop import Ranked, RankedSteps, Step, finish

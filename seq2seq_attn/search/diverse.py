@@ -20,7 +20,7 @@ from pydantic import model_validator
 
 from seq2seq_attn.config.types import NonNegativeFloat, NumSamples
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.tensors import select_rows, top_tokens
+from seq2seq_attn.model.layers import select_rows, top_tokens
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.beam import Beam, Candidates, add, is_taken, rank_candidates, search_beams

@@ -19,9 +19,8 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.model.tensors import forbid_tokens_
-from seq2seq_attn.search.base import Hypothesis, NextTokens, Scorer, SearchSource, StepModel
-from seq2seq_attn.search.steps import TokenScores
+from seq2seq_attn.model.layers import forbid_tokens_
+from seq2seq_attn.search.base import Hypothesis, NextTokens, Scorer, SearchSource, StepModel, TokenScores
 from seq2seq_attn.text.vocab import BOS, PAD, UNK
 
 IntArray = npt.NDArray[np.int64]

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.tensors import top_tokens
+from seq2seq_attn.model.layers import top_tokens
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
 from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams

@@ -1,7 +1,7 @@
 """Step models: the plain steps of any model, its fast path, several models as one, or the steps with a shortlist.
 
-Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, U source and V target vocabulary, J candidates
-of a row, L tokens of a shortlist, N of them for a source token.
+Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, U source and V target vocabulary, L tokens of
+a shortlist, N of them for a source token.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Memory
+from seq2seq_attn.model.layers import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.tensors import forbid_tokens_, select_rows, top_tokens
-from seq2seq_attn.runtime.precision import Precision
-from seq2seq_attn.search.base import NextTokens, StepModel
+from seq2seq_attn.runtime.device import Precision
+from seq2seq_attn.search.base import StepModel, TokenScores
 from seq2seq_attn.text.vocab import SPECIALS
 
 NUM_FREQUENT = 100
@@ -55,7 +55,7 @@ class State(NamedTuple):
     rows_per_sentence: int
 
 
-class PlainSteps:
+class PlainSteps(StepModel[State]):
     """The model's own steps."""
 
     def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
@@ -90,25 +90,7 @@ class PlainSteps:
         return torch.autocast(tensor.device.type, dtype=torch.bfloat16, enabled=self._is_bf16)
 
 
-class TokenScores:
-    """`NextTokens` with all log-probabilities."""
-
-    def __init__(self, log_probs_RV: Tensor, weights_RS: Tensor | None) -> None:
-        self._log_probs_RV = log_probs_RV
-        self.weights_RS = weights_RS
-
-    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
-        log_probs_RV = self._log_probs_RV[::stride]
-        return top_tokens(
-            forbid_tokens_(log_probs_RV.clone(), forbidden) if forbidden else log_probs_RV, num_candidates
-        )
-
-    def log_probs(self) -> Tensor:
-        """See `NextTokens.log_probs`."""
-        return self._log_probs_RV
-
-
-class Ensemble:
+class Ensemble(StepModel[tuple[Any, ...]]):
     """Several models that translate as one (Sutskever, Vinyals, Le 2014, section 3.6).
 
         log p(y_t | y_<t, x) = log 1/N sum_n p_n(y_t | y_<t, x)
@@ -139,53 +121,23 @@ class Ensemble:
         return tuple(model.reorder(own, index_R) for model, own in zip(self._models, state, strict=True))
 
 
-class Shortlisted:
-    """Steps without the target tokens that the source tokens of a batch do not suggest (Jean, Cho, Memisevic, Bengio
-    2015, "On Using Very Large Target Vocabulary for Neural Machine Translation", section 3.2).
+@torch.inference_mode()
+def shortlist(
+    model: StepModel[Any],
+    candidates_UN: Tensor,
+    source: SourceBatch,
+    prefixes: Iterable[Sequence[int]],
+    *,
+    num_target_ids: int,
+) -> StepModel[Any]:
+    """The model's steps without the target tokens that the source tokens of a batch do not suggest (Jean, Cho,
+    Memisevic, Bengio 2015, "On Using Very Large Target Vocabulary for Neural Machine Translation", section 3.2).
 
     A shortlist has the special tokens, the most frequent ones, those of the prefixes and the candidates of each source
     token. The probabilities of these sum to 1, so log-probabilities, and rarely a translation, depend on the batch.
     """
-
-    @torch.inference_mode()
-    def __init__(
-        self,
-        model: StepModel[Any],
-        candidates_UN: Tensor,
-        source: SourceBatch,
-        prefixes: Iterable[Sequence[int]],
-        *,
-        num_target_ids: int,
-    ) -> None:
-        listed = {*range(len(SPECIALS) + NUM_FREQUENT)}  # ids are in the order of frequency
-        listed.update(candidates_UN[source.ids_BS.flatten().cpu()].flatten().tolist(), *prefixes)
-        listed.update(islice((number for number in count() if number not in listed), -len(listed) % _LIST_STEP))
-        ids_L = torch.tensor(sorted(listed.intersection(range(num_target_ids))))
-        self._ids_L, self._num_target_ids = ids_L.to(source.ids_BS.device), num_target_ids
-        narrowed = getattr(model, "narrowed", None)  # a fast path may have it
-        self._model, self._is_narrow = narrowed(self._ids_L) if narrowed else model, narrowed is not None
-        self.start, self.reorder = self._model.start, self._model.reorder
-
-    def step(self, prev_ids_R: Tensor, state: Any) -> tuple[NextTokens, Any]:
-        tokens, state = self._model.step(prev_ids_R, state)
-        if not self._is_narrow:
-            tokens = TokenScores(tokens.log_probs()[:, self._ids_L].log_softmax(dim=-1), tokens.weights_RS)
-        return _ListedTokens(tokens, self._ids_L, self._num_target_ids), state
-
-
-class _ListedTokens:
-    """`NextTokens` with the probabilities of a shortlist, which begins with the special tokens."""
-
-    def __init__(self, tokens: NextTokens, ids_L: Tensor, num_target_ids: int) -> None:
-        self._tokens, self._ids_L, self._num_target_ids = tokens, ids_L, num_target_ids
-        self.weights_RS = tokens.weights_RS
-
-    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
-        log_probs_RJ, indices_RJ = self._tokens.top(num_candidates, forbidden=forbidden, stride=stride)
-        return log_probs_RJ, self._ids_L[indices_RJ]
-
-    def log_probs(self) -> Tensor:
-        """See `NextTokens.log_probs`; -inf outside the shortlist."""
-        log_probs_RL = self._tokens.log_probs()
-        all_RV = log_probs_RL.new_full((len(log_probs_RL), self._num_target_ids), -torch.inf)
-        return all_RV.index_copy_(1, self._ids_L, log_probs_RL)
+    listed = {*range(len(SPECIALS) + NUM_FREQUENT)}  # ids are in the order of frequency
+    listed.update(candidates_UN[source.ids_BS.flatten().cpu()].flatten().tolist(), *prefixes)
+    listed.update(islice((number for number in count() if number not in listed), -len(listed) % _LIST_STEP))
+    ids_L = torch.tensor(sorted(listed.intersection(range(num_target_ids))))
+    return model.narrowed(ids_L.to(source.ids_BS.device))

@@ -23,8 +23,8 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.device import training_precision, tune_float32
 from seq2seq_attn.runtime.memory import give_back_memory, reuse_large_blocks
-from seq2seq_attn.runtime.precision import training_precision, tune_float32
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.batches import UpdateBatches, epoch_updates, plan_epoch

@@ -13,8 +13,8 @@ from seq2seq_attn.config import OptimizerConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import REVERSE
+from seq2seq_attn.runtime.device import Precision, autocast, build_scaler
 from seq2seq_attn.runtime.memory import explain_memory_error
-from seq2seq_attn.runtime.precision import Precision, autocast, build_scaler
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass

@@ -15,8 +15,8 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.runtime.device import autocast
 from seq2seq_attn.runtime.memory import explain_memory_error
-from seq2seq_attn.runtime.precision import autocast
 from seq2seq_attn.text.tokenizers.base import NONE
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater

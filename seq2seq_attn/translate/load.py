@@ -10,8 +10,7 @@ import torch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, find_run, newest_run
-from seq2seq_attn.runtime.device import resolve_device
-from seq2seq_attn.runtime.precision import Precision, translation_precision
+from seq2seq_attn.runtime.device import Precision, resolve_device, translation_precision
 from seq2seq_attn.runtime.threads import Load, Watch, choose_threads
 from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.tokenizers.base import SIDES

@@ -26,10 +26,10 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, build_variant
 from seq2seq_attn.run_dir import ModelInfo
-from seq2seq_attn.runtime.precision import translation_precision
+from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.search.base import Hypothesis, Scorer, Search, SearchSource, StepModel, find_search
-from seq2seq_attn.search.steps import Ensemble, Shortlisted, step_model
+from seq2seq_attn.search.steps import Ensemble, shortlist, step_model
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, NoTokenizer, PositionTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, vector_positions
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, read_token_vectors
@@ -226,7 +226,7 @@ class Translator:
         steps = self._steps
         if options.shortlist and self._candidates_UN is not None:
             some_UN, num_target_ids = self._candidates_UN[:, : options.shortlist], len(self.target_vocab)
-            steps = Shortlisted(steps, some_UN, source.batch, prefixes, num_target_ids=num_target_ids)
+            steps = shortlist(steps, some_UN, source.batch, prefixes, num_target_ids=num_target_ids)
         results = []
         for segment, hypotheses in zip(segments, plan.search(steps, source, options), strict=True):
             translations = [self._translation(segment, hypothesis, plan) for hypothesis in hypotheses]

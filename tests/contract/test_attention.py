@@ -12,8 +12,8 @@ import torch
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded, zeroed
+from seq2seq_attn.model.layers import select_rows
 from seq2seq_attn.model.normalizer import softmax
-from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.model.variants import build_variant, takes
 from seq2seq_attn.text.vocab import EOS
 from tests.contract.chosen import variants

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from seq2seq_attn.model.build import initialize
-from seq2seq_attn.model.tensors import select_rows
+from seq2seq_attn.model.layers import select_rows
 from seq2seq_attn.model.variants import build_variant
 from tests.contract.chosen import variants
 

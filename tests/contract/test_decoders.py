@@ -7,7 +7,7 @@ from torch.utils._pytree import tree_leaves
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.tensors import select_rows
+from seq2seq_attn.model.layers import select_rows
 from tests.contract.chosen import variants
 
 SOURCES = [[5, 9, 4, 11, 6], [7], [8, 8, 6]]

@@ -13,8 +13,8 @@ from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.encoder.base import zeroed
+from seq2seq_attn.model.layers import select_rows
 from seq2seq_attn.model.output import base
-from seq2seq_attn.model.tensors import select_rows
 from seq2seq_attn.text.vocab import EOS, PAD, UNK
 from tests.contract.chosen import variants
 from tests.extended import extend

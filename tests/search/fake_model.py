@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch, collate_source
-from seq2seq_attn.search.steps import TokenScores
+from seq2seq_attn.search.base import StepModel, TokenScores
 from seq2seq_attn.text.vocab import EOS, UNK
 
 Prefix = tuple[int, ...]
@@ -25,7 +25,7 @@ class FakeState(NamedTuple):
 
 
 @dataclass
-class FakeModel:
+class FakeModel(StepModel[FakeState]):
     """`num_free` tokens after the specials. `ties` draws from very few values; `scripted` overrides single prefixes."""
 
     num_free: int = 2

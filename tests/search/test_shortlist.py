@@ -8,7 +8,7 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.search.steps import NUM_FREQUENT, Shortlisted, step_model
+from seq2seq_attn.search.steps import NUM_FREQUENT, shortlist, step_model
 from seq2seq_attn.text.vocab import BOS, SPECIALS
 from tests.search.searching import search
 
@@ -36,7 +36,7 @@ def run(model, **options):
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_a_list_of_all_tokens_changes_nothing(steps, beam_size):
     everything = torch.arange(NUM_IDS).expand(40, -1)
-    listed = Shortlisted(steps, everything, BATCH, [], num_target_ids=NUM_IDS)
+    listed = shortlist(steps, everything, BATCH, [], num_target_ids=NUM_IDS)
     for ours, theirs in zip(run(listed, beam_size=beam_size), run(steps, beam_size=beam_size), strict=True):
         assert ours.ids == theirs.ids
         assert ours.log_prob == pytest.approx(theirs.log_prob, abs=1e-4)
@@ -44,7 +44,7 @@ def test_a_list_of_all_tokens_changes_nothing(steps, beam_size):
 
 
 def test_the_listed_tokens_share_the_probability(steps):
-    listed = Shortlisted(steps, CANDIDATES, BATCH, [[650]], num_target_ids=NUM_IDS)
+    listed = shortlist(steps, CANDIDATES, BATCH, [[650]], num_target_ids=NUM_IDS)
     previous = torch.full((4,), BOS)
     with torch.no_grad():
         tokens, _ = listed.step(previous, listed.start(BATCH, 1))
@@ -63,7 +63,7 @@ def test_the_listed_tokens_share_the_probability(steps):
 
 def test_a_prefix_is_listed_and_required_words_are_refused(steps):
     prefixes = [[650, 651]] * 4
-    listed = Shortlisted(steps, CANDIDATES, BATCH, prefixes, num_target_ids=NUM_IDS)
+    listed = shortlist(steps, CANDIDATES, BATCH, prefixes, num_target_ids=NUM_IDS)
     assert all(best.ids[:2] == [650, 651] for best in run(listed, prefixes=prefixes))
     with pytest.raises(UsageError, match="shortlist"):
         run(listed, method="required", shortlist=1)

@@ -13,7 +13,7 @@ from seq2seq_attn.config import Config, OptimizerConfig, load_config
 from seq2seq_attn.data.batch import Batch, collate
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.train import update as update_module
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.checkpoint import load_tensors, training_tensors

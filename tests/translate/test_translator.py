@@ -10,7 +10,7 @@ import torch
 from seq2seq_attn import load
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.runtime.precision import translation_precision
+from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
 from seq2seq_attn.translate import segments

@@ -17,8 +17,8 @@ from seq2seq_attn.data.batch import collate
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.fast import product
+from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.runtime.memory import reuse_large_blocks
-from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.steps import step_model
 
 NUM_TYPES = {"quickstart": 1_933, "multi30k": 3_964, "tutorial": 5_893}

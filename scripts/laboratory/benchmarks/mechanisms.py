@@ -12,8 +12,8 @@ from scripts.laboratory.experiment import load_experiment
 from scripts.laboratory.harness.records import describe
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
 from seq2seq_attn.files import read_json, write_json
+from seq2seq_attn.runtime.device import training_precision
 from seq2seq_attn.runtime.memory import reuse_large_blocks
-from seq2seq_attn.runtime.precision import training_precision
 
 NUM_TURNS = 9
 

@@ -25,8 +25,8 @@ from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.runtime.memory import keep_memory_flat
-from seq2seq_attn.runtime.precision import Precision
 from seq2seq_attn.search.base import SearchSource, StepModel, find_search
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS

@@ -19,8 +19,8 @@ from seq2seq_attn.data.buckets import bucketed_batches
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.runtime.device import Precision, autocast, tune_float32
 from seq2seq_attn.runtime.memory import reuse_large_blocks
-from seq2seq_attn.runtime.precision import Precision, autocast, tune_float32
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater

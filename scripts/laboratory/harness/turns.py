@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 
 from scripts.laboratory.harness.records import Record
-from seq2seq_attn.runtime.precision import Precision, multiplies_bf16
+from seq2seq_attn.runtime.device import Precision, multiplies_bf16
 
 CONFIDENCE = 0.95
 _last_start = math.inf

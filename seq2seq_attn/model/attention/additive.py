@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -32,10 +32,10 @@ class Additive(Attention):
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
+        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), None
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """v . tanh(keys + W q), normalized."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         scores_BS = hidden_BSA @ self.score_weight_A

@@ -3,7 +3,7 @@
 A variant is a file in this folder with one final class, whose constructor asks for as many of `query_size`,
 `memory_size` and `normalizer` as it needs; its other parameters are options. `prepare` computes what does not depend on
 the query, once per source batch; `step` runs at each decoder step. Neither keeps anything on `self`. Memory and state
-are any batch-first named tuples.
+are any batch-first tensors or named tuples; the state is None if steps do not depend on each other.
 
 A variant may draw random numbers, or relax a hard choice, in training mode only. In evaluation mode, which search uses,
 the same query, memory and state give the same result. In both modes, the weights are a distribution.
@@ -35,7 +35,7 @@ class Attended(NamedTuple):
     context_BM: Tensor
     weights_BS: Tensor
     """weights over the memory's positions, in float32 or wider"""
-    state: Any
+    state: Any = None
     """state of the attention for the next step"""
     extra: Any = None
     """other tensors that objectives read, as a batch-first named tuple such as `Heads`"""
@@ -50,23 +50,6 @@ class Keys(NamedTuple):
     """bool, True = real position; at least one per row"""
     keys_BSA: Tensor
     """the values projected for scoring"""
-
-
-class SameContext(NamedTuple):
-    """The memory of `ConstantAttention`."""
-
-    context_BM: Tensor
-    weights_BS: Tensor
-
-
-class Stateless(NamedTuple):
-    """The state of a variant whose steps do not depend on each other."""
-
-
-class LastWeights(NamedTuple):
-    """The state of a variant whose step reads the weights of the last one."""
-
-    weights_BS: Tensor
 
 
 class Heads(NamedTuple):
@@ -141,11 +124,11 @@ class AdditiveAttention(Attention):
 
 
 class ConstantAttention(Attention):
-    """An attention whose context is the same at every step, whatever the query."""
+    """An attention whose context is the same at every step, whatever the query: its memory is the result of a step."""
 
-    def step(self, query_BH: Tensor, memory: SameContext, state: Stateless) -> Attended:
-        """The context and its weights, as `prepare` made them."""
-        return Attended(memory.context_BM, memory.weights_BS, state)
+    def step(self, query_BH: Tensor, memory: Attended, state: None) -> Attended:
+        """The memory."""
+        return memory
 
 
 def attend(scores_BS: Tensor, values_BSM: Tensor, mask_BS: Tensor, normalizer: Normalizer) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -26,11 +26,11 @@ class Bilinear(Attention):
         self.scale = query_size**-0.5 if is_scaled else 1.0
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
         values_BSM = encoded.values_BSM
-        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM) * self.scale), Stateless()
+        return Keys(values_BSM, encoded.mask_BS, self.key_projection(values_BSM) * self.scale), None
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """q . key, normalized."""
         scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)

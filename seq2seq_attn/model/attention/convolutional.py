@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded, zero_padding
 
 
@@ -40,16 +40,16 @@ class Convolutional(Attention):
         self.score_filter = nn.Conv1d(query_size, 1, width, padding=radius, bias=False)
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
         """The two convolutions that do not need the query, once; the second gives the keys, of size H. After each,
         padding is set back to 0."""
         mask_BS = encoded.mask_BS
         values_BSM = encoded.values_BSM
         patterns_BPS = torch.relu(self.pattern_filters(values_BSM.transpose(1, 2)))
         features_BHS = self.feature_filters(zero_padding(patterns_BPS.transpose(1, 2), mask_BS).transpose(1, 2))
-        return Keys(values_BSM, mask_BS, zero_padding(features_BHS.transpose(1, 2), mask_BS)), Stateless()
+        return Keys(values_BSM, mask_BS, zero_padding(features_BHS.transpose(1, 2), mask_BS)), None
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """Gate the features with the query, score them, normalize."""
         gated_BSH = memory.keys_BSA * query_BH.to(memory.keys_BSA.dtype).unsqueeze(1)
         scores_BS = self.score_filter(gated_BSH.transpose(1, 2)).squeeze(1)

@@ -24,7 +24,7 @@ from seq2seq_attn.config.types import Real
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide_dtype
+from seq2seq_attn.model.layers import wide_dtype
 
 MaxFertility = Annotated[Real, Field(gt=0.0, le=1000.0)]
 MIN_SHARE = 1e-3
@@ -38,12 +38,6 @@ class Memory(NamedTuple):
     mask_BS: Tensor
     keys_BSA: Tensor
     fertility_BS: Tensor | None
-
-
-class State(NamedTuple):
-    """The coverage of every source position."""
-
-    coverage_BSD: Tensor
 
 
 class Coverage(AdditiveAttention):
@@ -77,8 +71,8 @@ class Coverage(AdditiveAttention):
         self.fertility_projection = nn.Linear(memory_size, 1, bias=False) if self.max_fertility else None
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
-        """Project the values to keys and fertilities, once; nothing is covered yet."""
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Tensor]:
+        """The keys with the fertilities, and `coverage_BSD`: nothing is covered yet."""
         values_BSM = encoded.values_BSM
         fertility_BS = None
         if self.fertility_projection is not None and self.max_fertility is not None:
@@ -86,20 +80,20 @@ class Coverage(AdditiveAttention):
             fertility_BS = self.max_fertility * share_BS.clamp(min=MIN_SHARE)
         dtype = wide_dtype(values_BSM.dtype)
         coverage_BSD = values_BSM.new_zeros(*values_BSM.shape[:2], self.coverage_size, dtype=dtype)
-        return Memory(*self.keys(encoded), fertility_BS), State(coverage_BSD)
+        return Memory(*self.keys(encoded), fertility_BS), coverage_BSD
 
-    def step(self, query_BH: Tensor, memory: Memory, state: State) -> Attended:
+    def step(self, query_BH: Tensor, memory: Memory, state: Tensor) -> Attended:
         """v . tanh(keys + W q + V C), normalized; then the coverage is updated."""
-        coverage_BSD = state.coverage_BSD
+        coverage_BSD = state
         scores_BS = self.scores(query_BH, memory.keys_BSA, self.coverage_projection(coverage_BSD))
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
         if self.update is None:
             share_BS = weights_BS if memory.fertility_BS is None else weights_BS / memory.fertility_BS
-            return Attended(context_BM, weights_BS, State(coverage_BSD + share_BS.unsqueeze(2)))
+            return Attended(context_BM, weights_BS, coverage_BSD + share_BS.unsqueeze(2))
         values_BSM = memory.values_BSM
         query_BSH = query_BH.unsqueeze(1).expand(-1, values_BSM.shape[1], -1)
         tensors = (weights_BS.unsqueeze(-1), values_BSM, query_BSH)
         with torch.autocast(values_BSM.device.type, enabled=False):  # it would round the state at every step
             inputs = torch.cat([tensor.to(coverage_BSD.dtype) for tensor in tensors], dim=-1)
             updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1))
-        return Attended(context_BM, weights_BS, State(updated.view(coverage_BSD.shape)))
+        return Attended(context_BM, weights_BS, updated.view(coverage_BSD.shape))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -28,12 +28,12 @@ class Dot(Attention):
             )
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
         """The values are their own keys."""
         values_BSM = encoded.values_BSM
-        return Keys(values_BSM, encoded.mask_BS, values_BSM), Stateless()
+        return Keys(values_BSM, encoded.mask_BS, values_BSM), None
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """q . h_s, normalized."""
         scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)

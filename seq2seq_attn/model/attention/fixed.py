@@ -8,10 +8,9 @@ fixed-vector baseline. It loses on short sentences too, and far more on long one
 
 from seq2seq_attn.config.types import DropoutRate
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import ConstantAttention, SameContext, Stateless
+from seq2seq_attn.model.attention.base import Attended, ConstantAttention
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.layers import Dropout
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import Dropout, wide
 
 
 class Fixed(ConstantAttention):
@@ -27,7 +26,7 @@ class Fixed(ConstantAttention):
         super().__init__(memory_size)
         self.dropout = Dropout(dropout)
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Attended, None]:
         """The encoder's summary, with dropout."""
         context_BM = self.dropout(encoded.final_BM)
-        return SameContext(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), Stateless()
+        return Attended(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), None

@@ -37,9 +37,9 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Temperature
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Draw, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Draw, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide, wide_dtype
+from seq2seq_attn.model.layers import wide, wide_dtype
 
 
 class Hard(AdditiveAttention):
@@ -66,10 +66,10 @@ class Hard(AdditiveAttention):
         self.baseline = nn.Linear(query_size, 1) if self.draws_positions else None
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        return self.keys(encoded), Stateless()
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
+        return self.keys(encoded), None
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """v . tanh(keys + W q), and one position of the largest score, with noise in training."""
         scores_BS = self.scores(query_BH, memory.keys_BSA)
         if self.baseline is not None:
@@ -77,7 +77,7 @@ class Hard(AdditiveAttention):
         choose = self._sample if self.training else _best
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, choose), state)
 
-    def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys, state: None) -> Attended:
         """The value of one position and how probable it was; training draws it by the weights, search takes the
         heaviest."""
         weights_BS = self.normalizer(scores_BS, memory.mask_BS)

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.sources import source_indices
 
@@ -58,7 +58,7 @@ class Hierarchical(AdditiveAttention):
         self.part_score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Parts, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Parts, None]:
         """Project the values to keys, and find the parts, once."""
         values_BSM, mask_BS, keys_BSA = self.keys(encoded)
         numbers_BS = source_indices(source.ids_BS).masked_fill(~mask_BS, 0)
@@ -68,9 +68,9 @@ class Hierarchical(AdditiveAttention):
         is_inside_BKS = (numbers_BS.unsqueeze(1) == parts_K.unsqueeze(1)) & mask_BS.unsqueeze(1)
         exists_BK = is_inside_BKS.any(dim=2)
         is_inside_BKS = is_inside_BKS | (~exists_BK.unsqueeze(2) & mask_BS.unsqueeze(1))
-        return Parts(values_BSM, keys_BSA, is_inside_BKS, exists_BK), Stateless()
+        return Parts(values_BSM, keys_BSA, is_inside_BKS, exists_BK), None
 
-    def step(self, query_BH: Tensor, memory: Parts, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Parts, state: None) -> Attended:
         """A context per part, then their average."""
         scores_BKS = self.scores(query_BH, memory.keys_BSA).unsqueeze(1).expand_as(memory.is_inside_BKS)
         weights_BKS = self.normalizer(scores_BKS, memory.is_inside_BKS)

@@ -4,9 +4,9 @@
 """
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import ConstantAttention, SameContext, Stateless
+from seq2seq_attn.model.attention.base import Attended, ConstantAttention
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import wide
 
 
 class InitialOnly(ConstantAttention):
@@ -17,7 +17,7 @@ class InitialOnly(ConstantAttention):
     def __init__(self) -> None:
         super().__init__(context_size=0)
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Attended, None]:
         """A context of size 0."""
         context_BM = encoded.final_BM[:, :0]
-        return SameContext(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), Stateless()
+        return Attended(context_BM, wide(context_BM.new_ones(context_BM.shape[0], 1))), None

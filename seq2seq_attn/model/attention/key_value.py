@@ -17,7 +17,7 @@ from torch import Tensor
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -43,13 +43,13 @@ class KeyValue(AdditiveAttention):
         super().__init__(query_size, memory_size - context_size, attention_size, context_size=context_size)
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
         """Cut the values in two and project one half to keys, once."""
         values_BSM = encoded.values_BSM
         keys_BSA = self.key_projection(values_BSM[..., 0::2])
-        return Keys(values_BSM[..., 1::2].contiguous(), encoded.mask_BS, keys_BSA), Stateless()
+        return Keys(values_BSM[..., 1::2].contiguous(), encoded.mask_BS, keys_BSA), None
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """w . tanh(keys + W q), normalized; the average of the other half."""
         scores_BS = self.scores(query_BH, memory.keys_BSA)
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)

@@ -17,7 +17,7 @@ In our measurements (docs/attention.md) local-p depends on the seed: one run of 
 scores, fail on long sentences, where the predicted center is off and hides the right word.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -26,13 +26,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide
-
-
-class State(NamedTuple):
-    """The number of steps so far."""
-
-    step_B: Tensor
+from seq2seq_attn.model.layers import wide
 
 
 class Local(Attention):
@@ -63,16 +57,17 @@ class Local(Attention):
         self.scale = query_size**-0.5 if is_scaled else 1.0
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
+        """The keys, and `step_B`, the number of steps so far."""
         values_BSM, mask_BS = encoded.values_BSM, encoded.mask_BS
         step_B = torch.zeros(mask_BS.shape[0], dtype=torch.int64, device=mask_BS.device)
-        return Keys(values_BSM, mask_BS, self.key_projection(values_BSM) * self.scale), State(step_B)
+        return Keys(values_BSM, mask_BS, self.key_projection(values_BSM) * self.scale), step_B
 
-    def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: Tensor) -> Attended:
         """q . key within the window, with the Gaussian around a predicted center, normalized."""
         scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
         last_B = memory.mask_BS.sum(dim=1) - 1
-        center_B = torch.minimum(state.step_B, last_B)
+        center_B = torch.minimum(state, last_B)
         if self.position_projection is not None and self.position_weight_H is not None:
             hidden_BH = torch.tanh(self.position_projection(query_BH))
             share_B = torch.sigmoid((hidden_BH * self.position_weight_H).sum(dim=1))
@@ -81,4 +76,4 @@ class Local(Attention):
         if self.position_projection is not None:
             scores_BS = scores_BS - distance_BS.square() / (2.0 * (self.radius / 2.0) ** 2)
         window_BS = memory.mask_BS & (distance_BS.abs() <= self.radius)
-        return Attended(*attend(scores_BS, memory.values_BSM, window_BS, self.normalizer), State(state.step_B + 1))
+        return Attended(*attend(scores_BS, memory.values_BSM, window_BS, self.normalizer), state + 1)

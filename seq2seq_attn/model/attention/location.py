@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, LastWeights, Normalizer, attend
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide_dtype
+from seq2seq_attn.model.layers import wide_dtype
 
 
 class Location(AdditiveAttention):
@@ -44,13 +44,13 @@ class Location(AdditiveAttention):
         self.location_projection = nn.Linear(num_filters, attention_size or query_size, bias=False)
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, LastWeights]:
-        weights_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
-        return self.keys(encoded), LastWeights(weights_BS)
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
+        """The keys, and `weights_BS` of the step before."""
+        return self.keys(encoded), torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
 
-    def step(self, query_BH: Tensor, memory: Keys, state: LastWeights) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: Tensor) -> Attended:
         """w . tanh(keys + W q + U f), normalized."""
-        location_BSK = self.filters(state.weights_BS.unsqueeze(1)).transpose(1, 2)
+        location_BSK = self.filters(state.unsqueeze(1)).transpose(1, 2)
         scores_BS = self.scores(query_BH, memory.keys_BSA, self.location_projection(location_BSK))
         context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
-        return Attended(context_BM, weights_BS, LastWeights(weights_BS.detach()))
+        return Attended(context_BM, weights_BS, weights_BS.detach())

@@ -29,9 +29,9 @@ from torch.nn import functional
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, LastWeights
+from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide_dtype
+from seq2seq_attn.model.layers import wide_dtype
 
 
 class Monotonic(AdditiveAttention):
@@ -50,25 +50,25 @@ class Monotonic(AdditiveAttention):
         self.offset_bias_1 = nn.Parameter(torch.zeros(1))
         self.noise = noise
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, LastWeights]:
-        """Project the values to keys, once; reading begins at the first position."""
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
+        """The keys, and `weights_BS` of the step before; reading begins at the first position."""
         weights_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
         weights_BS[:, 0] = 1.0
-        return self.keys(encoded), LastWeights(weights_BS)
+        return self.keys(encoded), weights_BS
 
-    def step(self, query_BH: Tensor, memory: Keys, state: LastWeights) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: Tensor) -> Attended:
         """Read on from where the last step stopped."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         weight_A = self.weight_norm_gain_1 * functional.normalize(self.score_weight_A, dim=0)
-        scores_BS = (hidden_BSA @ weight_A).to(state.weights_BS.dtype) + self.offset_bias_1
+        scores_BS = (hidden_BSA @ weight_A).to(state.dtype) + self.offset_bias_1
         is_last_BS = memory.mask_BS & ~functional.pad(memory.mask_BS[:, 1:], (0, 1))
         if self.training:
             scores_BS = scores_BS + self.noise * torch.randn_like(scores_BS)
-            weights_BS = _expected(scores_BS, memory.mask_BS, is_last_BS, state.weights_BS)
+            weights_BS = _expected(scores_BS, memory.mask_BS, is_last_BS, state)
         else:
-            weights_BS = _first_stop(scores_BS, is_last_BS, state.weights_BS)
+            weights_BS = _first_stop(scores_BS, is_last_BS, state)
         context_BM = torch.bmm(weights_BS.unsqueeze(1), memory.values_BSM).squeeze(1)
-        return Attended(context_BM, weights_BS, LastWeights(weights_BS))
+        return Attended(context_BM, weights_BS, weights_BS)
 
 
 def _expected(scores_BS: Tensor, mask_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Tensor:

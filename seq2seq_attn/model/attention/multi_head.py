@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attended, Attention, Heads, Normalizer, Stateless
+from seq2seq_attn.model.attention.base import Attended, Attention, Heads, Normalizer
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -60,13 +60,13 @@ class MultiHead(Attention):
         self.num_heads = num_heads
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, None]:
         """Project the values for each head, once."""
         values_BSM = encoded.values_BSM
         values_BNSm = self._split(self.value_projection(values_BSM))
-        return Memory(values_BNSm, self._split(self.key_projection(values_BSM)), encoded.mask_BS), Stateless()
+        return Memory(values_BNSm, self._split(self.key_projection(values_BSM)), encoded.mask_BS), None
 
-    def step(self, query_BH: Tensor, memory: Memory, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Memory, state: None) -> Attended:
         """The heads' contexts side by side; the mean of their weights, and each head's own."""
         query_BN1a = self._split(self.query_projection(query_BH).unsqueeze(1))
         if self.score_weight_Na is None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -31,10 +31,10 @@ class ScaledDot(Attention):
         self.scale = attention_size**-0.5
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
-        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), Stateless()
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
+        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), None
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """(W_q q) . key / sqrt(A), normalized."""
         query_BA1 = (self.query_projection(query_BH) * self.scale).unsqueeze(2)
         scores_BS = torch.bmm(memory.keys_BSA, query_BA1).squeeze(2)

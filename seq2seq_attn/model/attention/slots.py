@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, Stateless, attend
+from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
 
@@ -45,18 +45,18 @@ class Slots(Attention):
         self.score_weight_A = nn.Parameter(torch.empty(attention_size))
         self.normalizer = normalizer
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
         """Pool the values into K slots and project those to keys, once."""
         slots_BKM = torch.bmm(self.pool(encoded), encoded.values_BSM)
         mask_BK = torch.ones(slots_BKM.shape[:2], dtype=torch.bool, device=slots_BKM.device)
-        return Keys(slots_BKM, mask_BK, self.key_projection(slots_BKM)), Stateless()
+        return Keys(slots_BKM, mask_BK, self.key_projection(slots_BKM)), None
 
     def pool(self, encoded: Encoded) -> Tensor:
         """Pooling weights [B, K, S] of each slot over source positions."""
         scores_BSK = self.pool_scores(torch.tanh(self.pool_projection(encoded.values_BSM)))
         return self.normalizer(scores_BSK.transpose(1, 2), encoded.mask_BS.unsqueeze(1))
 
-    def step(self, query_BH: Tensor, memory: Keys, state: Stateless) -> Attended:
+    def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """v . tanh(keys + W q), normalized over slots."""
         hidden_BKA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         scores_BK = hidden_BKA @ self.score_weight_A

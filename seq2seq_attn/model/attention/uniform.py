@@ -7,9 +7,9 @@ The mean has no order, so it cannot replace that choice.
 import torch
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import ConstantAttention, SameContext, Stateless
+from seq2seq_attn.model.attention.base import Attended, ConstantAttention
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import wide_dtype
+from seq2seq_attn.model.layers import wide_dtype
 
 
 class Uniform(ConstantAttention):
@@ -18,9 +18,9 @@ class Uniform(ConstantAttention):
     def __init__(self, *, memory_size: int) -> None:
         super().__init__(memory_size)
 
-    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[SameContext, Stateless]:
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Attended, None]:
         """The mean of the values, once."""
         is_real_BS = encoded.mask_BS.to(wide_dtype(encoded.values_BSM.dtype))
         weights_BS = is_real_BS / is_real_BS.sum(dim=1, keepdim=True)
         context_BM = torch.bmm(weights_BS.unsqueeze(1), encoded.values_BSM).squeeze(1)
-        return SameContext(context_BM, weights_BS), Stateless()
+        return Attended(context_BM, weights_BS), None

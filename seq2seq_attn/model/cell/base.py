@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seq2seq_attn.model.layers import Dropout
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import Dropout, wide
 
 
 class State(NamedTuple):

@@ -15,6 +15,7 @@ M context size, F features.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -26,8 +27,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention
 from seq2seq_attn.model.cell.base import Cell, CellBuilder, Stack
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.layers import Dropout
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import Dropout, wide
 
 
 @dataclass(frozen=True)
@@ -112,18 +112,6 @@ class State(NamedTuple):
     attention: Any
 
 
-class Bridge(nn.Module):
-    """The initial hidden state, tanh(W h_final + b)."""
-
-    def __init__(self, memory_size: int, hidden_size: int) -> None:
-        super().__init__()
-        self.projection = nn.Linear(memory_size, hidden_size)
-
-    def forward(self, encoded: Encoded) -> Tensor:
-        """`hidden_BH`, in float32 or wider: the recurrence keeps its dtype."""
-        return wide(torch.tanh(self.projection(encoded.final_BM)))
-
-
 class Readout(nn.Module):
     """The features f([s ; c ; E y]).
 
@@ -158,12 +146,14 @@ class Decoder(nn.Module, ABC):
     def __init__(self, settings: DecoderSettings) -> None:
         super().__init__()
         self.attention = settings.build_attention(query_size=settings.hidden_size)
-        self.bridge = Bridge(settings.memory_size, settings.hidden_size)
+        projection = nn.Linear(settings.memory_size, settings.hidden_size)
+        self.bridge = nn.Sequential(OrderedDict(projection=projection, tanh=nn.Tanh()))
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Any]:
         """The memory of a source batch, and the state before the first step: as it is, a `State`."""
         memory, attention_state = self.attention.prepare(encoded, source)
-        state = State(self.cell.start(self.bridge(encoded)), attention_state)
+        hidden_BH = wide(self.bridge(encoded.final_BM))  # the recurrence keeps its dtype
+        state = State(self.cell.start(hidden_BH), attention_state)
         return Memory(memory, source.ids_BS, source.extended_ids_BS), state
 
     @abstractmethod

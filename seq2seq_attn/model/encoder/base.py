@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.cell.base import Cell
-from seq2seq_attn.model.tensors import wide_dtype
+from seq2seq_attn.model.layers import wide_dtype
 
 
 class Encoded(NamedTuple):

@@ -23,12 +23,19 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, compute_dtype, low_copy
-from seq2seq_attn.model.fast.known import AdditiveScore, DotScore
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import wide
 
 _MAX_KEPT = 1 << 24
 """sigmoids kept for the backward pass, 64 MiB. Those of a batch with more are computed again, which costs 2 % of an
 update; of `multi30k` that is one batch in 57, the largest of which would keep 186 MiB"""
+
+
+class Score(NamedTuple):
+    """The score v . tanh(keys + W q), or without v scale * keys . W q. Without W, q is the query itself."""
+
+    query_weight_AH: Tensor | None = None
+    score_weight_A: Tensor | None = None
+    scale: float = 1.0
 
 
 class _Additive:
@@ -92,12 +99,11 @@ class _Dot:
         return torch.bmm(self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)), None
 
 
-def _score(
-    kind: AdditiveScore | DotScore, keys_BSA: Tensor, weight_A: Tensor | None, penalty_BS: Tensor, num_kept: int
+def _start_score(
+    keys_BSA: Tensor, weight_A: Tensor | None, scale: float, penalty_BS: Tensor, num_kept: int
 ) -> _Additive | _Dot:
-    if isinstance(kind, DotScore):
-        return _Dot(keys_BSA, kind.scale, penalty_BS, num_kept)
-    assert weight_A is not None
+    if weight_A is None:
+        return _Dot(keys_BSA, scale, penalty_BS, num_kept)
     return _Additive(keys_BSA, weight_A, penalty_BS, num_kept)
 
 
@@ -108,23 +114,16 @@ def weighted_sums(weights_TBS: Tensor, values_BSM: Tensor) -> Tensor:
         return torch.bmm(wide(weights_TBS).transpose(0, 1), wide(values_BSM)).transpose(0, 1)
 
 
-class FirstGRU(NamedTuple):
-    """The GRU that reads the previous token, if a second GRU reads the context."""
-
-    gates_TBP: Tensor
-    """the projected inputs of all steps"""
-    recurrent_weight_PH: Tensor
-    recurrent_bias_P: Tensor
-
-
 class _First:
-    """The steps of a `FirstGRU`, each from the second GRU's state after the previous step."""
+    """The steps of the GRU that reads the previous token, each from the second GRU's state after the previous step."""
 
-    def __init__(self, gru: FirstGRU, states: Tensor, num_kept: int) -> None:
-        low = compute_dtype(gru.recurrent_weight_PH)
+    def __init__(
+        self, states: Tensor, num_kept: int, gates_TBP: Tensor, recurrent_weight_PH: Tensor, recurrent_bias_P: Tensor
+    ) -> None:
+        low = compute_dtype(recurrent_weight_PH)
         self.states, self.states_low = states, low_copy(states, low)
-        self.gates = gru.gates_TBP.to(states.dtype, copy=True)
-        self.weight, self.bias = gru.recurrent_weight_PH.to(low), gru.recurrent_bias_P.to(low)
+        self.gates = gates_TBP.to(states.dtype, copy=True)
+        self.weight, self.bias = recurrent_weight_PH.to(low), recurrent_bias_P.to(low)
         self.recurrent_low = torch.empty((num_kept, *self.gates.shape[1:]), dtype=low, device=states.device)
 
     def forward(self, step: int, out: Tensor) -> None:
@@ -159,7 +158,7 @@ class _Unroll(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        kind: AdditiveScore | DotScore,
+        scale: float,
         gates_TBP: Tensor,
         hidden_BH: Tensor,
         keys_BSA: Tensor,
@@ -180,10 +179,10 @@ class _Unroll(torch.autograd.Function):
         weight_low = weight.to(low)
         bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
         penalty = torch.zeros_like(mask_BS, dtype=wide).masked_fill_(~mask_BS, -torch.inf)
-        score = _score(kind, keys, score_weight_A, penalty, num_kept)
+        score = _start_score(keys, score_weight_A, scale, penalty, num_kept)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
-        first = _First(FirstGRU(*first_gru), states, num_kept) if first_gru else None
+        first = _First(states, num_kept, *first_gru) if first_gru else None
         read = states if first is None else torch.empty_like(states[1:])  # the state that a step starts from
         read_low = low_copy(read, low)
         weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)
@@ -262,7 +261,7 @@ class _Unroll(torch.autograd.Function):
 
 
 def unroll_attention_gru(
-    score: AdditiveScore | DotScore,
+    score: Score,
     gates_TBP: Tensor,
     hidden_BH: Tensor,
     keys_BSA: Tensor,
@@ -270,25 +269,25 @@ def unroll_attention_gru(
     mask_BS: Tensor,
     recurrent_weight_PH: Tensor,
     recurrent_bias_P: Tensor,
-    first: FirstGRU | None = None,
+    first_gru: tuple[Tensor, ...] = (),
 ) -> tuple[Tensor, Tensor]:
     """All states and weights of a decoder whose query is its previous state, or the state of its first GRU.
 
     Args:
-        score: the variant's score function.
         gates_TBP: the projected inputs of all steps.
         hidden_BH: the initial state. The recurrence runs in its dtype, matrix products in autocast's if that is on.
         keys_BSA: the variant's keys.
         projected_BSP: the values projected to the gates.
         mask_BS: True = real position.
         recurrent_weight_PH, recurrent_bias_P: the recurrent side of the GRU.
-        first: the GRU whose state is the query and the state that the step starts from.
+        first_gru: projected inputs of all steps, recurrent weight and bias of the GRU whose state is the query and the
+            state that the step starts from, if there is one.
 
     Returns:
         states_TBH (state t is the one after step t) and weights_TBS; both carry gradients.
     """
     result: tuple[Tensor, Tensor] = _Unroll.apply(  # type: ignore[no-untyped-call]
-        score,
+        score.scale,
         gates_TBP,
         hidden_BH,
         keys_BSA,
@@ -297,8 +296,8 @@ def unroll_attention_gru(
         recurrent_weight_PH,
         recurrent_bias_P,
         score.query_weight_AH,
-        score.score_weight_A if isinstance(score, AdditiveScore) else None,
+        score.score_weight_A,
         torch.is_grad_enabled(),  # inside a Function it is always off
-        *(first or ()),
+        *first_gru,
     )
     return result

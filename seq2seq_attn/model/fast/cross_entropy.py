@@ -14,11 +14,11 @@ from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.attention_gru import weighted_sums
 from seq2seq_attn.model.fast.gru import compute_dtype
+from seq2seq_attn.model.layers import wide
 from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.speed import offer
-from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import PAD
 
 CHUNK_CELLS = 8 * 1024 * 1024

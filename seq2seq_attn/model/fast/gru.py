@@ -35,14 +35,14 @@ def low_copy(states: Tensor, low: torch.dtype) -> Tensor:
     return states if states.dtype == low else torch.empty_like(states, dtype=low)
 
 
-def cell_forward(gates: Tensor, recurrent: Tensor, hidden: Tensor, out: Tensor) -> None:
-    """One step in place: `gates` [..., P] holds the projected input and becomes r, z, n; `recurrent` [..., P] is the
-    projected state; from the state [..., H] the next one is written to `out`."""
+def cell_forward(gates: Tensor, recurrent: Tensor, hidden: Tensor, out: Tensor | None = None) -> Tensor:
+    """The next state, in `out` if given. `gates` [..., P] holds the projected input and becomes r, z, n; `recurrent`
+    [..., P] is the projected state, `hidden` [..., H] the state."""
     size = hidden.shape[-1]
     reset, update, new = gates[..., :size], gates[..., size : 2 * size], gates[..., 2 * size :]
     gates[..., : 2 * size].add_(recurrent[..., : 2 * size]).sigmoid_()
     tanh_(new.addcmul_(reset, recurrent[..., 2 * size :]))
-    torch.lerp(new, hidden, update, out=out)
+    return torch.lerp(new, hidden, update, out=out)
 
 
 def cell_backward(

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.runtime.device import Precision
 
 Product = Callable[[Tensor], Tensor]
 """inputs_NI to outputs_NO"""

@@ -23,30 +23,24 @@ from copy import copy
 from typing import Any, NamedTuple, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from seq2seq_attn.data.batch import SourceBatch
+from seq2seq_attn.model.attention.base import Attended
+from seq2seq_attn.model.cell.gru import GRU
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.conditional import Conditional
-from seq2seq_attn.model.fast.gru import tanh_
-from seq2seq_attn.model.fast.known import (
-    AdditiveScore,
-    DotScore,
-    FixedContext,
-    Score,
-    context_cell,
-    has_known_cells,
-    known_score,
-    token_cell,
-)
+from seq2seq_attn.model.fast.attention_gru import Score
+from seq2seq_attn.model.fast.gru import cell_forward, tanh_
 from seq2seq_attn.model.fast.product import Product, pack
+from seq2seq_attn.model.fast.unroll import known_cells, known_score
+from seq2seq_attn.model.layers import forbid_tokens_, select_rows, top_tokens
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.speed import offer
-from seq2seq_attn.model.tensors import forbid_tokens_, select_rows, top_tokens
-from seq2seq_attn.runtime.precision import Precision, multiplies_bf16
+from seq2seq_attn.runtime.device import Precision, multiplies_bf16
 
 _MAX_TABLE_NUMBERS = 1 << 26
 """numbers of projected embeddings in the table, 256 MiB; with larger vocabularies, they are projected at each step"""
@@ -64,33 +58,42 @@ _ALL_ROWS = 1 << 30
 def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] | None:
     """Offer fast steps for the decoders `bahdanau` and `conditional` with GRUs, a known score and the output
     `softmax` or `lexical`."""
-    decoder = model.decoder
-    if type(model.output) not in (Softmax, Lexical) or known_score(decoder.attention) is None:
+    if type(model.output) not in (Softmax, Lexical) or known_score(model.decoder.attention) is None:
         return None
-    if not has_known_cells(decoder):
-        return None
-    return lambda: FastStep(model, precision)
+    return None if known_cells(model.decoder) is None else lambda: FastStep(model, precision)
 
 
 class FastTokens:
-    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time."""
+    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time. `ids_L`: the target ids that have
+    logits, of `num_ids` in all; None: all have."""
 
-    def __init__(self, features_RF: Tensor, output: Product, weights_RS: Tensor | None, num_rows: int) -> None:
+    def __init__(
+        self,
+        features_RF: Tensor,
+        output: Product,
+        weights_RS: Tensor | None,
+        num_rows: int,
+        ids_L: Tensor | None = None,
+        num_ids: int = 0,
+    ) -> None:
         self._features_RF, self._output, self._num_rows = features_RF, output, num_rows
         self.weights_RS = weights_RS
+        self._ids_L, self._num_ids = ids_L, num_ids
 
     def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
         chunks = [
             top_tokens(forbid_tokens_(self._log_probs(some_RF), forbidden), num_candidates)
             for some_RF in torch.split(self._features_RF[::stride], self._num_rows)
         ]
-        if len(chunks) == 1:
-            return chunks[0]
-        log_probs, ids = zip(*chunks, strict=True)
-        return torch.cat(log_probs), torch.cat(ids)
+        log_probs_RJ, ids_RJ = chunks[0] if len(chunks) == 1 else map(torch.cat, zip(*chunks, strict=True))
+        return log_probs_RJ, ids_RJ if self._ids_L is None else self._ids_L[ids_RJ]
 
     def log_probs(self) -> Tensor:
-        return self._log_probs(self._features_RF)
+        log_probs = self._log_probs(self._features_RF)
+        if self._ids_L is None:
+            return log_probs
+        none_RV = log_probs.new_full((len(log_probs), self._num_ids), -torch.inf)
+        return none_RV.index_copy_(1, self._ids_L, log_probs)
 
     def _log_probs(self, features_NF: Tensor) -> Tensor:
         return torch.log_softmax(self._output(features_NF).float(), dim=-1)
@@ -150,24 +153,27 @@ class FastStep:
 
     def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
         decoder = cast(Bahdanau | Conditional, model.decoder)
-        score = known_score(decoder.attention)
+        score, cells = known_score(decoder.attention), known_cells(decoder)
         assert score is not None
+        assert cells is not None
         self._prepare, self._precision = model.prepare, precision
         self._output = cast(Softmax | Lexical, model.output)
         self._is_positional, self._score = decoder.attention.is_positional, score
-        self._hidden, self._num_gates = context_cell(decoder).hidden, 3 * context_cell(decoder).hidden_size
-        self._score_weight_A = -2.0 * score.score_weight_A.detach() if isinstance(score, AdditiveScore) else None
-        self._products = _pack_all(decoder, score, self._output, precision)
+        self._hidden, self._num_gates = cells[1].hidden, 3 * cells[1].hidden_size
+        self._score_weight_A = None if score.score_weight_A is None else -2.0 * score.score_weight_A.detach()
+        self._products = _pack_all(cells, decoder.readout.projection, score, self._output, precision)
         self._embedding_VE = model.embedding.weight.detach()
         is_on_cpu = self._embedding_VE.device.type == "cpu"
+        self._ids_L: Tensor | None = None
         self._num_rows = max(_LEAST_CPU_ROWS, _CPU_LOGITS // len(self._embedding_VE)) if is_on_cpu else _ALL_ROWS
         self._table_VX: Tensor | None = None
         if len(self._embedding_VE) * (self._num_gates + decoder.feature_size) <= _MAX_TABLE_NUMBERS:
             self._table_VX = self._project(self._products.embedding, self._embedding_VE)
 
     def narrowed(self, ids_L: Tensor) -> FastStep:
-        """The same steps with these target tokens alone, by their index in `ids_L`; their probabilities sum to 1."""
+        """See `search.base.StepModel.narrowed`; the output layer's product is with the weights of these tokens."""
         other = copy(self)
+        other._ids_L = ids_L
         other._products = self._products._replace(output=_pack_output(self._output, self._precision, ids_L))
         other._num_rows = self._num_rows * len(self._embedding_VE) // len(ids_L)
         return other
@@ -192,21 +198,21 @@ class FastStep:
             embedded_RX = self._project(products.embedding, self._embedding_VE.index_select(0, prev_ids_R))
         if products.previous is not None:
             gates_RP = embedded_RX[:, : self._num_gates]
-            hidden_RH = _cell(gates_RP, products.previous(hidden_RH), hidden_RH)
+            hidden_RH = cell_forward(gates_RP, products.previous(hidden_RH), hidden_RH)
             gates_RP.zero_()  # the second cell does not read the embedding
         from_state = products.state(hidden_RH)
         recurrent_RP, query = from_state[:, : self._num_gates], from_state[:, self._num_gates :]
-        if isinstance(self._score, DotScore) and self._score.query_weight_AH is None:
+        if self._score.query_weight_AH is None:
             query = hidden_RH
         context_RX, weights_BKS = self._attend(query, state)
         if products.readout is None:
             inputs_RP = embedded_RX[:, : self._num_gates] + context_RX[:, : self._num_gates]
-            hidden_RH = _cell(inputs_RP, recurrent_RP, hidden_RH)
+            hidden_RH = cell_forward(inputs_RP, recurrent_RP, hidden_RH)
             rest = [part[:, self._num_gates :] for part in (context_RX, embedded_RX)]
             features_RF = torch.cat([hidden_RH, *rest], dim=1)
         else:
             embedded_RX += context_RX
-            hidden_RH = _cell(embedded_RX[:, : self._num_gates], recurrent_RP, hidden_RH)
+            hidden_RH = cell_forward(embedded_RX[:, : self._num_gates], recurrent_RP, hidden_RH)
             features_RF = tanh_(products.readout(hidden_RH).add_(embedded_RX[:, self._num_gates :]))
         if products.lexical is not None:
             assert state.shared.embedded_BSE is not None
@@ -214,7 +220,9 @@ class FastStep:
             lexical_RE = tanh_(products.lexical(average_RE)).add_(average_RE)
             features_RF = torch.cat([features_RF, lexical_RE], dim=1)
         weights_RS = weights_BKS.flatten(0, 1) if self._is_positional else None
-        return FastTokens(features_RF, products.output, weights_RS, self._num_rows), state._replace(hidden_RH=hidden_RH)
+        num_ids = len(self._embedding_VE)
+        tokens = FastTokens(features_RF, products.output, weights_RS, self._num_rows, self._ids_L, num_ids)
+        return tokens, state._replace(hidden_RH=hidden_RH)
 
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
         shared, num_rows = state.shared, state.rows_per_sentence
@@ -227,11 +235,11 @@ class FastStep:
 
     def _share(self, memory: Any, hidden_BH: Tensor, rows_per_sentence: int) -> Shared:
         """Convert the attention's memory for the steps."""
-        if isinstance(self._score, FixedContext):
+        if isinstance(memory, Attended):
             context_BX = self._project(self._products.context, memory.context_BM.to(hidden_BH.dtype))
             return Shared(context_BX=context_BX, weights_BS=memory.weights_BS)
         values_BSM = memory.values_BSM.to(hidden_BH.dtype)
-        factor = self._score.scale if isinstance(self._score, DotScore) else -2.0
+        factor = self._score.scale if self._score_weight_A is None else -2.0
         shared = Shared(memory.keys_BSA.to(hidden_BH.dtype) * factor, ~memory.mask_BS)
         if rows_per_sentence == 1:
             return shared._replace(values_BSM=values_BSM)
@@ -267,10 +275,14 @@ class FastStep:
 
 
 def _pack_all(
-    decoder: Bahdanau | Conditional, score: Score, output: Softmax | Lexical, precision: Precision
+    cells: tuple[GRU | None, GRU],
+    projection: nn.Linear | None,
+    score: Score,
+    output: Softmax | Lexical,
+    precision: Precision,
 ) -> Products:
-    """Group the weights by their input."""
-    cell, first = context_cell(decoder), token_cell(decoder)
+    """Group the weights of the cells, of the readout's `projection` and of the output by their input."""
+    first, cell = cells
     state: Tensor = cell.recurrent_weight_PH
     context: Tensor = cell.input_weights[-1]
     previous, readout, context_bias = None, None, None
@@ -279,11 +291,9 @@ def _pack_all(
     if first is not None:
         previous = pack(first.recurrent_weight_PH, first.recurrent_bias_P, precision)
         context_bias = cell.input_bias_P
-    if isinstance(score, AdditiveScore):
-        state = torch.cat([state, -2.0 * score.query_weight_AH])
-    elif isinstance(score, DotScore) and score.query_weight_AH is not None:
-        state = torch.cat([state, score.query_weight_AH])
-    if (projection := decoder.readout.projection) is not None:
+    if score.query_weight_AH is not None:
+        state = torch.cat([state, score.query_weight_AH * (1.0 if score.score_weight_A is None else -2.0)])
+    if projection is not None:
         sizes = [cell.hidden_size, context.shape[1], embedding.shape[1]]
         state_part, context_part, embedding_part = torch.split(projection.weight, sizes, dim=1)
         readout = pack(state_part, projection.bias, precision)
@@ -312,11 +322,3 @@ def _pack_output(output: Softmax | Lexical, precision: Precision, ids: slice | T
     if isinstance(output, Lexical):
         weight_VF = torch.cat([weight_VF, output.lexical_projection.weight[ids]], dim=1)
     return pack(weight_VF, output.projection.bias[ids], precision)
-
-
-def _cell(inputs_RP: Tensor, recurrent_RP: Tensor, hidden_RH: Tensor) -> Tensor:
-    """The step of `cell/gru.py`, in place on both projections."""
-    size = hidden_RH.shape[1]
-    both = inputs_RP[:, : 2 * size].add_(recurrent_RP[:, : 2 * size]).sigmoid_()
-    new_RH = tanh_(inputs_RP[:, 2 * size :].addcmul_(both[:, :size], recurrent_RP[:, 2 * size :]))
-    return torch.lerp(new_RH, hidden_RH, both[:, size:])

@@ -1,5 +1,8 @@
-"""The teacher-forced pass of the decoders `bahdanau` and `conditional` with GRUs, with as much work as possible outside
+"""The models that fast paths know, and the teacher-forced pass of their decoders, with as much work as possible outside
 the recurrence.
+
+Known are the decoders `bahdanau`, and `conditional`, which has two cells, with GRUs of one layer. A subclass is not
+known, as its step may differ.
 
 Shapes: B sentence pairs, T steps, E embedding size, H hidden size, M context size, S source positions,
 N target tokens, padded to a multiple.
@@ -11,28 +14,70 @@ from typing import cast
 from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import Batch
+from seq2seq_attn.model.attention.additive import Additive
+from seq2seq_attn.model.attention.base import Attended, Attention
+from seq2seq_attn.model.attention.bilinear import Bilinear
+from seq2seq_attn.model.attention.dot import Dot
+from seq2seq_attn.model.attention.fixed import Fixed
+from seq2seq_attn.model.attention.initial import InitialOnly
+from seq2seq_attn.model.attention.key_value import KeyValue
+from seq2seq_attn.model.attention.scaled_dot import ScaledDot
+from seq2seq_attn.model.attention.slots import Slots
+from seq2seq_attn.model.attention.uniform import Uniform
+from seq2seq_attn.model.cell.gru import GRU
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
-from seq2seq_attn.model.decoder.base import Memory, State
+from seq2seq_attn.model.decoder.base import Decoder, Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
-from seq2seq_attn.model.fast.attention_gru import FirstGRU, unroll_attention_gru, weighted_sums
+from seq2seq_attn.model.fast.attention_gru import Score, unroll_attention_gru, weighted_sums
 from seq2seq_attn.model.fast.gru import gru_unroll
-from seq2seq_attn.model.fast.known import FixedContext, context_cell, has_known_cells, known_score, token_cell
+from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.model.seq2seq import Recorded, Seq2Seq
 from seq2seq_attn.model.speed import offer
 
+CONSTANT = (Fixed, InitialOnly, Uniform)
+"""attentions with the same context at every step"""
+SCORED = (Additive, Bilinear, Dot, KeyValue, ScaledDot, Slots)
 Unroll = Callable[[Seq2Seq, Batch], DecoderOutputs]
+
+
+def known_score(attention: Attention) -> Score | None:
+    """The score of a variant, empty if its context is constant; None if there is no fast path for it, or its normalizer
+    is not softmax."""
+    if type(attention) in CONSTANT:
+        return Score()
+    if type(attention) not in SCORED or getattr(attention, "normalizer", None) is not softmax.weights:
+        return None
+    if isinstance(attention, Additive | KeyValue | Slots):
+        return Score(attention.query_projection.weight, attention.score_weight_A)
+    if isinstance(attention, ScaledDot):
+        return Score(attention.query_projection.weight, scale=attention.scale)
+    return Score()
+
+
+def known_cells(decoder: Decoder) -> tuple[GRU | None, GRU] | None:
+    """The GRU that reads the previous token before attention is queried, if there is one, and the GRU that reads the
+    context; None: the decoder or a cell is not known."""
+    if type(decoder) is Conditional:
+        cells = [decoder.first_cell, decoder.second_cell]
+    elif type(decoder) is Bahdanau:
+        cells = [decoder.cell]
+    else:
+        return None
+    if any(type(cell) is not GRU for cell in cells):
+        return None
+    *first, cell = cast(list[GRU], cells)
+    return (first[0] if first else None), cell
 
 
 @offer("unroll")
 def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
     """Offer the fast pass if it supports the decoder, cells and scores, and every step reads the reference token."""
-    decoder, score = model.decoder, known_score(model.decoder.attention)
-    if teacher_forcing_ratio < 1.0 or score is None:
+    attention, cells = model.decoder.attention, known_cells(model.decoder)
+    if teacher_forcing_ratio < 1.0 or cells is None or known_score(attention) is None:
         return None
-    if isinstance(score, FixedContext) and type(decoder) is Conditional:
-        return None
-    return unroll if has_known_cells(decoder) else None
+    first, _ = cells
+    return None if first is not None and type(attention) in CONSTANT else unroll
 
 
 def unroll(model: Seq2Seq, batch: Batch) -> DecoderOutputs:
@@ -46,40 +91,46 @@ def unroll(model: Seq2Seq, batch: Batch) -> DecoderOutputs:
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
     steps = (hidden_TBH, contexts_TBM, embedded_TBE)
     rows = (tensor.flatten(0, 1).index_select(0, batch.positions_N) for tensor in steps)
-    features_NF = decoder.readout(*rows)
-    positions_N, targets_N = batch.positions_N, batch.targets_N
-    outputs = DecoderOutputs(
-        features_NF, positions_N, targets_N, *steps, weights_TBS, memory, output=model.output, batch=batch
+    return DecoderOutputs(
+        decoder.readout(*rows),
+        batch.positions_N,
+        batch.targets_N,
+        *steps,
+        weights_TBS,
+        memory,
+        output=model.output,
+        batch=batch,
+        read_ids_TB=read_ids_TB if model.output.needs_history else None,
     )
-    return outputs._replace(read_ids_TB=read_ids_TB) if model.output.needs_history else outputs
 
 
 def unroll_decoder(
     decoder: Bahdanau | Conditional, embedded_TBE: Tensor, state: State, memory: Memory
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`hidden_TBH`, `contexts_TBM` and `weights_TBS` of all steps."""
-    score, cell = known_score(decoder.attention), context_cell(decoder)
+    score, cells = known_score(decoder.attention), known_cells(decoder)
+    assert score is not None
+    assert cells is not None
+    first, cell = cells
     hidden_BH, context_weight_PM = cell.hidden(state.cell), cell.input_weights[-1]
     # the embeddings' part of the gates of the cell that reads them: the first of two, or the only one
-    reader, first = token_cell(decoder) or cell, None
+    reader = first or cell
     gates_TBP = nn.functional.linear(embedded_TBE, reader.input_weights[0], reader.input_bias_P)
-    if reader is not cell:
-        first = FirstGRU(gates_TBP, reader.recurrent_weight_PH, reader.recurrent_bias_P)
+    first_gru: tuple[Tensor, ...] = ()
+    if first is not None:
+        first_gru = (gates_TBP, first.recurrent_weight_PH, first.recurrent_bias_P)
         gates_TBP = cell.input_bias_P.expand(gates_TBP.shape)
     recurrent = (cell.recurrent_weight_PH, cell.recurrent_bias_P)
-    if isinstance(score, FixedContext):
-        attended = decoder.attention.step(hidden_BH, memory.attention, state.attention)
-        gates_TBP = gates_TBP + nn.functional.linear(attended.context_BM, context_weight_PM)
+    keys = memory.attention
+    if isinstance(keys, Attended):  # the result of every step
+        gates_TBP = gates_TBP + nn.functional.linear(keys.context_BM, context_weight_PM)
         states_TBH = gru_unroll(
             gates_TBP.unsqueeze(1), hidden_BH.unsqueeze(0), recurrent[0].unsqueeze(0), recurrent[1].unsqueeze(0)
         ).squeeze(1)
-        num_steps = len(states_TBH)
-        contexts_TBM = attended.context_BM.expand(num_steps, -1, -1)
-        return states_TBH, contexts_TBM, attended.weights_BS.expand(num_steps, -1, -1)
-    assert score is not None
-    keys = memory.attention
+        contexts_TBM, weights_TBS = (every.expand(len(states_TBH), -1, -1) for every in keys[:2])
+        return states_TBH, contexts_TBM, weights_TBS
     projected_BSP = nn.functional.linear(keys.values_BSM, context_weight_PM)
     states_TBH, weights_TBS = unroll_attention_gru(
-        score, gates_TBP, hidden_BH, keys.keys_BSA, projected_BSP, keys.mask_BS, *recurrent, first
+        score, gates_TBP, hidden_BH, keys.keys_BSA, projected_BSP, keys.mask_BS, *recurrent, first_gru
     )
     return states_TBH, weighted_sums(weights_TBS, keys.values_BSM), weights_TBS

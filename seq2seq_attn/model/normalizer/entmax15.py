@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import wide
 
 OUTSIDE = -2.0
 """more than 1 below the largest halved score, which is 0, so its weight is 0"""

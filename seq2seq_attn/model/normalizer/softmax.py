@@ -8,7 +8,7 @@ e_ij is the score of source position j at step i; k runs over the real positions
 import torch
 from torch import Tensor
 
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import wide
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:

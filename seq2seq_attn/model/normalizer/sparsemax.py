@@ -9,7 +9,7 @@ The threshold tau makes the weights sum to 1.
 import torch
 from torch import Tensor
 
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import wide
 
 OUTSIDE = -2.0
 """more than 1 below the largest score, which is 0, so its weight is 0"""

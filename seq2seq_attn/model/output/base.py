@@ -20,7 +20,7 @@ from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import History, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.tensors import select_rows, wide
+from seq2seq_attn.model.layers import select_rows, wide
 from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import PAD
 
@@ -229,27 +229,6 @@ class Copying(NamedTuple):
     extended_ids_NS: Tensor
     """the column of each weight"""
 
-    def log_probs(self) -> Tensor:
-        """`log_probs_NX`; -inf for a position that stands for no token."""
-        generated_NV = self.log_generate_N1 + torch.log_softmax(self.logits_NV, dim=-1)
-        generated_NX = functional.pad(generated_NV, (0, self.extended_ids_NS.shape[1]), value=-torch.inf)
-        copied_NX = torch.zeros_like(generated_NX).scatter_add(
-            1, self.extended_ids_NS, self.weights_NS.clamp_min(LEAST_WEIGHT)
-        )
-        return mixed(generated_NX, self.log_copy_N1, copied_NX)
-
-    def score(self, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """log p of the target tokens, the only ones that are mixed, and the mean of log P_vocab over the vocabulary."""
-        target_N1 = targets_N.unsqueeze(1)
-        log_norm_N1 = self.logits_NV.logsumexp(dim=1, keepdim=True)
-        is_known_N1 = target_N1 < self.logits_NV.shape[1]
-        logits_N1 = self.logits_NV.gather(1, target_N1.where(is_known_N1, 0))
-        generated_N1 = torch.where(is_known_N1, self.log_generate_N1 + logits_N1 - log_norm_N1, -torch.inf)
-        is_target_NS = self.extended_ids_NS == target_N1
-        copied_N1 = (self.weights_NS.clamp_min(LEAST_WEIGHT) * is_target_NS).sum(dim=1, keepdim=True)
-        log_probs_N1 = mixed(generated_N1, self.log_copy_N1, copied_N1)
-        return log_probs_N1.squeeze(1), self.logits_NV.mean(dim=1) - log_norm_N1.squeeze(1)
-
 
 def mixed(generated: Tensor, log_share: Tensor, added: Tensor) -> Tensor:
     """log(exp(generated) + exp(log_share) added), with finite gradients where `added` is 0."""
@@ -267,7 +246,23 @@ class CopyingOutput(ScoredOutput):
         """The parts of the mixture at a step."""
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        return self.copying(step, memory).log_probs()
+        """See `Output.log_probs`; -inf for a position that stands for no token."""
+        logits_NV, log_generate_N1, log_copy_N1, weights_NS, extended_ids_NS = self.copying(step, memory)
+        generated_NV = log_generate_N1 + torch.log_softmax(logits_NV, dim=-1)
+        generated_NX = functional.pad(generated_NV, (0, extended_ids_NS.shape[1]), value=-torch.inf)
+        weights_NS = weights_NS.clamp_min(LEAST_WEIGHT)
+        copied_NX = torch.zeros_like(generated_NX).scatter_add(1, extended_ids_NS, weights_NS)
+        return mixed(generated_NX, log_copy_N1, copied_NX)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        return self.copying(step, memory).score(targets_N)
+        """See `ScoredOutput.score`: only the target tokens are mixed; m is the mean of log P_vocab."""
+        logits_NV, log_generate_N1, log_copy_N1, weights_NS, extended_ids_NS = self.copying(step, memory)
+        target_N1 = targets_N.unsqueeze(1)
+        log_norm_N1 = logits_NV.logsumexp(dim=1, keepdim=True)
+        is_known_N1 = target_N1 < logits_NV.shape[1]
+        logits_N1 = logits_NV.gather(1, target_N1.where(is_known_N1, 0))
+        generated_N1 = torch.where(is_known_N1, log_generate_N1 + logits_N1 - log_norm_N1, -torch.inf)
+        is_target_NS = extended_ids_NS == target_N1
+        copied_N1 = (weights_NS.clamp_min(LEAST_WEIGHT) * is_target_NS).sum(dim=1, keepdim=True)
+        log_probs_N1 = mixed(generated_N1, log_copy_N1, copied_N1)
+        return log_probs_N1.squeeze(1), logits_NV.mean(dim=1) - log_norm_N1.squeeze(1)

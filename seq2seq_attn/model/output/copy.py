@@ -18,8 +18,8 @@ from torch.nn import functional
 
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.layers import wide
 from seq2seq_attn.model.output.base import Copying, CopyingOutput
-from seq2seq_attn.model.tensors import wide
 
 
 class Copy(CopyingOutput):

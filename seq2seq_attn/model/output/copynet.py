@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.layers import wide
 from seq2seq_attn.model.output.base import Copying, CopyingOutput
-from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import PAD
 
 

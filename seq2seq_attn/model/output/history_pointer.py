@@ -21,15 +21,15 @@ import torch
 from torch import Tensor, nn
 
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
-from seq2seq_attn.model.output.base import Copying, ScoredOutput
-from seq2seq_attn.model.tensors import wide
+from seq2seq_attn.model.layers import wide
+from seq2seq_attn.model.output.base import Copying, CopyingOutput
 from seq2seq_attn.text.vocab import UNK
 
 
-class HistoryPointer(ScoredOutput):
+class HistoryPointer(CopyingOutput):
     """One linear layer for P_vocab, one for the query, and the sentinel."""
 
-    needs_history = True
+    copies_source, needs_history = False, True
 
     def __init__(self, feature_size: int, hidden_size: int, num_ids: int) -> None:
         super().__init__(feature_size, num_ids)
@@ -37,12 +37,9 @@ class HistoryPointer(ScoredOutput):
         self.sentinel_H = nn.Parameter(torch.empty(hidden_size))
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        return self._mixture(step, memory).log_probs()[:, : self.projection.out_features]
+        return super().log_probs(step, memory)[:, : self.projection.out_features]
 
-    def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        return self._mixture(step, memory).score(targets_N)
-
-    def _mixture(self, step: StepOutput, memory: Memory) -> Copying:
+    def copying(self, step: StepOutput, memory: Memory) -> Copying:
         """The parts of the mixture. The weights a already sum to 1 - g, so the factor on them is 1."""
         if step.history is None:
             raise ValueError("history_pointer: a step without history")

@@ -18,9 +18,8 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.layers import Embedding
+from seq2seq_attn.model.layers import Embedding, wide
 from seq2seq_attn.model.output.base import ScoredOutput
-from seq2seq_attn.model.tensors import wide
 
 
 class Lexical(ScoredOutput):

@@ -28,8 +28,8 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.layers import wide
 from seq2seq_attn.model.output.base import ScoredOutput, mixed
-from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.ibm1 import TranslationTable
 from seq2seq_attn.text.vocab import EOS
 

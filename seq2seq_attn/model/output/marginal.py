@@ -33,9 +33,9 @@ from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.attention.hard import Hard
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
+from seq2seq_attn.model.layers import select_rows, wide
 from seq2seq_attn.model.output import base
 from seq2seq_attn.model.output.base import ScoredOutput
-from seq2seq_attn.model.tensors import select_rows, wide
 from seq2seq_attn.text.vocab import PAD
 
 Readout = Callable[[Tensor, Tensor, Tensor], Tensor]

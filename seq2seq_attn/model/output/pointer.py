@@ -17,8 +17,8 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.attention.uniform import Uniform
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.layers import wide
 from seq2seq_attn.model.output.base import LEAST_WEIGHT, DecoderOutputs, Output, TokenLoss, smoothed_loss
-from seq2seq_attn.model.tensors import wide
 from seq2seq_attn.text.vocab import PAD
 
 

@@ -18,7 +18,7 @@ def test_it_remembers_more_than_the_last_step(build, encoded, source, queries):
                 for j in range(5)
             ]
         )
-    torch.testing.assert_close(state.coverage_BSD[0], coverage)
+    torch.testing.assert_close(state[0], coverage)
 
 
 @pytest.mark.parametrize("fertility", [True, False])
@@ -52,7 +52,7 @@ def test_a_fertility_is_not_below_a_thousandth_of_the_largest(build, encoded, so
     torch.nn.init.constant_(attention.fertility_projection.weight, -50.0)
     memory, state = attention.prepare(encoded._replace(values_BSM=encoded.values_BSM.abs()), source)
     state = attention.step(queries[0], memory, state).state
-    torch.testing.assert_close(state.coverage_BSD[0], torch.full((5, 1), 100.0, dtype=torch.float64))
+    torch.testing.assert_close(state[0], torch.full((5, 1), 100.0, dtype=torch.float64))
 
 
 def test_neural_coverage_is_not_rounded_to_bf16(build, encoded, source, queries):
@@ -66,5 +66,5 @@ def test_neural_coverage_is_not_rounded_to_bf16(build, encoded, source, queries)
             memory, state = attention.prepare(encoded, source)
             for query in queries.repeat(20, 1, 1):
                 state = attention.step(query.float(), memory, state).state
-        found.append(state.coverage_BSD)
+        found.append(state)
     assert (found[1] - found[0]).norm() < 0.02 * found[0].norm()

@@ -7,8 +7,8 @@ import torch
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.fast import step as fast_step
-from seq2seq_attn.model.fast.known import known_score
 from seq2seq_attn.model.fast.step import FastStep
+from seq2seq_attn.model.fast.unroll import known_score
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.search.steps import PlainSteps, step_model
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
@@ -108,7 +108,9 @@ def test_steps_with_fewer_tokens(make_sharp, source, output):
             m.step(previous, m.start(source, 1))[0].log_probs()
             for m in (PlainSteps(model), FastStep(model).narrowed(ids))
         )
-    torch.testing.assert_close(found, expected[:, ids].log_softmax(dim=1), atol=1e-5, rtol=0)
+    torch.testing.assert_close(found[:, ids], expected[:, ids].log_softmax(dim=1), atol=1e-5, rtol=0)
+    assert found.shape == expected.shape
+    assert found.exp().sum(dim=1).tolist() == pytest.approx([1.0] * 6, abs=1e-5)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])

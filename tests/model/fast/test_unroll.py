@@ -17,7 +17,7 @@ from seq2seq_attn.model.fast import attention_gru
 from seq2seq_attn.model.fast import unroll as fast_unroll
 from seq2seq_attn.model.fast.cross_entropy import chunked_cross_entropy
 from seq2seq_attn.model.fast.gru import gru_unroll
-from seq2seq_attn.model.fast.known import known_score
+from seq2seq_attn.model.fast.unroll import known_score
 from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.variants import packaged_variants
 from seq2seq_attn.text.ibm1 import estimate_table

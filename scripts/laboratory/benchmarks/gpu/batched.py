@@ -14,7 +14,7 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.runtime.precision import Precision, autocast, tune_float32
+from seq2seq_attn.runtime.device import Precision, autocast, tune_float32
 from seq2seq_attn.train.loss import batch_loss
 
 NUMBERS_OF_SEEDS = (1, 2, 4, 8, 16)

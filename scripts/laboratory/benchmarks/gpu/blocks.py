@@ -27,7 +27,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json, write_lines
 from seq2seq_attn.metrics.bleu import Measure
-from seq2seq_attn.runtime.precision import Precision
+from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.text import multi30k
 from seq2seq_attn.text.corpus import read_lines
 

@@ -13,7 +13,7 @@ from scripts.laboratory.benchmarks.measure import CPU
 from scripts.laboratory.harness.records import Record
 from scripts.laboratory.harness.turns import Contestant, take_turns
 from seq2seq_attn.config import Config
-from seq2seq_attn.runtime.precision import Precision, tune_float32
+from seq2seq_attn.runtime.device import Precision, tune_float32
 from seq2seq_attn.search.steps import step_model
 
 

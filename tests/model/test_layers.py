@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from seq2seq_attn.model.tensors import select_rows, top_tokens
+from seq2seq_attn.model.layers import select_rows, top_tokens
 
 INDEX_R = torch.tensor([2, 0, 0])
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.runtime import precision
-from seq2seq_attn.runtime.precision import (
+from seq2seq_attn.runtime import device as runtime_device
+from seq2seq_attn.runtime.device import (
     Precision,
     build_scaler,
     cpu_multiplies_bf16,
@@ -30,7 +30,7 @@ def test_auto_on_a_cpu_looks_for_bf16_instructions(tmp_path: Path, flags: str, e
 
 @pytest.mark.parametrize("has_bf16", [True, False])
 def test_auto_takes_what_is_fast(monkeypatch: pytest.MonkeyPatch, has_bf16: bool) -> None:
-    monkeypatch.setattr(precision, "cpu_multiplies_bf16", lambda: has_bf16)
+    monkeypatch.setattr(runtime_device, "cpu_multiplies_bf16", lambda: has_bf16)
     assert training_precision("auto", CPU) == ("bf16" if has_bf16 else "fp32")
     assert training_precision("fp16", CPU) == "fp16"
 
@@ -75,7 +75,7 @@ def test_mkl_is_slow_on_processors_of_amd(tmp_path: Path, vendor: str, family: i
 
 @pytest.mark.parametrize(("name", "slow"), [("fp32", True), ("fp32", False), ("bf16", True)])
 def test_products_of_onednn_are_exact_float32(monkeypatch: pytest.MonkeyPatch, name: Precision, slow: bool) -> None:
-    monkeypatch.setattr(precision, "cpu_slows_mkl", lambda: slow)
+    monkeypatch.setattr(runtime_device, "cpu_slows_mkl", lambda: slow)
     left, right = torch.randn(96, 80), torch.randn(80, 112)
     try:
         tune_float32(name, CPU)
