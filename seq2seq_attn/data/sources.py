@@ -160,7 +160,8 @@ def write_extra(
     num_pairs = 0
     notes = []
     paths = [split_path(directory, EXTRA, side) for side in SIDES]
-    with paths[0].open("w", encoding="utf-8") as sources_file, paths[1].open("w", encoding="utf-8") as targets_file:
+    sources_file, targets_file = (path.open("w", encoding="utf-8", newline="\n") for path in paths)
+    with sources_file, targets_file:
         for name, pairs in texts:
             num_kept = num_dropped = 0
             for source, target in pairs:

@@ -28,7 +28,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from pydantic import ValidationError
 from torch import Tensor
 
@@ -36,7 +35,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.config.explain import explain
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.layers import forbid_tokens_, select_rows, top_tokens
+from seq2seq_attn.model.layers import forbid_tokens_, select_rows, spread_tokens, top_tokens
 from seq2seq_attn.model.variants import SEARCH, find_build, read_parameters
 
 StateT = TypeVar("StateT")
@@ -85,21 +84,23 @@ class StepModel(Protocol[StateT]):
 
 
 class TokenScores:
-    """`NextTokens` with all log-probabilities."""
+    """`NextTokens` with all log-probabilities, or those of the ids `ids_L` of `num_ids`."""
 
-    def __init__(self, log_probs_RV: Tensor, weights_RS: Tensor | None) -> None:
-        self._log_probs_RV = log_probs_RV
+    def __init__(
+        self, log_probs_RL: Tensor, weights_RS: Tensor | None, ids_L: Tensor | None = None, num_ids: int = 0
+    ) -> None:
+        self._log_probs_RL, self._ids_L, self._num_ids = log_probs_RL, ids_L, num_ids
         self.weights_RS = weights_RS
 
     def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
-        log_probs_RV = self._log_probs_RV[::stride]
-        return top_tokens(
-            forbid_tokens_(log_probs_RV.clone(), forbidden) if forbidden else log_probs_RV, num_candidates
-        )
+        log_probs_RL = self._log_probs_RL[::stride]
+        allowed_RL = forbid_tokens_(log_probs_RL.clone(), forbidden) if forbidden else log_probs_RL
+        log_probs_RJ, ids_RJ = top_tokens(allowed_RL, num_candidates)
+        return log_probs_RJ, ids_RJ if self._ids_L is None else self._ids_L[ids_RJ]
 
     def log_probs(self) -> Tensor:
-        """See `NextTokens.log_probs`."""
-        return self._log_probs_RV
+        """See `NextTokens.log_probs`; -inf for ids without one."""
+        return spread_tokens(self._log_probs_RL, self._ids_L, self._num_ids)
 
 
 class Narrowed(StepModel[StateT]):
@@ -114,9 +115,8 @@ class Narrowed(StepModel[StateT]):
     def step(self, prev_ids_R: Tensor, state: StateT) -> tuple[TokenScores, StateT]:
         tokens, state = self._model.step(prev_ids_R, state)
         log_probs_RV = tokens.log_probs()
-        kept_RL = log_probs_RV[:, self._ids_L].log_softmax(dim=-1)
-        all_RV = torch.full_like(log_probs_RV, -torch.inf).index_copy_(1, self._ids_L, kept_RL)
-        return TokenScores(all_RV, tokens.weights_RS), state
+        log_probs_RL = log_probs_RV[:, self._ids_L].log_softmax(dim=-1)
+        return TokenScores(log_probs_RL, tokens.weights_RS, self._ids_L, log_probs_RV.shape[1]), state
 
     def reorder(self, state: StateT, index_R: Tensor) -> StateT:
         return self._model.reorder(state, index_R)

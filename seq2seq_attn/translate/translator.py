@@ -164,7 +164,7 @@ class Translator:
                 "the run is a language model, which translates nothing by itself: name a run that translates, and this "
                 "one in search.scorers.fusion.run"
             )
-        search, values = find_search(self.search, options)
+        search, values = find_search(self.search, options) if options else self._configured_search
         if values.unk == "copy" and not self.has_attention:
             raise UsageError(
                 "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
@@ -287,6 +287,11 @@ class Translator:
             is_cut=hypothesis.is_cut,
             unknown=self.find_unknown(segment),
         )
+
+    @cached_property
+    def _configured_search(self) -> tuple[Search, SearchConfig]:
+        """The search of a call without options."""
+        return find_search(self.search)
 
     @cached_property
     def _steps(self) -> StepModel[Any]:

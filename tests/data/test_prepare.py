@@ -71,6 +71,27 @@ def test_the_whole_way(make_config):
         assert part in report
 
 
+@pytest.mark.parametrize("num_processes", [1, 2])
+def test_only_the_noise_that_is_named_leaves_the_training_text(files_config, write_pairs, num_processes):
+    pairs = [(f"Hund {i}", f"dog {i}") for i in range(40)]
+    copies = [(source, source) for source, _ in pairs]
+    mojibake = ("Caf\u00c3\u00a9", "cafe")
+    train = write_pairs("train", [*copies, mojibake, *pairs, pairs[0]])
+    config = files_config(
+        train=train, filter=["copies", "duplicates"], tokenizer={"name": "spaces"}, num_processes=num_processes
+    )
+    prepared = prepare_corpus(config)
+    texts = {split: [*zip(*prepared.text(split), strict=True)] for split in ("train", "valid")}
+    assert len(texts["valid"]) == 4  # a tenth; the copies take no source from the validation set
+    assert sorted(texts["train"] + texts["valid"]) == sorted([mojibake, *pairs])
+    notes = {note.split()[2]: note for note in prepared.meta["notes"] if note.startswith("train")}
+    assert [(kind, note.split()[1], "dropped" in note) for kind, note in notes.items()] == [
+        ("copies", "40", True),
+        ("duplicates", "1", True),
+        ("mojibake", "1", False),
+    ]
+
+
 def test_one_vocabulary_for_both_sides(make_config):
     prepared = prepare_corpus(make_config(vocab={"joint": True, "max_size": 5}))
     assert prepared.source_vocab == prepared.target_vocab

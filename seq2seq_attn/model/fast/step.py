@@ -35,7 +35,7 @@ from seq2seq_attn.model.fast.attention_gru import Score
 from seq2seq_attn.model.fast.gru import cell_forward, tanh_
 from seq2seq_attn.model.fast.product import Product, pack
 from seq2seq_attn.model.fast.unroll import known_cells, known_score
-from seq2seq_attn.model.layers import forbid_tokens_, select_rows, top_tokens
+from seq2seq_attn.model.layers import forbid_tokens_, select_rows, spread_tokens, top_tokens
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -89,11 +89,7 @@ class FastTokens:
         return log_probs_RJ, ids_RJ if self._ids_L is None else self._ids_L[ids_RJ]
 
     def log_probs(self) -> Tensor:
-        log_probs = self._log_probs(self._features_RF)
-        if self._ids_L is None:
-            return log_probs
-        none_RV = log_probs.new_full((len(log_probs), self._num_ids), -torch.inf)
-        return none_RV.index_copy_(1, self._ids_L, log_probs)
+        return spread_tokens(self._log_probs(self._features_RF), self._ids_L, self._num_ids)
 
     def _log_probs(self, features_NF: Tensor) -> Tensor:
         return torch.log_softmax(self._output(features_NF).float(), dim=-1)
