@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import STDOUT, check_outputs, file_identity, named_path, naming
-from seq2seq_attn.text.corpus import MAX_LINE_BYTES, advice_on_encoding, explain_unreadable, open_bytes
+from seq2seq_attn.text.lines import MAX_LINE_BYTES, advice_on_encoding, explain_unreadable, open_bytes
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.segments import chunks
 

@@ -36,7 +36,7 @@ from seq2seq_attn.runtime.memory import (
     paused_collector,
     suggest_smaller_batch,
 )
-from seq2seq_attn.text.corpus import count_lines
+from seq2seq_attn.text.lines import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
 from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, warn_about_tabs
 from seq2seq_attn.translate.load import load

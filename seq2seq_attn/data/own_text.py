@@ -17,7 +17,8 @@ from seq2seq_attn.data.links import LINKS, WORDS, parse_links
 from seq2seq_attn.data.store import split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text import captions
-from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text, iter_lines
+from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.noise import Noise, describe_noise
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS

@@ -38,7 +38,7 @@ from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, s
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import list_files, naming, sha256_of_values, temporary_name, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
-from seq2seq_attn.text import corpus
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.noise import Noise, describe_noise
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
@@ -175,7 +175,7 @@ def _build(
             builder.write_ids(vocabs)
         audit = {name: builder.audit(vocabs, None if builder is train else train) for name, builder in splits.items()}
         for split in num_pairs if VECTORS in data.sources else ():
-            lines = corpus.iter_lines(split_path(directory, split, "source", "txt"))
+            lines = iter_lines(split_path(directory, split, "source", "txt"))
             write_vectors(split_path(directory, split, "vectors"), lines, data.sources.index(VECTORS))
         notes += _write_all_links(directory, draft_dir, data, links, splits)
     for name, vocab in zip(SIDES, vocabs, strict=True):
@@ -219,7 +219,7 @@ def _write_all_links(
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
     for split in [split for split, kinds in links.items() if GOLD in kinds]:
         if split != "train" or not (data.extra or data.mix):  # extra pairs have no gold links
-            kept = compress(corpus.iter_lines(split_path(draft_dir, split, GOLD)), splits[split].keep)
+            kept = compress(iter_lines(split_path(draft_dir, split, GOLD)), splits[split].keep)
             with split_path(directory, split, "links").open("w", encoding="utf-8", newline="\n") as stream:
                 stream.writelines(f"{line}\n" for line in kept)
     if data.links == IBM1:
@@ -243,7 +243,7 @@ def _tokenizers(
         total = sum(num_pairs.values())
         for split in num_pairs:
             generator = random.Random("tokenizer")
-            for line in corpus.iter_lines(split_path(draft_dir, split, side)):
+            for line in iter_lines(split_path(draft_dir, split, side)):
                 if total <= MAX_TRAINING_LINES or generator.random() * total < MAX_TRAINING_LINES:
                     yield line
 

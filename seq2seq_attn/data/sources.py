@@ -14,7 +14,8 @@ from seq2seq_attn.data.store import split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import captions, multi30k
-from seq2seq_attn.text.corpus import Text, find_text, iter_lines
+from seq2seq_attn.text.corpus import Text, find_text
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.normalize import bare
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors, real_name

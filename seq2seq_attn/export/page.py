@@ -16,7 +16,7 @@ from seq2seq_attn.files import read_listed, write_text
 from seq2seq_attn.report.html import fill_page
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 
 NUM_SENTENCES = 24
 """of the slider, from short to long"""

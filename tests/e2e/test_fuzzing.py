@@ -29,7 +29,8 @@ from seq2seq_attn.evaluation.translations import translate_set
 from seq2seq_attn.files import MANIFEST, check_files
 from seq2seq_attn.model.weights import read_tensors, write_tensors
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.corpus import find_text, iter_lines
+from seq2seq_attn.text.corpus import find_text
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.tokenizers.vectors import read_vectors
 from seq2seq_attn.text.vocab import Vocab
 from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size

@@ -16,7 +16,7 @@ from seq2seq_attn.export.tokens import describe_tokenizer
 from seq2seq_attn.files import write_listed
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer
 from tests.toy_run import make_toy_run, toy_config
 
