@@ -259,17 +259,6 @@ def test_a_limit_uses_the_first_pairs_of_each_split(make_config):
         assert [path for path in limited.directory.iterdir() if path.is_dir()] == []
 
 
-def test_a_limit_applies_to_links_and_to_pairs_that_are_set_aside(make_config, write_pairs, tmp_path):
-    own = write_pairs("own", [(f"Wort{number} und", f"word{number} and") for number in range(60)])
-    write_lines(tmp_path / "own.links", [f"0-{number % 2}" for number in range(60)])
-    data = {"train": own, "valid": None, "test": {}, "links": str(tmp_path / "own.links")}
-    whole, limited = prepare_corpus(make_config(**data)), prepare_corpus(make_config(**data, limit=3))
-    for split in ("train", "valid"):
-        assert limited.text(split) == tuple(side[:3] for side in whole.text(split))
-    linked = [[prepared.pairs("train").links(index).tolist() for index in range(3)] for prepared in (whole, limited)]
-    assert linked[0] == linked[1] != []
-
-
 CAPTIONS = {"corpus": "captions", "limit": {"train": 40, "valid": 5, "test": 7}, "max_length": 12}
 
 

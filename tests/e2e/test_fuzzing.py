@@ -43,18 +43,8 @@ MAX_GROWTH_MIB, MAX_S = 600, 20
 HOSTILE = [
     *(b"\x1b]0;owned\x07\x1b[31m", b"\r", b"\n", b"\t", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b'"'),
     *("\u202e\u2028\x9b".encode(), b"[" * 3_000, b"{" * 3_000, b"9" * 5_000, b"-1", b"1e999", b"NaN", b"null", b"{}"),
-    *(
-        b"[]",
-        b"!!int x",
-        b"&a [*a, *a]",
-        b"<<: *a",
-        b"../../etc/passwd",
-        b"\xff" * 8,
-        b"\0" * 8,
-        b"\x7f" * 8,
-        b"\\u0000",
-    ),
-    *(b"<tu>", b"&amp;&x;", b"%s%n", b"0-99999999", b"0x7fffffff", b"\xf0\x9f\x90\x95", b"\xcc\x81" * 500),
+    *(b"[]", b"!!int x", b"&a [*a, *a]", b"<<: *a", b"../../etc/passwd", b"\xff" * 8, b"\0" * 8, b"\x7f" * 8),
+    *(b"\\u0000", b"<tu>", b"&amp;&x;", b"%s%n", b"0-99999999", b"0x7fffffff", b"\xf0\x9f\x90\x95", b"\xcc\x81" * 500),
 ]
 
 

@@ -11,7 +11,9 @@ import torch
 
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.train import validate
 from seq2seq_attn.train.distributed import ALONE
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.validate import Validator
@@ -41,6 +43,15 @@ def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts):
     expected = [(sources[i], references[i]) for i in (0, 8, 16)]
     assert [(sample.source, sample.reference) for sample in validation.samples] == expected
     assert Validator(*parts, should_stop=lambda: True).validate(model) is None
+
+
+def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
+    def fail(*args: object, **kwargs: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(validate, "Translator", fail)
+    with pytest.raises(UserError, match=r"search\.batch_size=5 .*search\.batch_size=2"):
+        Validator(*parts, should_stop=lambda: False).validate(torch.nn.Identity())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("target", "is_warned"), [("Ein Hund rennt hier", False), ("红色的球", True)])
