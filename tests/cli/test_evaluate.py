@@ -14,7 +14,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
-from seq2seq_attn.metrics.alignment import score_shifts
+from seq2seq_attn.metrics.attention import score_shifts
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_requests import evaluate, run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config

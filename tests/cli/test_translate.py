@@ -19,7 +19,7 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_cli
-from seq2seq_attn.cli.streams import LineReader
+from seq2seq_attn.cli.streams import read_chunks
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_requests import translate
@@ -154,7 +154,7 @@ def test_other_encodings_are_read_or_named(run, tmp_path, stdin, capfdbinary, ca
 
 def test_a_line_longer_than_what_is_read_at_once_stays_one_line():
     data = b"x" * 200_000 + b"\nshort\n" + b"y" * 70_000
-    lines = [line for chunk in LineReader(io.BytesIO(data), "long").chunks() for line in chunk]
+    lines = [line for chunk in read_chunks(io.BytesIO(data), "long") for line in chunk]
     assert [len(line) for line in lines] == [200_000, 5, 70_000]
 
 

@@ -20,7 +20,7 @@ import torch
 
 from seq2seq_attn import cli
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.cli.streams import LineReader, open_input
+from seq2seq_attn.cli.streams import open_input, read_chunks
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.evaluation.systems import System, read_validations
@@ -108,7 +108,7 @@ def read_own_text(folder: Folder, path: Path) -> None:
 
 def read_input(folder: Folder, path: Path) -> None:
     with open_input(str(path)) as stream:
-        for _ in LineReader(stream, str(path)).chunks():
+        for _ in read_chunks(stream, str(path)):
             pass
 
 
