@@ -51,3 +51,24 @@ def browser(tmp_path_factory):
     found = start_browser(tmp_path_factory.mktemp("chromium"))
     yield found
     found.quit()
+
+
+@pytest.fixture(scope="session")
+def toy_corpus(tmp_path_factory) -> Path:
+    """A folder with train, valid and test files, de and en; what is prepared from them lands there too."""
+    from tests.train.conftest import write_toy_corpus
+
+    directory = tmp_path_factory.mktemp("toy")
+    write_toy_corpus(directory)
+    return directory
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """The matplotlib figures that were saved, to look into."""
+    from matplotlib.figure import Figure
+
+    saved: list[Figure] = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *to, **how: saved.append(figure) or save(figure, *to, **how))
+    return saved

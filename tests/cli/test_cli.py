@@ -22,17 +22,10 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails, outputs
-from tests.train.conftest import toy_settings, write_toy_corpus
+from tests.train.conftest import toy_settings
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> Path:
-    directory = tmp_path_factory.mktemp("toy")
-    write_toy_corpus(directory)
-    return directory
 
 
 def settings(corpus: Path, *more: str) -> list[str]:
@@ -98,8 +91,8 @@ def test_dump_config_prints_all_settings_and_nothing_else(capsys):
     assert not Path("runs").exists()
 
 
-def test_the_whole_way(capsys, corpus, tmp_path):
-    assert run(["train", *settings(corpus, "train.max_updates=4")]) == 0
+def test_the_whole_way(capsys, toy_corpus, tmp_path):
+    assert run(["train", *settings(toy_corpus, "train.max_updates=4")]) == 0
     path = capsys.readouterr().out.strip()
     assert path.startswith("runs/")
     assert path.endswith("-toy-s1")
@@ -113,11 +106,11 @@ def test_the_whole_way(capsys, corpus, tmp_path):
     assert Path("out.txt").read_text().count("\n") == 3
     assert run(["train", "--resume", "--run-dir", path]) == 0
     assert "finished" in capsys.readouterr().err
-    assert_fails(capsys, "train", *settings(corpus), "--run-dir", path, code=2, message=path)
+    assert_fails(capsys, "train", *settings(toy_corpus), "--run-dir", path, code=2, message=path)
 
 
-def test_ctrl_c_saves_and_exits_with_130(corpus):
-    endless = settings(corpus, "train.max_epochs=100000", "train.validation.every_updates=100000")
+def test_ctrl_c_saves_and_exits_with_130(toy_corpus):
+    endless = settings(toy_corpus, "train.max_epochs=100000", "train.validation.every_updates=100000")
     command = [sys.executable, "-m", "seq2seq_attn", "train", *endless, "--run-dir", "run"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     pipe, metrics = subprocess.PIPE, Path("run/metrics.jsonl")
@@ -186,17 +179,17 @@ class Gone(io.StringIO):
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
-def test_a_training_goes_on_when_nobody_reads_its_log(corpus, monkeypatch, capsys):
+def test_a_training_goes_on_when_nobody_reads_its_log(toy_corpus, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", Gone())
-    assert run(["train", *settings(corpus, "train.max_updates=4"), "--run-dir", "run"]) == 0
+    assert run(["train", *settings(toy_corpus, "train.max_updates=4"), "--run-dir", "run"]) == 0
     assert capsys.readouterr().out == "run\n"
     assert RunDir("run").is_finished()
     assert run(["train", "--run-dir", "run"]) == 2  # cannot be said, but the exit code tells
 
 
-def test_stderr_may_be_closed(corpus, monkeypatch):
+def test_stderr_may_be_closed(toy_corpus, monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
-    assert run(["prepare", *settings(corpus)]) == 0
+    assert run(["prepare", *settings(toy_corpus)]) == 0
     assert sys.stderr is not None
     sys.stderr.close()
 

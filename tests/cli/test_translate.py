@@ -197,6 +197,14 @@ def test_a_closed_pipe_is_quiet(run, tmp_path):
     assert list(tmp_path.iterdir()) == []  # links of half of the lines are none
 
 
+def test_a_full_disk_on_standard_output_is_named(run):
+    command = [sys.executable, "-m", "seq2seq_attn", "translate", "Ein Hund", "--run", str(run.path)]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert "standard output" in done.stderr.decode().splitlines()[-1]
+
+
 # ---- what is written beside the text ----
 
 

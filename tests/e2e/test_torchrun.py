@@ -1,6 +1,5 @@
 """Two processes that `torchrun` starts train the model that one process trains; stopped and resumed, too."""
 
-import json
 import resource
 import signal
 import subprocess
@@ -13,19 +12,13 @@ import torch
 
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
-from tests.train.conftest import toy_settings, write_toy_corpus
+from tests.train.conftest import toy_settings
+from tests.train.test_loop import events
 from tests.waiting import wait_for
 
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 NO_DROPOUT = tuple(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout"))
 LIMIT_S = 240
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> Path:
-    directory = tmp_path_factory.mktemp("toy")
-    write_toy_corpus(directory)
-    return directory
 
 
 def command(corpus: Path, run: Path, *settings: str, num_processes: int, options: tuple[str, ...] = ()) -> list[str]:
@@ -42,24 +35,22 @@ def train(*args: Any, **kwargs: Any) -> RunDir:
     return RunDir(args[1])
 
 
-def events(run: RunDir, event: str) -> list[dict[str, Any]]:
-    lines = map(json.loads, run.metrics_path.read_text(encoding="utf-8").splitlines())
-    clock = ("seconds", "elapsed_s", "tokens_per_s")
-    flat = [{**line.pop("objectives", {}), **line} for line in lines if line["event"] == event]
-    return [{k: v for k, v in line.items() if k not in clock} for line in flat]
+def flat_events(run: RunDir, event: str) -> list[dict[str, Any]]:
+    """With objectives beside the other values."""
+    return [{**line.pop("objectives", {}), **line} for line in events(run, event)]
 
 
-def test_two_processes_make_the_updates_and_validations_of_one(corpus, tmp_path):
+def test_two_processes_make_the_updates_and_validations_of_one(toy_corpus, tmp_path):
     # 160 pairs in batches of 53: the last one has a single row, and the second process none of it
     settings = (*NO_DROPOUT, "train.batch.size=53", "train.batch.accumulate=2", "train.max_epochs=2")
     settings += ("train.log_every_updates=1", "train.optimizer.average_decay=0.9")
     settings += ("train.objectives={coverage: {}, fertility: {weight: 0.5}, agreement: {}}",)
-    one = train(corpus, tmp_path / "one", *settings, num_processes=1)
-    two = train(corpus, tmp_path / "two", *settings, num_processes=2)
-    assert len(events(two, "train")) == 4
-    assert {"coverage", "fertility", "agreement", "reverse"} <= events(two, "train")[0].keys()
+    one = train(toy_corpus, tmp_path / "one", *settings, num_processes=1)
+    two = train(toy_corpus, tmp_path / "two", *settings, num_processes=2)
+    assert len(flat_events(two, "train")) == 4
+    assert {"coverage", "fertility", "agreement", "reverse"} <= flat_events(two, "train")[0].keys()
     for event in ("train", "validation"):
-        for found, expected in zip(events(two, event), events(one, event), strict=True):
+        for found, expected in zip(flat_events(two, event), flat_events(one, event), strict=True):
             close = {
                 k: pytest.approx(v, rel=1e-4, abs=1e-6) if isinstance(v, float) else v for k, v in expected.items()
             }
@@ -71,19 +62,19 @@ def test_two_processes_make_the_updates_and_validations_of_one(corpus, tmp_path)
 
 
 @pytest.mark.slow
-def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus, tmp_path):
+def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(toy_corpus, tmp_path):
     settings = ("train.max_epochs=25", "train.validation.num_pairs=5", "train.validation.every_updates=100")
-    whole = train(corpus, tmp_path / "whole", *settings, num_processes=2)
+    whole = train(toy_corpus, tmp_path / "whole", *settings, num_processes=2)
     stopped = RunDir(tmp_path / "stopped")
     process = subprocess.Popen(
-        command(corpus, stopped.path, *settings, num_processes=2), stderr=subprocess.PIPE, text=True
+        command(toy_corpus, stopped.path, *settings, num_processes=2), stderr=subprocess.PIPE, text=True
     )
     wait_for(lambda: stopped.metrics_path.exists() and len(events(stopped, "train")) > 3, LIMIT_S)
     process.send_signal(signal.SIGTERM)
     _, log = process.communicate(timeout=LIMIT_S)
     assert "continue with --resume" in log, log
     assert 0 < read_tensors(stopped.state_path).values["state"]["update"] < 250
-    train(corpus, stopped.path, *settings, num_processes=2, options=("--resume",))
+    train(toy_corpus, stopped.path, *settings, num_processes=2, options=("--resume",))
     expected, found = (read_tensors(run.state_path).tensors for run in (whole, stopped))
     assert expected.keys() == found.keys()
     assert "rng/1/torch" in found
@@ -92,11 +83,11 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(corpus
 
 
 @pytest.mark.slow
-def test_one_of_them_complains(corpus, tmp_path):
+def test_one_of_them_complains(toy_corpus, tmp_path):
     """Of a full disk, while the other process waits for it."""
     path = tmp_path / "run"
     done = subprocess.run(
-        command(corpus, path, num_processes=2),
+        command(toy_corpus, path, num_processes=2),
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

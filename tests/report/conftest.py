@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from seq2seq_attn.evaluation.names import named_arms
 from seq2seq_attn.evaluation.scores import SetScores
@@ -61,15 +60,6 @@ def three_systems() -> SetScores:
 def grouped() -> SetScores:
     """Arms of two seeds, three and one."""
     return score_systems([*SEEDS], arms=tuple(name.partition("-")[0] for name in SEEDS), **SEEDS)
-
-
-@pytest.fixture
-def figures(monkeypatch) -> list[Figure]:
-    """The figures that were saved, to look into."""
-    saved: list[Figure] = []
-    save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *to, **how: saved.append(figure) or save(figure, *to, **how))
-    return saved
 
 
 def make_map(num_source: int, num_target: int) -> AttentionMap:

@@ -46,14 +46,6 @@ def toy_settings(corpus: Path) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def toy_corpus(tmp_path_factory) -> Path:
-    """A folder with train, valid and test files, de and en; what is prepared from them lands there too."""
-    directory = tmp_path_factory.mktemp("toy")
-    write_toy_corpus(directory)
-    return directory
-
-
-@pytest.fixture(scope="session")
 def toy_config(toy_corpus) -> ConfigMaker:
     """Makes the configuration of a toy training: 10 updates an epoch; overrides as `--set` takes them."""
 

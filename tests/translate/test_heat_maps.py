@@ -10,10 +10,7 @@ from matplotlib.font_manager import fontManager
 from seq2seq_attn.translate.attention_map import MAP_NOTE, AttentionMap
 from seq2seq_attn.translate.figure import new_figure, save_figure
 from seq2seq_attn.translate.heat_maps import attention_figure
-from tests.report.conftest import (
-    figures,  # noqa: F401
-    make_map,
-)
+from tests.report.conftest import make_map
 from tests.report.test_plots import size_of
 
 
@@ -21,7 +18,7 @@ def plot_attention(path, maps, titles=()):
     save_figure(attention_figure(maps, titles), path)
 
 
-def test_heat_map_grows_with_the_sentence_and_stays_readable(tmp_path, figures):  # noqa: F811
+def test_heat_map_grows_with_the_sentence_and_stays_readable(tmp_path, figures):
     plot_attention(tmp_path / "p.png", [make_map(31, 28)])
     width, height = size_of(tmp_path / "p.png")
     assert width > 31 * 30  # pixels to a token: room for a label of 8 points at 150 dpi (17 pixels)
@@ -35,7 +32,7 @@ def test_heat_map_grows_with_the_sentence_and_stays_readable(tmp_path, figures):
     assert all(upper.y0 > lower.y1 for upper, lower in pairwise(boxes))
 
 
-def test_several_maps_are_a_grid(tmp_path, figures):  # noqa: F811
+def test_several_maps_are_a_grid(tmp_path, figures):
     sizes = [(8, 7), (15, 12), (3, 20), (11, 11), (25, 6)]
     titles = [f"Der Satz mit der Nummer {number}, der $5 kostet." for number in range(5)]
     plot_attention(tmp_path / "p.png", [make_map(*size) for size in sizes], titles)
@@ -57,7 +54,7 @@ def test_several_maps_are_a_grid(tmp_path, figures):  # noqa: F811
         assert not [other for other in boxes[place + 1 :] if box.overlaps(other)]
 
 
-def test_the_map_is_explained_under_it_and_the_explanation_fits(tmp_path, figures):  # noqa: F811
+def test_the_map_is_explained_under_it_and_the_explanation_fits(tmp_path, figures):
     plot_attention(tmp_path / "p.png", [make_map(4, 3)], ["Kurz."])
     [note] = figures[0].texts
     assert note.get_text().replace("\n", " ") == MAP_NOTE
@@ -84,7 +81,7 @@ def test_tokens_are_never_formulas_and_missing_glyphs_are_named(tmp_path, caplog
     assert "\ua500\U00012000" in warning.getMessage()
 
 
-def test_an_installed_font_that_has_the_glyphs_is_used(tmp_path, monkeypatch, caplog, figures):  # noqa: F811
+def test_an_installed_font_that_has_the_glyphs_is_used(tmp_path, monkeypatch, caplog, figures):
     font = FontBuilder(1000)
     font.setupGlyphOrder([".notdef", "vai"])
     font.setupCharacterMap({0xA500: "vai"})
@@ -102,7 +99,7 @@ def test_an_installed_font_that_has_the_glyphs_is_used(tmp_path, monkeypatch, ca
     assert figures[0].axes[0].get_xticklabels()[0].get_fontfamily() == ["sans-serif", "Vai"]
 
 
-def test_unknown_source_tokens_are_marked(tmp_path, figures):  # noqa: F811
+def test_unknown_source_tokens_are_marked(tmp_path, figures):
     plot_attention(tmp_path / "p.png", [AttentionMap(["Hallo", "Hund", "<eos>"], ["dog"], np.eye(1, 3), (0,))])
     axes = figures[0].axes[0]
     assert [label.get_fontstyle() for label in axes.get_xticklabels()] == ["italic", "normal", "normal"]
