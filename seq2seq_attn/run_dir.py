@@ -115,14 +115,10 @@ class RunDir:
     def check_free(self, *, overwrite: bool) -> None:
         """Check that a run may be written here. Raises UsageError: there is a run, and `overwrite` is false; or
         something else."""
-        if self.path.exists() and not self.path.is_dir():
-            raise UsageError(f"{self.path}: a file; --run-dir expects a directory")
-        if not self.path.exists() or self.is_empty():
+        if not self.path.exists() or (self.path.is_dir() and self.is_empty()):
             return
         if not self.config_path.exists():
-            raise UsageError(
-                f"{self.path}: not empty and not a run directory (it has no {RUN_CONFIG}); choose another --run-dir"
-            )
+            raise UsageError(f"{self.path}: neither empty nor a run (no {RUN_CONFIG}); choose another --run-dir")
         if not overwrite:
             raise UsageError(f"{self.path}: already holds a run; --resume continues it, --overwrite replaces it")
 

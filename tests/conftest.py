@@ -41,3 +41,13 @@ def heard_signals() -> Iterator[None]:
     former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, former)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A headless Chromium."""
+    from tests.report.browsing import start_browser  # selenium may be missing
+
+    found = start_browser(tmp_path_factory.mktemp("chromium"))
+    yield found
+    found.quit()

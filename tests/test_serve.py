@@ -30,6 +30,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.serve import App, Batcher, group_runs, load_runs, make_server
 from seq2seq_attn.translate.translation import Translation
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+from tests.waiting import wait_for
 
 MAX_CHARACTERS = 500
 TEXT = "Ein Hund liest ein Buch."
@@ -338,13 +339,6 @@ def test_the_texts_of_a_client_that_hangs_up_are_dropped(slow, caplog):
         slow.release.release(2)
         first.join()
     assert slow.batches == [["first"]]
-
-
-def wait_for(condition) -> None:
-    stop_at = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < stop_at
-        time.sleep(0.01)
 
 
 def test_the_command_answers_at_once_and_sigterm_ends_it_after_accepted_requests(runs, tmp_path):

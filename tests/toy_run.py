@@ -50,11 +50,7 @@ def toy_corpus(config: Config) -> PreparedCorpus:
     """Tokenizers and vocabularies of the sentences above; without the files of a prepared corpus."""
     tokenizer = config.data.tokenizer
     source_tokenizer, target_tokenizer = build_tokenizers(
-        SOURCE,
-        TARGET,
-        source_languages=["de"],
-        target_language="en",
-        **tokenizer.model_dump(),
+        SOURCE, TARGET, source_languages=["de"], target_language="en", **tokenizer.model_dump()
     )
     vocabs = [
         build_vocab(Counter(token for tokens in tok.tokenize_many(lines) for token in tokens))

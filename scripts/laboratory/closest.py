@@ -14,7 +14,7 @@ from sacrebleu import sentence_chrf
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_lines
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 
 
 def main(arguments: Sequence[str]) -> None:

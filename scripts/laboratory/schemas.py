@@ -21,7 +21,7 @@ from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
 from seq2seq_attn.metrics.significance import bootstrap, mean_difference, percentile_interval, pool
 from seq2seq_attn.metrics.table import DEFAULT_METRICS
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 
 Records = Iterator[tuple[Path, Record]]
 

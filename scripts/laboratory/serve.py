@@ -27,7 +27,7 @@ from seq2seq_attn import load
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.runtime.memory import keep_memory_flat
 from seq2seq_attn.text.captions import find_captions
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 
 DEFAULT_RUN = Path("runs/lab/demo/demo-attention-s1")
 START_TIMEOUT_S = 120.0

@@ -21,15 +21,7 @@ def _metric(name: str) -> str:
 class EvaluateOptions(TypedDict, total=False):
     """The options of the command, and of `seq2seq_attn.evaluate`."""
 
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN",
-            help="Run directories.",
-            show_default="the run that finished last",
-            callback=shared.check_runs,
-        ),
-    ]
+    runs: Annotated[list[Path], shared.runs_argument()]
     split: Annotated[
         list[str], shared.option("NAME", "Split of the runs' corpus; may be repeated.", default="its test sets")
     ]

@@ -19,7 +19,7 @@ from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
 from seq2seq_attn.files import check_writable
-from seq2seq_attn.metrics.attention_stats import AttentionStatistics
+from seq2seq_attn.metrics.attention import AttentionStatistics
 from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
 from seq2seq_attn.cli import options as shared
 from seq2seq_attn.errors import UsageError
 
@@ -12,15 +10,7 @@ from seq2seq_attn.errors import UsageError
 @shared.command()
 def export(
     output: Annotated[Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")],
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="RUN [RUN]",
-            help="Run directories.",
-            show_default="the run that finished last",
-            callback=shared.check_runs,
-        ),
-    ] = None,
+    runs: Annotated[list[Path] | None, shared.runs_argument("RUN [RUN]")] = None,
     weights: Annotated[
         Literal["int16", "fp32", "int8"],
         shared.option("FORMAT", "How a page stores the parameters: int8 halves its size."),

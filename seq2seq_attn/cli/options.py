@@ -24,6 +24,11 @@ def option(metavar: str, help: str, *names: str, default: str | bool = True, **m
     return typer.Option(*names, metavar=metavar, help=help, show_default=default, **more)
 
 
+def runs_argument(metavar: str = "RUN", help: str = "Run directories.") -> Any:
+    """Run directories, which are checked while the command line is parsed."""
+    return typer.Argument(metavar=metavar, help=help, show_default="the run that finished last", callback=check_runs)
+
+
 def flag(name: str, help: str) -> Any:
     """An option without a value."""
     return typer.Option(name, help=help)

@@ -12,7 +12,6 @@ from typing import Any, cast
 from seq2seq_attn.cli.options import ConfigOptions, OwnText
 from seq2seq_attn.config import Config, load_config, shorten
 from seq2seq_attn.config.load import RUN_CONFIG, as_overrides, load_run_config, read_config
-from seq2seq_attn.config.types import Section
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.metrics.bleu import MIN_LONG, Measure
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
@@ -120,12 +119,6 @@ def _find_specs(options: ConfigOptions) -> dict[str, Spec]:
     return specs
 
 
-def _is_set(section: Section, key: str) -> bool:
-    """Whether a configuration file or `--set` gives the value of a key."""
-    name, _, rest = key.partition(".")
-    return name in section.model_fields_set and (not rest or _is_set(getattr(section, name), rest))
-
-
 def _choose_settings(text: Text, config: Config, config_names: list[str], overrides: list[str]) -> dict[str, object]:
     """Put the configuration for a text of this size first. Returns what the text needs besides, unless it is set:
     chrF to choose the best model where few targets have four words, as BLEU's largest n-grams are in those alone;
@@ -158,7 +151,8 @@ def _choose_settings(text: Text, config: Config, config_names: list[str], overri
         if not is_joint:
             log.info("tokenizer: a vocabulary of subwords for each side, because their letters differ")
             settings["data.tokenizer.joint"] = False
-    return {key: value for key, value in settings.items() if not _is_set(config, key)}
+    chosen = config.flat(exclude_unset=True)
+    return {key: value for key, value in settings.items() if key not in chosen}
 
 
 def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | None:

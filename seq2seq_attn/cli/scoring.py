@@ -20,10 +20,11 @@ from seq2seq_attn.cli.writers import (
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
-from seq2seq_attn.metrics.alignment import AlignmentScore, score_shifts
+from seq2seq_attn.metrics.attention import AlignmentScore, score_shifts
 from seq2seq_attn.run_dir import RunDir, newest_run
 from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
-from seq2seq_attn.text.corpus import Text, find_text, read_lines
+from seq2seq_attn.text.corpus import Text, find_text
+from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.links import Link, words_of
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.several import warn_about_tabs

@@ -16,13 +16,7 @@ from seq2seq_attn.errors import UserError
 @shared.command()
 def serve(
     runs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="RUN",
-            help="Run directories, one for each pair of languages.",
-            show_default="the run that finished last",
-            callback=shared.check_runs,
-        ),
+        list[Path] | None, shared.runs_argument(help="Run directories, one for each pair of languages.")
     ] = None,
     host: Annotated[str, shared.option("ADDRESS", "Address to listen at; 0.0.0.0: every one.")] = "127.0.0.1",
     port: Annotated[int, shared.option("N", "Port; 0: one that is free.", min=0, max=65_535)] = 5000,

@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import STDOUT, check_outputs, file_identity, named_path, naming
-from seq2seq_attn.text.corpus import MAX_LINE_BYTES, advice_on_encoding, explain_unreadable, open_bytes
+from seq2seq_attn.text.lines import MAX_LINE_BYTES, advice_on_encoding, explain_unreadable, open_bytes
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.segments import chunks
 
@@ -28,77 +28,69 @@ _READ_BYTES = 1 << 16
 log = logging.getLogger(__name__)
 
 
-class LineReader:
-    """Reads lines from a byte stream in chunks of what is available, at most some 64 KiB, so that interactive input is
-    answered line by line."""
+def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
+    """The lines of a byte stream in chunks of what is available, at most some 64 KiB, so that interactive input is
+    answered line by line; without a carriage return before the line feed, and without a byte-order mark. Warns at the
+    end of lines that were not UTF-8, or held a NUL character. Raises UserError: the stream cannot be read, or a line
+    has more than 16 MiB."""
+    num_lines, num_invalid, first_invalid, sample = 0, 0, b"", b""
+    unfinished: list[bytes] = []
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
-        self._stream = stream
-        self.name = name
-        self.num_lines = 0
-        self._num_invalid, self._first_invalid, self._sample = 0, b"", b""
-
-    def chunks(self) -> Iterator[list[str]]:
-        """All lines, without a carriage return before the line feed, and without a byte-order mark. Warns at the end of
-        lines that were not UTF-8, or held a NUL character. Raises UserError: the stream cannot be read, or a line has
-        more than 16 MiB."""
-        unfinished: list[bytes] = []
-        while data := self._read():
-            self._sample = self._sample or data
-            first, *others = data.split(b"\n")
-            unfinished.append(first)
-            if others:
-                lines = [b"".join(unfinished), *others]
-                unfinished = [lines.pop()]
-                yield [self._decode(line) for line in lines]
-            elif sum(map(len, unfinished)) > MAX_LINE_BYTES:
-                raise UserError(f"{self.name}, line {self.num_lines + 1}: longer than 16 MiB; give a sentence per line")
-        if last := b"".join(unfinished):
-            yield [self._decode(last)]
-        if self._num_invalid:
-            name = "standard input" if self.name == STREAM else self.name
-            text = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
-            advice = advice_on_encoding(self._sample, self._first_invalid)
-            log.warning(text, name, self._num_invalid, self.num_lines, advice)
-
-    def _read(self) -> bytes:
-        try:
-            # read1 returns what is available and blocks only if that is nothing
-            return cast(bytes, self._stream.read1(_READ_BYTES))  # type: ignore[attr-defined]
-        except BrokenPipeError:
-            raise
-        except Exception as error:  # whatever a decompressor raises
-            raise UserError(f"{self.name}: cannot be read ({error})") from None
-
-    def _decode(self, line: bytes) -> str:
-        if self.num_lines == 0:
+    def decode(line: bytes) -> str:
+        nonlocal num_lines, num_invalid, first_invalid
+        if num_lines == 0:
             line = line.removeprefix(b"\xef\xbb\xbf")
-        self.num_lines += 1
+        num_lines += 1
         line = line.removesuffix(b"\r")
         try:
             text, is_text = line.decode("utf-8"), b"\0" not in line
         except UnicodeDecodeError:
             text, is_text = line.decode("utf-8", errors="replace"), False
         if not is_text:
-            self._num_invalid += 1
-            self._first_invalid = self._first_invalid or line
+            num_invalid, first_invalid = num_invalid + 1, first_invalid or line
         return text
 
+    while data := _read(stream, name):
+        sample = sample or data
+        first, *others = data.split(b"\n")
+        unfinished.append(first)
+        if others:
+            lines = [b"".join(unfinished), *others]
+            unfinished = [lines.pop()]
+            yield [decode(line) for line in lines]
+        elif sum(map(len, unfinished)) > MAX_LINE_BYTES:
+            raise UserError(f"{name}, line {num_lines + 1}: longer than 16 MiB; give a sentence per line")
+    if last := b"".join(unfinished):
+        yield [decode(last)]
+    if num_invalid:
+        shown, advice = "standard input" if name == STREAM else name, advice_on_encoding(sample, first_invalid)
+        text = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
+        log.warning(text, shown, num_invalid, num_lines, advice)
 
-def line_chunks(readers: Sequence[LineReader]) -> Iterator[list[str]]:
-    """The lines of an input in chunks; of several inputs, line i of each, joined by tabs. Raises UserError: an input
-    cannot be read, or they have different numbers of lines."""
+
+def _read(stream: BinaryIO, name: str) -> bytes:
+    try:
+        # read1 returns what is available and blocks only if that is nothing
+        return cast(bytes, stream.read1(_READ_BYTES))  # type: ignore[attr-defined]
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # whatever a decompressor raises
+        raise UserError(f"{name}: cannot be read ({error})") from None
+
+
+def line_chunks(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[list[str]]:
+    """The lines of an input, a stream with its name, in chunks; of several inputs, line i of each, joined by tabs.
+    Raises UserError: an input cannot be read, or they have different numbers of lines."""
 
     def joined() -> Iterator[str]:
-        for texts in zip_longest(*(chain.from_iterable(reader.chunks()) for reader in readers)):
+        every = (chain.from_iterable(read_chunks(stream, name)) for stream, name in inputs)
+        for number, texts in enumerate(zip_longest(*every)):
             if None in texts:
-                ended = readers[texts.index(None)]
-                raise UserError(
-                    f"{ended.name}: {ended.num_lines} lines, fewer than another input; give a line per sentence"
-                )
+                _, ended = inputs[texts.index(None)]
+                raise UserError(f"{ended}: {number} lines, fewer than another input; give a line per sentence")
             yield SOURCE_END.join(text.replace(SOURCE_END, " ") for text in texts)
 
-    return readers[0].chunks() if len(readers) == 1 else chunks(joined())
+    return read_chunks(*inputs[0]) if len(inputs) == 1 else chunks(joined())
 
 
 def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path | None]) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from tqdm import tqdm
 
 from seq2seq_attn.cli.options import Format
-from seq2seq_attn.cli.streams import STREAM, LineReader, check_files, line_chunks, open_input, open_output
+from seq2seq_attn.cli.streams import STREAM, check_files, line_chunks, open_input, open_output
 from seq2seq_attn.cli.writers import (
     attention_outputs,
     check_attention,
@@ -36,7 +36,7 @@ from seq2seq_attn.runtime.memory import (
     paused_collector,
     suggest_smaller_batch,
 )
-from seq2seq_attn.text.corpus import count_lines
+from seq2seq_attn.text.lines import count_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
 from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, warn_about_tabs
 from seq2seq_attn.translate.load import load
@@ -87,14 +87,14 @@ def translate_lines(
     options = translator.search_options(search)
     warnings = Warnings(", ".join(names), translator, options)
     with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
-        readers = [LineReader(stack.enter_context(open_input(name)), name) for name in names]
+        inputs = [(stack.enter_context(open_input(name)), name) for name in names]
         side_writers = open_attention_writers(stack, translator, alignment, attention)
         out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
         as_line = line_form(format, options.n_best, with_weights=bool(attention))
         writers = [line_writer(out, as_line), *side_writers, warnings.record]
         bar = stack.enter_context(_progress_bar(names, output, show_progress))
         num_lines = 0
-        for chunk in line_chunks(readers) if readers else [_lines(texts, num_sources(translator.source_tokenizer))]:
+        for chunk in line_chunks(inputs) if inputs else [_lines(texts, num_sources(translator.source_tokenizer))]:
             translated = translator.translate_lines(chunk, keep_attention=keep_attention, **search)
             write_lines(writers, chunk, translated, first=num_lines)
             num_lines += len(chunk)

@@ -22,9 +22,9 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
-    def flat(self) -> dict[str, Any]:
-        """All settings as plain values: dotted key to value."""
-        return _flatten(self.model_dump(mode="json"))
+    def flat(self, *, exclude_unset: bool = False) -> dict[str, Any]:
+        """All settings as plain values, dotted key to value; with `exclude_unset`, only those that were given."""
+        return _flatten(self.model_dump(mode="json", exclude_unset=exclude_unset))
 
     def changes_to(self, other: Self) -> dict[str, tuple[Any, Any]]:
         """The settings that differ: dotted key to own and other value. A value is None where there is none."""

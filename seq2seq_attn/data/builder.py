@@ -12,11 +12,11 @@ Shapes: P pairs of a chunk, F kinds of faults.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain, compress
+from itertools import chain, compress, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.store import SequenceWriter, split_path
-from seq2seq_attn.text.corpus import aligned_lines
+from seq2seq_attn.text.noise import Noise
 from seq2seq_attn.text.tokenizers.base import SIDES, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, split_sources
@@ -82,29 +82,36 @@ class TokenizedChunk(NamedTuple):
     keep_P: Bools
     """True = part of the prepared corpus"""
     faults_FP: Bools
+    noise: Mapping[str, int]
+    """number of noisy pairs, by kind; of those that are not kept too"""
     digests: Digests
 
 
 def read_chunks(files: Mapping[str, Sequence[Path]]) -> Iterator[Chunk]:
-    """The pairs of each split, in order, from a file for each side. Raises UserError: a file can no longer be read."""
+    """The pairs of each split, in order, from a file for each side, in UTF-8, with `\\n` at the end of each line."""
     for split, paths in files.items():
         sources: list[str] = []
         targets: list[str] = []
         num_characters = 0
-        for source, target in aligned_lines(paths):
-            sources.append(source)
-            targets.append(target)
-            num_characters += max(len(source), len(target))
-            if len(sources) == MAX_PAIRS or num_characters >= MAX_CHARACTERS:
-                yield Chunk(split, sources, targets)
-                sources, targets, num_characters = [], [], 0
+        source_file, target_file = (path.open(encoding="utf-8", newline="\n") for path in paths)
+        with source_file, target_file:
+            for source, target in zip(source_file, target_file, strict=True):
+                sources.append(source[:-1])
+                targets.append(target[:-1])
+                num_characters += max(len(source), len(target)) - 1
+                if len(sources) == MAX_PAIRS or num_characters >= MAX_CHARACTERS:
+                    yield Chunk(split, sources, targets)
+                    sources, targets, num_characters = [], [], 0
         if sources:
             yield Chunk(split, sources, targets)
 
 
-def tokenize_chunk(chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_length_ratio: float) -> TokenizedChunk:
-    """Tokenize both sides with the saved tokenizers of a folder. Pairs of the training split are dropped if they are
-    faulty by these limits. Raises UserError: the tokenizers cannot be loaded."""
+def tokenize_chunk(
+    chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_length_ratio: float, noise: Mapping[str, Noise]
+) -> TokenizedChunk:
+    """Tokenize both sides with the saved tokenizers of a folder, and count the noise that `noise` finds, by split.
+    Pairs of the training split are dropped if they are faulty by these limits. Raises UserError: the tokenizers cannot
+    be loaded."""
     source_tokenizer, target_tokenizer = _load_tokenizers(tokenizer_dir)
     sources = source_tokenizer.tokenize_many(chunk.sources)
     targets = target_tokenizer.tokenize_many(chunk.targets)
@@ -116,7 +123,9 @@ def tokenize_chunk(chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_le
     faults_FP = find_faults(longest, _lengths(targets), max_length, max_length_ratio)
     keep_P: Bools = np.all(~faults_FP, axis=0) if chunk.split == "train" else np.ones(len(sources), dtype=np.bool_)
     sides = _side(sources, keep_P), _side(targets, keep_P)
-    return TokenizedChunk(sides, keep_P, faults_FP, digest_pairs(chunk.sources, chunk.targets))
+    noisy = noise[chunk.split].find(chunk.sources, chunk.targets) if chunk.split in noise else {}
+    counts = {kind: len(indices) for kind, indices in noisy.items()}
+    return TokenizedChunk(sides, keep_P, faults_FP, counts, digest_pairs(chunk.sources, chunk.targets))
 
 
 @lru_cache(maxsize=1)
@@ -137,15 +146,19 @@ def find_faults(
 
 def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
     kept = [*compress(tokenized, keep_P.tolist())]
-    lines = ["\n".join([*tokens, ""]).encode("utf-8") for tokens in kept]
-    types: dict[str, int] = {}
-    numbers = [types.setdefault(token, len(types)) for token in chain.from_iterable(kept)]
+    num_tokens = _lengths(kept)
+    tokens = [*chain.from_iterable(kept)]
+    lines = "\n".join([*tokens, ""]).encode("utf-8")
+    line_ends = np.flatnonzero(np.frombuffer(lines, dtype=np.uint8) == ord("\n"))
+    ends = np.concatenate([[0], line_ends + 1])[np.cumsum(num_tokens)]
+    types: defaultdict[str, int] = defaultdict(count().__next__)
+    numbers = np.fromiter(map(types.__getitem__, tokens), dtype=np.int32, count=len(tokens))
     return TokenizedSide(
-        tokens=b"".join(lines),
-        num_bytes=_lengths(lines),
+        tokens=lines,
+        num_bytes=np.diff(ends, prepend=0),
         types=[*types],
-        numbers=np.array(numbers, dtype=np.int32),
-        num_tokens=_lengths(kept),
+        numbers=numbers,
+        num_tokens=num_tokens,
         dropped=Counter(chain.from_iterable(compress(tokenized, (~keep_P).tolist()))),
         longest=max(map(len, tokenized), default=0),
     )
@@ -168,7 +181,8 @@ def digest_pairs(sources: Sequence[str], targets: Sequence[str]) -> Digests:
 
 def count_duplicates(digests: Digests) -> int:
     """Number of pairs equal to an earlier one."""
-    return len(digests) - len(np.unique(digests[:, 1]))
+    pairs = np.sort(digests[:, 1])
+    return int((pairs[1:] == pairs[:-1]).sum())
 
 
 def count_overlap(digests: Digests, train: Digests) -> tuple[int, int]:
@@ -186,6 +200,8 @@ class SplitBuilder:
         self.sides = [SideBuilder(directory, split, side) for side in SIDES]
         self.dropped = dict.fromkeys(FAULTS, 0)
         """number of pairs that are not kept, by the first fault of each"""
+        self.noise: Counter[str] = Counter()
+        """number of noisy pairs, by kind"""
         self._faults_F = np.zeros(len(FAULTS), dtype=np.int64)
         self._keep: list[Bools] = [np.empty(0, dtype=np.bool_)]
         self._digests: list[Digests] = [np.empty((0, 2), dtype=np.uint64)]
@@ -197,6 +213,7 @@ class SplitBuilder:
         self._digests.append(tokenized.digests)
         self._keep.append(tokenized.keep_P)
         self._faults_F += tokenized.faults_FP.sum(axis=1)
+        self.noise.update(tokenized.noise)
         for fault in tokenized.faults_FP.argmax(axis=0)[~tokenized.keep_P]:
             self.dropped[FAULTS[fault]] += 1
 
@@ -232,11 +249,11 @@ class SideBuilder:
     """One side of a split."""
 
     def __init__(self, directory: Path, split: str, side: Side) -> None:
-        self.kept: Counter[str] = Counter()
-        """number of occurrences of each token in the kept pairs"""
-        self._dropped: Counter[str] = Counter()
         self._numbers: dict[str, int] = {}
         """a number for each distinct token of the kept pairs, in the order of first occurrence"""
+        self._counts = np.empty(0, dtype=np.int64)
+        """how often each of them occurs, by its number"""
+        self._dropped: Counter[str] = Counter()
         self._longest = 0
         self._text_path = split_path(directory, split, side, "txt")
         self._ids_path = split_path(directory, split, side, "ids")
@@ -250,11 +267,17 @@ class SideBuilder:
         with self._text_path.open("a", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{line}\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)
-        numbers = [self._numbers.setdefault(token, len(self._numbers)) for token in tokenized.types]
-        self._ids.add(np.array(numbers, dtype=np.int32)[tokenized.numbers], tokenized.num_tokens)
-        self.kept.update(dict(zip(tokenized.types, np.bincount(tokenized.numbers).tolist(), strict=True)))
+        numbers = np.array([self._numbers.setdefault(token, len(self._numbers)) for token in tokenized.types], np.int32)
+        self._ids.add(numbers[tokenized.numbers], tokenized.num_tokens)
+        self._counts = np.pad(self._counts, (0, len(self._numbers) - len(self._counts)))
+        self._counts[numbers] += np.bincount(tokenized.numbers, minlength=len(numbers))
         self._dropped.update(tokenized.dropped)
         self._longest = max(self._longest, tokenized.longest)
+
+    @property
+    def kept(self) -> Counter[str]:
+        """Number of occurrences of each token in the kept pairs."""
+        return Counter(dict(zip(self._numbers, self._counts.tolist(), strict=True)))
 
     def write_ids(self, vocab: Vocab) -> None:
         """Write the ids of the tokens in place of their numbers."""
@@ -269,12 +292,12 @@ class SideBuilder:
     def audit(self, vocab: Vocab) -> dict[str, Any]:
         """Counts of all tokens that were read; `unknown`: tokens outside the vocabulary, `longest`: tokens of the
         longest line."""
-        counters = self.kept, self._dropped
-        num_tokens = sum(counter.total() for counter in counters)
-        unknown = sum(count for counter in counters for token, count in counter.items() if token not in vocab)
+        counts = self.kept + self._dropped
+        num_tokens = counts.total()
+        unknown = sum(count for token, count in counts.items() if token not in vocab)
         return {
             "tokens": num_tokens,
-            "types": len(self.kept) + sum(token not in self.kept for token in self._dropped),
+            "types": len(counts),
             "unknown": unknown,
             "longest": self._longest,
             "oov_rate": unknown / num_tokens if num_tokens else 0.0,

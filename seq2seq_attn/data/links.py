@@ -17,7 +17,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import ibm1
 from seq2seq_attn.text.captions import tokenize_caption
-from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.links import Link, links_between_tokens, parse_pharaoh, words_of
 from seq2seq_attn.text.tokenizers.base import SIDES
 

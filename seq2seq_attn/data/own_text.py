@@ -5,10 +5,10 @@ chosen source leave the training split."""
 import heapq
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from seq2seq_attn.data.links import LINKS, WORDS, parse_links
 from seq2seq_attn.data.store import split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text import captions
-from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text, iter_lines
-from seq2seq_attn.text.noise import Noise
+from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
+from seq2seq_attn.text.lines import iter_lines
+from seq2seq_attn.text.noise import Noise, describe_noise
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS
 
@@ -26,6 +27,8 @@ ONE_IN = 10
 MAX_PAIRS = 1_000
 """Pairs to set aside at most: as many as common validation sets have. More would cost training time."""
 _SIZE = 16
+_AT_ONCE = 4_096
+"""pairs that are judged at once"""
 _VARIANT = re.compile(r"(?<=\S)\(\d+\)$")
 """the mark of another pronunciation of a word in dictionaries, as in `read(2)`"""
 SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
@@ -68,10 +71,10 @@ def check_headers(texts: Sequence[Text]) -> None:
 
 def write_splits(
     directory: Path, data: DataConfig, texts: Mapping[str, Text], links: Mapping[str, Mapping[str, Path]]
-) -> tuple[dict[str, int], list[str]]:
+) -> tuple[dict[str, int], dict[str, Noise], list[str]]:
     """Write the first pairs of each split as `split_path` names its files, up to `data.limit`, without the noise that
-    the training text is to drop. Without a validation text, set pairs aside as `valid`. Returns the number of pairs by
-    split, and notes on the text.
+    the training text is to drop. Without a validation text, set pairs aside as `valid`. Returns by split the number of
+    pairs, and what finds the noise that is kept in the user's own text; and notes on the text.
 
     Args:
         directory: for the files.
@@ -84,30 +87,47 @@ def write_splits(
     """
     notes: list[str] = []
     num_pairs = dict.fromkeys(["train", "valid", *texts], 0)
+    noise: dict[str, Noise] = {}
     for split, text in texts.items():
         is_checked = data.corpus == "files" and VECTORS not in text.languages
-        drop = data.filter if split == "train" and is_checked else ()
+        drop = data.filter if split == "train" and is_checked else []
+        noise_to_drop = _find_noise(text, drop)
+        dropped = set().union(*noise_to_drop.values())
         chosen: set[bytes] = set()
         if split == "train" and "valid" not in texts:
-            kept = Noise(text.pairs(), drop) if drop else None
-            pairs = (pair for pair in text.pairs() if kept is None or kept.keeps(*pair))
+            pairs = (pair for number, pair in enumerate(text.pairs()) if number not in dropped)
             chosen = choose_sources(pairs, sentence_side(text))
             if not chosen:
                 raise UserError(
                     f"{text}: fewer than two distinct source sentences; add text, or name some with --valid"
                 )
-        noise = Noise(text.pairs(), drop) if is_checked else None
-        counts = _write(directory, data, split, text, chosen, noise, links.get(split, {}))
+        counts = _write(directory, data, split, text, chosen, dropped, links.get(split, {}))
         for part in [split, "valid"] if chosen else [split]:
             num_pairs[part] = min(counts[part], data.limit.for_split(part) or counts[part])
-        notes += noise.notes(split) if noise else []
+            if is_checked:
+                noise[part] = Noise(text.pairs())
+        notes += describe_noise(split, {kind: len(numbers) for kind, numbers in noise_to_drop.items()}, is_dropped=True)
         if chosen:
             notes.append(
                 f"validation: {counts['valid']:,} of {counts.total():,} training pairs set aside (chosen by a hash of "
                 f"their sources), because no --valid was given; {counts[None]:,} more (with these sources, or noise) "
                 "removed from the training pairs"
             )
-    return num_pairs, notes
+    return num_pairs, noise, notes
+
+
+def _find_noise(text: Text, kinds: Sequence[str]) -> dict[str, set[int]]:
+    """The numbers of the pairs that are noise, from 0, by kind."""
+    if not kinds:
+        return {}
+    numbers: dict[str, set[int]] = {kind: set() for kind in kinds}
+    noise, pairs = Noise(text.pairs(), kinds), text.pairs()
+    start = 0
+    while chunk := [*islice(pairs, _AT_ONCE)]:
+        for kind, indices in noise.find(*zip(*chunk, strict=True)).items():
+            numbers[kind].update(start + index for index in indices)
+        start += len(chunk)
+    return numbers
 
 
 def _write(
@@ -116,12 +136,13 @@ def _write(
     split: str,
     text: Text,
     chosen: set[bytes],
-    noise: Noise | None,
+    dropped: Container[int],
     links: Mapping[str, Path],
 ) -> Counter[str | None]:
-    """Write a split, and the pairs set aside from it. Returns the number of pairs by split; None: dropped."""
+    """Write a split, and the pairs set aside from it, without the pairs of the numbers `dropped`, from 0. Returns the
+    number of pairs by split; None: dropped."""
     counts: Counter[str | None] = Counter()
-    num_filled, side = 0, sentence_side(text)
+    is_empty, side = True, sentence_side(text)
     limits = {part: data.limit.for_split(part) for part in ([split, "valid"] if chosen else [split])}
     with ExitStack() as stack:
         streams = {
@@ -135,7 +156,8 @@ def _write(
             iter_lines(path) if kind == LINKS else captions.read_links(path, data.source_name)
             for kind, path in links.items()
         ]
-        parts = assign(text.pairs(), chosen, side) if chosen else ((*pair, split) for pair in text.pairs())
+        is_train = split == "train"
+        parts = assign(text.pairs(), chosen, dropped, side) if is_train else ((*pair, split) for pair in text.pairs())
         rows: Iterator[Any] = zip_longest(parts, *lines_by_kind)
         for number, (pair, *lines) in enumerate(rows, 1):
             if pair is None or None in lines:
@@ -144,14 +166,12 @@ def _write(
             *pair, part = pair
             for (kind, path), line in zip(links.items(), lines, strict=True):
                 parse_links(path, number, line, *(len(WORDS[kind](sentence)) for sentence in pair))
-            if noise is not None and not noise.keeps(*pair):
-                part = None
             counts[part] += 1
-            num_filled += all(map(str.strip, pair[side:]))
+            is_empty = is_empty and not all(map(str.strip, pair[side:]))
             if part is not None and counts[part] <= (limits[part] or counts[part]):
                 for stream, value in zip(streams[part], (*pair, *lines), strict=True):
                     stream.write(f"{value}\n")
-    if not num_filled:
+    if is_empty:
         purpose = {"train": "train", "valid": "validate"}.get(split, "evaluate")
         raise UserError(f"{text}: no sentence pair to {purpose} on: empty, or a side of every line is blank")
     return counts
@@ -183,14 +203,16 @@ def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes
 
 
 def assign(
-    pairs: Iterable[tuple[str, str]], chosen: set[bytes], side: int = 0
+    pairs: Iterable[tuple[str, str]], chosen: Container[bytes], dropped: Container[int] = (), side: int = 0
 ) -> Iterator[tuple[str, str, str | None]]:
-    """Source, target and split of each pair: `valid` for the first pair of each chosen source (`side` 1: target), None
-    for its other pairs, `train` for the rest."""
+    """Source, target and split of each training pair: None for the pairs of the numbers `dropped`, from 0; `valid` for
+    the first pair of each chosen source (`side` 1: target), None for its other pairs; `train` for the rest."""
     taken: set[bytes] = set()
-    for source, target in pairs:
-        digest = source_digest(target if side else source)
-        if digest is None or digest not in chosen:
+    for number, (source, target) in enumerate(pairs):
+        digest = source_digest(target if side else source) if chosen else None
+        if number in dropped:
+            yield source, target, None
+        elif digest is None or digest not in chosen:
             yield source, target, "train"
         elif digest in taken or not normalize(target):
             yield source, target, None

@@ -38,7 +38,8 @@ from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, s
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import list_files, naming, sha256_of_values, temporary_name, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
-from seq2seq_attn.text import corpus
+from seq2seq_attn.text.lines import iter_lines
+from seq2seq_attn.text.noise import Noise, describe_noise
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
 from seq2seq_attn.text.vocab import Vocab, build_vocab
@@ -147,34 +148,34 @@ def _build(
         links: dict[str, dict[str, Path]] = {split: {GOLD: path} for split, path in raw.gold.items()}
         if train_links is not None:
             links["train"] = {**links.get("train", {}), LINKS: train_links}
-        num_pairs, notes = write_splits(draft_dir, data, texts, links)
+        num_pairs, noise, notes = write_splits(draft_dir, data, texts, links)
         extra_texts = [(", ".join(map(str, extra.paths)), extra.pairs()) for extra in find_extra(data)]
         if data.mix and data.vocab_from is not None:
             old = _old_corpus(data.vocab_from, identity["mix"]["text"])
             extra_texts.append((f"data.mix={data.mix:g}", draw_pairs(old, round(data.mix * num_pairs["train"]))))
         num_extra, extra_notes = write_extra(draft_dir, extra_texts, data, [*num_pairs][1:])
-        notes += extra_notes
         in_vocab = {"train": num_pairs["train"], **({EXTRA: num_extra} if data.extra_in_vocab else {})}
         for name, tokenizer in zip(SIDES, _tokenizers(draft_dir, data, in_vocab, vocab_dir), strict=True):
             tokenizer.save(directory, name)
         splits = {split: SplitBuilder(directory, split) for split in num_pairs}
+        train = splits["train"]
         files = {split: [split_path(draft_dir, split, side) for side in SIDES] for split in (*num_pairs, EXTRA)}
         extra_files = {"train": files.pop(EXTRA)}
-        _tokenize(splits, files, directory, data, sum(num_pairs.values()), show_progress)
-        vocabs = _vocabs(data, splits["train"], vocab_dir)
-        notes += count_unknown(splits["train"], vocabs) if vocab_dir else []
+        _tokenize(splits, files, directory, data, noise, sum(num_pairs.values()), show_progress)
+        for split, builder in splits.items():
+            notes += describe_noise(split, builder.noise, is_dropped=False)
+        notes += extra_notes
+        vocabs = _vocabs(data, train, vocab_dir)
+        notes += count_unknown(train, vocabs) if vocab_dir else []
         if num_extra:
-            _tokenize(splits, extra_files, directory, data, num_extra, show_progress)
-            vocabs = _vocabs(data, splits["train"], vocab_dir) if data.extra_in_vocab else vocabs
-        _check_not_empty(splits["train"], identity["config"])
+            _tokenize(splits, extra_files, directory, data, {}, num_extra, show_progress)
+            vocabs = _vocabs(data, train, vocab_dir) if data.extra_in_vocab else vocabs
+        _check_not_empty(train, identity["config"])
         for builder in splits.values():
             builder.write_ids(vocabs)
-        audit = {
-            name: builder.audit(vocabs, None if name == "train" else splits["train"])
-            for name, builder in splits.items()
-        }
+        audit = {name: builder.audit(vocabs, None if builder is train else train) for name, builder in splits.items()}
         for split in num_pairs if VECTORS in data.sources else ():
-            lines = corpus.iter_lines(split_path(directory, split, "source", "txt"))
+            lines = iter_lines(split_path(directory, split, "source", "txt"))
             write_vectors(split_path(directory, split, "vectors"), lines, data.sources.index(VECTORS))
         notes += _write_all_links(directory, draft_dir, data, links, splits)
     for name, vocab in zip(SIDES, vocabs, strict=True):
@@ -218,7 +219,7 @@ def _write_all_links(
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
     for split in [split for split, kinds in links.items() if GOLD in kinds]:
         if split != "train" or not (data.extra or data.mix):  # extra pairs have no gold links
-            kept = compress(corpus.iter_lines(split_path(draft_dir, split, GOLD)), splits[split].keep)
+            kept = compress(iter_lines(split_path(draft_dir, split, GOLD)), splits[split].keep)
             with split_path(directory, split, "links").open("w", encoding="utf-8", newline="\n") as stream:
                 stream.writelines(f"{line}\n" for line in kept)
     if data.links == IBM1:
@@ -242,7 +243,7 @@ def _tokenizers(
         total = sum(num_pairs.values())
         for split in num_pairs:
             generator = random.Random("tokenizer")
-            for line in corpus.iter_lines(split_path(draft_dir, split, side)):
+            for line in iter_lines(split_path(draft_dir, split, side)):
                 if total <= MAX_TRAINING_LINES or generator.random() * total < MAX_TRAINING_LINES:
                     yield line
 
@@ -260,11 +261,16 @@ def _tokenize(
     files: Mapping[str, Sequence[Path]],
     tokenizer_dir: Path,
     data: DataConfig,
+    noise: Mapping[str, Noise],
     num_pairs: int,
     show_progress: bool,
 ) -> None:
     tokenize = partial(
-        tokenize_chunk, tokenizer_dir=tokenizer_dir, max_length=data.max_length, max_length_ratio=data.max_length_ratio
+        tokenize_chunk,
+        tokenizer_dir=tokenizer_dir,
+        max_length=data.max_length,
+        max_length_ratio=data.max_length_ratio,
+        noise=noise,
     )
     num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
     with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress) as bar:

@@ -17,7 +17,7 @@ from seq2seq_attn.data.builder import SplitBuilder
 from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import check_files, read_listed_json
-from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES
 from seq2seq_attn.text.vocab import Vocab
 

@@ -14,7 +14,8 @@ from seq2seq_attn.data.store import split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import captions, multi30k
-from seq2seq_attn.text.corpus import Text, find_text, iter_lines
+from seq2seq_attn.text.corpus import Text, find_text
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.normalize import bare
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors, real_name
@@ -160,7 +161,8 @@ def write_extra(
     num_pairs = 0
     notes = []
     paths = [split_path(directory, EXTRA, side) for side in SIDES]
-    with paths[0].open("w", encoding="utf-8") as sources_file, paths[1].open("w", encoding="utf-8") as targets_file:
+    sources_file, targets_file = (path.open("w", encoding="utf-8", newline="\n") for path in paths)
+    with sources_file, targets_file:
         for name, pairs in texts:
             num_kept = num_dropped = 0
             for source, target in pairs:

@@ -15,8 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, GoldLinks, Languages
-from seq2seq_attn.metrics.alignment import GoldPairs, words_from_tokens
-from seq2seq_attn.metrics.attention_stats import AttentionStatistics, attention_counts, overlap_counts
+from seq2seq_attn.metrics.attention import (
+    AttentionStatistics,
+    GoldPairs,
+    attention_counts,
+    overlap_counts,
+    words_from_tokens,
+)
 from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.text.tokenizers.several import source_words, vector_positions
 from seq2seq_attn.text.tokenizers.words import split_words

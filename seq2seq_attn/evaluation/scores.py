@@ -10,7 +10,7 @@ from typing import Any
 
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.translations import LineCounts
-from seq2seq_attn.metrics.attention_stats import AttentionScore
+from seq2seq_attn.metrics.attention import AttentionScore
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.significance import Interval, PairedTest
 from seq2seq_attn.metrics.table import METRICS

@@ -11,7 +11,7 @@ from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores, metrics_by_length
 from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, concatenated_name
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
-from seq2seq_attn.metrics.attention_stats import AttentionStatistics, join_statistics
+from seq2seq_attn.metrics.attention import AttentionStatistics, join_statistics
 from seq2seq_attn.metrics.bleu import CorpusStatistics, IntArray, Measure
 from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, Bucket, make_buckets, parse_edges, quantile_edges
 from seq2seq_attn.metrics.significance import (

@@ -16,7 +16,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
-from seq2seq_attn.text.corpus import aligned_lines
+from seq2seq_attn.text.lines import aligned_lines
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, PositionTokenizer
 from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 

@@ -16,7 +16,7 @@ from seq2seq_attn.files import read_listed, write_text
 from seq2seq_attn.report.html import fill_page
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 
 NUM_SENTENCES = 24
 """of the slider, from short to long"""
@@ -35,7 +35,6 @@ def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat 
     """
     described = [_describe(run, weight_format) for run in runs]
     title = ", ".join(run.path.name for run in runs)
-    style, script = _read("page.css"), "'use strict';\n(() => {\n" + "\n".join(map(_read, _SCRIPTS)) + "})();\n"
     kernel = base64.b64encode((_WEB / "kernel.wasm").read_bytes()).decode("ascii")
     pairs = _test_pairs(runs[0])
     by_length = sorted(pairs, key=lambda pair: len(pair[0]))
@@ -43,7 +42,7 @@ def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat 
     sentences = [by_length[place] for place in places]
     payload = {"title": title, "kernel": kernel, "runs": described, "sentences": sentences}
     payload["accuracy"] = _accuracy(runs, pairs)
-    write_text(path, fill_page(_read("page.html"), title=title, style=style, script=script, payload=payload))
+    write_text(path, fill_page(_WEB, title, ["page.css"], _SCRIPTS, payload))
 
 
 def _describe(run: RunDir, weight_format: WeightFormat) -> dict[str, Any]:
@@ -83,7 +82,3 @@ def _accuracy(runs: Sequence[RunDir], pairs: Sequence[tuple[str, str]]) -> list[
         {"length": lengths[groups == group].mean(), "shares": is_right[:, groups == group].mean(axis=1).tolist()}
         for group in np.unique(groups)
     ]
-
-
-def _read(name: str) -> str:
-    return (_WEB / name).read_text(encoding="utf-8")

@@ -43,9 +43,9 @@ _DISTANCE = 3
 """a target word is reordered if an earlier one attends to a source position at least this far to the right of its
 own"""
 
-_WEB = Path(__file__).parent / "web"
+WEB = Path(__file__).parent / "web"
 _STYLES = ("page.css", "tables.css", "sentences.css", "maps.css")
-_SCRIPTS = (
+SCRIPTS = (
     "dom.js",
     "tables.js",
     "words.js",
@@ -59,7 +59,9 @@ _SCRIPTS = (
     "attention.js",
     "sentences.js",
     "setup.js",
+    "main.js",
 )
+"""declarations, and at the end what draws the page"""
 
 
 def html_report(
@@ -111,7 +113,7 @@ def html_report(
         },
         "tokens": list(tokens),
     }
-    return _page("Evaluation: " + ", ".join(report.sets[0].runs), payload)
+    return fill_page(WEB, "Evaluation: " + ", ".join(report.sets[0].runs), _STYLES, SCRIPTS, payload)
 
 
 def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:
@@ -129,7 +131,7 @@ def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:
         ],
         "tokens": list(tokens),
     }
-    return _page("Attention", payload)
+    return fill_page(WEB, "Attention", _STYLES, SCRIPTS, payload)
 
 
 def choose_example(
@@ -230,13 +232,15 @@ def _sentence_chrf(
     return scores
 
 
-def _page(title: str, payload: Mapping[str, Any]) -> str:
-    style = "\n".join(_read(name) for name in _STYLES)
-    return fill_page(_read("page.html"), title=title, style=style, script=page_script(), payload=payload)
-
-
-def fill_page(template: str, *, title: str, style: str, script: str, payload: Mapping[str, Any]) -> str:
-    """A page from its template, whose content security policy allows this style and this script alone."""
+def fill_page(
+    folder: Path, title: str, styles: Sequence[str], scripts: Sequence[str], payload: Mapping[str, Any]
+) -> str:
+    """A folder's `page.html` with these of its files, which its content security policy allows alone. The scripts share
+    one scope, out of reach of anything else."""
+    style, script = (
+        "\n".join((folder / name).read_text(encoding="utf-8") for name in each) for each in (styles, scripts)
+    )
+    script = f"'use strict';\n(() => {{\n{script}}})();\n"
     parts = {
         "@STYLE_HASH@": _hash(style),
         "@SCRIPT_HASH@": _hash(script),
@@ -245,17 +249,8 @@ def fill_page(template: str, *, title: str, style: str, script: str, payload: Ma
         "@SCRIPT@": script,
         "@DATA@": embedded_json(payload),
     }
+    template = (folder / "page.html").read_text(encoding="utf-8")
     return re.sub("@[A-Z_]+@", lambda mark: parts[mark[0]], template)
-
-
-def page_script() -> str:
-    """The page's JavaScript: the files of `web/` in one scope, out of reach of anything else."""
-    return "'use strict';\n(() => {\n" + shared_script() + _read("main.js") + "})();\n"
-
-
-def shared_script() -> str:
-    """The page's JavaScript without `main.js`, which draws the page: declarations only."""
-    return "\n".join([*(_read(name) for name in _SCRIPTS), ""])
 
 
 def embedded_json(value: Any) -> str:
@@ -269,7 +264,3 @@ def embedded_json(value: Any) -> str:
 def _hash(text: str) -> str:
     """As a content security policy names an inline element."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-
-
-def _read(name: str) -> str:
-    return (_WEB / name).read_text(encoding="utf-8")

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import packaged
-from seq2seq_attn.text.corpus import find_text, iter_lines
+from seq2seq_attn.text.corpus import find_text
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.links import parse_pharaoh
 
 SPLITS = ("train", "valid", "test")

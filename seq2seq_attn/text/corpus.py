@@ -1,21 +1,18 @@
-"""Read text: a file as lines, and parallel text as aligned pairs of lines.
+"""Read parallel text as pairs: from a file of lines for each language, or from a table.
 
-The first bytes of a file tell its compression and encoding, the first characters its format (`FORMATS`). Names of
-files, columns or keys tell the languages, or else the words of the first rows.
+The first characters of a file tell its format (`FORMATS`). Names of files, columns or keys tell the languages, or else
+the words of the first rows.
 """
 
 import csv
-import importlib
 import io
 import json
 import logging
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +21,7 @@ from xml.etree import ElementTree
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.columns import Row, columns_by_name, columns_by_words, is_text
 from seq2seq_attn.text.languages import CODE, complete_languages, find_codes, short_code
+from seq2seq_attn.text.lines import MAX_LINE_BYTES, aligned_lines, iter_blocks, iter_lines
 from seq2seq_attn.text.normalize import one_line
 from seq2seq_attn.text.tokenizers.base import NONE, SOURCE_END
 
@@ -33,125 +31,12 @@ Spec = str | Sequence[str]
 """a prefix, a table, or [source file, target file]"""
 _OTHER_LANGUAGES = "see --source-language and --target-language"
 KINDS = "a prefix (PREFIX.en, PREFIX.fr), two files, or a table (TSV, CSV, JSON, TMX)"
-MAX_LINE_BYTES = 1 << 24
-"""A longer line, JSON value or TMX unit is no sentence: 13 MB of gzip can hold a line of 3 GB."""
-_BLOCK_SIZE, _HEAD_SIZE, _SAMPLE_SIZE = 1 << 20, 1 << 16, 1_000
-"""characters that are read at once, and that tell the format; rows that tell the columns"""
-_MODULES = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "compression.zstd"}
-"""by the first bytes of a compressed file"""
+_HEAD_SIZE, _SAMPLE_SIZE = 1 << 16, 1_000
+"""characters that tell the format, and rows that tell the columns"""
 _SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
-_NOT_TEXT = (b"PK\3\4", b"%PDF", b"7z\xbc\xaf", b"\x93NUMPY")
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _TMX_CODES = {"bpt", "ept", "ph", "it", "ut"}
 """elements whose own text is markup"""
-
-
-@contextmanager
-def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str, str]]:
-    """A text file, decompressed; its encoding; and the end of its lines, `\\r` as on old Macs if there is no `\\n`.
-    Reading it may raise whatever a decompressor raises. Raises UserError: the file is missing, or is not text."""
-    with ExitStack() as stack:
-        with explain_unreadable(path):
-            stream: io.BufferedReader[Any] = stack.enter_context(io.BufferedReader(io.FileIO(path), _BLOCK_SIZE))
-            first = stream.peek(8)
-            if first.startswith(_NOT_TEXT):
-                raise UserError(f"{path}: an archive, office document, PDF or array, not text; name a file of lines")
-            for module in [module for magic, module in _MODULES.items() if first.startswith(magic)]:
-                file = stack.enter_context(importlib.import_module(module).open(stream))
-                stream = io.BufferedReader(file, _BLOCK_SIZE)
-            head = stream.peek(2)
-        encoding = "utf-16" if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
-        yield stream, encoding, "\r" if b"\r" in head and b"\n" not in head else "\n"
-
-
-@contextmanager
-def explain_unreadable(path: Path) -> Iterator[None]:
-    """Turn whatever a file or a decompressor raises in the block, which only reads, into a UserError."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as error:
-        reason = "no such file" if isinstance(error, FileNotFoundError) else getattr(error, "strerror", None) or error
-        raise UserError(f"{path}: cannot be read ({reason}); name another file, or decompress it first") from None
-
-
-def iter_blocks(path: Path) -> Iterator[str]:
-    """The text of a file in blocks of about 1 MiB. Raises UserError as `read_lines`, when the block is reached."""
-    with open_bytes(path) as (stream, encoding, line_end), explain_unreadable(path):
-        text = io.TextIOWrapper(stream, encoding, newline=line_end)
-        try:
-            for block in iter(partial(text.read, _BLOCK_SIZE), ""):
-                if "\0" in block:  # UTF-16 of plain English is valid UTF-8
-                    raise ValueError
-                yield block.replace("\r", "\n") if line_end == "\r" else block
-        except ValueError:
-            raise _damaged_line(path) from None
-
-
-def _damaged_line(path: Path) -> UserError:
-    """The error for a file with a line that is not text."""
-    with open_bytes(path) as (stream, *_), explain_unreadable(path):
-        sample = stream.peek(1)
-        for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES), b""), 1):
-            try:
-                start = line.decode("utf-8").find("\0")
-            except UnicodeDecodeError as error:
-                start = error.start
-            if start >= 0:
-                advice = advice_on_encoding(sample, line)
-                return UserError(f"{path}, line {number}: byte {line[start]:#04x} is not UTF-8 text; {advice}")
-    return UserError(f"{path}: changed while it was read; try again")
-
-
-def advice_on_encoding(sample: bytes, line: bytes) -> str:
-    """How to convert a text that begins with `sample` and has a line that is not UTF-8 or holds a NUL character."""
-    zeros = sample[::2].count(0), sample[1::2].count(0)
-    if max(zeros) >= max(1, sample.count(b"\n")) and min(zeros) * 10 <= max(zeros):
-        return f"convert the file, for example with iconv -f UTF-16{'LE' if zeros[1] > zeros[0] else 'BE'} -t UTF-8"
-    if b"\0" in line:
-        return "remove such characters, for example with tr -d '\\000', or unpack the file if it is an archive"
-    if any(not line.isascii() and "\ufffd" not in line.decode("utf-8", "replace") for line in sample.split(b"\n")):
-        return "other lines are UTF-8; drop the damaged bytes, for example with iconv -c -f UTF-8 -t UTF-8"
-    return (
-        "convert the file from its encoding, for example with iconv -f WINDOWS-1252 -t UTF-8 if it is Western "
-        "European; others are GB18030, SHIFT_JIS and WINDOWS-1251"
-    )
-
-
-def iter_lines(path: Path) -> Iterator[str]:
-    """`read_lines` as a stream, in constant memory. Raises UserError as `read_lines`, when a block is reached."""
-    number, rest = 1, ""
-    for block in iter_blocks(path):
-        *lines, rest = (rest + block).replace("\r\n", "\n").split("\n")
-        yield from lines
-        number += len(lines)
-        if len(rest) > MAX_LINE_BYTES:
-            raise UserError(f"{path}, line {number}: longer than 16 MiB; give a sentence per line")
-    if rest:
-        yield rest.removesuffix("\r")
-
-
-def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, plain or compressed, in UTF-8, or in UTF-16 with a byte-order mark. Only '\\n' ends one
-    (`str.splitlines` would also split at U+2028 and others), or '\\r' if there is no '\\n'. A '\\r' before '\\n' and a
-    byte-order mark at the start of the file are dropped, and the last line needs no '\\n'. Raises UserError: the file
-    is missing or damaged, its compression or encoding is not read, or a line has more than 16 MiB."""
-    return list(iter_lines(path))
-
-
-def count_lines(path: Path) -> int:
-    """The number of lines. The whole file is checked. Raises UserError as `read_lines`."""
-    return sum(1 for _ in iter_lines(path))
-
-
-def aligned_lines(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
-    """Line i of each file. Raises UserError as `read_lines`, and at the end if the numbers of lines differ."""
-    try:
-        yield from zip(*map(iter_lines, paths), strict=True)
-    except ValueError:
-        sizes = " and ".join(f"{path} has {count_lines(path):,} lines" for path in paths)
-        raise UserError(f"{sizes}: line i of one must belong to line i of the other") from None
 
 
 def _numbered(rows: Iterable[Sequence[str]]) -> Iterator[Row]:

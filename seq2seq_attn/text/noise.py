@@ -2,9 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
+from itertools import compress, count, islice
 from statistics import median
 
 KINDS = {
@@ -16,6 +16,7 @@ KINDS = {
     "duplicates": "equal to an earlier pair",
 }
 """by the names that `data.filter` takes: what is wrong with the pairs"""
+_WITHOUT_MEMORY = tuple(kind for kind in KINDS if kind != "duplicates")
 _SAMPLE, _MIN_COUNT, _MIN_WORDS = 10_000, 5, 3
 """pairs that show the words of a side, occurrences of such a word, and how many of them tell that a pair is swapped"""
 _MAX_RATIO, _MIN_CHARACTERS = 3.0, 20
@@ -26,17 +27,14 @@ _MOJIBAKE = re.compile(  # beginning with a set of characters, which `re` finds 
     rf"[Â-ï\ufffd](?:(?<=\ufffd)|(?<=[ÂÃ]){_NEXT}|(?<=â)€|(?<=[Ä-ß]){_NEXT}{_MORE}|(?<=[à-ï]){_NEXT}{{2}}{_MORE})"
 )
 _SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=\s|$)")
-_MAYBE_SEGMENTED = ("@", "▁", "&", " .", " ,")
-"""which are found faster"""
 
 
 class Noise:
-    """Counts the pairs of a text that are noise, judged by its first pairs, and tells which to keep. Only if it drops
-    duplicates, it counts them, and holds 80 bytes per pair."""
+    """Finds the pairs of a text that are noise of some kinds, judged by its first pairs. Only for duplicates it
+    remembers pairs, with 80 bytes for each."""
 
-    def __init__(self, pairs: Iterable[tuple[str, str]], drop: Collection[str] = ()) -> None:
-        self.counts = Counter(dict.fromkeys(KINDS, 0))
-        self._drop = frozenset(drop)
+    def __init__(self, pairs: Iterable[tuple[str, str]], kinds: Sequence[str] = _WITHOUT_MEMORY) -> None:
+        self._kinds = kinds
         self._seen: set[bytes] = set()
         sample = list(islice(pairs, _SAMPLE))
         sources, targets = (Counter(word for pair in sample for word in _words(pair[side])) for side in (0, 1))
@@ -46,42 +44,56 @@ class Noise:
         )
         self._ratio = median([len(target) / len(source) for source, target in sample if source and target] or [1.0])
 
-    def keeps(self, source: str, target: str) -> bool:
-        """Whether a pair is kept; it is counted."""
-        kinds = self._kinds(source, target)
-        if kinds:
-            self.counts.update(kinds)
-        return self._drop.isdisjoint(kinds)
+    def find(self, sources: Sequence[str], targets: Sequence[str]) -> dict[str, list[int]]:
+        """The indices of the pairs that are noise, by kind."""
+        judges = {
+            "copies": _is_copy,
+            "swapped": self._is_swapped,
+            "mojibake": _is_mojibake,
+            "segmented": _is_segmented,
+            "ratio": self._is_ratio_outlier,
+            "duplicates": self._is_duplicate,
+        }
+        is_noise = {kind: map(judges[kind], sources, targets) for kind in self._kinds}
+        return {kind: [*compress(count(), answers)] for kind, answers in is_noise.items()}
 
-    def _kinds(self, source: str, target: str) -> list[str]:
-        kinds = []
-        pair = f"{source}\n{target}"
-        if source == target and source.strip():
-            kinds.append("copies")
-        words = self._source_words, self._target_words
-        if _is_on_side(source, words[1], words[0]) and _is_on_side(target, *words):
-            kinds.append("swapped")
-        if not pair.isascii() and _MOJIBAKE.search(pair):
-            kinds.append("mojibake")
-        if any(map(pair.__contains__, _MAYBE_SEGMENTED)) and _SEGMENTED.search(pair):
-            kinds.append("segmented")
-        length, expected = len(target), self._ratio * len(source)
-        if source and target and max(length, expected) > max(_MIN_CHARACTERS, _MAX_RATIO * min(length, expected)):
-            kinds.append("ratio")
-        if "duplicates" in self._drop:
-            digest = blake2b(pair.encode(), digest_size=8).digest()
-            kinds += ["duplicates"] if digest in self._seen else []
-            self._seen.add(digest)
-        return kinds
+    def _is_swapped(self, source: str, target: str) -> bool:
+        own, other = self._source_words, self._target_words
+        return _is_on_side(source, other, own) and _is_on_side(target, own, other)
 
-    def notes(self, split: str) -> list[str]:
-        """A line for each kind that occurs."""
-        advice = "kept; data.filter=[{}] drops them" if split == "train" else "kept"
-        return [
-            f"{split}: {count:,} {kind} ({KINDS[kind]}), {'dropped' if kind in self._drop else advice.format(kind)}"
-            for kind, count in self.counts.items()
-            if count
-        ]
+    def _is_ratio_outlier(self, source: str, target: str) -> bool:
+        shorter, longer = sorted((len(target), self._ratio * len(source)))
+        return 0 < shorter and max(_MIN_CHARACTERS, _MAX_RATIO * shorter) < longer
+
+    def _is_duplicate(self, source: str, target: str) -> bool:
+        digest = blake2b(f"{source}\n{target}".encode(), digest_size=8).digest()
+        is_known = digest in self._seen
+        self._seen.add(digest)
+        return is_known
+
+
+def describe_noise(split: str, counts: Mapping[str, int], *, is_dropped: bool) -> list[str]:
+    """A line for each kind of noise that a split has."""
+    advice = "dropped" if is_dropped else "kept; data.filter=[{}] drops them" if split == "train" else "kept"
+    return [
+        f"{split}: {count:,} {kind} ({KINDS[kind]}), {advice.format(kind)}" for kind, count in counts.items() if count
+    ]
+
+
+def _is_copy(source: str, target: str) -> bool:
+    return source == target and bool(source.strip())
+
+
+def _is_mojibake(source: str, target: str) -> bool:
+    text = f"{source}\n{target}"
+    return not text.isascii() and _MOJIBAKE.search(text) is not None
+
+
+def _is_segmented(source: str, target: str) -> bool:
+    text = f"{source}\n{target}"
+    # the expression takes ten times as long as these searches
+    may_be = " ." in text or " ," in text or "@" in text or "&" in text or "▁" in text
+    return may_be and _SEGMENTED.search(text) is not None
 
 
 def _is_on_side(line: str, own: frozenset[str], other: frozenset[str]) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.lines import iter_lines
 
 
 class WordVectors(NamedTuple):

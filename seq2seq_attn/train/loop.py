@@ -44,7 +44,7 @@ from seq2seq_attn.train.session import (
     set_num_threads,
 )
 from seq2seq_attn.train.update import Updater, UpdateResult
-from seq2seq_attn.train.validate import Interrupted, Validator
+from seq2seq_attn.train.validate import Validator
 
 GIVE_BACK_EVERY_S = 15.0
 """During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
@@ -253,9 +253,8 @@ class Trainer:
         state, updater, began_at = self.state, self.updater, time.monotonic()
         give_back_memory()  # updates and translation use blocks of different sizes
         with updater.average.swapped_in() if updater.average else nullcontext():
-            try:
-                validation = self.validator.validate(updater.model)
-            except Interrupted:
+            validation = self.validator.validate(updater.model)
+            if validation is None:
                 return False
             is_best = state.record_validation(validation, self.config.train)
             if is_best and updater.group.is_first:

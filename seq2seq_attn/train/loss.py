@@ -6,6 +6,7 @@ translate, score and be evaluated. Its weights are those of the update that is b
 state of the first run includes the reverse model.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -106,25 +107,20 @@ def with_reverse(
 def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
     """Check that the model can also be trained from target to source. `key` names the objective that needs it. Raises
     UsageError: a setting belongs to one direction."""
-    data, output = config.data, f"model.output.name={config.model.output.name}"
+    data, output = config.data, model.output
     texts = [spec for spec in (data.train, data.valid, *data.test.values(), *data.extra) if isinstance(spec, str)]
-    refused = (
-        (len(data.sources) > 1, "several sources: name one in data.source_languages"),
-        (VECTORS in data.sources, "a source of vectors: name a language in data.source_language"),
-        (model.output.copies_source, f"{output}, which copies source tokens: choose another, such as softmax"),
-        (isinstance(model.output, TakesTable), f"{output}, which reads a translation table: choose another"),
-        (model.decoder.attention.draws_positions, "attention that draws source positions: choose another"),
-        (bool(config.model.embedding.files()), "word vectors: set model.embedding.source_vectors=null"),
-        (data.tokenizer.target is not None, "data.tokenizer.target: set it to null"),
-        (data.tokenizer.sentences, "data.tokenizer.sentences=true: set it to false"),
-        (
-            any(spec.removesuffix(".gz").endswith(".tsv") for spec in texts),
-            "a .tsv file, whose columns have an order: give a file for each language",
-        ),
-    )
-    for is_refused, setting in refused:
-        if is_refused:
-            raise UsageError(f"{key}: also trains the model from target to source, which does not work with {setting}")
+    refused = {
+        "several sources (data.source_languages)": len(data.sources) > 1,
+        "a source of vectors (data.source_language)": VECTORS in data.sources,
+        f"model.output.name={config.model.output.name}": output.copies_source or isinstance(output, TakesTable),
+        "attention that draws source positions": model.decoder.attention.draws_positions,
+        "word vectors (model.embedding.source_vectors)": bool(config.model.embedding.files()),
+        "data.tokenizer.target": data.tokenizer.target is not None,
+        "data.tokenizer.sentences=true": data.tokenizer.sentences,
+        "a .tsv file; give a file for each language": any(re.search(r"\.tsv(\.gz)?$", spec) for spec in texts),
+    }
+    if setting := next((name for name, is_set in refused.items() if is_set), None):
+        raise UsageError(f"{key}: also trains the model from target to source, which does not work with {setting}")
 
 
 def reverse_config(config: Config) -> Config:

@@ -33,14 +33,11 @@ class Schedules:
         self.total_updates = min((end for end in (by_epochs, config.max_updates) if end is not None), default=None)
         self.settings(config.schedule.warmup_updates)  # raise now if a schedule needs the end
         for name, objective in config.objectives.items():
-            if objective.start >= objective.end:
-                raise UsageError(
-                    f"train.objectives.{name}.start={objective.start}: expected less than its end, {objective.end}"
-                )
-            if self.total_updates is None and (objective.start, objective.end) != (0.0, 1.0):
+            needs_end = self.total_updates is None and (objective.start, objective.end) != (0.0, 1.0)
+            if objective.start >= objective.end or needs_end:
                 raise UsageError(
                     f"train.objectives.{name}: start={objective.start} and end={objective.end} are shares of the "
-                    "training run, whose end is not set; set train.max_epochs or train.max_updates"
+                    "training run: expected a start before the end, and train.max_epochs or train.max_updates"
                 )
 
     def settings(self, update: int, *, plateau_factor: float = 1.0) -> UpdateSettings:

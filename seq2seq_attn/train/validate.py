@@ -3,7 +3,6 @@
 import logging
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +30,6 @@ Share = tuple[float, list[tuple[str, bool]]]
 """a rank's results: its negative log-likelihood, its translations, and whether the length limit cut each"""
 
 log = logging.getLogger(__name__)
-
-
-class Interrupted(Exception):
-    """A signal interrupted the validation; a resume repeats it."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class Validator:
         self, prepared: PreparedCorpus, config: Config, updater: Updater, *, should_stop: Callable[[], bool]
     ) -> None:
         """`updater`: its device, precision and group are used. `should_stop` is called between batches; if it returns
-        true, `validate` raises `Interrupted` on all ranks."""
+        true, the validation ends early on all ranks."""
         self._prepared = prepared
         self._config = config
         self._device, self._precision, self._group = updater.device, updater.precision, updater.group
@@ -100,15 +95,11 @@ class Validator:
             references = [line.lower() for line in references]
         self._other = None if metric in ("bleu", "perplexity") else Measure(metric, references, target_language=target)
 
-    def validate(self, model: Seq2Seq) -> Validation:
-        """Perplexity and BLEU of the current model, which is set to evaluation mode. Random number generators do not
-        change. Each rank takes a share of the sentences; all return the same, except that the samples are the first
-        rank's.
-
-        Raises:
-            Interrupted: `should_stop` returned true on a rank.
-            UserError: memory runs out; the message names the setting to lower.
-        """
+    def validate(self, model: Seq2Seq) -> Validation | None:
+        """Perplexity and BLEU of the current model, which is set to evaluation mode; None if `should_stop` returned
+        true on a rank. Random number generators do not change. Each rank takes a share of the sentences; all return the
+        same, except that the samples are the first rank's. Raises UserError: memory runs out; the message names the
+        setting to lower."""
         size = self._config.search.batch_size
         setting, advice = f"search.batch_size={size}", f"try --set search.batch_size={max(1, size // 2)}"
         with explain_memory_error(f"{setting} (in a validation)", advice):
@@ -124,12 +115,11 @@ class Validator:
                 max_source_length=self._config.data.max_length,
                 load_run=load,
             )
-            share: Share | None = None
-            with suppress(Interrupted):  # on another rank too
-                share = self._nll(model), self._translate(translator)
-            shares = [share for share in self._group.gather(share) if share is not None]
-            if len(shares) < self._group.size:
-                raise Interrupted
+            share: Share = self._nll(model), self._translate(translator)
+            every = self._group.gather(None if self._should_stop() else share)
+            shares = [share for share in every if share is not None]
+            if len(shares) < len(every):
+                return None
             samples = self._samples(translator) if self._group.is_first and self._sources else []
         return self._scores(shares, samples)
 
@@ -143,7 +133,7 @@ class Validator:
         # pairs of any length are scored whole; a batch takes no more memory than search.batch_size pairs of max_length
         for indices in split_large(batches, longest, max_cells=size * self._config.data.max_length):
             if self._should_stop():
-                raise Interrupted
+                break
             batch = self._pairs.batch(indices, with_extended=model.output.copies_source).to(self._device)
             with autocast(self._precision, self._device):
                 nll_sum += batch_loss(model, batch).nll_sum.item()
@@ -156,7 +146,7 @@ class Validator:
         hypotheses: list[tuple[str, bool]] = []
         for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
             if self._should_stop():
-                raise Interrupted
+                break
             lines = sources[start : start + _NUM_LINES_AT_ONCE]
             translations = translator.translate(lines, beam_size=beam_size, shortlist=0, keep_attention=False)
             hypotheses += [(translation.text, translation.is_cut) for translation in translations]

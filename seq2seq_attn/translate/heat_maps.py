@@ -98,8 +98,7 @@ def _measure(figure: Figure, axes: Axes) -> tuple[float, float, float, float]:
     """In inches: left of the cells, from their left edge on, above them, and from their top edge on."""
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     whole, cells = axes.get_tightbbox(renderer), axes.get_window_extent(renderer)
-    if whole is None:
-        raise ValueError("the map is not visible")
+    assert whole is not None  # the map is visible
     edges = (cells.x0 - whole.x0, whole.x1 - cells.x0, whole.y1 - cells.y1, cells.y1 - whole.y0)
     left, right, above, below = (pixels / figure.dpi for pixels in edges)
     return left, right, above, below

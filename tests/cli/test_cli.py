@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,15 +13,17 @@ from types import ModuleType
 
 import pytest
 import yaml
+from typer.main import get_command
 
 from seq2seq_attn import __version__
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.cli import COMMANDS
+from seq2seq_attn.cli import COMMANDS, GROUPS, app
 from seq2seq_attn.config import load_config
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
@@ -74,11 +77,6 @@ def test_usage_errors_exit_with_2(capsys, arguments, message):
     assert_fails(capsys, *arguments, code=2, message=message)
 
 
-def test_debug_shows_the_traceback(capsys):
-    assert run(["translate", "--debug", "Hund"]) == 1
-    assert "Traceback" in capsys.readouterr().err
-
-
 def test_an_unforeseen_error_is_one_line_too(capsys, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise ValueError("two\nlines")
@@ -98,16 +96,6 @@ def test_dump_config_prints_all_settings_and_nothing_else(capsys):
     assert yaml.safe_load(out) == expected.model_dump(mode="json")
     assert err == ""
     assert not Path("runs").exists()
-
-
-def test_prepare_prints_an_audit_and_reuses(capsys, corpus, tmp_path):
-    arguments = ["prepare", *settings(corpus), "--data-dir", str(tmp_path / "d a t a")]
-    first = outputs(capsys, *arguments)
-    assert any({"train", "160"} <= {*line.split()} for line in first)
-    assert run(arguments) == 0
-    out, err = capsys.readouterr()
-    assert out.splitlines() == first
-    assert "reused" in err
 
 
 def test_the_whole_way(capsys, corpus, tmp_path):
@@ -132,13 +120,10 @@ def test_ctrl_c_saves_and_exits_with_130(corpus):
     endless = settings(corpus, "train.max_epochs=100000", "train.validation.every_updates=100000")
     command = [sys.executable, "-m", "seq2seq_attn", "train", *endless, "--run-dir", "run"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    pipe, metrics, deadline = subprocess.PIPE, Path("run/metrics.jsonl"), time.monotonic() + 60
+    pipe, metrics = subprocess.PIPE, Path("run/metrics.jsonl")
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
         try:
-            while process.poll() is None and time.monotonic() < deadline:
-                if metrics.exists() and metrics.read_bytes().count(b"\n") >= 3:
-                    break
-                time.sleep(0.02)
+            wait_for(lambda: metrics.exists() and metrics.read_bytes().count(b"\n") >= 3)
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=60)
         finally:
@@ -240,7 +225,29 @@ def test_ctrl_c_while_the_command_line_is_imported_is_quiet(monkeypatch, capsys)
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_prepare_looks_into_the_source_folder_that_was_named(capsys):
-    Path("wrong").mkdir()
-    assert_fails(capsys, "prepare", "multi30k", "--source-dir", "wrong", code=1, message="wrong/train.de.gz")
-    assert_fails(capsys, "prepare", "captions", "--source-dir", "wrong", code=1, message="wrong/train")
+NAMES = {parameter.name for name in COMMANDS for parameter in get_command(app).commands[name].params}
+
+
+@pytest.fixture(params=["", *COMMANDS])
+def shown(request, monkeypatch, capsys):
+    """The help of the program and of each command, on a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([*request.param.split(), "--help"]) == 0
+    return capsys.readouterr().out
+
+
+def test_it_fits_the_terminal_and_cuts_nothing(shown):
+    assert max(map(len, shown.splitlines())) <= 80
+    assert not re.search(r"\w\.\.\.$", shown, re.MULTILINE)
+
+
+def test_it_shows_neither_types_nor_defaults_in_parentheses(shown):
+    assert not re.search(r"<(list|str|int|float|Path|bool)\b", shown)
+    assert not re.search(r"\[default:\s+\(", shown)
+
+
+def test_every_option_has_a_group():
+    """`texts`, `runs`, `pairs`, `corpus` and `repository` are arguments."""
+    grouped = [name for names in GROUPS.values() for name in names.split()]
+    assert len(grouped) == len({*grouped})
+    assert NAMES - {"texts", "runs", "pairs", "corpus", "repository"} == {*grouped} - {"help"}

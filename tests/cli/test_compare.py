@@ -5,8 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.session import locked
 from tests.cli.command_line import assert_fails
 from tests.train.conftest import toy_settings, write_toy_corpus
+from tests.waiting import wait_for
 
 
 def names(planned: list[PlannedRun]) -> list[str]:
@@ -111,25 +110,18 @@ def is_locked(path: Path) -> bool:
         return True
 
 
-def until(condition: Callable[[], bool], seconds: float = 120) -> None:
-    give_up_at = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < give_up_at
-        time.sleep(0.1)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_stopped_taken_up_and_kept(toy, capsys, number, code):
     limit = "train.max_epochs=6"
     runs = [Path("out/additive-s1"), Path("out/fixed-s1")]
     process = subprocess.Popen([sys.executable, "-m", "seq2seq_attn", *command(toy, limit)], stderr=subprocess.PIPE)
-    until(lambda: all((path / "last").exists() for path in runs) or process.poll() is not None)
+    wait_for(lambda: all((path / "last").exists() for path in runs) or process.poll() is not None)
     process.send_signal(number)
     assert process.wait(60) == code
     with process.stderr:
         err = process.stderr.read().decode()
-    until(lambda: not any(is_locked(path) for path in runs))
+    wait_for(lambda: not any(is_locked(path) for path in runs))
     if number == signal.SIGTERM:
         assert "training (2)" in err
         assert all("--resume" in path.with_name(f"{path.name}.log").read_text() for path in runs)

@@ -11,7 +11,7 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails
-from tests.evaluation_requests import run_evaluate, translate_and_score
+from tests.toy_requests import run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, make_toy_run
 
 
@@ -99,14 +99,3 @@ def test_a_member_called_ensemble_keeps_its_hypotheses(runs, tmp_path):
     folders = sorted((tmp_path / "scores.hyps").iterdir())
     assert len(folders) == 3
     assert len({(folder / "short.txt").read_text(encoding="utf-8") for folder in folders}) == 3
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        (["additive"], "--ensemble"),
-        (["additive", "other"], "additive and other"),
-    ],
-)
-def test_evaluate_says_why_there_is_no_ensemble(capsys, names, message):
-    assert_fails(capsys, "evaluate", *names, "--ensemble", "--split", "short", code=2, message=message)

@@ -8,7 +8,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import write_listed
 from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.run_dir import RunDir
-from tests.evaluation_requests import translate_and_score
+from tests.toy_requests import translate_and_score
 from tests.toy_run import TARGET, make_toy_run, toy_config
 
 

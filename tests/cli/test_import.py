@@ -99,13 +99,6 @@ def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, c
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("command", ["prepare", "train", "evaluate", "translate"])
-def test_a_module_that_is_not_there(capsys, command):
-    assert run([command, "--import", "nowhere"]) == 2
-    assert "--import nowhere" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("folder")
 def test_an_exception_inside_a_module_is_shown_with_its_file_and_line(capsys):
     text = Path("cosine.py").read_text(encoding="utf-8")
     Path("cosine.py").write_text(text.replace("sharpness * torch.bmm(", "sharpness * torch.bmm(1 / 0, "), "utf-8")

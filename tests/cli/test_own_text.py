@@ -1,7 +1,6 @@
 """Own text by one command: each format from the command line to a run that translates."""
 
 import json
-from datetime import date
 from pathlib import Path
 from random import Random
 
@@ -20,7 +19,6 @@ TINY = [
 ]
 TINY_OPTIONS = [f"--set={setting}" for setting in TINY]
 LANGUAGES = ["--source-language", "de", "--target-language", "en"]
-TODAY = date.today().isoformat()
 
 
 @pytest.fixture(autouse=True)
@@ -44,16 +42,6 @@ def train(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[RunDir, 
 def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
     assert run(["train", *arguments, "--dump-config"]) == 0
     return yaml.safe_load(capsys.readouterr().out)
-
-
-def test_a_prefix_with_everything_named(capsys):
-    own, err = train(capsys, "--train=corpus/train", "--valid=corpus/valid", "--test=corpus/test", LANGUAGES[0], "de")
-    assert own.path == Path("runs") / f"{TODAY}-own-de-en-s1"
-    assert "de -> en" in err
-    assert "own-tiny" in err
-    data = own.config().data
-    assert (data.train, data.valid, data.test) == ("corpus/train", "corpus/valid", {"test": "corpus/test"})
-    assert len(outputs(capsys, "translate", "Hund Katze")) == 1
 
 
 def test_from_a_table_to_a_translation(capsys):
@@ -98,7 +86,9 @@ def test_configurations_and_settings_go_on_top(capsys):
     values = dumped(capsys, *arguments, "-c", "tutorial")
     assert values["name"] == "tutorial-de-en"
     assert (values["data"]["corpus"], values["train"]["batch"]["size"]) == ("files", 128)
-    assert dumped(capsys, *arguments, "--set=name=mine")["name"] == "mine"
+    Path("mine.links").write_text("0-0\n" * 160)
+    values = dumped(capsys, *arguments, "--set=name=mine", "--links=mine.links", "-c", "objective/guided")
+    assert (values["name"], values["data"]["links"]) == ("mine", "mine.links")
     Path("languages.yaml").write_text("data: {source_language: en, target_language: de}\n")
     assert dumped(capsys, "--train=corpus/train", "-c", "languages.yaml")["name"] == "own-en-de+languages"
 
@@ -177,22 +167,6 @@ def test_the_home_folder(capsys, monkeypatch, tmp_path):
 def test_mistakes_are_one_line(capsys, arguments, code, message):
     assert_fails(capsys, "train", *arguments, code=code, message=message)
     assert not Path("runs").exists()
-
-
-def test_guided_attention_learns_from_the_links_of_own_text(capsys):
-    """Links of the text's words, some of whose pairs are set aside for validation."""
-    lengths = [len(source.split()) for source, _ in pairs("train")]
-    lines = [" ".join(f"{i}-{length - 1 - i}" for i in range(length)) for length in lengths]
-    Path("train.links").write_text("".join(f"{line}\n" for line in lines))
-    own, err = train(
-        capsys, "--train=corpus/train", *LANGUAGES, "--links=train.links", "--config=objective/guided", "--run-dir=r"
-    )
-    assert own.config().data.links == "train.links"
-    assert "links: " in err
-    assert "train.links" in err
-    Path("train.links").write_text("0-0\n")
-    arguments = ["train", "--train=corpus/train", *LANGUAGES, "--links=train.links", *TINY_OPTIONS]
-    assert_fails(capsys, *arguments, code=1, message="train.links")
 
 
 def write_letters(num_pairs: int, *alphabets: str) -> None:

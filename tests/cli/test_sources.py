@@ -92,20 +92,6 @@ def test_each_source_counts(trained):
     assert [t.text for t in translator.translate(["", "\t", " \t "])] == ["", "", ""]
 
 
-def test_each_vector_counts_and_padding_does_not(trained, tmp_path):
-    vectors = np.load(trained / "corpus" / "p3.npy")
-    names = []
-    for number, array in enumerate((vectors, vectors[:-1], vectors + 0.5, np.zeros((0, SIZE)))):
-        names.append(str(tmp_path / f"{number}.npy"))
-        np.save(names[-1], array)
-    translator = load(trained / "vectors")
-    together = [translation.log_prob for translation in translator.score(names, ["dog man"] * 4)]
-    assert len(set(together)) == 4
-    alone = [translator.score([name], ["dog man"])[0].log_prob for name in names]
-    assert together == pytest.approx(alone, abs=1e-5)
-    assert [t.text for t in translator.translate(["", names[3]])] == ["", ""]
-
-
 def test_over_long_sources_are_cut_alike(trained):
     translator = load(trained / "texts").with_max_source_length(8)
     [found] = translator.translate(["Hund Katze Mann Frau\tchien chat homme"])
@@ -250,15 +236,6 @@ def test_inputs_that_do_not_fit(trained, tmp_path, capsys):
         load(trained / "texts").translate(["a\tb\tc"])
     score = ["score", str(corpus / "test"), "--run", str(trained / "vectors"), "--links=gold"]
     assert_fails(capsys, *score, code=2, message="--links gold")
-
-
-def test_a_run_with_one_source_takes_one_file(trained, capsys):
-    settings = options(trained, "texts", "data.source_languages=[]", "train.max_updates=1")
-    assert run(["train", "--run-dir", str(trained / "single"), *settings]) == 0
-    single, source = str(trained / "single"), str(trained / "corpus" / "test.de")
-    assert_fails(capsys, "translate", "--run", single, "-i", source, "-i", source, code=2, message=f"-i {source}")
-    files = ["--source", source, "--reference", source]
-    assert_fails(capsys, "evaluate", single, str(trained / "texts"), *files, code=2, message="--source")
 
 
 # ---- sentences ----

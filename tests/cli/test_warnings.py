@@ -8,8 +8,8 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.cli.translation import Warnings
 from seq2seq_attn.run_dir import RunDir
+from tests.toy_requests import translate
 from tests.toy_run import SOURCE
-from tests.translation_requests import translate
 
 
 @pytest.fixture
@@ -28,14 +28,6 @@ def test_probabilities_that_are_not_numbers_are_told(run, beam_size, caplog):
         writer.record(number, line, translator.translate([line], beam_size=beam_size))
     writer.log_totals()
     assert "2 of 3" in caplog.messages[0]
-
-
-def test_unknown_words_of_sentences_are_told_once(run, caplog, capfd):
-    translate(["Hallo Welt Hund", "Ein Hund", "", "x" * 50], run=run.path, max_length_ratio=9)
-    message = caplog.messages[0]
-    assert message.startswith("3 of 6 ")
-    assert message.endswith(f": Hallo, Welt, {'x' * 29}…")
-    assert "unknown" not in capfd.readouterr().out
 
 
 def test_unknown_words_of_a_file_are_told_once(run, tmp_path, caplog):

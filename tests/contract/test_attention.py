@@ -18,7 +18,7 @@ from seq2seq_attn.model.variants import build_variant, takes
 from seq2seq_attn.text.vocab import EOS
 from tests.contract.chosen import variants
 
-BATCH, POSITIONS, QUERY_SIZE, MEMORY_SIZE = 5, 7, 13, 26
+BATCH, POSITIONS, QUERY_SIZE = 5, 7, 13
 LENGTHS = (7, 3, 1, 5, 2)
 
 

@@ -55,10 +55,7 @@ def test_a_value_per_position_and_a_summary(name):
 def test_the_embeddings_that_it_reads_go_with_the_values(name):
     encoder = build(name).eval()
     embedded = encoder(make_source()).embedded_BSE
-    assert torch.equal(
-        embedded[make_source().mask_BS],
-        encoder.embedding(make_source().ids_BS)[make_source().mask_BS],
-    )
+    assert torch.equal(embedded[make_source().mask_BS], encoder.embedding(make_source().ids_BS)[make_source().mask_BS])
 
 
 @pytest.mark.parametrize("garbage", [1e4, -3.0])

@@ -1,5 +1,7 @@
 """Tables of an audit; the length limit on translations follows from the training pairs."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -31,11 +33,8 @@ def test_long_targets_raise_the_ratio_with_room_to_spare(pairs_of, lengths, extr
 
 
 def test_ratios_are_described_by_quantiles_and_the_highest(pairs_of):
-    lengths = [(10, 10)] * 98 + [(10, 20), (4, 19)]
-    assert describe_ratios(pairs_of(*lengths)) == (
-        "target tokens per source token, pairs kept in train: 1 % up to 1.00, 50 % up to 1.00, 99 % up to 2.00, "
-        "highest 4.75 (19 to 4 tokens)"
-    )
+    text = describe_ratios(pairs_of(*[(10, 10)] * 98, (10, 20), (4, 19)))
+    assert re.findall(r"[\d.]+", text) == ["1", "1.00", "50", "1.00", "99", "2.00", "4.75", "19", "4"]
 
 
 def test_the_audit_as_tables():

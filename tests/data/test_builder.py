@@ -16,15 +16,15 @@ from seq2seq_attn.data.builder import Chunk, count_duplicates, count_overlap, di
 def files(tmp_path):
     """Two splits and one without pairs."""
     found = {}
-    for split, lines in (("train", ["a", "", "ccc", "d\r", "e"]), ("valid", ["v", "w"]), ("none", [])):
+    for split, lines in (("train", ["a", "", "ccc", "\u2028", "e"]), ("valid", ["v", "w"]), ("none", [])):
         found[split] = (tmp_path / f"{split}.de", tmp_path / f"{split}.en")
         for path in found[split]:
-            path.write_text("\n".join(lines), newline="")
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="")
     return found
 
 
 def test_chunks_are_short_and_of_one_split(files, monkeypatch):
-    train, valid = ["a", "", "ccc", "d", "e"], ["v", "w"]
+    train, valid = ["a", "", "ccc", "\u2028", "e"], ["v", "w"]
     assert list(read_chunks(files)) == [Chunk("train", train, train), Chunk("valid", valid, valid)]
     for max_pairs, max_characters, sizes in ((2, 99, [2, 2, 1, 2]), (2, 3, [2, 1, 2, 2]), (99, 2, [3, 2, 2])):
         monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)

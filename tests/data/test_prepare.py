@@ -71,6 +71,27 @@ def test_the_whole_way(make_config):
         assert part in report
 
 
+@pytest.mark.parametrize("num_processes", [1, 2])
+def test_only_the_noise_that_is_named_leaves_the_training_text(files_config, write_pairs, num_processes):
+    pairs = [(f"Hund {i}", f"dog {i}") for i in range(40)]
+    copies = [(source, source) for source, _ in pairs]
+    mojibake = ("Caf\u00c3\u00a9", "cafe")
+    train = write_pairs("train", [*copies, mojibake, *pairs, pairs[0]])
+    config = files_config(
+        train=train, filter=["copies", "duplicates"], tokenizer={"name": "spaces"}, num_processes=num_processes
+    )
+    prepared = prepare_corpus(config)
+    texts = {split: [*zip(*prepared.text(split), strict=True)] for split in ("train", "valid")}
+    assert len(texts["valid"]) == 4  # a tenth; the copies take no source from the validation set
+    assert sorted(texts["train"] + texts["valid"]) == sorted([mojibake, *pairs])
+    notes = {note.split()[2]: note for note in prepared.meta["notes"] if note.startswith("train")}
+    assert [(kind, note.split()[1], "dropped" in note) for kind, note in notes.items()] == [
+        ("copies", "40", True),
+        ("duplicates", "1", True),
+        ("mojibake", "1", False),
+    ]
+
+
 def test_one_vocabulary_for_both_sides(make_config):
     prepared = prepare_corpus(make_config(vocab={"joint": True, "max_size": 5}))
     assert prepared.source_vocab == prepared.target_vocab
@@ -236,17 +257,6 @@ def test_a_limit_uses_the_first_pairs_of_each_split(make_config):
             assert limited.text(split) == tuple(side[:size] for side in whole.text(split))
         assert ("Katze" in limited.source_vocab) == (sizes[0] > 1)
         assert [path for path in limited.directory.iterdir() if path.is_dir()] == []
-
-
-def test_a_limit_applies_to_links_and_to_pairs_that_are_set_aside(make_config, write_pairs, tmp_path):
-    own = write_pairs("own", [(f"Wort{number} und", f"word{number} and") for number in range(60)])
-    write_lines(tmp_path / "own.links", [f"0-{number % 2}" for number in range(60)])
-    data = {"train": own, "valid": None, "test": {}, "links": str(tmp_path / "own.links")}
-    whole, limited = prepare_corpus(make_config(**data)), prepare_corpus(make_config(**data, limit=3))
-    for split in ("train", "valid"):
-        assert limited.text(split) == tuple(side[:3] for side in whole.text(split))
-    linked = [[prepared.pairs("train").links(index).tolist() for index in range(3)] for prepared in (whole, limited)]
-    assert linked[0] == linked[1] != []
 
 
 CAPTIONS = {"corpus": "captions", "limit": {"train": 40, "valid": 5, "test": 7}, "max_length": 12}

@@ -10,6 +10,7 @@ import pytest
 
 from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.errors import UserError
+from tests.waiting import wait_for
 
 
 def square(number):
@@ -73,10 +74,7 @@ def test_workers_end_with_their_parent(tmp_path, how):
         assert parent.stdout is not None
         workers = {int(parent.stdout.readline()) for _ in range(200)}
         parent.send_signal(how)
-        deadline = time.monotonic() + 30
-        while any(is_running(worker) for worker in workers):
-            assert time.monotonic() < deadline, "workers outlive their parent"
-            time.sleep(0.05)
+        wait_for(lambda: not any(is_running(worker) for worker in workers))
 
 
 def is_running(pid):

@@ -16,10 +16,7 @@ from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
 from tests.search.searching import search
 
-pytestmark = [
-    pytest.mark.device,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-]
+pytestmark = [pytest.mark.device, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 NUM_TYPES = 20
 REPEATABLE = repeatable_attentions()
 CUDA = torch.device("cuda")

@@ -20,7 +20,7 @@ import torch
 
 from seq2seq_attn import cli
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.cli.streams import LineReader, open_input
+from seq2seq_attn.cli.streams import open_input, read_chunks
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.evaluation.systems import System, read_validations
@@ -29,7 +29,8 @@ from seq2seq_attn.evaluation.translations import translate_set
 from seq2seq_attn.files import MANIFEST, check_files
 from seq2seq_attn.model.weights import read_tensors, write_tensors
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.corpus import find_text, iter_lines
+from seq2seq_attn.text.corpus import find_text
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.tokenizers.vectors import read_vectors
 from seq2seq_attn.text.vocab import Vocab
 from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
@@ -42,18 +43,8 @@ MAX_GROWTH_MIB, MAX_S = 600, 20
 HOSTILE = [
     *(b"\x1b]0;owned\x07\x1b[31m", b"\r", b"\n", b"\t", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b'"'),
     *("\u202e\u2028\x9b".encode(), b"[" * 3_000, b"{" * 3_000, b"9" * 5_000, b"-1", b"1e999", b"NaN", b"null", b"{}"),
-    *(
-        b"[]",
-        b"!!int x",
-        b"&a [*a, *a]",
-        b"<<: *a",
-        b"../../etc/passwd",
-        b"\xff" * 8,
-        b"\0" * 8,
-        b"\x7f" * 8,
-        b"\\u0000",
-    ),
-    *(b"<tu>", b"&amp;&x;", b"%s%n", b"0-99999999", b"0x7fffffff", b"\xf0\x9f\x90\x95", b"\xcc\x81" * 500),
+    *(b"[]", b"!!int x", b"&a [*a, *a]", b"<<: *a", b"../../etc/passwd", b"\xff" * 8, b"\0" * 8, b"\x7f" * 8),
+    *(b"\\u0000", b"<tu>", b"&amp;&x;", b"%s%n", b"0-99999999", b"0x7fffffff", b"\xf0\x9f\x90\x95", b"\xcc\x81" * 500),
 ]
 
 
@@ -117,7 +108,7 @@ def read_own_text(folder: Folder, path: Path) -> None:
 
 def read_input(folder: Folder, path: Path) -> None:
     with open_input(str(path)) as stream:
-        for _ in LineReader(stream, str(path)).chunks():
+        for _ in read_chunks(stream, str(path)):
             pass
 
 

@@ -13,9 +13,9 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.evaluation.attention import analyze_attention, decode_gold
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, caption_links, concatenated
-from seq2seq_attn.metrics.alignment import score_attention, score_shifts
+from seq2seq_attn.metrics.attention import score_attention, score_shifts
 from seq2seq_attn.text.captions import find_captions, tokenize_caption
-from seq2seq_attn.text.corpus import iter_lines
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.links import parse_pharaoh
 from seq2seq_attn.translate.scoring import force_decode
 from tests.toy_run import make_toy_run, toy_config

@@ -25,24 +25,15 @@ from tests.toy_run import SOURCE, make_toy_run, toy_config
 
 NAME = "ann/captions"
 COMMIT = "1" * 40
-REPORT = {
-    "sets": [
-        {
-            "name": "test",
-            "num_pairs": 1000,
-            "measures": [
-                {
-                    "name": "bleu",
-                    "signature": "nrefs:1|case:mixed",
-                    "runs": [
-                        {"run": "other", "score": 1.0, "low": 0.0, "high": 2.0},
-                        {"run": "run", "score": 94.83, "low": 94.2, "high": 95.5},
-                    ],
-                }
-            ],
-        }
-    ]
+MEASURE = {
+    "name": "bleu",
+    "signature": "nrefs:1|case:mixed",
+    "runs": [
+        {"run": "other", "score": 1.0, "low": 0.0, "high": 2.0},
+        {"run": "run", "score": 94.83, "low": 94.2, "high": 95.5},
+    ],
 }
+REPORT = {"sets": [{"name": "test", "num_pairs": 1000, "measures": [MEASURE]}]}
 
 
 class Hub(BaseHTTPRequestHandler):

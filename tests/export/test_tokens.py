@@ -16,7 +16,7 @@ import yaml
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.tokens import describe_tokenizer
 from seq2seq_attn.text.captions import find_captions
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer

@@ -17,7 +17,7 @@ from seq2seq_attn.export.page import export_page
 from seq2seq_attn.export.program import WeightFormat
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 from tests.report.test_web import node
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 

@@ -11,7 +11,7 @@ from scripts.laboratory.captions.lexicon import load_lexicon
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.text.captions import SPLITS, find_captions, tokenize_caption
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.links import parse_pharaoh
 
 LEXICON = load_lexicon()

@@ -2,10 +2,6 @@
 
 import random
 
-import numpy as np
-
-from seq2seq_attn.metrics.bleu import IntArray
-
 _WORDS = (
     'A a man woman dog Dog runs is two in the park , . with red "blue" over an old bench while children play'.split()
 )
@@ -28,8 +24,3 @@ def make_hypotheses(references: list[str], seed: int, noise: float) -> list[str]
                 words[position], words[position + 1] = words[position + 1], words[position]
         hypotheses.append(" ".join(words))
     return hypotheses
-
-
-def word_counts(lines: list[str]) -> IntArray:
-    """The number of words of each line."""
-    return np.array([len(line.split()) for line in lines], dtype=np.int64)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from seq2seq_attn.metrics.alignment import score_attention, words_from_tokens
+from seq2seq_attn.metrics.attention import score_attention, words_from_tokens
 
 
 def from_links(links, shape=(7, 5)):

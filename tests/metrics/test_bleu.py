@@ -26,8 +26,7 @@ def statistics_of(name, hypotheses=HYPOTHESES, references=REFERENCES, *others, *
 
 @pytest.mark.parametrize("others", [(), (OTHERS,)], ids=["one reference", "two"])
 @pytest.mark.parametrize(
-    ("name", "metric"),
-    [("bleu", BLEU()), ("bleu_lowercase", BLEU(lowercase=True)), ("chrf", CHRF()), ("ter", TER())],
+    ("name", "metric"), [("bleu", BLEU()), ("bleu_lowercase", BLEU(lowercase=True)), ("chrf", CHRF()), ("ter", TER())]
 )
 def test_scores_and_signatures_are_sacrebleus(name, metric, others):
     expected = metric.corpus_score(HYPOTHESES, [REFERENCES, *others])

@@ -8,19 +8,15 @@ from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.edits import edit_distance
 from tests.metrics.corpora import make_hypotheses, make_references
 
+PAIRS = ["the cat", " a  dog ", "ruin s"], ["the cat sat", "a dog", "rain"]
+
 
 @pytest.mark.parametrize(
     ("name", "hypotheses", "references", "score", "details"),
     [
-        ("exact", ["the cat", " a  dog ", "ruin s"], ["the cat sat", "a dog", "rain"], 100 / 3, "1 of 3 sentences"),
-        (
-            "cer",
-            ["the cat", " a  dog ", "ruin s"],
-            ["the cat sat", "a dog", "rain"],
-            100 * 7 / 20,
-            "7 of 20 characters",
-        ),
-        ("wer", ["the cat", " a  dog ", "ruin s"], ["the cat sat", "a dog", "rain"], 100 * 3 / 6, "3 of 6 words"),
+        ("exact", *PAIRS, 100 / 3, "1 of 3 sentences"),
+        ("cer", *PAIRS, 100 * 7 / 20, "7 of 20 characters"),
+        ("wer", *PAIRS, 100 * 3 / 6, "3 of 6 words"),
         ("wer", ["a b c d"], ["x"], 400, "4 of 1 words"),  # insertions count
         ("cer", ["ab"], [""], 100, "2 of 0 characters"),
     ],

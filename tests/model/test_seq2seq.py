@@ -7,22 +7,6 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model, count_parameters
-from seq2seq_attn.search.steps import PlainSteps
-from seq2seq_attn.text.vocab import PAD
-from seq2seq_attn.train.loss import batch_loss
-
-
-def test_search_steps_score_like_training(make_model, batch):
-    model = make_model().eval()
-    steps = PlainSteps(model)
-    state = steps.start(batch.source, 1)
-    total = 0.0
-    for t in range(batch.tgt_in_BT.shape[1]):
-        tokens, state = steps.step(batch.tgt_in_BT[:, t], state)
-        log_probs = tokens.log_probs()
-        wanted = batch.tgt_out_BT[:, t]
-        total -= (log_probs.gather(1, wanted.unsqueeze(1)).squeeze(1) * (wanted != PAD)).sum().item()
-    assert batch_loss(model, batch).nll_sum.item() == pytest.approx(total, rel=1e-6)
 
 
 @pytest.mark.parametrize(("cell", "reference"), [("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM)])

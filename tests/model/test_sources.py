@@ -1,7 +1,7 @@
 """Several sources: each encoder reads its own, and hierarchical attention weighs them against each other. A source of
 vectors: any encoder reads them in place of embedded tokens, alone or beside texts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from seq2seq_attn.train.loss import batch_loss
 ENCODERS = ["bigru", "embeddings", "convolutional", "self_attention", "reversed_gru"]
 SOURCES = [[[5, 6, 7], [8]], [[9], [4, 4, 5, 6]], [[], [7, 8]], [[6, 5], []]]
 LINES = [[*first, EOS, *second] for first, second in SOURCES]
+TARGETS = [[5, 6], [7], [8, 9, 10], [5]]
 
 
 def build(vector_sizes: Sequence[int | None] = (None, None), **settings: object) -> Seq2Seq:
@@ -63,12 +64,15 @@ def test_a_line_that_lacks_sources_has_empty_ones():
 )
 def test_every_parameter_learns_and_padding_changes_nothing(attention, output):
     model = build(attention={"name": attention}, output={"name": output})
-    targets = [[5, 6], [7], [8, 9, 10], [5]]
-    together = batch_loss(model, collate(LINES, targets, range(4)))
-    together.loss_sum.backward()
+    check_pairs_add_up(model, lambda rows: collate([LINES[i] for i in rows], [TARGETS[i] for i in rows], rows))
+
+
+def check_pairs_add_up(model: Seq2Seq, make_batch: Callable[[list[int]], Batch]) -> None:
+    """The loss of a batch is that of its pairs alone, and every parameter has a gradient."""
+    together = batch_loss(model, make_batch([0, 1, 2, 3])).loss_sum
+    together.backward()
     assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
-    alone = [batch_loss(model, collate([s], [t], [0])).loss_sum for s, t in zip(LINES, targets, strict=True)]
-    torch.testing.assert_close(together.loss_sum, sum(alone))
+    torch.testing.assert_close(together, sum(batch_loss(model, make_batch([row])).loss_sum for row in range(4)))
 
 
 def hierarchical(**settings: object) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor, SourceBatch]:
@@ -105,7 +109,6 @@ def test_hierarchical_attention_equals_the_formula_part_by_part():
 SIZE = 6
 TEXTS_AND_VECTORS = [([5, 6, 7], [8, 8]), ([9], [8]), ([], [8, 8, 8]), ([6, 5], [])]
 """the ids of a text, and as many of vectors"""
-TARGETS = [[5, 6], [7], [8, 9, 10], [5]]
 
 
 def vectors(*numbers: int) -> list[np.ndarray]:
@@ -119,6 +122,10 @@ def beside(rows: list[int]) -> Batch:
     found = vectors(*(len(of_vectors) for _, of_vectors in TEXTS_AND_VECTORS))
     padded = [np.pad(found[row], ((len(TEXTS_AND_VECTORS[row][0]) + 1, 0), (0, 0))) for row in rows]
     return collate(lines, [TARGETS[row] for row in rows], rows, vectors=padded)
+
+
+def test_a_text_beside_vectors_learns_too():
+    check_pairs_add_up(build([None, SIZE]).float(), beside)
 
 
 def test_an_embedded_vector_is_a_linear_function_of_it():
@@ -142,15 +149,6 @@ def test_vectors_decide_and_padding_does_not(name):
         torch.testing.assert_close(together.final_BM[row], alone.final_BM[0])
     other = model.encoder(collate_source([[9, 4, 5], [6]], vectors=given))  # other ids, same vectors
     torch.testing.assert_close(other.values_BSM, together.values_BSM)
-
-
-def test_every_parameter_learns_and_pairs_do_not_mix():
-    model = build([None, SIZE]).float()
-    together = batch_loss(model, beside([0, 1, 2, 3]))
-    together.loss_sum.backward()
-    assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
-    alone = [batch_loss(model, beside([row])).loss_sum for row in range(4)]
-    torch.testing.assert_close(together.loss_sum, sum(alone))
 
 
 def test_texts_share_their_embedding_and_vectors_have_their_own():

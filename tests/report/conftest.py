@@ -79,12 +79,3 @@ def make_map(num_source: int, num_target: int) -> AttentionMap:
         weights_TS[target, target * num_source // num_target] = 0.75
     source = [*(words[i % len(words)] for i in range(num_source - 1)), "<eos>"]
     return AttentionMap(source, [f"word{i}" for i in range(num_target)], weights_TS)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    from tests.report.browsing import start_browser  # selenium may be missing
-
-    found = start_browser(tmp_path_factory.mktemp("chromium"))
-    yield found
-    found.quit()

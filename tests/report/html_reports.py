@@ -11,7 +11,7 @@ from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.systems import Validation
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
-from seq2seq_attn.metrics.attention_stats import AttentionStatistics, overlap_counts
+from seq2seq_attn.metrics.attention import AttentionStatistics, overlap_counts
 from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report

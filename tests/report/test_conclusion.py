@@ -39,8 +39,7 @@ def scores_of(whole, *, p=0.001, metric="bleu", thin=(), **buckets):
 
 
 @pytest.mark.parametrize(
-    ("other", "names"),
-    [("fixed", ("the attention model (a)", "the fixed vector (b)")), ("dot", ("a", "b"))],
+    ("other", "names"), [("fixed", ("the attention model (a)", "the fixed vector (b)")), ("dot", ("a", "b"))]
 )
 def test_two_kinds_of_attention_are_named(other, names):
     scores = scores_of((95.0, 45.0), short=(97.0, 62.0), middle=(95.0, 40.0), long=(94.1, 13.2))
@@ -99,21 +98,13 @@ THIN = {"short": (40.0, 30.0), "long": (1.0, 99.0), "thin": ("short", "long")}
         ((34.0,), {"short": (35.0,), "long": (33.0,)}, "The length of a sentence makes no clear difference"),
         ((34.0,), {}, "a scores 34.0 BLEU [32.0, 36.0] on all 1,000 sentence pairs."),
         ((34.0, 30.0), {}, "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30.0 [28.0, 32.0]."),
-        ((34.0, 30.0), THIN, "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30.0 [28.0, 32.0]."),
-        (
-            (34.0, 30.0),
-            {**THIN, "thin": ("long",)},
-            "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30",
-        ),
-        (
-            (34.0, 30.0),
-            {**THIN, "middle": (35.0, 20.0), "thin": ("long",)},
-            "On sentences of 9-25 source tokens a scores",
-        ),
+        ((34.0, 30.0), THIN, "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30.0"),
+        ((34.0, 30.0), {**THIN, "thin": ("long",)}, "On all 1,000 sentence pairs a scores 34.0 BLEU"),
+        ((34.0, 30.0), {**THIN, "middle": (35.0, 20.0), "thin": ("long",)}, "On sentences of 9-25 source tokens"),
         (
             (34.0, 33.0, 30.0),
             {"short": (40.0,) * 3, "long": (30.0, 29.0, 10.0)},
-            "a is best with 30.0 BLEU and c worst ",
+            "a is best with 30.0 BLEU and c worst",
         ),
         ((34.0, 33.0, 30.0), {"metric": "ter", "p": 0.5}, "c is best with 30.0 TER and a worst with 34.0"),
     ],

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.names import named_arms
 from seq2seq_attn.evaluation.scores import SetScores
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
@@ -22,7 +21,6 @@ from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.metrics.by_length import MIN_PAIRS, Bucket
 from seq2seq_attn.report.files import (
     COLUMNS,
-    check_report_files,
     csv_text,
     escape_latex,
     latex_text,
@@ -63,12 +61,6 @@ def test_a_link_in_a_run_is_replaced_and_a_named_one_followed(tmp_path, is_named
     write(*links, is_named=is_named)
     for link in links:
         assert link.is_symlink() == (tmp_path / f"real{link.suffix}").exists() == is_named
-
-
-def test_a_named_link_into_a_missing_folder_is_refused(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "file")
-    with pytest.raises(UserError, match="nowhere"):
-        check_report_files({"json": tmp_path / "link"})
 
 
 # ---- CSV ----

@@ -8,13 +8,7 @@ import pytest
 import sacrebleu
 
 from seq2seq_attn.report import html
-from seq2seq_attn.report.html import (
-    FLOORS,
-    MAP_CHARACTERS,
-    MAX_VALIDATIONS,
-    embedded_json,
-    html_maps,
-)
+from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, MAX_VALIDATIONS, embedded_json, html_maps
 from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
 from tests.report.conftest import make_map
 from tests.report.html_reports import make_report
@@ -139,20 +133,6 @@ def test_runs_share_the_room_for_maps(monkeypatch):
     sizes = [[len(stored[2]) for stored in maps if stored] for maps in inside]
     assert all(0 < len(run_sizes) < 60 for run_sizes in sizes)
     assert all(0.8 * 60 * 12 < sum(run_sizes) <= 1.1 * 60 * 12 for run_sizes in sizes)
-
-
-def test_the_page_knows_what_it_begins_with():
-    page, report = make_report(60, ("additive", "dot"), without_maps=(0,), unknown={4: (1, 3)})
-    inside = payload(page)
-    assert inside["report"]["conclusion"] == report.data["conclusion"]
-    assert inside["report"]["languages"] == {"source": "de", "target": "en", "corpus": "files"}
-    assert inside["map_note"].startswith("Each row is a token of the translation")
-    assert inside["example"]["run"] == 1
-    scores = inside["sentences"]["chrf"][1]
-    source, target, *_ = inside["sentences"]["maps"][1][inside["example"]["row"]]
-    assert all(9 <= len(inside["tokens"][place]) <= 17 for place in (source, target))
-    assert scores[inside["example"]["row"]] > np.mean(scores)
-    assert payload(make_report(10, without_maps=(0, 1))[0])["example"] is None
 
 
 def test_learning_curves_are_thinned():

@@ -66,15 +66,6 @@ def is_open(browser):
     return browser.execute_script("return document.querySelector('dialog').open")
 
 
-def test_the_page_asks_for_nothing_but_itself(browser, report):
-    browser.get_log("performance")
-    show(browser, report[0])
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    requests = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
-    asked = [sent["request"]["url"] for sent in requests if sent["documentURL"] == report[0]]  # not the browser's own
-    assert [address for address in asked if not address.startswith("data:")] == [report[0]]
-
-
 def test_it_begins_with_the_finding_and_a_map(browser, report):
     address, data, inside = report
     show(browser, address)

@@ -9,10 +9,9 @@ import pytest
 from seq2seq_attn import load
 from seq2seq_attn.cli import writers
 from seq2seq_attn.translate.attention_map import PackedMap
-from tests.evaluation_requests import evaluate
 from tests.report.test_html import payload
+from tests.toy_requests import evaluate, translate
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
-from tests.translation_requests import translate
 
 
 @pytest.fixture(scope="module")

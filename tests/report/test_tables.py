@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.evaluation.names import named_arms
-from seq2seq_attn.metrics.alignment import score_shifts
-from seq2seq_attn.metrics.attention_stats import AttentionStatistics
+from seq2seq_attn.metrics.attention import AttentionStatistics, score_shifts
 from seq2seq_attn.report.tables import (
     Table,
     attention_table,

@@ -3,12 +3,13 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.report.html import page_script, shared_script
+from seq2seq_attn.report.html import SCRIPTS, WEB
 
 TESTS = Path(__file__).parent / "web"
 CONFIG = Path(__file__).parents[2] / ".oxlintrc.json"
@@ -35,16 +36,20 @@ def lint(script: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([linter(), "-c", str(CONFIG), str(script)], capture_output=True, text=True, check=False)
 
 
+def join(scripts: Sequence[str]) -> str:
+    return "\n".join((WEB / name).read_text(encoding="utf-8") for name in scripts)
+
+
 def test_the_linter_finds_nothing(tmp_path):
     """All files at once: they share one scope, so a name that two of them declare, or none, is found only so."""
-    (tmp_path / "page.js").write_text(page_script(), encoding="utf-8")
+    (tmp_path / "page.js").write_text(f"'use strict';\n(() => {{\n{join(SCRIPTS)}}})();\n", encoding="utf-8")
     result = lint(tmp_path / "page.js")
     assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize("tests", sorted(TESTS.glob("*.test.mjs")), ids=lambda path: path.name)
 def test_units(tmp_path, tests):
-    (tmp_path / "shared.js").write_text(shared_script(), encoding="utf-8")
+    (tmp_path / "shared.js").write_text(join(SCRIPTS[:-1]), encoding="utf-8")
     result = subprocess.run(
         [node(), "--test", str(tests)],
         env={"PAGE_SCRIPT": str(tmp_path / "shared.js")},

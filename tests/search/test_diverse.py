@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from seq2seq_attn.search.base import Hypothesis
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
 from tests.search.fake_model import FakeModel, Prefix, sources
 from tests.search.searching import search
@@ -45,20 +44,3 @@ def test_groups_are_those_of_the_formula(num_groups: int, size: int) -> None:
         for hypothesis in hypotheses:
             own = model.log_prob(source, hypothesis.ids, is_finished=hypothesis.is_finished)
             assert hypothesis.log_prob == hypothesis.score == pytest.approx(own, rel=1e-5)
-
-
-def texts(hypotheses: list[Hypothesis]) -> list[list[int]]:
-    return [hypothesis.ids for hypothesis in hypotheses]
-
-
-def test_one_group_is_a_beam_and_many_differ_more() -> None:
-    model, (_, batch) = FakeModel(num_free=8, seed=3, eos_bonus=1.0), sources(6, 3)
-    shared = {"beam_size": 4, "n_best": 4, "length_penalty": 1.0}
-    beam = search(model, batch, [9] * 6, method="beam", **shared)
-    one = search(model, batch, [9] * 6, method="diverse", num_groups=1, **shared)
-    many = search(model, batch, [9] * 6, method="diverse", diversity=3.0, **shared)
-    assert [texts(best) for best in one] == [texts(best) for best in beam]
-    first = [[{tuple(ids[:1]) for ids in texts(best)} for best in found] for found in (beam, many)]
-    assert sum(map(len, first[1])) > sum(map(len, first[0]))
-    for hypotheses in many:
-        assert len({tuple(ids) for ids in texts(hypotheses)}) == len(hypotheses)

@@ -4,11 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-import torch
 
-from seq2seq_attn.config import ModelConfig
-from seq2seq_attn.model.build import build_model
-from seq2seq_attn.search.steps import Ensemble, PlainSteps
+from seq2seq_attn.search.steps import Ensemble
 from tests.search.fake_model import FakeModel, Prefix, sources
 from tests.search.searching import search
 
@@ -53,14 +50,3 @@ def test_the_attention_is_that_of_the_members_that_have_one() -> None:
         assert best.weights_TS is not None
         np.testing.assert_allclose(best.weights_TS[0], with_weights.attention(tuple(source), ()), atol=1e-7)
     assert search(Ensemble([without, without]), batch, [3] * 3)[0][0].weights_TS is None
-
-
-def test_an_ensemble_of_equal_models_is_that_model() -> None:
-    torch.manual_seed(1)
-    config = ModelConfig(embedding_size=11, hidden_size=13, encoder={"hidden_size": 7})
-    one, (_, batch) = PlainSteps(build_model(config, num_source_ids=20, num_target_ids=11).eval()), sources(6, 2)
-    alone, together = (search(steps, batch, [7] * 6, beam_size=3, n_best=3) for steps in (one, Ensemble([one, one])))
-    assert [[found.ids for found in best] for best in together] == [[found.ids for found in best] for best in alone]
-    for best, expected in zip(together, alone, strict=True):
-        assert [found.score for found in best] == pytest.approx([found.score for found in expected], rel=1e-5)
-        np.testing.assert_allclose(best[0].weights_TS, expected[0].weights_TS, atol=1e-6)

@@ -1,7 +1,5 @@
 """Options of a search: what a call says, on top of what a run is configured to do."""
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,39 +73,11 @@ def test_a_configuration_is_checked_before_training(setting: str) -> None:
         check_config(load_config(["quickstart"], [setting]))
 
 
-OWN = """
-from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.search import greedy
-from seq2seq_attn.search.base import SearchSource, StepModel
-
-
-class Options(SearchConfig):
-    floor: float = 0.0
-
-
-def search(model: StepModel, source: SearchSource, options: Options):
-    return greedy.search(model, source, options)
-
-
-def untyped(model, source, options):
-    return greedy.search(model, source, options)
-"""
-
-
-@pytest.fixture
-def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("in_tmp_path")
+def test_a_method_without_types_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tests/cli/test_import.py` has a method of a module with its own options."""
     monkeypatch.setattr(variants, "_imported", {})
-    Path("own_search.py").write_text(OWN)
-    import_variants("own_search")
-    yield
-    sys.modules.pop("own_search")
-
-
-@pytest.mark.usefixtures("own_module")
-def test_a_method_of_an_imported_module_has_its_own_options() -> None:
-    assert options(method="own_search", floor="0.5").floor == 0.5
-    with pytest.raises(UsageError, match=r"search.flor.*'floor'"):
-        options(method="own_search", flor=1)
-    with pytest.raises(UsageError, match=r"own_search:untyped"):
-        options(method="own_search:untyped")
+    Path("untyped.py").write_text("def search(model, source, options): ...\n")
+    import_variants("untyped")
+    with pytest.raises(UsageError, match="untyped"):
+        options(method="untyped")

@@ -1,5 +1,6 @@
-"""Scorers change what ranks; hypotheses keep the model's log-probability."""
+"""Scorers change what ranks, shallow fusion among them; hypotheses keep the model's log-probability."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,11 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from seq2seq_attn import load
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.search.base import Scorer, SearchSource
 from seq2seq_attn.search.scorers.fusion import Fusion
 from seq2seq_attn.text.vocab import UNK
 from tests.search.fake_model import FakeModel, sources
 from tests.search.searching import A, best_of_all, search
+from tests.toy_run import SOURCE, make_toy_run, toy_config
 
 
 class Model(NamedTuple):
@@ -39,11 +43,7 @@ LANGUAGE = FakeModel(num_free=2, seed=11, sharpness=2.0)
 
 @pytest.mark.parametrize(
     "stack",
-    [
-        [Other(LANGUAGE, 0.8)],
-        [Other(LANGUAGE, 0.3), Other(LANGUAGE, 0.5)],
-        [Fusion(LANGUAGE, [], UNK + 3, weight=0.8)],
-    ],
+    [[Other(LANGUAGE, 0.8)], [Other(LANGUAGE, 0.3), Other(LANGUAGE, 0.5)], [Fusion(LANGUAGE, [], UNK + 3, weight=0.8)]],
     ids=["one", "two", "fusion"],
 )
 @pytest.mark.parametrize(
@@ -92,3 +92,21 @@ def test_greedy_search_and_samples_follow_the_scores(method: str) -> None:
     for source, [best] in zip(ids, search(MODEL, batch, [3] * 4, scorers=[Only()], method=method), strict=True):
         assert (best.ids, best.score) == ([A, A, A], -3.0)
         assert best.log_prob == pytest.approx(MODEL.log_prob(source, [A] * 3, is_finished=False), rel=1e-5)
+
+
+def test_runs_are_fused_by_name(tmp_path: Path) -> None:
+    make_toy_run(tmp_path / "run", toy_config(tokenizer="spacy"), seed=4)
+    make_toy_run(tmp_path / "lm", toy_config(tokenizer="spacy", attention="fixed"), seed=5)
+    make_toy_run(tmp_path / "subwords")
+    translator = load(tmp_path / "run", "cpu")
+
+    def fused(run: str, weight: float) -> list[list[str]]:
+        scorers = {"fusion": {"run": str(tmp_path / run), "weight": weight, "source": SOURCE[0]}}
+        return [one.tokens for one in translator.translate(SOURCE, scorers=scorers)]
+
+    plain = [one.tokens for one in translator.translate(SOURCE)]
+    assert fused("lm", 0.0) == plain != fused("lm", 0.5)
+    with pytest.raises(UsageError, match="subwords"):
+        fused("subwords", 0.5)
+    with pytest.raises(UsageError, match=r"search\.scorers\.fusion\.wieght"):
+        translator.translate(SOURCE, scorers={"fusion": {"run": "x", "wieght": 1}})

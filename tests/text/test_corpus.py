@@ -1,12 +1,10 @@
-"""Text as people keep it: files as lines, parallel text as pairs, and what is told where it is nearly right."""
+"""Parallel text as people keep it, read as pairs, and what is told where it is nearly right."""
 
-import bz2
 import csv
 import gzip
 import json
 import lzma
 import os
-import sys
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.text.corpus import aligned_lines, count_lines, find_text, iter_lines, read_lines
+from seq2seq_attn.text.corpus import find_text
+from seq2seq_attn.text.lines import read_lines
 
 PAIRS = [("Hello.", "Bonjour."), ("", ""), ("A dog\u2028runs.", "Un chien court.")]
 Compress = Callable[[bytes], bytes]
@@ -41,78 +40,6 @@ def write_two(prefix: str, suffix: str = "") -> str:
 
 def read(spec: str | list[str], *languages: str | None) -> list[tuple[str, str]]:
     return list(find_text(spec, *(languages or ("en", "fr"))).pairs())
-
-
-@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress, bz2.compress])
-@pytest.mark.parametrize(
-    ("content", "lines"),
-    [
-        ("\ufeffeins\nzwei\n", ["eins", "zwei"]),
-        ("eins\n\ufeffzwei", ["eins", "\ufeffzwei"]),
-        ("\ufeff\n", [""]),
-        ("", []),
-        ("\n", [""]),
-        ("a\n\n", ["a", ""]),
-        # str.splitlines would cut at each of these
-        ("so\u2028\u0085\x0b w\r\n\nzwei\rhalb\r\r\n ende ", ["so\u2028\u0085\x0b w", "", "zwei\rhalb\r", " ende "]),
-        ("Café\rzwei\r\rvier\r", ["Café", "zwei", "", "vier"]),  # old Macs
-        # a block of 2 ** 20 characters ends between the carriage return and the line feed
-        ("ab" + "Ö\r\n" * 350_000 + "ß", ["abÖ", *["Ö"] * 349_999, "ß"]),
-    ],
-)  # fmt: skip
-def test_lines_of_any_encoding_and_compression(content: str, lines: list[str], compress: Compress) -> None:
-    for data in (content.encode(), content.removeprefix("\ufeff").encode("utf-16")):
-        path = Path(write("x.xz", compress(data)))
-        assert read_lines(path) == lines
-        assert count_lines(path) == len(lines)
-
-
-def test_lines_are_read_as_they_are_asked_for() -> None:
-    lines = iter_lines(Path(write("x.gz", b"a\n" * 3_000_000 + b"\xff")))
-    assert [next(lines) for _ in range(2)] == ["a", "a"]
-
-
-def test_damaged_and_absent_files_are_named() -> None:
-    whole = gzip.compress(b"line\n" * 1000)
-    cut = [compress(b"line\n" * 1000)[:-9] for compress in (gzip.compress, lzma.compress, bz2.compress)]
-    for data in (
-        *cut,
-        whole[:-4] + b"\0\0\0\0",
-        whole[:12] + b"\xff" * 9 + whole[21:],
-        b"PK\3\4",
-        b"%PDF-1",
-        b"7z\xbc\xaf",
-    ):
-        with pytest.raises(UserError, match="damaged"):
-            read_lines(Path(write("damaged", data)))
-    with pytest.raises(UserError, match="absent"):
-        read_lines(Path("absent"))
-    if sys.version_info < (3, 14):
-        with pytest.raises(UserError, match=r"x.*decompress"):
-            read_lines(Path(write("x", b"\x28\xb5\x2f\xfd\0\0")))
-
-
-@pytest.mark.parametrize(
-    ("data", "line", "advice"),
-    [
-        ("Öl\nb\n".encode() + b"M\xe4nner\n", 3, "iconv -c"),
-        ("いろは\n".encode("shift_jis"), 1, "iconv.*SHIFT_JIS"),
-        ("猫が好き\n犬\n".encode("utf-16-be"), 1, "iconv -f UTF-16BE"),
-        (b"one\ntwo\0\nthree\n", 2, "tr -d"),
-        ((b"x" * 99 + b"\n") * 30_000 + b"cut \xc3", 30_001, "iconv"),
-    ],
-    ids=str,
-)
-def test_advice_for_bytes_that_are_not_utf8(data: bytes, line: int, advice: str) -> None:
-    with pytest.raises(UserError, match=rf"^x, line {line}: .*{advice}"):
-        count_lines(Path(write("x", data)))
-
-
-def test_different_line_counts_name_both() -> None:
-    # torchtext zips the files: 5 and 4 lines with one blank gave 3 examples and no error
-    paths = [Path(write("a.de", "1\n2\n\n4\n5\n")), Path(write("a.en", "1\n2\n4\n5\n"))]
-    with pytest.raises(UserError, match=r"a\.de has 5 .*a\.en has 4"):
-        list(aligned_lines(paths))
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])

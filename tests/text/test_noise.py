@@ -1,13 +1,13 @@
-"""Noise in parallel text: each kind is counted, ordinary pairs are not, and only what is named is dropped."""
+"""Noise in parallel text: pairs of each kind are detected, ordinary pairs are not."""
 
 import pytest
 
-from seq2seq_attn.text.noise import KINDS, Noise
+from seq2seq_attn.text.noise import KINDS, Noise, describe_noise
 
 ENGLISH = ["the house is green", "we see the old house", "the old man is here", "we see that the man is old"]
 SPANISH = ["la casa es verde", "vemos la casa vieja", "el viejo está aquí", "vemos que el hombre es viejo"]
 CLEAN = list(zip(ENGLISH, SPANISH, strict=True)) * 10
-OF_KIND = {
+PAIRS_BY_KIND = {
     "copies": [("Grüß Gott, Wien!", "Grüß Gott, Wien!")],
     "swapped": [("vemos la casa vieja", "we see the old house"), ("el viejo es verde", "the man is green")],
     "mojibake": [
@@ -37,26 +37,27 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "pairs"), OF_KIND.items())
-def test_each_kind_is_counted_and_dropped_if_asked(kind: str, pairs: list[tuple[str, str]]) -> None:
-    for pair in pairs:
-        for drop in ([], [kind]):
-            noise = Noise(CLEAN, drop)
-            assert noise.keeps(*pair) == (not drop), pair
-            assert noise.counts == {**dict.fromkeys(KINDS, 0), kind: 1}
-            [note] = noise.notes("train")
-            assert kind in note
-            assert (f"data.filter=[{kind}]" in note) == (not drop)
+@pytest.mark.parametrize("kind", PAIRS_BY_KIND)
+def test_each_kind_is_detected(kind: str) -> None:
+    pairs = PAIRS_BY_KIND[kind]
+    indices = Noise(CLEAN).find(*zip(CLEAN[0], *pairs, CLEAN[1], strict=True))
+    assert indices == {**{other: [] for other in PAIRS_BY_KIND}, kind: [*range(1, len(pairs) + 1)]}
+    assert set(KINDS) == {*indices, "duplicates"}
 
 
-def test_duplicates() -> None:
+def test_duplicates_of_all_earlier_pairs() -> None:
     noise = Noise(CLEAN, ["duplicates"])
-    assert [noise.keeps(*pair) for pair in CLEAN] == [number < 4 for number in range(40)]
-    assert noise.counts["duplicates"] == 36
+    for pairs, expected in ((CLEAN[:2], []), (CLEAN[1:4], [0]), (CLEAN[:1] * 2, [0, 1])):
+        assert noise.find(*zip(*pairs, strict=True)) == {"duplicates": expected}
 
 
 def test_ordinary_pairs_are_no_noise() -> None:
-    noise = Noise(CLEAN, [])
-    for pair in [*ORDINARY, *CLEAN]:
-        assert noise.keeps(*pair)
-        assert not noise.counts.total(), pair
+    noise = Noise(CLEAN).find(*zip(*ORDINARY, *CLEAN, strict=True))
+    assert not any(noise.values())
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+def test_a_line_for_each_kind_that_occurs_names_how_to_drop_it(is_dropped: bool) -> None:
+    [line] = describe_noise("train", {"copies": 2, "ratio": 0}, is_dropped=is_dropped)
+    assert "2 copies" in line
+    assert ("data.filter=[copies]" in line) != is_dropped

@@ -8,8 +8,7 @@ import torch
 from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.model.weights import Saved
 from seq2seq_attn.train import checkpoint
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.checkpoint import TrainState
@@ -33,16 +32,6 @@ def settings(**changes: Any) -> TrainConfig:
 
 def validation(perplexity: float, score: float, metric: str = "bleu", num_cut: int = 0) -> Validation:
     return Validation({"bleu": 0.0, metric: score, "perplexity": perplexity}, "signature", 24, num_cut, [])
-
-
-def test_a_state_replaces_the_one_before(tmp_path):
-    path = RunDir(tmp_path).state_path
-    for number in range(2):
-        values = {"number": number, "list": [1, None, "ß", 0.1 + 0.2]}
-        write_tensors(path, {"a": torch.full((2,), number)}, values)
-        tensors, loaded, _ = read_tensors(path)
-        assert (tensors["a"].tolist(), loaded) == ([number] * 2, values)
-    assert sorted(path.name for path in path.parent.iterdir()) == ["manifest.json", "state.safetensors"]
 
 
 def test_tied_parameters_are_saved_once():

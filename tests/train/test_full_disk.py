@@ -30,11 +30,7 @@ def too_large(path: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "write",
-    [
-        lambda path: write_text(path, "x" * 9999),
-        lambda path: write_tensors(path, {"w": torch.zeros(9999)}, {}),
-    ],
+    "write", [lambda path: write_text(path, "x" * 9999), lambda path: write_tensors(path, {"w": torch.zeros(9999)}, {})]
 )
 def test_files(tmp_path, write):
     with too_large(tmp_path / "a"):

@@ -32,13 +32,6 @@ def test_factors_of_the_learning_rate(settings, factors):
     assert found == pytest.approx(factors)
 
 
-@pytest.mark.parametrize("name", ["cosine", "trapezoid"])
-def test_a_schedule_without_an_end_is_refused(name):
-    unlimited = TrainConfig.model_validate({"max_epochs": None, "schedule": {"name": name, "warmup_updates": 10}})
-    with pytest.raises(UsageError, match=rf"train\.schedule\.name='{name}'.*max_epochs"):
-        Schedules(unlimited, updates_per_epoch=10)
-
-
 def test_plan_ends_at_the_earlier_limit():
     assert Schedules(TrainConfig(max_epochs=3), updates_per_epoch=10).total_updates == 30
     assert Schedules(TrainConfig(max_epochs=3, max_updates=25), updates_per_epoch=10).total_updates == 25

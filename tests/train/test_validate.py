@@ -11,10 +11,12 @@ import torch
 
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.train import validate
 from seq2seq_attn.train.distributed import ALONE
 from seq2seq_attn.train.loop import train
-from seq2seq_attn.train.validate import Interrupted, Validator
+from seq2seq_attn.train.validate import Validator
 
 
 @pytest.fixture
@@ -34,13 +36,22 @@ def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts):
         model.output.projection.weight.zero_()  # type: ignore[union-attr, operator]
         model.output.projection.bias.zero_()  # type: ignore[union-attr, operator]
     validation = Validator(*parts, should_stop=lambda: False).validate(model)
+    assert validation is not None
     assert validation.scores["perplexity"] == pytest.approx(num_target_ids, rel=1e-5)
     sources, references = prepared.text("valid")
     assert len(sources) == 24
     expected = [(sources[i], references[i]) for i in (0, 8, 16)]
     assert [(sample.source, sample.reference) for sample in validation.samples] == expected
-    with pytest.raises(Interrupted):
-        Validator(*parts, should_stop=lambda: True).validate(model)
+    assert Validator(*parts, should_stop=lambda: True).validate(model) is None
+
+
+def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
+    def fail(*args: object, **kwargs: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(validate, "Translator", fail)
+    with pytest.raises(UserError, match=r"search\.batch_size=5 .*search\.batch_size=2"):
+        Validator(*parts, should_stop=lambda: False).validate(torch.nn.Identity())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("target", "is_warned"), [("Ein Hund rennt hier", False), ("红色的球", True)])

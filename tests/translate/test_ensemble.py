@@ -1,6 +1,5 @@
 """Several runs loaded as one translator, and the runs that cannot be."""
 
-import math
 import re
 import shutil
 from pathlib import Path
@@ -35,20 +34,6 @@ def test_equal_runs_translate_as_one(runs):
             )
             assert one.log_prob == pytest.approx(expected.log_prob, abs=1e-6, rel=1e-6)
             np.testing.assert_allclose(one.attention, expected.attention, atol=1e-6)
-
-
-def test_different_runs_are_averaged(runs):
-    a, b, both = (load(named, "cpu") for named in (runs / "a", runs / "b", [runs / "a", runs / "b"]))
-    together = both.translate(SOURCE)
-    assert [one.text for one in together] != [one.text for one in a.translate(SOURCE)]
-    for source, one in zip(SOURCE, together, strict=True):
-        # The mean of two probabilities is at least half of either: token by token, so for the whole.
-        [of_a], [of_b] = (model.score([source], [one.text]) for model in (a, b))
-        if of_a.tokens == one.tokens and one.is_finished:
-            least = max(of_a.log_prob, of_b.log_prob) - (len(one.tokens) + 1) * math.log(2)
-            assert one.log_prob >= least - 1e-4
-        assert one.attention is not None
-        np.testing.assert_allclose(one.attention.sum(axis=1), 1.0, atol=1e-5)
 
 
 def test_the_first_run_gives_what_a_call_leaves_open(runs, tmp_path):

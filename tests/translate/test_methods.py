@@ -29,16 +29,6 @@ def test_a_translation_begins_with_the_prefix(translator, options):
             assert text.count(prefix) == (1 if prefix == "Zebra" and line else text.count(prefix))
 
 
-def test_samples_do_not_depend_on_the_batch(translator):
-    options = {"method": "sample", "n_best": 3, "temperature": 2.0}
-    together = translator.translate_n_best(LINES, **options)
-    assert all(len(samples) == 3 for line, samples in zip(LINES, together, strict=True) if line)
-    assert len({text for samples in together for text in texts(samples)}) > len(LINES)
-    alone = translator.translate_n_best(LINES, batch_size=1, **options)
-    assert [texts(samples) for samples in alone] == [texts(samples) for samples in together]
-    assert texts(translator.translate(LINES, method="sample", temperature=2.0, seed=2)) != [s[0].text for s in together]
-
-
 def test_minimum_bayes_risk_takes_the_sample_that_the_others_resemble_most():
     drawn = ["a dog runs", "a dog ran", "a dog runs", "the cat sleeps"]
     assert least_risk(["", "", "", "a dog"], n_best=1)[0][0] == 0

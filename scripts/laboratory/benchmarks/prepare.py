@@ -20,7 +20,7 @@ from scripts.laboratory.harness.runs import SEQ2SEQ
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 
 SIDES = ("de", "en")
 

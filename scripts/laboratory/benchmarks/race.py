@@ -29,7 +29,7 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import read_json, write_json, write_lines
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.base import Tokenizer
 
 RACE = yaml.safe_load((peers.CONFIGS / "race.yaml").read_text(encoding="utf-8"))

@@ -17,7 +17,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
 
 DROPOUT = 0.5

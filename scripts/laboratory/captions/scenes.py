@@ -26,7 +26,7 @@ from scripts.laboratory.captions.patterns import draw_sentence
 from scripts.laboratory.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json, write_lines
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 
 SPLITS = {"train": 8_000, "valid": 200, "test": 500}
 PATTERNS = ("simple", "dative", "giving", "passive", "existential")

@@ -9,7 +9,7 @@ from statistics import fmean
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record, load_records
 from scripts.laboratory.pages.quality import recipe_records, test_cells, test_names, track
 from scripts.laboratory.pages.render import BOTTLENECK, count_of, interval, mean_sd, render
-from seq2seq_attn.metrics.attention_stats import DROPPED_BELOW, REPEATED_ABOVE
+from seq2seq_attn.metrics.attention import DROPPED_BELOW, REPEATED_ABOVE
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 
 MEASURES = {

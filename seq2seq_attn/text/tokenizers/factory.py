@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -56,10 +58,10 @@ def build_tokenizers(
         from seq2seq_attn.text.tokenizers.sentencepiece import train_sentencepiece
 
         sides = [*([source_lines] if texts else []), *([target_lines] if target is None else [])]
-        trained: list[Tokenizer] = [
-            train_sentencepiece(lines, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type)
-            for lines in ([chain(*sides)] if joint and len(sides) > 1 else sides)
-        ]
+        texts_to_train = [chain(*sides)] if joint and len(sides) > 1 else sides
+        train = partial(train_sentencepiece, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type)
+        with ThreadPoolExecutor() as pool:  # training releases the interpreter's lock
+            trained: list[Tokenizer] = [*pool.map(train, texts_to_train)]
         sources = trained[:1] * len(texts)
     else:
         sources = [_untrained(name, language, lowercase=lowercase) for language in texts]

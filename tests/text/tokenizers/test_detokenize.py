@@ -3,7 +3,7 @@
 import pytest
 import sacrebleu
 
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.detokenize import detokenize
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.tokenizers.words import breaks_words

@@ -29,7 +29,7 @@ from seq2seq_attn.files import read_json, write_lines
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.text import multi30k
-from seq2seq_attn.text.corpus import read_lines
+from seq2seq_attn.text.lines import read_lines
 
 FOLDER = Path(tempfile.gettempdir())
 """of all blocks of a call of scripts/gpu"""

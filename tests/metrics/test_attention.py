@@ -6,12 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from seq2seq_attn.metrics.attention_stats import (
-    AttentionStatistics,
-    attention_counts,
-    join_statistics,
-    overlap_counts,
-)
+from seq2seq_attn.metrics.attention import AttentionStatistics, attention_counts, join_statistics, overlap_counts
 
 RNG = random.Random(3)
 WORDS = "a A dog Dog runs can't well-known 3.5 . , ... and two".split()

@@ -1,0 +1,50 @@
+"""Pages of runs, and a browser to look at them."""
+
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.export.page import export_page
+from seq2seq_attn.files import write_listed
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.text.captions import find_captions
+from seq2seq_attn.text.lines import read_lines
+from tests.toy_run import make_toy_run, toy_config
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[RunDir]:
+    """A run with attention and one with a fixed vector."""
+    folder = tmp_path_factory.mktemp("runs")
+    return [
+        make_toy_run(folder / name, toy_config(tokenizer="spacy", attention=name), seed=seed)
+        for seed, name in enumerate(("additive", "fixed"), start=4)
+    ]
+
+
+@pytest.fixture(scope="module")
+def address(runs: list[RunDir]) -> str:
+    path = runs[0].path.with_name("page.html")
+    export_page(runs, path)
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def captions(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+    """A run on captions whose first eight test sentences, of twelve, are translated without a mistake."""
+    folder = tmp_path_factory.mktemp("captions")
+    limit = {"train": 60, "valid": 10, "test": 12}
+    run = make_toy_run(
+        folder / "run", toy_config(corpus="captions", data_dir=str(folder), limit=limit, tokenizer="spacy")
+    )
+    references = read_lines(find_captions(None, "de", "en")["test"].target)[:12]
+    run.hyps_dir.mkdir(exist_ok=True)
+    write_listed(run.hyps_dir / "test.txt", "".join(f"{line}\n" for line in [*references[:8], *"abcd"]).encode())
+    return run
+
+
+@pytest.fixture(scope="module")
+def captions_page(captions: RunDir) -> Path:
+    path = captions.path.with_name("page.html")
+    export_page([captions, captions], path)
+    return path
