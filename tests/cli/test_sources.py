@@ -236,6 +236,9 @@ def test_inputs_that_do_not_fit(trained, tmp_path, capsys):
         load(trained / "texts").translate(["a\tb\tc"])
     score = ["score", str(corpus / "test"), "--run", str(trained / "vectors"), "--links=gold"]
     assert_fails(capsys, *score, code=2, message="--links gold")
+    both = [str(trained / "texts"), str(trained / "vectors")]
+    files = ["--source", german[1], "--reference", german[1]]
+    assert_fails(capsys, "evaluate", *both, *files, code=2, message="--source")
 
 
 # ---- sentences ----

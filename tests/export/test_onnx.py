@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn import load
+from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.export import onnx as export_module
@@ -22,7 +23,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "translate_onnx.py"
 def test_the_example_translates_as_the_package_does(tmp_path: Path, tokenizer: str) -> None:
     run = make_toy_run(tmp_path / "run", toy_config(tokenizer=tokenizer))
     folder = tmp_path / "run.onnx"
-    export_onnx(run, folder)
+    assert run_command(["export", str(run.path), "-o", str(folder)]) == 0
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "prepare.onnx", "step.onnx"]
     about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     assert about["source"]["tokens"] == run.vocab("source").tokens

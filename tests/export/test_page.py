@@ -14,6 +14,7 @@ from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer
+from tests.cli.command_line import assert_fails
 
 
 def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
@@ -24,6 +25,10 @@ def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
         sizes.append(page.stat().st_size)
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[1] + 10_000
+
+
+def test_a_file_of_another_kind_is_refused(runs: list[RunDir], capsys: pytest.CaptureFixture[str]) -> None:
+    assert_fails(capsys, "export", str(runs[0].path), "-o", "page.pdf", code=2, message="page.pdf")
 
 
 def test_the_curve_is_of_saved_translations(captions_page: Path) -> None:

@@ -110,8 +110,10 @@ def test_a_source_folder_needs_no_network_and_is_checked(tmp_path, monkeypatch):
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
     (folder / "val.en.gz").write_bytes(b"something else")
-    with pytest.raises(UserError, match=r"published/val\.en\.gz"):
-        fetch(tmp_path / "data", folder, base_url="http://127.0.0.1:1")
+    for _ in ("another file", "none"):
+        with pytest.raises(UserError, match=r"published/val\.en\.gz"):
+            fetch(tmp_path / "data", folder, base_url="http://127.0.0.1:1")
+        (folder / "val.en.gz").unlink(missing_ok=True)
     (folder / "val.en.gz").write_bytes(FILES["val.en.gz"])
     monkeypatch.setenv("SEQ2SEQ_MULTI30K_DIR", str(folder))
     assert_complete(fetch(tmp_path / "data", base_url="http://127.0.0.1:1"))

@@ -21,7 +21,7 @@ def file(tmp_path: Path) -> str:
 
 def test_the_read_token_vectors_by_their_numbers(file: str, tmp_path: Path) -> None:
     tokens = VectorsTokenizer(2).tokenize(f" {file}\n")
-    assert tokens == ["[1]", "[2]", "[3]"]
+    assert (tokens, VectorsTokenizer(2).tokenize(" ")) == (["[1]", "[2]", "[3]"], [])
     assert VectorsTokenizer(2).detokenize(tokens) == "[1] [2] [3]"
     assert read_token_vectors(file, tokens[1:]).tolist() == ARRAY[1:].tolist()
     np.save(tmp_path / "one.npy", ARRAY[:2])
