@@ -47,6 +47,7 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
     [
         (["trian"], "'train'"),
         (["train", "--seed"], "'--seed'"),
+        (["translate", "-o"], "'seq2seq translate --help'"),
         (["export"], "'--output'"),
         (["train", "--sed", "3"], "--seed"),
         (["train", "--seed", "-3"], "--seed -3"),

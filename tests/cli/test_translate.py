@@ -153,7 +153,7 @@ def test_other_encodings_are_read_or_named(run, tmp_path, stdin, capfdbinary, ca
 
 
 def test_a_line_longer_than_what_is_read_at_once_stays_one_line():
-    data = b"x" * 200_000 + b"\nshort\n" + b"y" * 70_000
+    data = b"\xef\xbb\xbf" + b"x" * 200_000 + b"\nshort\n" + b"y" * 70_000
     lines = [line for chunk in read_chunks(io.BytesIO(data), "long") for line in chunk]
     assert [len(line) for line in lines] == [200_000, 5, 70_000]
 

@@ -34,7 +34,7 @@ from seq2seq_attn.model.decoder.conditional import Conditional
 from seq2seq_attn.model.fast.attention_gru import Score
 from seq2seq_attn.model.fast.gru import cell_forward, tanh_
 from seq2seq_attn.model.fast.product import Product, pack
-from seq2seq_attn.model.fast.unroll import known_cells, known_score
+from seq2seq_attn.model.fast.unroll import known_parts
 from seq2seq_attn.model.layers import forbid_tokens_, select_rows, spread_tokens, top_tokens
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
@@ -58,9 +58,9 @@ _ALL_ROWS = 1 << 30
 def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] | None:
     """Offer fast steps for the decoders `bahdanau` and `conditional` with GRUs, a known score and the output
     `softmax` or `lexical`."""
-    if type(model.output) not in (Softmax, Lexical) or known_score(model.decoder.attention) is None:
+    if type(model.output) not in (Softmax, Lexical) or known_parts(model.decoder) is None:
         return None
-    return None if known_cells(model.decoder) is None else lambda: FastStep(model, precision)
+    return lambda: FastStep(model, precision)
 
 
 class FastTokens:
@@ -149,15 +149,15 @@ class FastStep:
 
     def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
         decoder = cast(Bahdanau | Conditional, model.decoder)
-        score, cells = known_score(decoder.attention), known_cells(decoder)
-        assert score is not None
-        assert cells is not None
+        parts = known_parts(decoder)
+        assert parts is not None
+        _, cell, score = parts
         self._prepare, self._precision = model.prepare, precision
         self._output = cast(Softmax | Lexical, model.output)
         self._is_positional, self._score = decoder.attention.is_positional, score
-        self._hidden, self._num_gates = cells[1].hidden, 3 * cells[1].hidden_size
+        self._hidden, self._num_gates = cell.hidden, 3 * cell.hidden_size
         self._score_weight_A = None if score.score_weight_A is None else -2.0 * score.score_weight_A.detach()
-        self._products = _pack_all(cells, decoder.readout.projection, score, self._output, precision)
+        self._products = _pack_all(*parts, decoder.readout.projection, self._output, precision)
         self._embedding_VE = model.embedding.weight.detach()
         is_on_cpu = self._embedding_VE.device.type == "cpu"
         self._ids_L: Tensor | None = None
@@ -271,14 +271,14 @@ class FastStep:
 
 
 def _pack_all(
-    cells: tuple[GRU | None, GRU],
-    projection: nn.Linear | None,
+    first: GRU | None,
+    cell: GRU,
     score: Score,
+    projection: nn.Linear | None,
     output: Softmax | Lexical,
     precision: Precision,
 ) -> Products:
     """Group the weights of the cells, of the readout's `projection` and of the output by their input."""
-    first, cell = cells
     state: Tensor = cell.recurrent_weight_PH
     context: Tensor = cell.input_weights[-1]
     previous, readout, context_bias = None, None, None

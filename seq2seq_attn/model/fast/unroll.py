@@ -55,29 +55,29 @@ def known_score(attention: Attention) -> Score | None:
     return Score()
 
 
-def known_cells(decoder: Decoder) -> tuple[GRU | None, GRU] | None:
-    """The GRU that reads the previous token before attention is queried, if there is one, and the GRU that reads the
-    context; None: the decoder or a cell is not known."""
+def known_parts(decoder: Decoder) -> tuple[GRU | None, GRU, Score] | None:
+    """The GRU that reads the previous token before attention is queried, if there is one; the GRU that reads the
+    context; and the attention's score. None: one of them, or the decoder, is not known."""
     if type(decoder) is Conditional:
         cells = [decoder.first_cell, decoder.second_cell]
     elif type(decoder) is Bahdanau:
         cells = [decoder.cell]
     else:
         return None
-    if any(type(cell) is not GRU for cell in cells):
+    score = known_score(decoder.attention)
+    if score is None or any(type(cell) is not GRU for cell in cells):
         return None
     *first, cell = cast(list[GRU], cells)
-    return (first[0] if first else None), cell
+    return (first[0] if first else None), cell, score
 
 
 @offer("unroll")
 def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
     """Offer the fast pass if it supports the decoder, cells and scores, and every step reads the reference token."""
-    attention, cells = model.decoder.attention, known_cells(model.decoder)
-    if teacher_forcing_ratio < 1.0 or cells is None or known_score(attention) is None:
+    parts = known_parts(model.decoder)
+    if teacher_forcing_ratio < 1.0 or parts is None:
         return None
-    first, _ = cells
-    return None if first is not None and type(attention) in CONSTANT else unroll
+    return None if parts[0] is not None and type(model.decoder.attention) in CONSTANT else unroll
 
 
 def unroll(model: Seq2Seq, batch: Batch) -> DecoderOutputs:
@@ -108,10 +108,9 @@ def unroll_decoder(
     decoder: Bahdanau | Conditional, embedded_TBE: Tensor, state: State, memory: Memory
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`hidden_TBH`, `contexts_TBM` and `weights_TBS` of all steps."""
-    score, cells = known_score(decoder.attention), known_cells(decoder)
-    assert score is not None
-    assert cells is not None
-    first, cell = cells
+    parts = known_parts(decoder)
+    assert parts is not None
+    first, cell, score = parts
     hidden_BH, context_weight_PM = cell.hidden(state.cell), cell.input_weights[-1]
     # the embeddings' part of the gates of the cell that reads them: the first of two, or the only one
     reader = first or cell
