@@ -35,20 +35,6 @@ def test_one_run_on_its_test_sets(workshop, caplog):
     assert "report.json" in caplog.text
 
 
-def test_what_the_run_directory_gets(workshop):
-    report = run_evaluate(workshop, "additive", by_length="12,15", beam_size=1)
-    values = json.loads((workshop / "additive/report.beam1.json").read_text(encoding="utf-8"))
-    assert values == json.loads(json.dumps(report.data))
-    [run] = values["runs"]
-    assert run["search"] == {"beam_size": 1, "length_penalty": 0.0, "max_length_ratio": 1.5}
-    assert (values["length"]["of"], values["length"]["edges"]) == ("source", [12, 15])
-    assert values["resampling"] == {"num_resamples": 50, "num_trials": 50, "seed": 12345}
-    assert values["environment"]["packages"]["sacrebleu"] == sacrebleu.__version__
-    markdown = (workshop / "additive/report.beam1.md").read_text(encoding="utf-8")
-    assert "![bleu-by-length.beam1.png](bleu-by-length.beam1.png)" in markdown
-    assert (workshop / "additive/bleu-by-length.beam1.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
     options = {"concatenate": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
     report = translate_and_score(workshop, "additive", "none", **options)
