@@ -325,13 +325,15 @@ def test_patience_ends_training(toy_config, tmp_path):
 
 
 def test_minutes_count_over_sessions(toy_config, tmp_path):
-    run = train(toy_config("train.max_minutes=0.000001"), run_dir=tmp_path / "run")
+    trapezoid = "train.schedule.name=trapezoid"
+    run = train(toy_config(trapezoid, "train.max_minutes=0.000001"), run_dir=tmp_path / "run")
+    assert trapezoid in logged(run)  # which had not fallen yet
     assert events(run, "end")[0]["reason"] == "train.max_minutes=1e-06 reached"
     assert events(run, "end")[0]["update"] == 1
     tensors, values, _ = read_tensors(run.state_path)
     values["state"]["elapsed_s"] = 3600.0
     write_tensors(run.state_path, tensors, values)
-    train(toy_config("train.max_minutes=61"), run_dir=run.path, resume=True)
+    train(toy_config(trapezoid, "train.max_minutes=61"), run_dir=run.path, resume=True)
     assert re.search(r"update 3, .* about (0\.9|1\.0) minutes left", logged(run))
     last = json.loads(run.metrics_path.read_text().splitlines()[-1])
     assert last["update"] == 20

@@ -38,6 +38,13 @@ def test_plan_ends_at_the_earlier_limit():
     assert Schedules(TrainConfig(max_epochs=None), updates_per_epoch=10).total_updates is None
 
 
+@pytest.mark.parametrize(("name", "is_cut"), [("constant", False), ("trapezoid", True)])
+def test_a_stop_more_than_a_tenth_before_the_end_cuts_a_falling_schedule(name, is_cut):
+    config = TrainConfig.model_validate({"max_epochs": 3, "schedule": {"name": name}})
+    schedules = Schedules(config, updates_per_epoch=10)
+    assert [schedules.is_cut(num_updates) for num_updates in (26, 27)] == [is_cut, False]
+
+
 def ratio(update: int, schedule: str, start: float = 1.0, end: float = 0.2, num_updates: int = 1000) -> float:
     settings = {"schedule": schedule, "start": start, "end": end, "num_updates": num_updates}
     return teacher_forcing_ratio(update, TeacherForcingConfig.model_validate(settings))
