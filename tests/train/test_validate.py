@@ -88,4 +88,4 @@ def test_a_line_of_a_thousand_tokens_takes_little_more_memory(toy_config, toy_co
         last = [json.loads(event) for event in run.metrics_path.read_text().splitlines() if "validation" in event][-1]
         assert last["seconds"] > 0
         assert last["samples"][0]["source"] == (line or last["samples"][0]["source"])
-    assert peaks[1] - peaks[0] < 300
+    assert peaks[1] - peaks[0] < 400
