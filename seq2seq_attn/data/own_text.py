@@ -156,20 +156,20 @@ def _write(
             iter_lines(path) if kind == LINKS else captions.read_links(path, data.source_name)
             for kind, path in links.items()
         ]
-        is_train = split == "train"
-        parts = assign(text.pairs(), chosen, dropped, side) if is_train else ((*pair, split) for pair in text.pairs())
-        rows: Iterator[Any] = zip_longest(parts, *lines_by_kind)
-        for number, (pair, *lines) in enumerate(rows, 1):
-            if pair is None or None in lines:
+        pairs = text.pairs()
+        parts = assign(pairs, chosen, dropped, side) if chosen or dropped else ((pair, split) for pair in pairs)
+        missing = (None, None)  # where the pairs, or a file of links, end early
+        rows: Iterator[Any] = zip_longest(parts, *lines_by_kind, fillvalue=missing)
+        for number, ((pair, part), *lines) in enumerate(rows, 1):
+            if pair is None or missing in lines:
                 names = " and ".join(map(str, links.values()))
                 raise UserError(f"{names}: expected a line for each pair of {text}; they differ at line {number:,}")
-            *pair, part = pair
-            for (kind, path), line in zip(links.items(), lines, strict=True):
+            for (kind, path), line in zip(links.items(), lines, strict=False):
                 parse_links(path, number, line, *(len(WORDS[kind](sentence)) for sentence in pair))
             counts[part] += 1
             is_empty = is_empty and not all(map(str.strip, pair[side:]))
             if part is not None and counts[part] <= (limits[part] or counts[part]):
-                for stream, value in zip(streams[part], (*pair, *lines), strict=True):
+                for stream, value in zip(streams[part], (*pair, *lines), strict=False):
                     stream.write(f"{value}\n")
     if is_empty:
         purpose = {"train": "train", "valid": "validate"}.get(split, "evaluate")
@@ -204,21 +204,21 @@ def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes
 
 def assign(
     pairs: Iterable[tuple[str, str]], chosen: Container[bytes], dropped: Container[int] = (), side: int = 0
-) -> Iterator[tuple[str, str, str | None]]:
-    """Source, target and split of each training pair: None for the pairs of the numbers `dropped`, from 0; `valid` for
-    the first pair of each chosen source (`side` 1: target), None for its other pairs; `train` for the rest."""
+) -> Iterator[tuple[tuple[str, str], str | None]]:
+    """Each training pair with its split: None for the pairs of the numbers `dropped`, from 0; `valid` for the first
+    pair of each chosen source (`side` 1: target), None for its other pairs; `train` for the rest."""
     taken: set[bytes] = set()
-    for number, (source, target) in enumerate(pairs):
-        digest = source_digest(target if side else source) if chosen else None
+    for number, pair in enumerate(pairs):
+        digest = source_digest(pair[side]) if chosen else None
         if number in dropped:
-            yield source, target, None
+            yield pair, None
         elif digest is None or digest not in chosen:
-            yield source, target, "train"
-        elif digest in taken or not normalize(target):
-            yield source, target, None
+            yield pair, "train"
+        elif digest in taken or not normalize(pair[1]):
+            yield pair, None
         else:
             taken.add(digest)
-            yield source, target, "valid"
+            yield pair, "valid"
 
 
 def source_digest(source: str) -> bytes | None:

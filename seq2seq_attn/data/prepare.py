@@ -243,9 +243,10 @@ def _tokenizers(
         total = sum(num_pairs.values())
         for split in num_pairs:
             generator = random.Random("tokenizer")
-            for line in iter_lines(split_path(draft_dir, split, side)):
-                if total <= MAX_TRAINING_LINES or generator.random() * total < MAX_TRAINING_LINES:
-                    yield line
+            with split_path(draft_dir, split, side).open(encoding="utf-8", newline="\n") as lines:
+                for line in lines:
+                    if total <= MAX_TRAINING_LINES or generator.random() * total < MAX_TRAINING_LINES:
+                        yield line[:-1]
 
     return build_tokenizers(
         sample("source"),

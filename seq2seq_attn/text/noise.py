@@ -23,8 +23,8 @@ _MAX_RATIO, _MIN_CHARACTERS = 3.0, 20
 _NEXT = "[\x80-\xbfŒœŠšŸŽžƒˆ˜–-›€™]"
 """bytes 0x80 to 0xBF, which continue a character in UTF-8, as Latin-1 and Windows-1252 show them"""
 _MORE = f"(?:[Ä-ß]{_NEXT}|[à-ï]{_NEXT}{{2}})"
-_MOJIBAKE = re.compile(  # beginning with a set of characters, which `re` finds fast
-    rf"[Â-ï\ufffd](?:(?<=\ufffd)|(?<=[ÂÃ]){_NEXT}|(?<=â)€|(?<=[Ä-ß]){_NEXT}{_MORE}|(?<=[à-ï]){_NEXT}{{2}}{_MORE})"
+_MOJIBAKE = re.compile(  # beginning with sets of characters, by which `re` passes over most of a text
+    rf"[Â-ï\ufffd](?:(?<=\ufffd)|{_NEXT}(?:(?<=[ÂÃ].)|(?<=â€)|(?<=[Ä-ß].){_MORE}|(?<=[à-ï].){_NEXT}{_MORE}))"
 )
 _SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=\s|$)")
 
@@ -62,8 +62,10 @@ class Noise:
         return _is_on_side(source, other, own) and _is_on_side(target, own, other)
 
     def _is_ratio_outlier(self, source: str, target: str) -> bool:
-        shorter, longer = sorted((len(target), self._ratio * len(source)))
-        return 0 < shorter and max(_MIN_CHARACTERS, _MAX_RATIO * shorter) < longer
+        length, expected = len(target), self._ratio * len(source)
+        if expected <= _MAX_RATIO * length and length <= _MAX_RATIO * expected:
+            return False
+        return 0 < min(length, expected) and max(length, expected) > _MIN_CHARACTERS
 
     def _is_duplicate(self, source: str, target: str) -> bool:
         digest = blake2b(f"{source}\n{target}".encode(), digest_size=8).digest()

@@ -11,8 +11,8 @@ PAIRS = [(f"sentence {i}", f"Satz {i}") for i in range(40)]
 
 def split(pairs: list[tuple[str, str]]) -> dict[str | None, list[tuple[str, str]]]:
     splits: dict[str | None, list[tuple[str, str]]] = {"train": [], "valid": [], None: []}
-    for source, target, name in assign(pairs, choose_sources(pairs)):
-        splits[name].append((source, target))
+    for pair, name in assign(pairs, choose_sources(pairs)):
+        splits[name].append(pair)
     return splits
 
 
