@@ -35,15 +35,15 @@ LIMITS = {
     "layers": 12,
     "cycles": 0,
     "upward imports": 0,
-    "files": 219,
+    "files": 214,
     "files at the root": 6,
-    "lines": 24_600,
-    "functions": 1_430,
-    "classes": 280,
+    "lines": 24_350,
+    "functions": 1_412,
+    "classes": 266,
     "lines of the longest file": 350,
     "lines of the longest function": 50,
 }
-WALKS = {"files that a sentence passes": 25, "calls from the training loop to an attention's step": 8}
+WALKS = {"files that a sentence passes": 24, "calls from the training loop to an attention's step": 8}
 Module = tuple[str, ...]
 
 
