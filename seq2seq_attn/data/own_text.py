@@ -73,8 +73,8 @@ def write_splits(
     directory: Path, data: DataConfig, texts: Mapping[str, Text], links: Mapping[str, Mapping[str, Path]]
 ) -> tuple[dict[str, int], dict[str, Noise], list[str]]:
     """Write the first pairs of each split as `split_path` names its files, up to `data.limit`, without the noise that
-    the training text is to drop. Without a validation text, set pairs aside as `valid`. Returns by split the number of
-    pairs, and what finds the noise that is kept in the user's own text; and notes on the text.
+    the training text is to drop. Without a validation text, set pairs aside as `valid`. Returns the number of pairs by
+    split; a `Noise` by split, which finds the noise that is kept, if the text is the user's own; and notes on the text.
 
     Args:
         directory: for the files.

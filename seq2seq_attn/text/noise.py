@@ -17,6 +17,7 @@ KINDS = {
 }
 """by the names that `data.filter` takes: what is wrong with the pairs"""
 _WITHOUT_MEMORY = tuple(kind for kind in KINDS if kind != "duplicates")
+"""kinds that a pair shows by itself"""
 _SAMPLE, _MIN_COUNT, _MIN_WORDS = 10_000, 5, 3
 """pairs that show the words of a side, occurrences of such a word, and how many of them tell that a pair is swapped"""
 _MAX_RATIO, _MIN_CHARACTERS = 3.0, 20
@@ -30,8 +31,8 @@ _SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=
 
 
 class Noise:
-    """Finds the pairs of a text that are noise of some kinds, judged by its first pairs. Only for duplicates it
-    remembers pairs, with 80 bytes for each."""
+    """Finds the pairs of a text that are noise of some kinds; its first pairs show what is usual. Only for duplicates
+    does it remember pairs, with 80 bytes for each."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]], kinds: Sequence[str] = _WITHOUT_MEMORY) -> None:
         self._kinds = kinds
