@@ -23,7 +23,7 @@ class State(NamedTuple):
 
     cell: Any
     attention: Any
-    attentional_BF: Tensor
+    fed_BF: Tensor
     """h~_{t-1}, 0 before the first step; of size 0 without input feeding"""
 
 
@@ -48,7 +48,7 @@ class Luong(Decoder):
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         """Update the state, then attend with it."""
-        fed_BF = state.attentional_BF
+        fed_BF = state.fed_BF
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, fed_BF), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
         attended = self.attention.step(hidden_BH, memory.attention, state.attention)
