@@ -74,7 +74,7 @@ def write_splits(
 ) -> tuple[dict[str, int], dict[str, Noise], list[str]]:
     """Write the first pairs of each split as `split_path` names its files, up to `data.limit`, without the noise that
     the training text is to drop. Without a validation text, set pairs aside as `valid`. Returns the number of pairs by
-    split; a `Noise` by split, which finds the noise that is kept, if the text is the user's own; and notes on the text.
+    split; for each split of the user's own text, a `Noise` that finds what is kept; and notes on the text.
 
     Args:
         directory: for the files.
@@ -102,10 +102,11 @@ def write_splits(
                     f"{text}: fewer than two distinct source sentences; add text, or name some with --valid"
                 )
         counts = _write(directory, data, split, text, chosen, dropped, links.get(split, {}))
-        for part in [split, "valid"] if chosen else [split]:
+        parts = [split, "valid"] if chosen else [split]
+        for part in parts:
             num_pairs[part] = min(counts[part], data.limit.for_split(part) or counts[part])
-            if is_checked:
-                noise[part] = Noise(text.pairs())
+        if is_checked:
+            noise |= dict.fromkeys(parts, Noise(text.pairs()))
         notes += describe_noise(split, {kind: len(numbers) for kind, numbers in noise_to_drop.items()}, is_dropped=True)
         if chosen:
             notes.append(
@@ -117,7 +118,7 @@ def write_splits(
 
 
 def _find_noise(text: Text, kinds: Sequence[str]) -> dict[str, set[int]]:
-    """The numbers of the pairs that are noise, from 0, by kind."""
+    """By kind, the numbers (from 0) of the pairs that are noise."""
     if not kinds:
         return {}
     numbers: dict[str, set[int]] = {kind: set() for kind in kinds}
@@ -139,8 +140,8 @@ def _write(
     dropped: Container[int],
     links: Mapping[str, Path],
 ) -> Counter[str | None]:
-    """Write a split, and the pairs set aside from it, without the pairs of the numbers `dropped`, from 0. Returns the
-    number of pairs by split; None: dropped."""
+    """Write a split, and the pairs set aside from it, without those whose numbers (from 0) are in `dropped`. Returns
+    the number of pairs by split; None: dropped."""
     counts: Counter[str | None] = Counter()
     is_empty, side = True, sentence_side(text)
     limits = {part: data.limit.for_split(part) for part in ([split, "valid"] if chosen else [split])}
@@ -205,8 +206,8 @@ def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes
 def assign(
     pairs: Iterable[tuple[str, str]], chosen: Container[bytes], dropped: Container[int] = (), side: int = 0
 ) -> Iterator[tuple[tuple[str, str], str | None]]:
-    """Each training pair with its split: None for the pairs of the numbers `dropped`, from 0; `valid` for the first
-    pair of each chosen source (`side` 1: target), None for its other pairs; `train` for the rest."""
+    """Each training pair with its split. The split of the first pair of a chosen source (`side` 1: target) is `valid`.
+    Its other pairs, and those whose numbers (from 0) are in `dropped`, have None. The rest is `train`."""
     taken: set[bytes] = set()
     for number, pair in enumerate(pairs):
         digest = source_digest(pair[side]) if chosen else None

@@ -55,7 +55,7 @@ def find_codes(names: Iterable[str]) -> list[str]:
 def complete_languages(
     text: str, names: Iterable[str], languages: Sequence[str | None], *, is_ordered: bool = True
 ) -> tuple[str, ...]:
-    """The languages of a text. A language that is None is read from the names of the text's files, columns or keys.
+    """The languages of a text. Where one is None, the names of files, columns or keys tell it.
     Raises UsageError: the names have more or fewer languages, or are not in the order of the sides."""
     codes = [*dict.fromkeys(find_codes(names))]
     codes = [code for code in codes if code == short_code(code) or short_code(code) not in codes]

@@ -1,4 +1,4 @@
-"""A training session: it checks settings, locks the run directory, sets threads, and handles signals to stop.
+"""Check the settings of a training session, lock its run directory, set its threads, and stop it at a signal.
 
 Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first signal is only recorded;
 the training loop checks `StopRequest.is_set` between updates. At the second signal the process exits at once. The last

@@ -40,7 +40,7 @@ def flat_events(run: RunDir, event: str) -> list[dict[str, Any]]:
     return [{**line.pop("objectives", {}), **line} for line in events(run, event)]
 
 
-def test_two_processes_make_the_updates_and_validations_of_one(toy_corpus, tmp_path):
+def test_two_processes_train_and_validate_as_one_does(toy_corpus, tmp_path):
     # 160 pairs in batches of 53: the last one has a single row, and the second process none of it
     settings = (*NO_DROPOUT, "train.batch.size=53", "train.batch.accumulate=2", "train.max_epochs=2")
     settings += ("train.log_every_updates=1", "train.optimizer.average_decay=0.9")
@@ -83,8 +83,8 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(toy_co
 
 
 @pytest.mark.slow
-def test_one_of_them_complains(toy_corpus, tmp_path):
-    """Of a full disk, while the other process waits for it."""
+def test_a_full_disk_is_reported_by_one_process(toy_corpus, tmp_path):
+    """The other process waits for it."""
     path = tmp_path / "run"
     done = subprocess.run(
         command(toy_corpus, path, num_processes=2),

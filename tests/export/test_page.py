@@ -1,4 +1,4 @@
-"""What is inside the page of a run; `test_page_browser.py` looks at it, `test_translations.py` runs its scripts."""
+"""The content of a page. `test_page_browser.py` opens it in a browser, `test_translations.py` runs its scripts."""
 
 import json
 import re
