@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram, export
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
@@ -38,19 +38,26 @@ class Graphs(NamedTuple):
 
 
 class _Prepare(nn.Module):
+    """Memory and state are lists: PyTorch's exporter confuses fields of a structure if one name begins another."""
+
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, ids_BS: Tensor, extended_ids_BS: Tensor) -> Any:
-        lengths_B = torch.zeros(0)  # searches read lengths, encoders do not
-        return self.model.prepare(SourceBatch(ids_BS, lengths_B, extended_ids_BS))
+        memory, state = self.model.prepare(_source(ids_BS, extended_ids_BS))
+        return tree_leaves(memory), tree_leaves(state)
 
 
-class _Step(_Prepare):
-    def forward(self, ids_B: Tensor, memory: Any, state: Any) -> Any:  # type: ignore[override]
+class _Step(nn.Module):
+    def __init__(self, model: Seq2Seq, memory: Any, state: Any) -> None:
+        super().__init__()
+        self.model, self.forms = model, (tree_structure(memory), tree_structure(state))
+
+    def forward(self, ids_B: Tensor, memory_leaves: list[Any], state_leaves: list[Any]) -> Any:
+        memory, state = map(tree_unflatten, (memory_leaves, state_leaves), self.forms)
         step = self.model.step(ids_B, state, memory)
-        return self.model.output.log_probs(step, memory), step.weights_BS, step.state
+        return self.model.output.log_probs(step, memory), step.weights_BS, tree_leaves(step.state)
 
 
 def export_graphs(model: Seq2Seq) -> Graphs:
@@ -64,12 +71,12 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     previous_B = ids_BS[:, -1].clone()
     with torch.no_grad(), speed.plain(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of PyTorch's exporter: none concerns the graphs
-        memory, state = _Prepare(model)(ids_BS, ids_BS)
+        memory, state = model.prepare(_source(ids_BS, ids_BS))
         for _ in range(2):  # a dimension of size 0 or 1 would not be free
-            *_, state = _Step(model)(previous_B, memory, state)
+            state = model.step(previous_B, state, memory).state
         try:
             prepare = _export(_Prepare(model), (ids_BS, ids_BS.clone()), Dim.DYNAMIC)
-            step = _export(_Step(model), (previous_B, memory, state), Dim.AUTO)
+            step = _export(_Step(model, memory, state), (previous_B, tree_leaves(memory), tree_leaves(state)), Dim.AUTO)
         except Exception as error:  # of many kinds, private ones among them
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise UsageError(f"this model cannot be exported, as PyTorch's exporter says: {reason[:300]}") from error
@@ -78,6 +85,10 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     if any(isinstance(size, int) and size > 1 for size in sizes):
         raise UsageError("this model cannot be exported, as its steps work for one number of sentences or positions")
     return Graphs(prepare, step, _names("memory", memory), _names("state", state))
+
+
+def _source(ids_BS: Tensor, extended_ids_BS: Tensor) -> SourceBatch:
+    return SourceBatch(ids_BS, torch.zeros(0), extended_ids_BS)  # searches read lengths, encoders do not
 
 
 def _names(kind: str, structure: Any) -> list[str]:

@@ -7,14 +7,13 @@ import subprocess
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 import wasmtime
 from onnxruntime import InferenceSession
 from torch import Tensor, nn
-from torch.utils._pytree import tree_leaves
 
 from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import SourceBatch
@@ -24,6 +23,9 @@ from seq2seq_attn.export.graphs import Graphs, export_graphs
 from seq2seq_attn.export.onnx import write_graphs
 from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.decoder.luong import Luong, State
+from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import ModelAxis, packaged_variants
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
@@ -99,7 +101,7 @@ def expected_steps(model: Seq2Seq, ids_BS: Tensor) -> tuple[Tensor, Tensor, Tens
 def graph_steps(graphs: Graphs, ids_BS: Tensor, previous_TB: Tensor) -> list[Tensor]:
     """Log-probabilities and weights of the graphs, run by PyTorch."""
     memory, state = graphs.prepare.module()(ids_BS, ids_BS)
-    tensors = [[leaf for leaf in tree_leaves(structure) if leaf is not None] for structure in (memory, state)]
+    tensors = [[leaf for leaf in leaves if leaf is not None] for leaves in (memory, state)]
     assert [*map(len, tensors)] == [len(graphs.memory), len(graphs.state)]
     step, made = graphs.step.module(), []
     for previous_B in previous_TB:
@@ -161,6 +163,32 @@ def test_exported_graphs_make_the_steps_of_the_model(
             steps = interpreter.steps(write_program(graphs, weight_format), rows_BS, previous_TB)
             assert not isinstance(steps, str), steps
             torch.testing.assert_close(steps, expected, rtol=0, atol=tolerance)
+
+
+class Renamed(NamedTuple):
+    """A state with one name that begins another."""
+
+    cell: Any
+    attention: Any
+    attentional: Any
+
+
+class RenamedLuong(Luong):
+    def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Any]:
+        memory, state = super().prepare(encoded, source)
+        return memory, Renamed(*state)
+
+    def step(self, embedded_BE: Tensor, state: Any, memory: Memory) -> StepOutput:
+        step = super().step(embedded_BE, State(*state), memory)
+        return step._replace(state=Renamed(*step.state))
+
+
+@torch.no_grad()
+def test_one_name_of_a_state_may_begin_another() -> None:
+    model, ids_BS = build("decoder", "luong"), sources()
+    model.decoder.__class__ = RenamedLuong
+    previous_TB, *expected = expected_steps(model, ids_BS)
+    torch.testing.assert_close(graph_steps(export_graphs(model), ids_BS, previous_TB), expected)
 
 
 def test_the_kernel_is_what_its_text_compiles_to() -> None:
