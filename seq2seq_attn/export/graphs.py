@@ -45,7 +45,8 @@ class _Prepare(nn.Module):
         self.model = model
 
     def forward(self, ids_BS: Tensor, extended_ids_BS: Tensor) -> Any:
-        memory, state = self.model.prepare(_source(ids_BS, extended_ids_BS))
+        # searches read lengths, encoders do not
+        memory, state = self.model.prepare(SourceBatch(ids_BS, torch.zeros(0), extended_ids_BS))
         return tree_leaves(memory), tree_leaves(state)
 
 
@@ -71,12 +72,13 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     previous_B = ids_BS[:, -1].clone()
     with torch.no_grad(), speed.plain(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of PyTorch's exporter: none concerns the graphs
-        memory, state = model.prepare(_source(ids_BS, ids_BS))
+        memory, state = model.prepare(SourceBatch(ids_BS, torch.zeros(0), ids_BS))
         for _ in range(2):  # a dimension of size 0 or 1 would not be free
             state = model.step(previous_B, state, memory).state
+        leaves = {"memory": tree_leaves(memory), "state": tree_leaves(state)}
         try:
             prepare = _export(_Prepare(model), (ids_BS, ids_BS.clone()), Dim.DYNAMIC)
-            step = _export(_Step(model, memory, state), (previous_B, tree_leaves(memory), tree_leaves(state)), Dim.AUTO)
+            step = _export(_Step(model, memory, state), (previous_B, *leaves.values()), Dim.AUTO)
         except Exception as error:  # of many kinds, private ones among them
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise UsageError(f"this model cannot be exported, as PyTorch's exporter says: {reason[:300]}") from error
@@ -84,16 +86,8 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     sizes = [*outputs[0].meta["val"].shape[:1], *outputs[1].meta["val"].shape]  # B, B, and S or 1
     if any(isinstance(size, int) and size > 1 for size in sizes):
         raise UsageError("this model cannot be exported, as its steps work for one number of sentences or positions")
-    return Graphs(prepare, step, _names("memory", memory), _names("state", state))
-
-
-def _source(ids_BS: Tensor, extended_ids_BS: Tensor) -> SourceBatch:
-    return SourceBatch(ids_BS, torch.zeros(0), extended_ids_BS)  # searches read lengths, encoders do not
-
-
-def _names(kind: str, structure: Any) -> list[str]:
-    tensors = [leaf for leaf in tree_leaves(structure) if leaf is not None]
-    return [f"{kind}_{index}" for index in range(len(tensors))]
+    counts = {kind: sum(leaf is not None for leaf in leaves[kind]) for kind in leaves}
+    return Graphs(prepare, step, *([f"{kind}_{index}" for index in range(count)] for kind, count in counts.items()))
 
 
 def _export(module: nn.Module, inputs: tuple[Any, ...], dimension: Any) -> ExportedProgram:

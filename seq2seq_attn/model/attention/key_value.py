@@ -16,7 +16,6 @@ from torch import Tensor
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Keys, Normalizer, attend
 from seq2seq_attn.model.encoder.base import Encoded
 
@@ -26,19 +25,11 @@ class KeyValue(AdditiveAttention):
 
     Args:
         attention_size: A, the size of the hidden layer; None: the query size.
-
-    Raises:
-        UsageError: there is nothing to cut.
     """
 
     def __init__(
         self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
     ) -> None:
-        if memory_size < 2:
-            raise UsageError(
-                f"model.attention.name='key_value' cuts the encoder's states in two, but they are {memory_size} wide; "
-                "set a larger model.encoder.hidden_size"
-            )
         context_size = memory_size // 2
         super().__init__(query_size, memory_size - context_size, attention_size, context_size=context_size)
         self.normalizer = normalizer

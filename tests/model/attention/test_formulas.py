@@ -327,7 +327,6 @@ def test_each_slot_is_a_mean_of_real_positions(build, encoded, source):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("key_value", {"memory_size": 1}, r"model\.encoder\.hidden_size"),
         ("multi_head", {"num_heads": 3}, r"num_heads=3: .* 22"),
         ("multi_head", {"num_heads": 2, "attention_size": 5}, r"num_heads=2: .* attention_size.* 5"),
         ("structural", dict.fromkeys(TERMS, False), r"model\.attention\.options"),
