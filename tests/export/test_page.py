@@ -29,6 +29,16 @@ def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
     assert sizes[0] > sizes[1] + 10_000
 
 
+def test_a_page_is_written_through_a_link_and_has_the_name_of_its_run(
+    runs: list[RunDir], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, link = tmp_path / "page.html", tmp_path / "link.html"
+    link.symlink_to(page)
+    monkeypatch.chdir(runs[0].path)
+    assert run_command(["export", ".", "-o", str(link)]) == 0
+    assert "<title>additive</title>" in page.read_text("utf-8")
+
+
 def test_a_file_of_another_kind_is_refused(runs: list[RunDir], capsys: pytest.CaptureFixture[str]) -> None:
     assert_fails(capsys, "export", str(runs[0].path), "-o", "page.pdf", code=2, message="page.pdf")
 
