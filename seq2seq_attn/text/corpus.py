@@ -62,7 +62,7 @@ def _dialect(head: str) -> dict[str, Any] | None:
     TSV is read as CSV only if quotation marks are doubled in it, as in `"a ""b"" c"`, or around each cell."""
     escape = "\\" if '\\"' in head else None
     is_tsv = all("\t" in line for line in head.split("\n") if line.strip())
-    is_quoted = '""' in head or re.fullmatch(r'("[^"\t]*"[\t\r\n]+)+', f"{head[: head.rfind(chr(10))]}\n")
+    is_quoted = '""' in head or re.fullmatch(r'("[^"\t]*"[\t\r\n]+)+', f"{head}\n")
     for delimiter in ";|,\t" if not is_tsv else "\t" if is_quoted else "":
         options: dict[str, Any] = {"delimiter": delimiter, "escapechar": escape, "strict": True}
         rows: list[list[str]] = []
@@ -100,11 +100,13 @@ def _json_rows(path: Path) -> Iterator[Row]:
 def _json_row(value: Any) -> Row:
     """The text in a list, or in an object and the objects in it, such as `translation`; a null is blank."""
     value = {str(number): item for number, item in enumerate(value, 1)} if isinstance(value, list) else value
-    if not isinstance(value, dict):
+    items = value if isinstance(value, dict) else {}
+    for inner in [*items.values()]:
+        items |= inner if isinstance(inner, dict) else {}
+    row = {key: one_line(text or "") for key, text in items.items() if text is None or isinstance(text, str)}
+    if not row:
         raise ValueError('expected an object such as {"en": "...", "fr": "..."}')
-    for inner in [*value.values()]:
-        value |= inner if isinstance(inner, dict) else {}
-    return {key: one_line(text or "") for key, text in value.items() if text is None or isinstance(text, str)}
+    return row
 
 
 def _tmx_rows(path: Path) -> Iterator[Row]:
@@ -148,7 +150,9 @@ FORMATS = (
 
 
 def _head(path: Path) -> str:
-    return next(iter_blocks(path), "")[:_HEAD_SIZE]
+    """The lines at the start of a text, all of them whole, unless the first is longer."""
+    head = next(iter_blocks(path), "")[:_HEAD_SIZE]
+    return head if len(head) < _HEAD_SIZE else head[: head.rfind("\n") + 1] or head
 
 
 def _format_of(path: Path) -> Format | None:
