@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -60,10 +60,10 @@ def _csv_rows(path: Path) -> Iterator[Row]:
 def _dialect(head: str) -> dict[str, Any] | None:
     """The options of `csv.reader` with which all rows have the same number of columns, at least two. What looks like a
     TSV is read as CSV only if quotation marks are doubled in it, as in `"a ""b"" c"`, or around each cell."""
-    escape = "\\" if '\\"' in head else None
+    escapes = ["\\", None] if re.search(r'\\"(?!")', head) else [None, "\\"]
     is_tsv = all("\t" in line for line in head.split("\n") if line.strip())
     is_quoted = '""' in head or re.fullmatch(r'("[^"\t]*"[\t\r\n]+)+', f"{head}\n")
-    for delimiter in ";|,\t" if not is_tsv else "\t" if is_quoted else "":
+    for delimiter, escape in product(";|,\t" if not is_tsv else "\t" if is_quoted else "", escapes):
         options: dict[str, Any] = {"delimiter": delimiter, "escapechar": escape, "strict": True}
         rows: list[list[str]] = []
         reader = csv.reader(io.StringIO(head, newline=""), **options)

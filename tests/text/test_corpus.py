@@ -79,9 +79,10 @@ def test_json(is_nested: bool, indent: int | None) -> None:
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 def test_csv_dialects(delimiter: str, quoting: int) -> None:
     rows = [("en", "fr"), ("Yes, no; all|one.", "Oui."), ('She said "no".', "Elle a dit\nnon."), ("", "")]
-    with Path("pairs").open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream, delimiter=delimiter, quoting=quoting).writerows(rows)
-    assert read("pairs") == [rows[1], ('She said "no".', "Elle a dit non."), ("", "")]
+    for quotes, row in (({}, ('C:\\"x"', "c")), ({"doublequote": False, "escapechar": "\\"}, ('"x" y', "c"))):
+        with Path("pairs").open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, delimiter=delimiter, quoting=quoting, **quotes).writerows([*rows, row])
+        assert read("pairs") == [rows[1], ('She said "no".', "Elle a dit non."), ("", ""), row]
     write("quoted", "".join(f'"{source}"{delimiter}"{target}"\n' for source, target in PAIRS))
     assert read("quoted") == [PAIRS[0], PAIRS[1], ("A dog runs.", PAIRS[2][1])]
     lines = [('"Go," he said.', '"Va", dit-il.'), ('"Yes."', '"Oui."'), ("a, b", "c, d")]  # text in a TSV
