@@ -291,6 +291,10 @@ def test_other_captions_are_read_from_a_folder(make_config, tmp_path):
     prepared = prepare_corpus(config)
     assert prepared.text("test") == (["Ein Hund schläft."], ["A dog sleeps."])
     assert prepared.links("test") == ["0-0 1-1 2-2"]
+    write_lines(tmp_path / "other" / "valid.links", ["0-0 1-x"])
+    for languages in ({}, {"source_language": "en", "target_language": "de"}):
+        with pytest.raises(UserError, match=r"other/valid\.links, line 1"):
+            prepare_corpus(make_config(corpus="captions", source_dir=str(tmp_path / "other"), **languages))
     (tmp_path / "other" / "valid.links").unlink()
     with pytest.raises(UserError, match=r"other/valid\.links"):
         prepare_corpus(config)
