@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import permutations
 
-from seq2seq_attn.text.languages import CODE, short_code
+from seq2seq_attn.text.languages import CODE
 
 Row = Mapping[str, str]
 """text by key (JSON), by language (TMX), or by the number of its column from "1" (TSV, CSV); a blank line is empty"""
@@ -56,7 +56,7 @@ def columns_by_words(rows: Sequence[Row], texts: Sequence[str], languages: Seque
     for key in texts:
         words = Counter(re.findall(r"\w+", " ".join(row.get(key, "") for row in rows).lower()))
         for language in languages:
-            frequent = [count for word, count in words.items() if word in stop_words(short_code(language))]
+            frequent = [count for word, count in words.items() if word in stop_words(language)]
             shares[key, language] = sum(frequent) / words.total() if len(frequent) >= _MIN_WORDS else 0.0
 
     def fit(columns: Sequence[str]) -> float:

@@ -150,9 +150,8 @@ FORMATS = (
 
 
 def _head(path: Path) -> str:
-    """The lines at the start of a text, all of them whole, unless the first is longer."""
     head = next(iter_blocks(path), "")[:_HEAD_SIZE]
-    return head if len(head) < _HEAD_SIZE else head[: head.rfind("\n") + 1] or head
+    return head if len(head) < _HEAD_SIZE else head[: head.rfind("\n") + 1] or head  # whole lines
 
 
 def _format_of(path: Path) -> Format | None:
