@@ -69,9 +69,9 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
             gold={split: paths.links for split, paths in files.items()},
         )
     texts = own_text.find_splits(data)
-    identity: dict[str, Any] = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
-    identity |= {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
-    return RawCorpus(identity, lambda: texts)
+    splits = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
+    rules = {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
+    return RawCorpus({"splits": splits, **rules}, lambda: texts)
 
 
 def split_names(data: DataConfig) -> list[str]:
@@ -167,7 +167,7 @@ def write_extra(
             num_kept = num_dropped = 0
             for source, target in pairs:
                 if denied.isdisjoint(sentence_keys([source], data.sources) | sentence_keys([target])):
-                    sources_file.write(f"{source}\n")
+                    sources_file.write("\n" if NONE in data.sources else f"{source}\n")  # of `data.mix`
                     targets_file.write(f"{target}\n")
                     num_kept += 1
                 else:
