@@ -158,7 +158,7 @@ def _make_systems(
             log.warning("%s: its training has not finished; its best model so far is evaluated", run.path)
     names = run_names([run.path for run in run_dirs], configs)
     systems = [
-        System(name, [run], [config], options=search, device=device, precision=precision)
+        System(name, [run], [config], options={**search, "n_best": 1}, device=device, precision=precision)
         for name, run, config in zip(names, run_dirs, configs, strict=True)
     ]
     _ = systems[0].resolved_precision  # an error before data is prepared

@@ -193,6 +193,16 @@ def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
         evaluate([tmp_path / "run"])
 
 
+def test_one_translation_per_line_is_scored(tmp_path):
+    config = toy_config()
+    config.search.n_best = 2
+    make_toy_run(tmp_path / "run", config)
+    (tmp_path / "de").write_text("\n".join(SOURCE), encoding="utf-8")
+    (tmp_path / "en").write_text("\n".join(TARGET), encoding="utf-8")
+    files = {"source": tmp_path / "de", "reference": tmp_path / "en"}
+    assert evaluate([tmp_path / "run"], beam_size=1, **files).sets[0].num_pairs == 5
+
+
 def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
     config = RunDir(workshop / "additive").config()
     config.search.max_length_ratio, config.search.max_length_extra = 0.1, 1
