@@ -36,7 +36,7 @@ from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime import memory
 from seq2seq_attn.text.languages import short_code
-from seq2seq_attn.text.tokenizers.base import VECTORS
+from seq2seq_attn.text.tokenizers.base import NONE, VECTORS
 
 MAX_WAITING = 100_000
 """characters of all waiting lines"""
@@ -286,11 +286,11 @@ async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
 
 
 def group_runs(runs: Iterable[Path]) -> dict[Pair, list[Path]]:
-    """The runs by their languages. Raises UserError if one is damaged, reads several sources, or reads files."""
+    """The runs by their languages. Raises UserError if one is damaged, or reads anything but one text."""
     groups: dict[Pair, list[Path]] = {}
     for run in runs:
         data = RunDir(run).config().data
-        if len(data.sources) > 1 or VECTORS in data.sources:  # a source of vectors would read files that clients name
+        if data.sources[1:] or data.sources[0] in (NONE, VECTORS):  # vectors: it would read files that clients name
             raise UsageError(f"{run}: reads {data.source_name}; only runs that read one text are served")
         groups.setdefault((short_code(data.sources[0]), short_code(data.target_language)), []).append(run)
     return groups

@@ -378,12 +378,13 @@ def test_the_server_needs_its_extra(monkeypatch, capsys):
     assert "pip install 'seq2seq-attn[serve]'" in capsys.readouterr().err
 
 
-def test_a_source_of_files_is_not_served(tmp_path):
+@pytest.mark.parametrize("source", ["vectors", "none"])
+def test_a_run_that_reads_no_text_is_not_served(tmp_path, source):
     run = make_toy_run(tmp_path / "run")
     config = run.config()
-    config.data.source_languages = ["vectors"]
+    config.data.source_languages = [source]
     run.save_config(config)
-    with pytest.raises(UsageError, match="vectors"):
+    with pytest.raises(UsageError, match=source):
         group_runs([run.path])
 
 

@@ -27,4 +27,4 @@ def push(
     from seq2seq_attn.export.hub import push_run
     from seq2seq_attn.run_dir import RunDir
 
-    shared.echo(push_run(RunDir(run), repository, license=license, is_private=private))
+    shared.echo(push_run(RunDir(run.resolve()), repository, license=license, is_private=private))

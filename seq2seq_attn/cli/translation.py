@@ -73,7 +73,7 @@ def translate_lines(
         UserError: a run or file cannot be read, or a file cannot be written.
     """
     texts = [*map(_utf8, texts)]
-    search |= {"prefix": _utf8(search["prefix"])} if "prefix" in search else {}
+    search |= {name: _utf8(value) for name, value in search.items() if isinstance(value, str)}
     names = _find_inputs(texts, input)
     files = attention_outputs(alignment, attention)
     check_files(names, {"-o": output, **files})

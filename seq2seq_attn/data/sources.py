@@ -69,9 +69,9 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
             gold={split: paths.links for split, paths in files.items()},
         )
     texts = own_text.find_splits(data)
-    identity: dict[str, Any] = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
-    identity |= {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
-    return RawCorpus(identity, lambda: texts)
+    splits = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
+    rules = {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
+    return RawCorpus({"splits": splits, **rules}, lambda: texts)
 
 
 def split_names(data: DataConfig) -> list[str]:

@@ -79,12 +79,13 @@ def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
 
 
 def _scores(run: RunDir) -> Iterator[tuple[str, int, str, float, str, str]]:
-    """Test set, number of pairs, measure, score, interval and signature, as `evaluate` saved them in the run."""
+    """Test set, number of pairs, measure, score, interval and signature, as `evaluate` saved them in the run, which may
+    have had another name then."""
     path = run.path / "report.json"
     for test in read_json(path)["sets"] if path.exists() else ():
         for measure in test["measures"]:
             for scored in measure["runs"]:
-                if scored["run"] == run.path.name and measure["name"] in _MEASURES:
+                if (len(measure["runs"]) == 1 or scored["run"] == run.path.name) and measure["name"] in _MEASURES:
                     score, interval = round(scored["score"], 1), f"{scored['low']:.1f} to {scored['high']:.1f}"
                     yield test["name"], test["num_pairs"], measure["name"], score, interval, measure["signature"]
 

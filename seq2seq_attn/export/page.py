@@ -34,15 +34,14 @@ def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat 
         UsageError: a model cannot be exported, or a page has no such tokenizer.
     """
     described = [_describe(run, weight_format) for run in runs]
-    title = ", ".join(run.path.name for run in runs)
+    title = ", ".join(run.path.resolve().name for run in runs)
     kernel = base64.b64encode((_WEB / "kernel.wasm").read_bytes()).decode("ascii")
     pairs = _test_pairs(runs[0])
     by_length = sorted(pairs, key=lambda pair: len(pair[0]))
     places = [number * (len(pairs) - 1) // (NUM_SENTENCES - 1) for number in range(NUM_SENTENCES)] if pairs else []
-    sentences = [by_length[place] for place in places]
-    payload = {"title": title, "kernel": kernel, "runs": described, "sentences": sentences}
-    payload["accuracy"] = _accuracy(runs, pairs)
-    write_text(path, fill_page(_WEB, title, ["page.css"], _SCRIPTS, payload))
+    payload = {"title": title, "kernel": kernel, "runs": described, "accuracy": _accuracy(runs, pairs)}
+    payload["sentences"] = [by_length[place] for place in places]
+    write_text(path, fill_page(_WEB, title, ["page.css"], _SCRIPTS, payload), is_named=True)
 
 
 def _describe(run: RunDir, weight_format: WeightFormat) -> dict[str, Any]:
@@ -53,7 +52,8 @@ def _describe(run: RunDir, weight_format: WeightFormat) -> dict[str, Any]:
     # attention weights, the second output, that no operation reads are a mean over heads: forcing them has no effect
     can_force = model.has_attention and json.dumps({"$": step["outputs"][1]}) in json.dumps(step["nodes"])
     kind = f"{config.model.attention.name} attention" if model.has_attention else "one vector"
-    about = {"title": f"{run.path.name}: {kind}", "has_attention": model.has_attention, "can_force": can_force}
+    title = f"{run.path.resolve().name}: {kind}"
+    about = {"title": title, "has_attention": model.has_attention, "can_force": can_force}
     return {**about, **written, **describe_run(run)}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import RunDir
-from seq2seq_attn.text.tokenizers.base import SIDES, Tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, CharacterTokenizer, SpaceTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer, english_name
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
@@ -50,9 +50,10 @@ def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
             raise UsageError(f"language {tokenizer.language!r}: spaCy tokenizes it with a program, not with rules")
         patterns = {name: _for_javascript(pattern) for name, pattern in rules.patterns.items()}
         return described | {"language": tokenizer.language, "rules": {"special": rules.special_cases, **patterns}}
-    if tokenizer.name not in ("characters", "spaces"):
+    if type(tokenizer) not in (CharacterTokenizer, SpaceTokenizer):
         raise UsageError(
-            f"tokenizer {tokenizer.name!r}: a page tokenizes by spaCy, SentencePiece, characters or spaces"
+            f"tokenizer {tokenizer.name!r}: a page tokenizes by spaCy, SentencePiece, characters or spaces, without "
+            "data.tokenizer.sentences"
         )
     return described
 

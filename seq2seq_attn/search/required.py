@@ -22,7 +22,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.layers import top_tokens
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, SearchSource, StepModel
-from seq2seq_attn.search.beam import Beam, Candidates, rank_candidates, search_beams
+from seq2seq_attn.search.beam import Beam, Candidates, add, rank_candidates, search_beams
 from seq2seq_attn.search.loop import Ranked
 from seq2seq_attn.text.vocab import EOS, UNK
 
@@ -63,15 +63,15 @@ def choose_by_bank(beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int
     is_end_V = torch.arange(scores_RV.shape[1], device=scores_RV.device) == EOS
     scores_RV = scores_RV.masked_fill(lacks_any_R1 & is_end_V, -torch.inf)
     scores_RJ, ids_RJ = _candidates(scores_RV, met_RP, phrases, num_slots)
-    num_tokens = ids_RJ.shape[1]
-    longer_XT = torch.cat([tokens_RT.repeat_interleave(num_tokens, dim=0), ids_RJ.view(-1, 1)], dim=1)
+    longer_XT = torch.cat([tokens_RT.repeat_interleave(ids_RJ.shape[1], dim=0), ids_RJ.view(-1, 1)], dim=1)
     banks_BC = count_met(longer_XT, phrases).sum(dim=1).view(num_beams, -1)
 
     order_BC = rank_candidates(beam, scores_RJ)
     in_bank_BCN = functional.one_hot(banks_BC.gather(1, order_BC), num_banks)
     position_BC = ((in_bank_BCN.cumsum(dim=1) - 1) * in_bank_BCN).sum(dim=2)  # among those of the same bank
     share_B1 = ((num_slots - beam.num_finished_B) // num_banks).unsqueeze(1)
-    order_BK = order_BC.gather(1, (position_BC >= share_B1).int().argsort(dim=1, stable=True))[:, :num_slots]
+    is_rest_BC = (position_BC >= share_B1) | (add(beam.totals_BK, scores_RJ).gather(1, order_BC) == -torch.inf)
+    order_BK = order_BC.gather(1, is_rest_BC.int().argsort(dim=1, stable=True))[:, :num_slots]
     return Candidates(ids_RJ, scores_RJ, order_BK)
 
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -60,10 +60,10 @@ def _csv_rows(path: Path) -> Iterator[Row]:
 def _dialect(head: str) -> dict[str, Any] | None:
     """The options of `csv.reader` with which all rows have the same number of columns, at least two. What looks like a
     TSV is read as CSV only if quotation marks are doubled in it, as in `"a ""b"" c"`, or around each cell."""
-    escape = "\\" if '\\"' in head else None
+    escapes = ["\\", None] if re.search(r'\\"(?!")', head) else [None, "\\"]
     is_tsv = all("\t" in line for line in head.split("\n") if line.strip())
-    is_quoted = '""' in head or re.fullmatch(r'("[^"\t]*"[\t\r\n]+)+', f"{head[: head.rfind(chr(10))]}\n")
-    for delimiter in ";|,\t" if not is_tsv else "\t" if is_quoted else "":
+    is_quoted = '""' in head or re.fullmatch(r'("[^"\t]*"[\t\r\n]+)+', f"{head}\n")
+    for delimiter, escape in product(";|,\t" if not is_tsv else "\t" if is_quoted else "", escapes):
         options: dict[str, Any] = {"delimiter": delimiter, "escapechar": escape, "strict": True}
         rows: list[list[str]] = []
         reader = csv.reader(io.StringIO(head, newline=""), **options)
@@ -100,11 +100,13 @@ def _json_rows(path: Path) -> Iterator[Row]:
 def _json_row(value: Any) -> Row:
     """The text in a list, or in an object and the objects in it, such as `translation`; a null is blank."""
     value = {str(number): item for number, item in enumerate(value, 1)} if isinstance(value, list) else value
-    if not isinstance(value, dict):
+    items = value if isinstance(value, dict) else {}
+    for inner in [*items.values()]:
+        items |= inner if isinstance(inner, dict) else {}
+    row = {key: one_line(text or "") for key, text in items.items() if text is None or isinstance(text, str)}
+    if not row:
         raise ValueError('expected an object such as {"en": "...", "fr": "..."}')
-    for inner in [*value.values()]:
-        value |= inner if isinstance(inner, dict) else {}
-    return {key: one_line(text or "") for key, text in value.items() if text is None or isinstance(text, str)}
+    return row
 
 
 def _tmx_rows(path: Path) -> Iterator[Row]:
@@ -148,7 +150,8 @@ FORMATS = (
 
 
 def _head(path: Path) -> str:
-    return next(iter_blocks(path), "")[:_HEAD_SIZE]
+    head = next(iter_blocks(path), "")[:_HEAD_SIZE]
+    return head if len(head) < _HEAD_SIZE else head[: head.rfind("\n") + 1] or head  # whole lines
 
 
 def _format_of(path: Path) -> Format | None:

@@ -231,7 +231,8 @@ class Translator:
         for segment, hypotheses in zip(segments, plan.search(steps, source, options), strict=True):
             translations = [self._translation(segment, hypothesis, plan) for hypothesis in hypotheses]
             if options.rows_per_sentence == 1:  # copying may make hypotheses equal; samples may be equal anyway
-                translations = [*{tuple(each.tokens): each for each in reversed(translations)}.values()][::-1]
+                first = {tuple(each.tokens): each for each in reversed(translations)}
+                translations = sorted(first.values(), key=translations.index)
             results.append(translations)
         return results
 

@@ -337,6 +337,7 @@ def test_closed_streams_are_named(run, monkeypatch):
         ({"input": ["-", "-"]}, "-i - -i -"),
         ({"texts": ["Hund", "Zwei M\udce4nner"]}, "invalid UTF-8"),
         ({"texts": ["Hund"], "prefix": "Zwei M\udce4nner"}, "invalid UTF-8"),
+        ({"texts": ["Hund"], "prefix": 5}, "prefix=5"),
         ({"texts": ["Hund"], "output": "x.npz", "alignment": "./x.npz"}, "-o and --alignment: .*x.npz"),
         ({"texts": ["Hund"], "alignment": "-"}, "-o and --alignment"),
         ({"texts": ["Hund"], "attention": "a.gif"}, "--attention a.gif"),

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.config import Config, config_from_dict, dump_config, load_config, packaged_config_names, with_default
+from seq2seq_attn.config.load import as_overrides
 from seq2seq_attn.errors import UsageError
 
 
@@ -93,6 +94,8 @@ def test_overrides_are_yaml_and_may_hold_an_equals_sign() -> None:
     config = load_config((), ["train.optimizer.betas=[0.8, 0.9]", "train.optimizer.clip_norm=null", "data.train=a=b"])
     assert (config.train.optimizer.betas, config.train.optimizer.clip_norm) == ((0.8, 0.9), None)
     assert config.data.train == "a=b"
+    for text in ("😀", "ä: b"):
+        assert load_config((), as_overrides({"data.train": text})).data.train == text
 
 
 @pytest.mark.parametrize(

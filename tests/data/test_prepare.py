@@ -108,7 +108,7 @@ def test_reused_when_nothing_that_matters_changed(make_config, write_pairs, tmp_
     assert {path.name: path.stat().st_mtime_ns for path in first.directory.iterdir()} == stamps
 
 
-def test_made_again_when_it_matters(make_config, tmp_path):
+def test_made_again_when_it_matters(make_config, tmp_path, write_pairs):
     changes = [{}, {"max_length": 6}, {"vocab": {"min_frequency": 2}}, {"test": {}}]
     changes.append({"tokenizer": {"name": "characters"}, "max_length": 90})
     folders = {prepare_corpus(make_config(**change)).directory for change in changes}
@@ -116,6 +116,10 @@ def test_made_again_when_it_matters(make_config, tmp_path):
     changed = prepare_corpus(make_config())
     assert len({*folders, changed.directory}) == len(changes) + 1
     assert changed.text("valid")[0] == ["neu", "", "Text"]
+    texts = [
+        prepare_corpus(make_config(test={"filter": write_pairs("t", [pair])})).text("filter") for pair in VALID[::2]
+    ]
+    assert texts == [([source], [target]) for source, target in VALID[::2]]
 
 
 @pytest.mark.parametrize(
@@ -287,6 +291,10 @@ def test_other_captions_are_read_from_a_folder(make_config, tmp_path):
     prepared = prepare_corpus(config)
     assert prepared.text("test") == (["Ein Hund schläft."], ["A dog sleeps."])
     assert prepared.links("test") == ["0-0 1-1 2-2"]
+    write_lines(tmp_path / "other" / "valid.links", ["0-0 1-x"])
+    for languages in ({}, {"source_language": "en", "target_language": "de"}):
+        with pytest.raises(UserError, match=r"other/valid\.links, line 1"):
+            prepare_corpus(make_config(corpus="captions", source_dir=str(tmp_path / "other"), **languages))
     (tmp_path / "other" / "valid.links").unlink()
     with pytest.raises(UserError, match=r"other/valid\.links"):
         prepare_corpus(config)

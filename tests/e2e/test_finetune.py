@@ -79,6 +79,13 @@ def test_mixing_adds_pairs_of_the_old_text(mix):
     assert old.meta["splits"] == ["train", "valid", "test"]
 
 
+@pytest.mark.parametrize("name", ["finetune", "language-model"])
+def test_text_that_a_run_mixed_in_is_not_inherited(name, tmp_path):
+    tuned = tmp_path / "tuned.yaml"
+    tuned.write_text("data: {mix: 1, vocab_from: old}\n", encoding="utf-8")
+    assert load_config([str(tuned), name]).data.mix == 0
+
+
 def num_denied(notes: list[str]) -> int:
     """The pairs that were drawn, but have a sentence of the validation or test set."""
     return sum(int(note.split("pairs; ")[1].split()[0]) for note in notes if "data.mix" in note)

@@ -132,9 +132,11 @@ def run(tmp_path: Path) -> RunDir:
 
 
 def test_a_run_that_was_pushed_translates_the_same_elsewhere(
-    served: type[Hub], run: RunDir, capsys: pytest.CaptureFixture[str]
+    served: type[Hub], run: RunDir, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run_command(["push", str(run.path), NAME]) == 0
+    monkeypatch.chdir(run.path)
+    assert run_command(["push", ".", NAME]) == 0
+    assert b"\n# run\n" in served.files["README.md"]
     assert capsys.readouterr().out.endswith(f"/{NAME}\n")
     assert {"README.md", "manifest.json", "model.safetensors"} <= served.files.keys()
     assert not {"notes.txt", "report.json"} & served.files.keys()
@@ -168,6 +170,13 @@ def test_the_card_tells_scores_with_signature_seed_data_and_license(run: RunDir)
     for told in ("seed 1", "captions of seq2seq-attn", run.text_hashes()["train"], "mit", f"hf:{NAME}"):
         assert told in text
     assert yaml.safe_load(make_card(run, NAME, "cc-by-4.0").split("---\n")[1])["license"] == "cc-by-4.0"
+
+
+def test_the_card_of_a_renamed_run_tells_its_scores(run: RunDir) -> None:
+    alone = {"name": "test", "num_pairs": 1000, "measures": [{**MEASURE, "runs": MEASURE["runs"][1:]}]}
+    write_json(run.path / "report.json", {"sets": [alone]})
+    renamed = run.path.rename(run.path.with_name("renamed"))
+    assert "94.8" in make_card(RunDir(renamed), NAME)
 
 
 def test_a_run_without_scores_is_told_how_to_get_them(run: RunDir, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,6 +13,8 @@ from seq2seq_attn.export.tokens import describe_tokenizer
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.lines import read_lines
+from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
+from seq2seq_attn.text.tokenizers.several import SentenceTokenizer
 from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer
 from tests.cli.command_line import assert_fails
 
@@ -25,6 +27,16 @@ def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
         sizes.append(page.stat().st_size)
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[1] + 10_000
+
+
+def test_a_page_is_written_through_a_link_and_has_the_name_of_its_run(
+    runs: list[RunDir], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, link = tmp_path / "page.html", tmp_path / "link.html"
+    link.symlink_to(page)
+    monkeypatch.chdir(runs[0].path)
+    assert run_command(["export", ".", "-o", str(link)]) == 0
+    assert "<title>additive</title>" in page.read_text("utf-8")
 
 
 def test_a_file_of_another_kind_is_refused(runs: list[RunDir], capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,3 +56,5 @@ def test_the_curve_is_of_saved_translations(captions_page: Path) -> None:
 def test_a_tokenizer_that_a_page_lacks_is_named() -> None:
     with pytest.raises(UsageError, match="vectors"):
         describe_tokenizer(VectorsTokenizer(3))
+    with pytest.raises(UsageError, match="sentences"):
+        describe_tokenizer(SentenceTokenizer(CharacterTokenizer()))

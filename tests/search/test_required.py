@@ -51,6 +51,11 @@ def test_a_narrow_beam_keeps_hypotheses_that_have_yet_to_meet_a_word() -> None:
             assert contains(best.ids, [A, B])
 
 
+def test_no_slot_stays_free_while_there_are_continuations() -> None:
+    [found] = search(FakeModel(num_free=6), sources(1)[1], [1], beam_size=4, n_best=4, required=["a"])
+    assert len(found) == 4
+
+
 def test_the_state_of_a_hypothesis_is_its_tokens() -> None:
     rows = torch.tensor([[A, A, B], [B, A, A], [UNK, B, A], [UNK, UNK, UNK]])
     assert count_met(rows, [[A, B], [B, A, A]]).tolist() == [[2, 1], [1, 3], [1, 2], [0, 0]]

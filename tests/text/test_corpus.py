@@ -79,13 +79,16 @@ def test_json(is_nested: bool, indent: int | None) -> None:
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 def test_csv_dialects(delimiter: str, quoting: int) -> None:
     rows = [("en", "fr"), ("Yes, no; all|one.", "Oui."), ('She said "no".', "Elle a dit\nnon."), ("", "")]
-    with Path("pairs").open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream, delimiter=delimiter, quoting=quoting).writerows(rows)
-    assert read("pairs") == [rows[1], ('She said "no".', "Elle a dit non."), ("", "")]
+    for quotes, row in (({}, ('C:\\"x"', "c")), ({"doublequote": False, "escapechar": "\\"}, ('"x" y', "c"))):
+        with Path("pairs").open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, delimiter=delimiter, quoting=quoting, **quotes).writerows([*rows, row])
+        assert read("pairs") == [rows[1], ('She said "no".', "Elle a dit non."), ("", ""), row]
     write("quoted", "".join(f'"{source}"{delimiter}"{target}"\n' for source, target in PAIRS))
     assert read("quoted") == [PAIRS[0], PAIRS[1], ("A dog runs.", PAIRS[2][1])]
     lines = [('"Go," he said.', '"Va", dit-il.'), ('"Yes."', '"Oui."'), ("a, b", "c, d")]  # text in a TSV
-    assert read(write("a", "".join(f"{source}\t{target}\n" for source, target in lines))) == lines
+    for number in range(3):  # the first characters, which tell the format, end on either side of a tab
+        long = [("x" * 900 * number, "y" * 900)] * 100 + lines
+        assert read(write("a", "".join(f"{source}\t{target}\n" for source, target in long)))[100:] == lines
 
 
 def test_tmx() -> None:
@@ -118,6 +121,7 @@ def test_tmx() -> None:
         ('{"en": "a"}\n', "row 1.*fr"),
         ('{"en": "a", "fr": "b"}\n' * 2_000 + '{"en": "a"}', "row 2001.*fr"),
         ('{"en": "a", "fr": "b"}\n{"en": ', "row 2"),
+        ('{"en": "a", "fr": "b"}\n{"en": 1, "fr": 2}', "row 2"),
         ('[{"en": "a", "fr": "b"}', "row 2"),
         ("[" * 100_000, "row 1"),
         ('{"en": "a", "fr": "b"}\n"a"\n', "row 2"),
@@ -257,6 +261,7 @@ def test_columns_are_chosen_by_what_they_hold(caplog: pytest.LogCaptureFixture) 
     ):
         assert read(write("pairs.txt", table(*columns)), "fr", "de") == list(zip(FRENCH * 3, GERMAN * 3, strict=True))
         assert shown in caplog.messages[-1]
+        assert find_text("pairs.txt", "fra", "deu_Latn").columns == find_text("pairs.txt", "fr", "de").columns
     # without frequent words, in the order of the file
     words = [["nuqneH", "Qapla'", "jIyaj", "HIja'"], ["wej", "cha'", "qo'", "yIDoghQo'"]]
     assert read(write("a", table(ids, *words)), "tlh", "xx-yy")[:4] == list(zip(*words, strict=True))

@@ -180,10 +180,12 @@ def test_unknown_tokens_are_kept_copied_or_forbidden():
 
 
 def test_hypotheses_that_copying_makes_equal_are_one_translation():
-    translator = fake(FakeModel(scripted={(): {UNK: 0.6, A: 0.4}, (UNK,): {EOS: 1.0}, (A,): {EOS: 1.0}}))
-    [best] = translator.translate_n_best(["t0"], n_best=2, unk="copy")
-    assert [(one.text, one.log_prob) for one in best] == [("t0", pytest.approx(np.log(0.6), abs=1e-4))]
-    assert len(translator.translate_n_best(["t0"], n_best=2)[0]) == 2
+    first = {UNK: 0.5, B: 0.3, A: 0.2}
+    translator = fake(FakeModel(scripted={(): first, **{(token,): {EOS: 1.0} for token in first}}))
+    [best] = translator.translate_n_best(["t0"], n_best=3, beam_size=3, unk="copy")
+    assert [one.text for one in best] == ["t0", "t1"]
+    assert [one.log_prob for one in best] == pytest.approx(np.log([0.5, 0.3]), abs=1e-4)
+    assert len(translator.translate_n_best(["t0"], n_best=3, beam_size=3)[0]) == 3
 
 
 def test_unknown_source_tokens_are_told():

@@ -37,7 +37,7 @@ function attachment(tokens, index, openQuotes, language) {
   if (language === 'fr' && SPACED_IN_FRENCH.has(token)) return NEITHER;
   if (CLOSING.has(token)) return LEFT;
   if (OPENING.has(token)) return RIGHT;
-  if (token in QUOTES || closes(token, openQuotes)) return quote(tokens, index, openQuotes);
+  if (Object.hasOwn(QUOTES, token) || closes(token, openQuotes)) return quote(tokens, index, openQuotes);
   if (token === '/' || (token === '-' && isInsideWord(previous, following, language))) return BOTH;
   if (CURRENCIES.has(token)) return beginsWithDigit(following) && !endsInDigit(previous) ? RIGHT : NEITHER;
   if (token === '#') return isLetterOrDigit(following) ? RIGHT : NEITHER;

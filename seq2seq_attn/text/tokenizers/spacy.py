@@ -44,12 +44,10 @@ def english_name(language: str) -> str:
 @lru_cache(maxsize=16)
 def stop_words(language: str) -> frozenset[str]:
     """The most frequent words of a language; none for one that spaCy does not know."""
-    package = find_spec("spacy")
-    path = (
-        Path(package.origin or "", f"../lang/{language}/stop_words.py").resolve()
-        if package and language.isalpha()
-        else Path()
-    )
+    code, package = short_code(language), find_spec("spacy")
+    if package is None or not code.isalpha():
+        return frozenset()
+    path = Path(package.origin or "", f"../lang/{code}/stop_words.py").resolve()
     # run alone, as importing spaCy takes a second and 200 MB
     return frozenset(run_path(str(path))["STOP_WORDS"] if path.is_file() else ())
 
