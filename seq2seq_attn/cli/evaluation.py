@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
@@ -20,6 +20,7 @@ from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_set
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
 from seq2seq_attn.files import check_writable
 from seq2seq_attn.metrics.attention import AttentionStatistics
+from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
@@ -103,6 +104,11 @@ def evaluate_systems(
     no_attention: bool,
     show_progress: bool,
 ) -> Report:
+    for option, value, kind in (("of", settings.length_of, LengthOf), ("in", settings.length_in, LengthIn)):
+        if value not in get_args(kind):
+            raise UsageError(f"--length-{option} {value!r}: expected one of {', '.join(get_args(kind))}")
+    for metric in settings.metrics:
+        Measure(metric, [])  # raises if there is no such metric
     if settings.by_length is not None:
         parse_edges(settings.by_length)
     singles = [system for system in systems if not system.is_ensemble]
