@@ -40,11 +40,11 @@ log = logging.getLogger(__name__)
 
 
 def find_settings(
-    options: ConfigOptions, *, from_run: Path | None = None, is_resumed: bool = False
+    options: ConfigOptions, *, from_run: Path | None = None, resumed: Path | None = None
 ) -> tuple[list[str], list[str]]:
     """The options of a command as `config_names` and `overrides` of `load_config`. A text adds its languages, a name
     such as `own-en-fr`, and, unless a configuration sets a name, the configuration for a corpus of this size; a run to
-    be tuned (`from_run`) has name, languages and settings. So has a resumed run.
+    be tuned (`from_run`) has name, languages and settings. So has a run that is `resumed`.
 
     Raises:
         UsageError: as `_check_tuning`, `--valid` or `--test` without `--train`, too many files, languages that the text
@@ -56,13 +56,14 @@ def find_settings(
     overrides = [*options.get("settings", []), *as_overrides(named)]
     if from_run is not None:
         overrides += as_overrides({"data.vocab_from": from_run, "train.start_from": from_run})
-        if not is_resumed:
+        if resumed is None:
             _check_tuning(from_run, options)
             config_names = [str(from_run / RUN_CONFIG), "finetune", *config_names]
     codes = (options.get("source_language"), options.get("target_language"))
     source, target = (code.lower() if code and len(code) == 2 else code for code in codes)
     config = load_config(config_names, overrides)
-    data, chosen = config.data, config.data.model_fields_set
+    data = config.data if resumed is None else load_run_config(resumed).data
+    chosen = data.model_fields_set
     if source and data.source_languages:
         raise UsageError(f"--source-language {source}: data.source_languages has the sources; leave this out")
     specs = _find_specs(options)
@@ -81,7 +82,7 @@ def find_settings(
     if not data.source_languages:
         languages["data.source_language"] = sources[0]
     overrides += as_overrides({"data.corpus": "files", **languages, **specs})
-    if is_resumed or from_run is not None:
+    if resumed is not None or from_run is not None:
         return config_names, overrides
     is_complete = any("name" in read_config(name) for name in config_names)
     settings = {} if is_complete else _choose_settings(train, config, config_names, overrides)

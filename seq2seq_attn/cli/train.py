@@ -101,9 +101,10 @@ def _load(
     """The configuration of a run, and its directory if one is named or resumed."""
     from seq2seq_attn.cli.own_text import find_settings
     from seq2seq_attn.run_dir import RunDir
-    from seq2seq_attn.train.session import load_settings
+    from seq2seq_attn.train.session import load_settings, newest_unfinished
 
     path, start = (None if each is None else Path(each) for each in (run_dir, from_run))
-    is_resumed = resume and (path is None or RunDir(path).config_path.exists())
-    config_names, overrides = find_settings(options, from_run=start, is_resumed=is_resumed)
+    path = newest_unfinished() if resume and path is None else path
+    resumed = path if resume and path is not None and RunDir(path).config_path.exists() else None
+    config_names, overrides = find_settings(options, from_run=start, resumed=resumed)
     return load_settings(config_names, overrides, run_dir=path, resume=resume)

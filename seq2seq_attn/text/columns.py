@@ -27,7 +27,7 @@ def columns_by_name(names: Row, texts: Sequence[str], languages: Sequence[str]) 
     """The columns named after the languages, the sides, or the languages in English; or those of `texts` with such a
     word in their names, for example `text_en`. Empty if one is missing."""
     vocabularies = [[(language,) for language in languages], *([_ROLES] if len(languages) == 2 else [])]
-    if names and all(name.isalpha() and len(name) > 2 for name in names.values()):
+    if sum(name.isalpha() and len(name) > 2 for name in names.values()) >= len(languages):
         from seq2seq_attn.text.tokenizers.spacy import english_name  # spaCy takes a second to import
 
         vocabularies.append([(english_name(language),) for language in languages])

@@ -140,6 +140,11 @@ def test_a_resume_keeps_the_settings_of_the_run(capsys):
     assert config["train"]["optimizer"]["learning_rate"] == 1e-4
     assert config["model"]["hidden_size"] == 12
     assert config["name"] == "own-de-en+sizes"
+    Path("new.tsv").write_text("Hund\tdog\nKatze\tcat\n")
+    tuning = ["--from=own", "--train=new.tsv", "--run-dir=tuned"]  # the run tells the languages
+    assert run(["train", *tuning, "--set=train.max_updates=1"]) == 0
+    capsys.readouterr()
+    assert dumped(capsys, *tuning, "--resume")["data"] == dumped(capsys, "--run-dir=tuned", "--resume")["data"]
 
 
 def test_the_home_folder(capsys, monkeypatch, tmp_path):

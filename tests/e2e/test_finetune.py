@@ -91,6 +91,12 @@ def num_denied(notes: list[str]) -> int:
     return sum(int(note.split("pairs; ")[1].split()[0]) for note in notes if "data.mix" in note)
 
 
+def test_a_language_model_is_mixed_with_the_targets_of_the_old_text(capsys):
+    arguments = ["-c", "old/config.yaml", "-c", "language-model", "--set=data.vocab_from=old", "--set=data.mix=1"]
+    assert run(["prepare", *arguments, "--train=corpus/valid.en", "--valid=corpus/test.en"]) == 0
+    assert "data.mix=1: " in capsys.readouterr().out
+
+
 def test_a_resume_needs_the_old_run_no_more():
     settings = ["--set=data.mix=1", "--set=train.batch.size=4", "--set=train.schedule.name=constant"]
     whole = read_tensors(tune(*settings, "--set=train.max_updates=4").state_path).tensors

@@ -98,6 +98,9 @@ def test_runs_are_fused_by_name(tmp_path: Path) -> None:
     make_toy_run(tmp_path / "run", toy_config(tokenizer="spacy"), seed=4)
     make_toy_run(tmp_path / "lm", toy_config(tokenizer="spacy", attention="fixed"), seed=5)
     make_toy_run(tmp_path / "subwords")
+    copying = toy_config(tokenizer="spacy")
+    copying.model.output.name = "copy"
+    make_toy_run(tmp_path / "copying", copying, seed=5)
     translator = load(tmp_path / "run", "cpu")
 
     def fused(run: str, weight: float) -> list[list[str]]:
@@ -106,6 +109,7 @@ def test_runs_are_fused_by_name(tmp_path: Path) -> None:
 
     plain = [one.tokens for one in translator.translate(SOURCE)]
     assert fused("lm", 0.0) == plain != fused("lm", 0.5)
+    assert fused("copying", 0.0) == plain != fused("copying", 0.5)
     with pytest.raises(UsageError, match="subwords"):
         fused("subwords", 0.5)
     with pytest.raises(UsageError, match=r"search\.scorers\.fusion\.wieght"):

@@ -54,7 +54,8 @@ def test_two_files_and_tab_separated_values(suffix: str) -> None:
 def test_names_of_columns_and_keys_say_which_is_which() -> None:
     for header in ("fr\ten", "FR\tEN", "French\tEnglish", "target\tsource", "tgt\tsrc"):
         assert read(write("train.tsv", f"{header}\nBonjour.\tHello.\n")) == [("Hello.", "Bonjour.")]
-    for names in ("id,text_fr,text_en", "id,fr-sentence,en-sentence", "nr,target_text,source_text", "id,tgt,src"):
+    sides = ("text_fr,text_en", "fr-sentence,en-sentence", "target_text,source_text", "tgt,src", "French,english")
+    for names in (f"id,{side}" for side in sides):
         pairs = read(write("a.csv", f'{names}\n7,"Oui, oui.",Yes.\n8,Non.,No.\n'))
         assert pairs == [("Yes.", "Oui, oui."), ("No.", "Non.")]
     for keys in (("source", "target"), ("src", "tgt"), ("en_text", "fr_text")):
