@@ -72,8 +72,7 @@ class Validator:
         self, prepared: PreparedCorpus, config: Config, updater: Updater, *, should_stop: Callable[[], bool]
     ) -> None:
         """`updater`: its device, precision and group are used. `should_stop` is called between batches; if it returns
-        true, the validation ends early on all ranks. Raises UsageError, UserError: the validation split is empty, or
-        the configured search cannot translate with this model."""
+        true, the validation ends early on all ranks. Raises UserError: no pairs, or a search that cannot translate."""
         self._config = config
         self._device, self._precision, self._group = updater.device, updater.precision, updater.group
         self._should_stop = should_stop
