@@ -118,15 +118,9 @@ def evaluate_systems(
     else:
         files = _files_in_run(systems, source, splits, concatenate)
         hyps_dirs = [system.hyps_dir if files else None for system in systems]
-    sets = find_sets(
-        [system.runs[0] for system in singles],
-        [system.config for system in singles],
-        splits,
-        source=source,
-        references=references,
-        concatenate=concatenate,
-        show_progress=show_progress,
-    )
+    runs, configs = [system.runs[0] for system in singles], [system.config for system in singles]
+    texts: dict[str, Any] = {"source": source, "references": references, "concatenate": concatenate}
+    sets = find_sets(runs, configs, splits, **texts, show_progress=show_progress)
     has_page = files.get("report", Path()).suffix == ".html"
     options = {"reuse_hypotheses": reuse_hypotheses, "keep_maps": has_page, "show_progress": show_progress}
     translations = [
