@@ -258,8 +258,8 @@ class RunDir:
         has_draft = any(self.path.glob(f".{RUN_CONFIG}.*.tmp"))
         if has_draft and not self.config_path.exists():
             (self.path / MANIFEST).unlink(missing_ok=True)
-        for name in (*_LISTED, MANIFEST):
-            for leftover in self.path.glob(f".{name}.*.tmp"):
+        for pattern in (*(f".{name}.*.tmp" for name in (*_LISTED, MANIFEST)), f"{_LAST}/.*.tmp"):
+            for leftover in self.path.glob(pattern):
                 leftover.unlink()
 
     def check_files(self) -> None:

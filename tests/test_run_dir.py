@@ -169,6 +169,8 @@ def test_an_overwrite_empties_no_file_that_a_link_leads_to(trained, tmp_path, is
 
 def test_a_run_that_is_resumed_is_checked_and_rid_of_leftovers(trained):
     leftovers = [trained.path / f".{name}.x1y2.tmp" for name in ("model.safetensors", "config.yaml", "source.vocab")]
+    leftovers.append(trained.last_dir / ".state.safetensors.x1y2.tmp")
+    trained.last_dir.mkdir(exist_ok=True)
     for path in (*leftovers, trained.path / ".report.json.x.tmp"):
         path.touch()
     (trained.path / "finished.json").unlink()

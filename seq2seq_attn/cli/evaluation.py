@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import analyze_attention
@@ -20,6 +20,7 @@ from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_set
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
 from seq2seq_attn.files import check_writable
 from seq2seq_attn.metrics.attention import AttentionStatistics
+from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.by_length import parse_edges
 from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
 from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
@@ -103,6 +104,11 @@ def evaluate_systems(
     no_attention: bool,
     show_progress: bool,
 ) -> Report:
+    for option, value, kind in (("of", settings.length_of, LengthOf), ("in", settings.length_in, LengthIn)):
+        if value not in get_args(kind):
+            raise UsageError(f"--length-{option} {value!r}: expected one of {', '.join(get_args(kind))}")
+    for metric in settings.metrics:
+        Measure(metric, [])  # raises if there is no such metric
     if settings.by_length is not None:
         parse_edges(settings.by_length)
     singles = [system for system in systems if not system.is_ensemble]
@@ -112,15 +118,9 @@ def evaluate_systems(
     else:
         files = _files_in_run(systems, source, splits, concatenate)
         hyps_dirs = [system.hyps_dir if files else None for system in systems]
-    sets = find_sets(
-        [system.runs[0] for system in singles],
-        [system.config for system in singles],
-        splits,
-        source=source,
-        references=references,
-        concatenate=concatenate,
-        show_progress=show_progress,
-    )
+    runs, configs = [system.runs[0] for system in singles], [system.config for system in singles]
+    texts: dict[str, Any] = {"source": source, "references": references, "concatenate": concatenate}
+    sets = find_sets(runs, configs, splits, **texts, show_progress=show_progress)
     has_page = files.get("report", Path()).suffix == ".html"
     options = {"reuse_hypotheses": reuse_hypotheses, "keep_maps": has_page, "show_progress": show_progress}
     translations = [
@@ -158,7 +158,7 @@ def _make_systems(
             log.warning("%s: its training has not finished; its best model so far is evaluated", run.path)
     names = run_names([run.path for run in run_dirs], configs)
     systems = [
-        System(name, [run], [config], options=search, device=device, precision=precision)
+        System(name, [run], [config], options={**search, "n_best": 1}, device=device, precision=precision)
         for name, run, config in zip(names, run_dirs, configs, strict=True)
     ]
     _ = systems[0].resolved_precision  # an error before data is prepared

@@ -26,7 +26,7 @@ from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
 from seq2seq_attn.text.corpus import Text, find_text
 from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.links import Link, words_of
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
+from seq2seq_attn.text.tokenizers.base import NONE, SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 from seq2seq_attn.text.vocab import UNK, extended_ids
 from seq2seq_attn.translate.load import load
@@ -161,6 +161,8 @@ def _find_pairs(
     if not run:
         log.info("model: %s", run_dir.path)
     data = run_dir.config().data
+    if NONE in data.sources:
+        raise UsageError(f"{run_dir.path}: a language model, which reads no source; name a run that translates")
     if links is not None and VECTORS in data.sources:
         raise UsageError(
             f"--links {links}: alignments are between words, and {run_dir.path} reads vectors; leave it out"

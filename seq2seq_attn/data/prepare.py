@@ -100,9 +100,7 @@ def prepare_corpus(
 
 def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[str, Any]:
     """Everything that decides the folder's content, and nothing else (not the location of files, not the model)."""
-    tokenizer = data.tokenizer.model_dump()
-    if data.tokenizer.name != "sentencepiece":
-        tokenizer = {key: tokenizer[key] for key in ("name", "target", "lowercase", "sentences")}
+    used = None if data.tokenizer.name == "sentencepiece" else {"name", "target", "lowercase", "sentences"}
     package = data.tokenizer.name if data.tokenizer.name in ("spacy", "sentencepiece") else None
     return {
         "format": FORMAT_VERSION,
@@ -113,7 +111,7 @@ def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[
             "limit": data.limit.model_dump(),
             "max_length": data.max_length,
             "max_length_ratio": data.max_length_ratio,
-            "tokenizer": tokenizer,
+            "tokenizer": data.tokenizer.model_dump(include=used),
             "vocab": data.vocab.model_dump(),
         },
         **links_identity(data),

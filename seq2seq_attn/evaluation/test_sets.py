@@ -265,6 +265,7 @@ def _check_paths(run: RunDir, config: Config) -> None:
             leads_out = _is_inside(path, run.path) and not _is_inside(path.resolve(), run.path.resolve())
             if leads_out or not _is_inside(path, Path.cwd()):
                 alone = " --set 'data.extra=[]'" if data.extra else ""
+                alone += f" --set data.vocab_from={run.path} --set data.mix=0" if data.vocab_from else ""
                 raise UserError(
                     f"data.{key}={path}: {run.path} names it, and it lies outside the current folder; if you trust the "
                     f"run, run `seq2seq prepare -c {run.path}/config.yaml{alone}`"

@@ -159,15 +159,8 @@ class TrainLog:
     def skipped(self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]) -> str:
         """Log a skipped update. Returns the reason, with the batch."""
         loss = result.loss_sum / result.num_tokens
-        self.event(
-            "bad_update",
-            update=state.update,
-            epoch=epoch,
-            loss=loss,
-            gradient_norm=result.gradient_norm,
-            in_row=state.num_bad_in_row,
-            indices=list(indices),
-        )
+        values = {"loss": loss, "gradient_norm": result.gradient_norm, "in_row": state.num_bad_in_row}
+        self.event("bad_update", update=state.update, epoch=epoch, **values, indices=list(indices))
         named = ", ".join(map(str, indices[:_NUM_NAMED_PAIRS]))
         more = f" and {len(indices) - _NUM_NAMED_PAIRS} more" if len(indices) > _NUM_NAMED_PAIRS else ""
         what = f"loss {loss:g}, gradient norm {result.gradient_norm:g} on the batch of training pairs {named}{more}"

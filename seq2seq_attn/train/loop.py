@@ -78,10 +78,13 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
             lambda: prepare_corpus(config, own_run=own_run, show_progress=sys.stderr.isatty())
         )
         group.first_before_others(lambda: set_num_threads(config, prepared, own_run))
-        run = RunDir(path or group.broadcast(lambda: create_run_dir(config)))
         config = with_length_limit(config, prepared.pairs("train"))
         with catch_signals() as stop, ExitStack() as locks:
             updater = _build_updater(config, prepared, group)
+            validator = group.first_before_others(
+                lambda: Validator(prepared, config, updater, should_stop=lambda: stop.is_set)
+            )
+            run = RunDir(path or group.broadcast(lambda: create_run_dir(config)))
             group.broadcast(lambda: locks.enter_context(locked(run.path)))
             if resume and group.broadcast(run.state_path.exists):
                 state, notes = group.first_before_others(lambda: _restore(run, config, prepared, updater)), []
@@ -89,7 +92,7 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
                 state, notes = TrainState(), set_start_values(updater, config, prepared)
                 group.broadcast(lambda: _write_run(run, config, prepared, updater, overwrite=overwrite or resume))
             if not state.end_reason:
-                Trainer(run, config, prepared, updater, state, stop).train(notes)
+                Trainer(run, config, prepared, updater, validator, state, stop).train(notes)
     return run
 
 
@@ -151,12 +154,8 @@ def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Upd
 
 def _mark_finished(run: RunDir, state: TrainState, updater: Updater) -> None:
     if updater.group.is_first:
-        end = {
-            "reason": state.end_reason,
-            "update": state.update,
-            "epoch": state.epoch,
-            "minutes": state.elapsed_s / 60,
-        }
+        minutes = state.elapsed_s / 60
+        end = {"reason": state.end_reason, "update": state.update, "epoch": state.epoch, "minutes": minutes}
         run.mark_finished({**end, "best_score": state.best_score, "best_update": state.best_update})
         if updater.reverse is not None:
             run.reverse.mark_finished(end)
@@ -173,14 +172,14 @@ class Trainer:
         config: Config,
         prepared: PreparedCorpus,
         updater: Updater,
+        validator: Validator,
         state: TrainState,
         stop: StopRequest,
     ) -> None:
         self.run, self.config, self.prepared, self.updater = run, config, prepared, updater
-        self.state, self.stop = state, stop
+        self.validator, self.state, self.stop = validator, state, stop
         first_epoch = plan_epoch(prepared.pairs("train"), config.train.batch, seed=config.seed, epoch=0)
         self.schedules = Schedules(config.train, updates_per_epoch=len(first_epoch))
-        self.validator = Validator(prepared, config, updater, should_stop=lambda: stop.is_set)
         self.gave_back_at = time.monotonic()
         self.began_at = self.gave_back_at - state.elapsed_s
         num_threads = torch.get_num_threads() if updater.device.type == "cpu" else 1

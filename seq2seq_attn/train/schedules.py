@@ -56,12 +56,8 @@ class Schedules:
 
     def late_objectives(self, num_updates: int) -> list[str]:
         """Objectives that start after the first `num_updates` updates."""
-        first_updates = {
-            name: objective.start * (self.total_updates or 0)
-            for name, objective in self._config.objectives.items()
-            if objective.weight and objective.start
-        }
-        return [name for name, first_update in first_updates.items() if num_updates - 1 < first_update]
+        total, objectives = self.total_updates or 0, self._config.objectives.items()
+        return [name for name, each in objectives if each.weight and max(0, num_updates - 1) < each.start * total]
 
     def is_cut(self, num_updates: int) -> bool:
         """Whether a stop after `num_updates` cuts a falling schedule short, by more than a tenth of its updates."""

@@ -34,15 +34,16 @@ from seq2seq_attn.train.schedules import FALLING
 RUNS_DIR = Path("runs")
 
 FIXED_ON_RESUME = (
-    *("seed", "data", "model", "train.start_from", "train.batch"),
+    *("seed", "data", "model", "search", "train.start_from", "train.batch"),
     *("train.optimizer.name", "train.optimizer.average_decay"),
     *(f"train.validation.{key}" for key in ("metric", "num_pairs", "beam_size")),
-    *(f"search.{key}" for key in ("method", "length_penalty", "coverage_penalty", "no_repeat_ngram", "scorers")),
-    *(f"search.{key}" for key in ("shortlist", "max_length_ratio", "max_length_extra")),
 )
 """Settings that a resume cannot change: the saved state depends on them, or scores before and after the resume could
 not be compared."""
-RELOCATABLE = ("data.data_dir", "data.source_dir", "data.num_processes")
+RELOCATABLE = (
+    *("data.data_dir", "data.source_dir", "data.num_processes"),
+    *(f"search.{key}" for key in ("beam_size", "n_best", "batch_size")),  # which decide no validation
+)
 
 log = logging.getLogger(__name__)
 

@@ -198,15 +198,9 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
         {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
         {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
     ]
-    optimizer_class = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.name]
-    optimizer: torch.optim.Optimizer = optimizer_class(
-        [group for group in groups if group["params"]],
-        lr=config.learning_rate,
-        betas=config.betas,
-        eps=config.eps,
-        fused=True,
-    )
-    return optimizer
+    groups = [group for group in groups if group["params"]]
+    optimizer_class: type[torch.optim.Adam] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.name]
+    return optimizer_class(groups, lr=config.learning_rate, betas=config.betas, eps=config.eps, fused=True)
 
 
 class WeightAverage:

@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.device import autocast
 from seq2seq_attn.runtime.memory import explain_memory_error
+from seq2seq_attn.runtime.threads import set_threads
 from seq2seq_attn.text.tokenizers.base import NONE
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
@@ -70,8 +72,7 @@ class Validator:
         self, prepared: PreparedCorpus, config: Config, updater: Updater, *, should_stop: Callable[[], bool]
     ) -> None:
         """`updater`: its device, precision and group are used. `should_stop` is called between batches; if it returns
-        true, the validation ends early on all ranks."""
-        self._prepared = prepared
+        true, the validation ends early on all ranks. Raises UserError: no pairs, or a search that cannot translate."""
         self._config = config
         self._device, self._precision, self._group = updater.device, updater.precision, updater.group
         self._should_stop = should_stop
@@ -94,6 +95,22 @@ class Validator:
         if config.data.tokenizer.lowercase:
             references = [line.lower() for line in references]
         self._other = None if metric in ("bleu", "perplexity") else Measure(metric, references, target_language=target)
+        self._translator = partial(
+            Translator,
+            source_tokenizer=prepared.source_tokenizer,
+            target_tokenizer=prepared.target_tokenizer,
+            source_vocab=prepared.source_vocab,
+            target_vocab=prepared.target_vocab,
+            search=config.search.model_copy(update={"n_best": 1}),
+            device=self._device,
+            max_source_length=config.data.max_length,
+            load_run=cache(load),
+        )
+        num_threads = torch.get_num_threads()
+        if self._sources:
+            self._translator(updater.model).translate([])  # raises; and loads the runs of scorers
+        if torch.get_num_threads() != num_threads:  # `load` has chosen that of a smaller model
+            set_threads(num_threads)
 
     def validate(self, model: Seq2Seq) -> Validation | None:
         """Perplexity and BLEU of the current model, which is set to evaluation mode; None if `should_stop` returned
@@ -104,17 +121,7 @@ class Validator:
         setting, advice = f"search.batch_size={size}", f"try --set search.batch_size={max(1, size // 2)}"
         with explain_memory_error(f"{setting} (in a validation)", advice):
             model.eval()  # an update begins with training mode
-            translator = Translator(
-                model,
-                source_tokenizer=self._prepared.source_tokenizer,
-                target_tokenizer=self._prepared.target_tokenizer,
-                source_vocab=self._prepared.source_vocab,
-                target_vocab=self._prepared.target_vocab,
-                search=self._config.search,
-                device=self._device,
-                max_source_length=self._config.data.max_length,
-                load_run=load,
-            )
+            translator = self._translator(model)
             share: Share = self._nll(model), self._translate(translator)
             every = self._group.gather(None if self._should_stop() else share)
             shares = [share for share in every if share is not None]

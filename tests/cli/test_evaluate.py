@@ -165,6 +165,9 @@ FILES = {"--json": ".json", "--report": ".html", "--csv": ".csv", "--latex": ".t
         (["additive"], {"source": "short.de"}, 2, "--source and --reference"),
         (["additive"], {"source": "short.de", "reference": "short.de", "split": "short"}, 2, "--split and --source"),
         (["additive"], {"by_length": "9,8", "split": ["short"]}, 2, "--by-length '9,8'"),
+        (["additive"], {"metric": ["blue"]}, 1, "blue"),
+        (["additive"], {"length_of": "target"}, 2, "target"),
+        (["additive"], {"length_in": "words"}, 2, "words"),
         (["additive", "additive"], {}, 2, "additive"),
         (["additive", "other"], {}, 2, "additive"),
         (["additive"], {"ensemble": True}, 2, "--ensemble"),
@@ -191,6 +194,16 @@ def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
     make_toy_run(tmp_path / "run", config)
     with pytest.raises(UserError, match=r"gone/.*--source FILE --reference FILE"):
         evaluate([tmp_path / "run"])
+
+
+def test_one_translation_per_line_is_scored(tmp_path):
+    config = toy_config()
+    config.search.n_best = 2
+    make_toy_run(tmp_path / "run", config)
+    (tmp_path / "de").write_text("\n".join(SOURCE), encoding="utf-8")
+    (tmp_path / "en").write_text("\n".join(TARGET), encoding="utf-8")
+    files = {"source": tmp_path / "de", "reference": tmp_path / "en"}
+    assert evaluate([tmp_path / "run"], beam_size=1, **files).sets[0].num_pairs == 5
 
 
 def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):

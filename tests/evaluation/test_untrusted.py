@@ -69,10 +69,15 @@ def test_what_lies_elsewhere_is_left_alone(here, elsewhere, key, value):
     assert not (here / "data").exists()
 
 
-def test_the_command_that_is_advised_prepares_what_is_read(here, elsewhere):
-    train = elsewhere / "train"
-    config = settings(f"data.train={train}", f"data.extra=[{train}]", "data.extra_in_vocab=true")
-    RunDir(here / "run").save_config(config)
+@pytest.mark.parametrize("is_tuned", [False, True])
+def test_the_command_that_is_advised_prepares_what_is_read(here, elsewhere, is_tuned):
+    train, run = elsewhere / "train", RunDir(here / "run")
+    changes = [f"data.extra=[{train}]", "data.extra_in_vocab=true"]
+    if is_tuned:
+        run.save_text(prepare_corpus(settings()))
+        changes = ["data.vocab_from=gone", "data.mix=1"]
+    config = settings(f"data.train={train}", *changes)
+    run.save_config(config)
     with pytest.raises(UserError, match=r"data\.train") as raised:
         num_pairs(config)
     [command] = re.findall("`seq2seq (.*)`", str(raised.value))

@@ -53,6 +53,7 @@ def test_a_language_model_is_trained_and_fused(toy_config, toy_corpus, tmp_path,
         model.translate(["Hund"])
     with pytest.raises(UserError, match="language model"):
         model.score(["Hund"], ["dog"])
+    assert run(["score", str(toy_corpus / "valid.en"), "--run", "lm"]) == 2
 
 
 @torch.inference_mode()

@@ -174,7 +174,7 @@ def test_a_resume_of_a_run_without_state_keeps_its_settings_too():
         *(f"train.validation.{change}" for change in ("metric=perplexity", "num_pairs=10", "beam_size=2")),
         *("search.coverage_penalty=0.1", "search.no_repeat_ngram=3", "search.max_length_extra=7"),
         *("train.optimizer.name=adamw", "train.optimizer.average_decay=0.5", "search.length_penalty=2.5"),
-        *("search.max_length_ratio=3.0", "train.start_from=runs/x"),
+        *("search.max_length_ratio=3.0", "train.start_from=runs/x", "search.unk=forbid", "search.temperature=0.5"),
     ],
 )
 def test_a_resume_cannot_change_what_the_state_depends_on(change):
@@ -183,7 +183,7 @@ def test_a_resume_cannot_change_what_the_state_depends_on(change):
 
 
 def test_a_resume_may_change_the_rest_and_says_so(caplog):
-    changes = ["train.max_epochs=99", "data.data_dir=/elsewhere", "data.num_processes=3"]
+    changes = ["train.max_epochs=99", "data.data_dir=/elsewhere", "data.num_processes=3", "search.beam_size=9"]
     check_same_run(load_config(), load_config((), changes))
     assert "train.max_epochs" in caplog.text
     assert "learning rate" not in caplog.text

@@ -61,3 +61,11 @@ def test_training_warns_and_keeps_its_threads(toy_config, tmp_path, monkeypatch,
     assert recorded(run) == (2, 2)
     [warning] = [message for message in caplog.messages if "train.num_threads" in message]
     assert "2 threads" in warning
+
+
+def test_a_smaller_model_that_validation_reads_does_not_change_them(toy_config, tmp_path):
+    other = train(toy_config("train.max_updates=1"), run_dir=tmp_path / "other")
+    fusion = f"search.scorers={{fusion: {{run: {other.path}, source: Hund}}}}"
+    assert recorded(
+        train(toy_config("train.num_threads=2", "train.max_updates=1", fusion), run_dir=tmp_path / "run")
+    ) == (2, 2)

@@ -13,17 +13,18 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.train import validate
 from seq2seq_attn.train.distributed import ALONE
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.validate import Validator
+from seq2seq_attn.translate.translator import Translator
 
 
 @pytest.fixture
 def parts(toy_config) -> tuple[Any, ...]:
     """What a `Validator` is built from."""
     config = toy_config("train.validation.num_samples=3", "search.batch_size=5")
-    updater = SimpleNamespace(device=torch.device("cpu"), precision="fp32", group=ALONE)
+    model = SimpleNamespace(has_attention=True, copies_source=False)
+    updater = SimpleNamespace(model=model, device=torch.device("cpu"), precision="fp32", group=ALONE)
     return prepare_corpus(config), config, updater
 
 
@@ -49,9 +50,29 @@ def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(validate, "Translator", fail)
+    validator = Validator(*parts, should_stop=lambda: False)
+    monkeypatch.setattr(Translator, "__init__", fail)
     with pytest.raises(UserError, match=r"search\.batch_size=5 .*search\.batch_size=2"):
-        Validator(*parts, should_stop=lambda: False).validate(torch.nn.Identity())  # type: ignore[arg-type]
+        validator.validate(torch.nn.Identity())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["search.unk=copy", "model.attention.name=fixed"], "unk"),
+        (["search.scorers={fusion: {run: missing}}"], "missing"),
+        (["search.scorers={fusion: {run: missing, wait: 1}}"], "wait"),
+    ],
+)
+def test_a_search_that_cannot_translate_is_refused_before_a_run_is_written(toy_config, in_tmp_path, settings, message):
+    with pytest.raises(UserError, match=message):
+        train(toy_config(*settings))
+    assert not [*Path("runs").glob("*")]
+
+
+def test_only_the_best_translation_is_validated(toy_config, tmp_path):
+    run = train(toy_config("search.n_best=3", "train.max_updates=1"), run_dir=tmp_path / "run")
+    assert "bleu" in run.load_best().values
 
 
 @pytest.mark.parametrize(("target", "is_warned"), [("Ein Hund rennt hier", False), ("红色的球", True)])
