@@ -178,10 +178,7 @@ def as_overrides(settings: Mapping[str, object]) -> list[str]:
     overrides = []
     for key, value in settings.items():
         try:
-            # PyYAML would not join the two escapes of a character beyond U+FFFF
-            text = json.dumps(
-                value, ensure_ascii=False, default=lambda x: x.tolist() if hasattr(x, "tolist") else os.fspath(x)
-            )
+            text = json.dumps(value, default=lambda item: item.tolist() if hasattr(item, "tolist") else os.fspath(item))
         except (TypeError, ValueError):
             raise UsageError(
                 f"{key}={shorten(value)}: expected None, numbers, text, paths, or lists and mappings of these"

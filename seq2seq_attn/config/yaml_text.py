@@ -1,5 +1,6 @@
 """Read YAML safely: no duplicate keys, no Python tags, limited depth and size; and write it."""
 
+import json
 import re
 from typing import Any
 
@@ -35,6 +36,11 @@ _Loader.yaml_implicit_resolvers = {
 }
 for _type, _pattern, _first in _PLAIN:
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", _pattern, list(_first))
+# JSON writes a character beyond U+FFFF as two escapes, which PyYAML does not join.
+_Loader.add_constructor(
+    "tag:yaml.org,2002:str",
+    lambda loader, node: json.loads(json.dumps(loader.construct_scalar(node))),  # type: ignore[arg-type]
+)
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
 
 

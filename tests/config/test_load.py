@@ -94,7 +94,7 @@ def test_overrides_are_yaml_and_may_hold_an_equals_sign() -> None:
     config = load_config((), ["train.optimizer.betas=[0.8, 0.9]", "train.optimizer.clip_norm=null", "data.train=a=b"])
     assert (config.train.optimizer.betas, config.train.optimizer.clip_norm) == ((0.8, 0.9), None)
     assert config.data.train == "a=b"
-    for text in ("😀", "ä: b"):
+    for text in ("😀", "ä: b", "\x7f", "\x85"):
         assert load_config((), as_overrides({"data.train": text})).data.train == text
 
 
