@@ -95,13 +95,14 @@ class Validator:
         if config.data.tokenizer.lowercase:
             references = [line.lower() for line in references]
         self._other = None if metric in ("bleu", "perplexity") else Measure(metric, references, target_language=target)
+        beam_size = config.train.validation.beam_size
         self._translator = partial(
             Translator,
             source_tokenizer=prepared.source_tokenizer,
             target_tokenizer=prepared.target_tokenizer,
             source_vocab=prepared.source_vocab,
             target_vocab=prepared.target_vocab,
-            search=config.search.model_copy(update={"n_best": 1}),
+            search=config.search.model_copy(update={"beam_size": beam_size, "n_best": 1, "shortlist": 0}),
             device=self._device,
             max_source_length=config.data.max_length,
             load_run=cache(load),
@@ -148,14 +149,13 @@ class Validator:
 
     def _translate(self, translator: Translator) -> list[tuple[str, bool]]:
         """The translations of this rank's share, and whether the length limit cut each."""
-        beam_size = self._config.train.validation.beam_size
         sources = self._group.share(self._sources)
         hypotheses: list[tuple[str, bool]] = []
         for start in range(0, len(sources), _NUM_LINES_AT_ONCE):
             if self._should_stop():
                 break
             lines = sources[start : start + _NUM_LINES_AT_ONCE]
-            translations = translator.translate(lines, beam_size=beam_size, shortlist=0, keep_attention=False)
+            translations = translator.translate(lines, keep_attention=False)
             hypotheses += [(translation.text, translation.is_cut) for translation in translations]
         return hypotheses
 
@@ -164,8 +164,7 @@ class Validator:
         num_lines = len(self._sources)
         num_samples = min(self._config.train.validation.num_samples, num_lines)
         indices = [number * num_lines // num_samples for number in range(num_samples)]
-        beam_size = self._config.train.validation.beam_size
-        translations = translator.translate([self._sources[i] for i in indices], beam_size=beam_size, shortlist=0)
+        translations = translator.translate([self._sources[i] for i in indices])
         return [
             Sample(self._sources[i], self._references[i], translation.text, translation.attention_map())
             for i, translation in zip(indices, translations, strict=True)

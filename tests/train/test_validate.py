@@ -60,6 +60,7 @@ def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
     ("settings", "message"),
     [
         (["search.unk=copy", "model.attention.name=fixed"], "unk"),
+        (["search.method=diverse", "search.num_groups=5"], "num_groups=5"),  # of a beam of 1
         (["search.scorers={fusion: {run: missing}}"], "missing"),
         (["search.scorers={fusion: {run: missing, wait: 1}}"], "wait"),
     ],
