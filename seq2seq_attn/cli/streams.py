@@ -8,6 +8,7 @@ import gzip
 import io
 import logging
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, zip_longest
@@ -39,7 +40,7 @@ def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
     def decode(line: bytes) -> str:
         nonlocal num_lines, num_invalid, first_invalid
         if num_lines == 0:
-            line = line.removeprefix(b"\xef\xbb\xbf")
+            line = line.removeprefix(BOM_UTF8)
         num_lines += 1
         line = line.removesuffix(b"\r")
         try:
@@ -60,7 +61,7 @@ def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
             yield [decode(line) for line in lines]
         elif sum(map(len, unfinished)) > MAX_LINE_BYTES:
             raise UserError(f"{name}, line {num_lines + 1}: longer than 16 MiB; give a sentence per line")
-    if last := b"".join(unfinished):
+    if (last := b"".join(unfinished)) and (num_lines or last != BOM_UTF8):
         yield [decode(last)]
     if num_invalid:
         shown, advice = "standard input" if name == STREAM else name, advice_on_encoding(sample, first_invalid)

@@ -104,6 +104,7 @@ def test_two_thousand_hostile_lines(run, tmp_path, stdin, capfdbinary, caplog):
         (b"Hund\r\n\r\nWiese\r", 3),
         (b"\r", 1),
         (b"\xef\xbb\xbfHund\n", 1),
+        (b"\xef\xbb\xbf", 0),
     ],
 )
 def test_as_many_lines_out_as_in(run, stdin, capfdbinary, data, num_lines):
