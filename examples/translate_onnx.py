@@ -2,7 +2,8 @@
 
     python examples/translate_onnx.py DIR.onnx "ein Hund rennt ."
 
-Tokens are separated by spaces; for SentencePiece the line is any text. The search is greedy.
+Tokens are separated by spaces; for characters and SentencePiece's unigram models, the line is any text. The
+search is greedy.
 """
 
 import json
@@ -18,12 +19,12 @@ SPACE = "▁"
 
 def tokenize(line: str, side: dict[str, Any]) -> list[str]:
     """The tokens of a line: words, characters, or the most probable subwords of a unigram model (Viterbi)."""
-    line = " ".join(line.split())
+    line = " ".join((line.lower() if side["lowercase"] else line).split())
     if side["tokenizer"] == "characters":
         return list(line.replace(" ", SPACE))
     if side.get("model") != "unigram":
         return line.split()
-    text = SPACE + (line.lower() if side["lowercase"] else line).replace(" ", SPACE)
+    text = SPACE + line.replace(" ", SPACE)
     scores, longest = side["subwords"], max(map(len, side["subwords"]))
     best = [(0.0, 0)] + [(-np.inf, 0)] * len(text)
     for end in range(1, len(text) + 1):

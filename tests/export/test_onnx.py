@@ -21,7 +21,9 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "translate_onnx.py"
 
 @pytest.mark.parametrize("tokenizer", ["sentencepiece", pytest.param("characters", marks=pytest.mark.slow)])
 def test_the_example_translates_as_the_package_does(tmp_path: Path, tokenizer: str) -> None:
-    run = make_toy_run(tmp_path / "run", toy_config(tokenizer=tokenizer))
+    config = toy_config(tokenizer=tokenizer)
+    config.data.tokenizer.lowercase = tokenizer == "characters"
+    run = make_toy_run(tmp_path / "run", config)
     folder = tmp_path / "run.onnx"
     assert run_command(["export", str(run.path), "-o", str(folder)]) == 0
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "prepare.onnx", "step.onnx"]
