@@ -212,7 +212,7 @@ class App:
     def _check_key(self, request: Request, key: object) -> None:
         """Raise HTTPException unless the key, or that of the header (`DeepL-Auth-Key KEY`), is right."""
         header = request.headers.get("authorization", "").partition(" ")[2]
-        if self._key and not any(hmac.compare_digest(str(each).encode(), self._key) for each in (key, header)):
+        if self._key and not any(hmac.compare_digest(str(each).encode(), self._key) for each in (key or "", header)):
             raise HTTPException(403, "expected a valid key, as api_key or in the header Authorization")
 
     async def _read(self, request: Request, name: str) -> tuple[dict[str, Any], list[str]]:

@@ -234,6 +234,8 @@ def test_a_key_is_asked_for() -> None:
         for method, path in (("POST", "/translate"), ("POST", "/detect"), ("GET", "/metrics"), ("GET", "/")):
             assert client.ask(method, path, GOOD if method == "POST" else None)[0] == 403
         assert [client.ask("GET", path)[0] for path in ("/health", "/languages")] == [200, 200]
+    with serving(make_app(sizes, key="None")) as client:  # what Python calls a key that is not there
+        assert client.ask("POST", "/translate", GOOD)[0] == 403
     with serving(make_app(sizes, key="key:fx")) as client:
         assert deepl.DeepLClient("key:fx", server_url=client.url).translate_text(TEXT, target_lang="EN-US").text
 

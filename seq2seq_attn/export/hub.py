@@ -79,8 +79,7 @@ def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
 
 
 def _scores(run: RunDir) -> Iterator[tuple[str, int, str, float, str, str]]:
-    """Test set, number of pairs, measure, score, interval and signature, as `evaluate` saved them in the run, which may
-    have had another name then."""
+    """Test set, pairs, measure, score, interval and signature, as `evaluate` saved them, perhaps under another name."""
     path = run.path / "report.json"
     for test in read_json(path)["sets"] if path.exists() else ():
         for measure in test["measures"]:

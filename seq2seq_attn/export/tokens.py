@@ -52,8 +52,7 @@ def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
         return described | {"language": tokenizer.language, "rules": {"special": rules.special_cases, **patterns}}
     if type(tokenizer) not in (CharacterTokenizer, SpaceTokenizer):
         raise UsageError(
-            f"tokenizer {tokenizer.name!r}: a page tokenizes by spaCy, SentencePiece, characters or spaces, without "
-            "data.tokenizer.sentences"
+            f"tokenizer {tokenizer.name!r}: a page knows spaCy, SentencePiece, characters and spaces, but no sentences"
         )
     return described
 

@@ -57,6 +57,15 @@ def test_words_are_marked_forced_and_replaced(browser: Any, address: str) -> Non
     assert one(browser, "#run-0 .translation").text == changed  # the address has the changes too
 
 
+def test_it_translates_where_the_address_cannot_be_changed(browser: Any, address: str) -> None:
+    """As in Safari, which refuses a hundred changes in a short time."""
+    show(browser, address)
+    browser.execute_script("history.replaceState = () => { throw new Error('too often'); };")
+    before = one(browser, "#run-0 .translation").text
+    one(browser, "#text").send_keys(" Zwei Männer!")
+    assert one(browser, "#run-0 .translation").text != before
+
+
 def test_a_reader_guesses_where_it_looks(browser: Any, address: str) -> None:
     show(browser, f"{address}#text=Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.")
     one(browser, "#run-0 .guess").click()

@@ -247,8 +247,8 @@ function table(positions, result) {
 
 function change(number, changes) {
   choices[number] = { ...choices[number], ...changes };
-  remember();
   draw();
+  remember();
 }
 
 const reset = (number) => change(number, UNTOUCHED);
@@ -261,11 +261,12 @@ function attendTo(number, position, result) {
 
 function changed() {
   choices = translators.map(() => UNTOUCHED);
-  remember();
   draw();
+  remember();
 }
 
-// The address holds the sentence and the changes, so that a link shows what the page shows.
+// The address holds the sentence and the changes, so that a link shows what the page shows. It is the last thing to be
+// set, as Safari throws an error if that happens often, for example while one types.
 function remember() {
   const changes = choices.some(isChanged) ? { changes: JSON.stringify(choices.map(({ prefix, force }) => ({ prefix, force }))) } : {};
   history.replaceState(null, '', `#${new URLSearchParams({ text: document.getElementById('text').value, ...changes })}`);
