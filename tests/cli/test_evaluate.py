@@ -196,6 +196,12 @@ def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
         evaluate([tmp_path / "run"])
 
 
+def test_nothing_is_written_beside_a_device(workshop, tmp_path):
+    (tmp_path / "null").symlink_to("/dev/null")
+    run_evaluate(workshop, "additive", split=["short"], json=tmp_path / "null")
+    assert [path.name for path in tmp_path.iterdir()] == ["null"]
+
+
 def test_one_translation_per_line_is_scored(tmp_path):
     config = toy_config()
     config.search.n_best = 2
