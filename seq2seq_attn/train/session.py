@@ -40,10 +40,11 @@ FIXED_ON_RESUME = (
 )
 """Settings that a resume cannot change: the saved state depends on them, or scores before and after the resume could
 not be compared."""
-RELOCATABLE = (
+CHANGEABLE = (
     *("data.data_dir", "data.source_dir", "data.num_processes"),
-    *(f"search.{key}" for key in ("beam_size", "n_best", "batch_size")),  # which decide no validation
+    *(f"search.{key}" for key in ("beam_size", "n_best", "batch_size")),
 )
+"""settings among these that decide neither the text nor a validation"""
 
 log = logging.getLogger(__name__)
 
@@ -157,11 +158,10 @@ def check_same_run(saved: Config, config: Config) -> None:
     for key, (old, new) in saved.changes_to(config).items():
         if key == "search.max_length_ratio" and new is None:
             continue  # will be chosen again from the same training pairs
-        is_fixed, is_relocatable = (
-            any(f"{key}.".startswith(f"{prefix}.") for prefix in prefixes)
-            for prefixes in (FIXED_ON_RESUME, RELOCATABLE)
+        is_fixed, is_changeable = (
+            any(f"{key}.".startswith(f"{prefix}.") for prefix in prefixes) for prefixes in (FIXED_ON_RESUME, CHANGEABLE)
         )
-        if is_fixed and not is_relocatable:
+        if is_fixed and not is_changeable:
             raise UsageError(
                 f"{key}={new!r}: the run was started with {old!r}, which a resume cannot change; start a new run"
             )
