@@ -19,7 +19,7 @@ from torch.nn import functional
 from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.cell.base import InputCell
-from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, State, StepOutput
+from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, Readout, State, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 from seq2seq_attn.model.layers import Dropout, SourceEmbedding, wide
 from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
@@ -98,13 +98,14 @@ class Late(Decoder):
     def __init__(self, settings: DecoderSettings) -> None:
         super().__init__(settings)
         self.cell = settings.build_cell(input_sizes=[settings.embedding_size], hidden_size=settings.hidden_size)
-        self.feature_size = settings.hidden_size + self.attention.context_size
+        self.readout = Readout(settings, self.attention.context_size)
+        self.feature_size = self.readout.size
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
         attended = self.attention.step(hidden_BH, memory.attention, state.attention)
-        features_BF = torch.cat([hidden_BH, attended.context_BM], dim=-1)
+        features_BF = self.readout(hidden_BH, attended.context_BM, embedded_BE)
         return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
 
 

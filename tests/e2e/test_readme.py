@@ -17,6 +17,7 @@ from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.cli import app, comparison
 from seq2seq_attn.config import load_config
 from seq2seq_attn.model import variants
+from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run_dir import RunDir
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
@@ -205,6 +206,15 @@ def test_settings_and_overlays_are_valid():
         load_config([], [value for flag, value in zip(parts[::2], parts[1::2], strict=True) if flag == "--set"])
     for options in re.findall(r"`(-c [^`]*)`", TEXT):
         load_config([name for name in re.findall(r"-c (\S+)", options) if not name.endswith(".yaml")], [])
+
+
+def test_the_settings_of_each_example_fit_the_quickstart(folder):
+    seq2seq_attn.import_variants("variants")
+    shown = re.findall(r"^### .*`(--set model[^`]*)`", PAGES["CONTRIBUTING.md"], re.MULTILINE)
+    assert len(shown) == 6
+    for options in shown:
+        model = load_config(["quickstart"], shlex.split(options)[1::2]).model
+        build_model(model, num_source_ids=9, num_target_ids=9)
 
 
 def test_preparing_commands_run(folder, capsys):
