@@ -65,10 +65,14 @@ def test_the_package_is_typed_and_described(installed):
 
 
 def test_errors_are_shown_and_warnings_of_missing_wheel_folders_are_not(tmp_path):
-    (tmp_path / "scripts").mkdir()
+    for folder in ("scripts", "bin"):
+        (tmp_path / folder).mkdir()
+    for command in ("bash", "cat", "cksum", "dirname"):  # macOS has no more than those of POSIX
+        (tmp_path / "bin" / command).symlink_to(str(shutil.which(command)))
     for name in ("scripts/install", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
     offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "nowhere"), "PYTHON": sys.executable}
+    offline["PATH"] = str(tmp_path / "bin")
     done = subprocess.run([tmp_path / "scripts" / "install"], env=os.environ | offline, capture_output=True, text=True)
     assert done.returncode != 0
     assert "ERROR: Cannot install torch" in done.stderr or "ERROR: No matching" in done.stderr
