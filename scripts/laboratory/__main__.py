@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int | None:
             return 0
         case ["bench", name, *rest] if name in benchmarks():
             module = f"benchmarks.{name.replace('-', '_')}"
-        case ["bench", *_]:
+        case ["bench"]:
             print("\n".join(f"{name}: {purpose}" for name, purpose in benchmarks().items()))
             return 0
         case [module, *rest] if module in TOOLS:

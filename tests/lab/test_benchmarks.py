@@ -8,11 +8,12 @@ import pytest
 import torch
 import yaml
 
+from scripts.laboratory import __main__ as lab
 from scripts.laboratory.benchmarks import fast, measure, peers, prepare, search, search_options, time_to_bleu, train
 from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.train.loop import train as train_run
 
 CPU = torch.device("cpu")
@@ -43,6 +44,11 @@ def test_a_benchmark_prints_the_figures_of_its_record(module, capfd):
     if isinstance(rows, list):
         assert published_rows[0].keys() - UNUSED <= rows[0].keys()
     assert rows is None or all(number >= 0.0 for number in numbers(rows))
+
+
+def test_a_misspelled_benchmark_is_refused():
+    with pytest.raises(UsageError, match="peer:"):
+        lab.main(["bench", "peer"])
 
 
 def test_search_options_are_compared_on_all_sets(tmp_path, capfd):

@@ -1,5 +1,7 @@
-"""Training speed at the function of the PyTorch attention tutorial: its own loop, written anew here, against ours; and
-the updates that other benchmarks compare."""
+"""Training speed at the function of the PyTorch attention tutorial: its own loop, written anew here, against ours.
+
+Other benchmarks compare its updates too.
+"""
 
 import tempfile
 from collections.abc import Callable, Sequence
