@@ -8,7 +8,7 @@ import pytest
 
 from scripts.laboratory.harness import records
 from scripts.laboratory.pages import __main__ as docs
-from scripts.laboratory.pages import quality, render
+from scripts.laboratory.pages import pictures, quality, render
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 
@@ -96,6 +96,20 @@ def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
         assert title.startswith("# "), name
         assert len(opening.splitlines()) == 3, name
         assert picture.startswith("!["), name
+
+
+def test_records_of_a_machine_without_bf16_and_git_are_shown():
+    speed, bottleneck = (records.load_records(folder) for folder in (records.SPEED, render.BOTTLENECK))
+    for name in ("peers", "train"):
+        rows = speed[name]["rows"]
+        speed[name]["rows"] = [row for row in rows if not row.get("contestant", row.get("name")).endswith("bf16")]
+    speed["time-to-bleu"]["minutes_to_bleu"]["99"] = None
+    texts = [render.render("readme-speed.md.j2", speed=speed, num_raced=0), render.render("speed.md.j2", records=speed)]
+    assert ["bf16" in text.partition("![")[0] for text in texts] == [False, False]
+    assert all(len(bars) == 1 for _, bars in pictures.speed_bars(speed))
+    for record in bottleneck.values():
+        record["environment"]["git"] = None
+    assert "scored at ?" in render.render("bottleneck.md.j2", records=bottleneck, limits=(0, 1), seeds=lambda _: "")
 
 
 def test_a_page_without_its_markers_is_refused():

@@ -6,6 +6,7 @@ import pytest
 
 from scripts.laboratory.benchmarks import peers, race, race_clock
 from scripts.laboratory.harness.records import Record
+from scripts.laboratory.pages import __main__ as docs
 from scripts.laboratory.pages import race as page
 from scripts.laboratory.pages.pictures import Picture, plot_race, race_curves
 from scripts.laboratory.pages.render import render
@@ -69,6 +70,15 @@ def test_the_clock_counts_updates_and_keeps_each_checkpoint_once(tmp_path):
     for _ in range(4):
         resumed.check(lambda folder: None)
     assert [minutes for minutes, _ in race_clock.checkpoints(tmp_path)] == pytest.approx([70 / 60, 130 / 60])
+
+
+def test_readme_keeps_its_length_with_all_systems(record, monkeypatch):
+    systems = [{**record["systems"][0], "name": name} for name in race.RACE["systems"]]
+    monkeypatch.setattr(page, "race", lambda: {**record, "systems": systems})
+    text = docs.readme()
+    assert "docs/plots/race.png" in text
+    assert len(text.splitlines()) <= 150
+    assert len(text.split()) <= 1200
 
 
 def test_the_page_says_who_leads_and_names_what_is_missing(record, tmp_path):

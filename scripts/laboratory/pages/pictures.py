@@ -129,7 +129,8 @@ def speed_bars(records: Mapping[str, Record]) -> Groups:
     groups: Groups = []
     for label, rows, ours, number in contestants:
         ratios = {row.get("contestant", row.get("name")): list(row["ratios"].values())[number] for row in rows}
-        values = [(ratios[f"{ours}, {precision}"], precision) for precision in ("fp32", "bf16")]
+        ways = [(f"{ours}, {precision}", precision) for precision in ("fp32", "bf16")]
+        values = [(ratios[way], precision) for way, precision in ways if way in ratios]
         groups.append(
             (label, [(speed, f"{speed:.1f} ×  in {name}", PALE if name == "fp32" else BLUE) for speed, name in values])
         )

@@ -47,12 +47,5 @@ def leads(record: Record) -> list[str]:
     return sentences
 
 
-def scores_at(record: Record, minute: float) -> list[str]:
-    """BLEU of each system at a minute, the best first."""
-    scores = {system["name"]: bleu_at(system, minute) for system in finished(record)}
-    known = {name: bleu for name, bleu in scores.items() if bleu is not None}
-    return [f"{name} {bleu:.1f}" for name, bleu in sorted(known.items(), key=lambda item: -item[1])]
-
-
 def _listed(minutes: Sequence[float]) -> str:
     return ", ".join(f"{minute:g}" for minute in minutes)
