@@ -38,7 +38,7 @@ SHADES = {0.0: " ", 0.05: "░", 0.2: "▒", 0.4: "▓", 0.7: "█"}
 SUGGESTIONS = f"""\
   .venv/bin/seq2seq translate --run {ATTENTION} "{OWN_SENTENCE}"   # or other words of {ATTENTION}/source.vocab
   .venv/bin/seq2seq evaluate {ATTENTION} {FIXED} --report demo.html   # all test sentences with their attention
-  .venv/bin/seq2seq train   # a translator of real captions: downloads Multi30k (1.4 MB), about an hour on two cores"""
+  .venv/bin/seq2seq train   # a translator of real captions: downloads Multi30k (1.4 MB), an hour on a core with bf16"""
 
 
 def main() -> None:

@@ -82,7 +82,7 @@ def test_readme_keeps_its_length_with_all_systems(record, monkeypatch):
 
 
 def test_the_page_says_who_leads_and_names_what_is_missing(record, tmp_path):
-    assert page.leads(record) == ["ahead of JoeyNMT, RNN by 20.0 to 20.0 BLEU at minute 2, behind it at minute 4, 6"]
+    assert page.leads(record) == ["ahead of JoeyNMT, RNN by 20.0 BLEU at minute 2, behind it at minute 4, 6"]
     values: Any = record | {"leads": page.leads(record), "finished": page.finished(record)}
     text = render("race.md.j2", r=values)
     assert all(name in text for name in ("the tutorial's loop", "no room", "JoeyNMT, RNN"))

@@ -27,7 +27,7 @@ BEAM_SIZES = (5, 1)
 
 def main(arguments: Sequence[str]) -> None:
     parser = build_parser("search-options", __doc__)
-    parser.add_argument("--run", type=Path, required=True, help="a trained run directory")
+    parser.add_argument("--run", type=Path, required=True, help="a run trained with search.shortlist=10")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     keep_memory_flat()  # as `seq2seq translate` does

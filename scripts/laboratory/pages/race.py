@@ -40,9 +40,9 @@ def leads(record: Record) -> list[str]:
         ahead, behind = ([minute for minute in gains if (gains[minute] > 0) == sign] for sign in (True, False))
         text = f"never ahead of {name}"
         if ahead:
-            low, high = (pick(gains[minute] for minute in ahead) for pick in (min, max))
+            ends = (f"{pick(gains[minute] for minute in ahead):.1f}" for pick in (min, max))
             where = "at every checkpoint" if not behind else f"at minute {_listed(ahead)}"
-            text = f"ahead of {name} by {low:.1f} to {high:.1f} BLEU {where}"
+            text = f"ahead of {name} by {' to '.join(dict.fromkeys(ends))} BLEU {where}"
         sentences.append(f"{text}, behind it at minute {_listed(behind)}" if ahead and behind else text)
     return sentences
 
