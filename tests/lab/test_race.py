@@ -81,6 +81,13 @@ def test_readme_keeps_its_length_with_all_systems(record, monkeypatch):
     assert len(text.split()) <= 1200
 
 
+def test_a_system_that_writes_lower_case_does_not_lose_by_it(record):
+    fair = page.leads(record)
+    for point in record["systems"][1]["points"]:
+        point["bleu"] -= 5.0
+    assert page.leads(record) == fair
+
+
 def test_the_page_says_who_leads_and_names_what_is_missing(record, tmp_path):
     assert page.leads(record) == ["ahead of JoeyNMT, RNN by 20.0 BLEU at minute 2, behind it at minute 4, 6"]
     values: Any = record | {"leads": page.leads(record), "finished": page.finished(record)}

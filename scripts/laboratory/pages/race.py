@@ -22,8 +22,8 @@ def finished(record: Record) -> list[Record]:
 
 
 def bleu_at(system: Record, minute: float) -> float | None:
-    """BLEU of the last checkpoint by a minute; None before the first."""
-    scores = [point["bleu"] for point in system["points"] if point["minutes"] <= minute + SLACK]
+    """Lower-cased BLEU of the last checkpoint by a minute, as some systems write lower case; None before the first."""
+    scores = [point["bleu_lower_case"] for point in system["points"] if point["minutes"] <= minute + SLACK]
     return scores[-1] if scores else None
 
 
