@@ -84,7 +84,7 @@ def pictures() -> Iterator[Picture]:
     title = "Our speed on one core; dashed line: the speed of the others, in fp32"
     yield Picture(PLOTS / "speed.png", title, 5.0, plot_bars, speed_bars(load_records(SPEED)))
     if record := race.race():
-        title = "BLEU on the validation set by minutes of CPU time, one core"
+        title = "Lower-cased BLEU on the validation set by minutes of CPU time, one core"
         yield Picture(PLOTS / "race.png", title, 4.6, plot_race, race_curves(record))
     yield Picture(
         PLOTS / "mechanisms.png", "BLEU of every mechanism, all else equal", 11.5, plot_dots, mechanism_dots()
@@ -164,7 +164,7 @@ def bleu_lines(record: Record) -> Record:
 
 
 def race_curves(record: Record) -> Record:
-    """BLEU by minute of each system that was scored."""
+    """Lower-cased BLEU by minute of each system that was scored, as some write lower case."""
     curves = [
         {"label": system["name"], "color": RACE_COLORS[system["name"]], "points": system["points"]}
         for system in race.finished(record)
@@ -237,9 +237,9 @@ def plot_race(axes: Axes, data: Record) -> None:
     """A curve per system with its name at the right edge; dashed from its end on."""
     end, height = data["end"], -10.0
     curves = [curve for curve in data["curves"] if curve["points"]]
-    top = max((point["bleu"] for curve in curves for point in curve["points"]), default=1.0)
-    for curve in sorted(curves, key=lambda curve: float(curve["points"][-1]["bleu"])):
-        minutes, bleu = ([point[key] for point in curve["points"]] for key in ("minutes", "bleu"))
+    top = max((point["bleu_lower_case"] for curve in curves for point in curve["points"]), default=1.0)
+    for curve in sorted(curves, key=lambda curve: float(curve["points"][-1]["bleu_lower_case"])):
+        minutes, bleu = ([point[key] for point in curve["points"]] for key in ("minutes", "bleu_lower_case"))
         is_ours, color = curve["label"].startswith("ours"), curve["color"]
         axes.plot(minutes, bleu, color=color, linewidth=3 if is_ours else 1.8, marker="o", markersize=4)
         axes.plot([minutes[-1], end], [bleu[-1], bleu[-1]], color=color, linewidth=1, linestyle=(0, (2, 2)))
