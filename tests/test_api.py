@@ -75,6 +75,7 @@ def test_an_evaluation_takes_every_option_of_the_search(root, tmp_path):
     named = {"source": tmp_path / "de", "reference": tmp_path / "de", "json": tmp_path / "out.json", "device": "cpu"}
     sampled = seq2seq_attn.evaluate(root / "runs" / "fixed", **named, method="sample", seed=3, temperature=2.0)
     assert sampled.data["runs"][0]["search"]["method"] == "sample"
+    assert seq2seq_attn.evaluate(root / "runs" / "fixed", **named, metric="ter").data["sets"]
     with pytest.raises(UsageError, match=r"search\.temprature"):
         seq2seq_attn.evaluate(root / "runs" / "fixed", **named, temprature=2.0)
 
@@ -114,6 +115,8 @@ def test_several_translations_are_asked_of_the_other_method(root):
     with pytest.raises(TypeError, match="translate_n_best"):
         translator.translate(SOURCE, n_best=2)
     assert len(translator.translate_n_best(SOURCE[:1], n_best=2)[0]) == 2
+    translator.search.n_best = 3
+    assert translator.translate(SOURCE, beam_size=1)[0].text
 
 
 @pytest.fixture
@@ -177,6 +180,11 @@ def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
     )
     assert from_python == from_command
     assert [path.name for path, *_ in from_python[0]][:2] == [f"{n}+betas=-0.9-0.98-s1" for n in vary["attention"]]
+
+
+def test_a_comparison_needs_a_seed():
+    with pytest.raises(UsageError, match="seeds"):
+        seq2seq_attn.compare("quickstart", seeds=[])
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, {(1, 2): 3}, [1j]])

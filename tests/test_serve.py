@@ -81,10 +81,12 @@ def serving(app: App) -> Iterator[Client]:
     server = make_server(app)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
-    yield Client(listener.getsockname()[1])
-    server.should_exit = True
-    thread.join()
-    listener.close()
+    try:
+        yield Client(listener.getsockname()[1])
+    finally:  # or pytest would wait for the thread after a failure
+        server.should_exit = True
+        thread.join()
+        listener.close()
 
 
 @pytest.fixture(scope="module")
@@ -256,11 +258,12 @@ class SlowTranslator:
 
 
 @pytest.fixture
-def slow(monkeypatch) -> SlowTranslator:
+def slow(monkeypatch) -> Iterator[SlowTranslator]:
     """The translator from French to Italian."""
     translator = SlowTranslator()
     monkeypatch.setitem(serve.TRANSLATORS, ("fr", "it"), translator)
-    return translator
+    yield translator
+    translator.release.release(99)  # after a failure, its thread would wait
 
 
 PAIR = ("fr", "it")

@@ -32,6 +32,7 @@ from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.threads import num_available_cpus
+from seq2seq_attn.text.tokenizers.base import NONE
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.session import RUNS_DIR, locked
 
@@ -78,6 +79,8 @@ def compare(
     >>> compare("quickstart", {"attention": ["additive", "bilinear"]}, seeds=[1, 2])  # doctest: +SKIP
     PosixPath('runs/compare-quickstart/report.html')
     """
+    if not seeds:
+        raise UsageError("seeds=[]: name at least one, for example seeds=[1, 2, 3]")
     import_variants(imports)
     config_names, overrides = find_settings(from_python(config, settings, text))
     planned = plan_runs(
@@ -106,6 +109,8 @@ def train_and_compare(planned: Sequence[PlannedRun], at_once: int | None = None)
     folder, config = planned[0].run.path.parent, planned[0].config
     with locked(folder, work="comparison", option="--output"):
         for planned_run in planned:
+            if NONE in planned_run.config.data.sources:
+                raise UsageError(f"data.source_language={NONE}: language models have no translations to compare")
             check_config(planned_run.config)
             _check_settings(planned_run)
         prepare_corpora(planned, show_progress=sys.stderr.isatty())

@@ -45,7 +45,7 @@ def evaluate(
     source: str | Path | None = None,
     reference: str | Path | Sequence[str | Path] = (),
     concatenate: Sequence[int] = (),
-    metric: Sequence[str] = (),
+    metric: str | Sequence[str] = (),
     by_length: str | None = None,
     length_of: LengthOf = "source",
     length_in: LengthIn = "tokens",
@@ -67,21 +67,21 @@ def evaluate(
     """Translate test sets and score runs, with the options of `seq2seq evaluate`; `search` are those of the search, for
     example `beam_size=1`. `Report.data` has plain values. If no file is named, the report goes to the first run.
 
-    >>> scores = evaluate(["runs/a", "runs/b"], report="comparison.html")  # doctest: +SKIP
-    >>> scores.data["sets"][0]["measures"][0]["runs"][0]["score"]         # doctest: +SKIP
+    >>> evaluate("runs/a", report="a.html").data["sets"][0]["measures"][0]["runs"][0]["score"]  # doctest: +SKIP
 
     Raises:
         UsageError: options contradict each other, or runs do not go together.
         UserError: a run or a file cannot be read, or a report cannot be written.
     """
     files = {"json": json, "report": report, "csv": csv, "latex": latex}
+    metrics = (metric,) if isinstance(metric, str) else tuple(dict.fromkeys(metric))
     return evaluate_systems(
         _make_systems(runs, search, device, precision, ensemble=ensemble),
         [split] if isinstance(split, str) else split,
         None if source is None else Path(source),
         [Path(reference)] if isinstance(reference, str | Path) else [*map(Path, reference)],
         concatenate,
-        settings=Settings(by_length, length_of, tuple(dict.fromkeys(metric)), resampling, merge_below, length_in),
+        settings=Settings(by_length, length_of, metrics, resampling, merge_below, length_in),
         files={part: Path(path) for part, path in files.items() if path is not None},
         plots=plots,
         reuse_hypotheses=reuse_hypotheses,
@@ -128,8 +128,7 @@ def evaluate_systems(
         for system, hyps_dir in zip(systems, hyps_dirs, strict=True)
     ]
     report = _score(sets, systems, translations, settings, no_attention=no_attention)
-    if not is_named and files:
-        plots = plots or "png"
+    plots = plots or ("png" if files and not is_named else None)
 
     def page() -> str:
         return html_report(report, sets, translations, [system.history() for system in systems])
@@ -231,9 +230,8 @@ def _files_in_run(
     parts = ["report", *(["comparison"] if sum(not system.is_ensemble for system in systems) > 1 else [])]
     parts += ["files", set_name(source)] if source else list(dict.fromkeys(splits))
     name = ".".join([*parts, *(f"x{k}" for k in dict.fromkeys(concatenate))]) + systems[0].variation
-    files = {
-        part: systems[0].runs[0].path / f"{name}{suffix}" for part, suffix in (("json", ".json"), ("report", ".md"))
-    }
+    folder = systems[0].runs[0].path
+    files = {"json": folder / f"{name}.json", "report": folder / f"{name}.md"}
     if files["json"].exists():
         log.info("%s: replaced; to keep both, add --json FILE", files["json"])
     try:

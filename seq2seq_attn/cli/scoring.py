@@ -136,7 +136,8 @@ def _log_totals(scores: Sequence[PairScore]) -> None:
     nll = -math.fsum(score.log_prob for score in scores) / max(1, num_tokens)
     perplexity = math.inf if nll >= 700 else math.exp(nll)
     message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
-    log.info(message, len(scores) - num_blank, num_tokens, nll, perplexity)
+    if num_tokens:
+        log.info(message, len(scores) - num_blank, num_tokens, nll, perplexity)
 
 
 def _log_fit(scores: Mapping[int, AlignmentScore]) -> None:

@@ -110,8 +110,7 @@ def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict
     is not one of a kind of attention file."""
     for path in attention:
         if path.suffix.lower() not in (*PLOT_SUFFIXES, ".html", ".npz"):
-            kinds = f"{', '.join(PLOT_SUFFIXES)}, .html or .npz"
-            raise UsageError(f"--attention {path}: expected a file name that ends in {kinds}")
+            raise UsageError(f"--attention {path}: expected a name in {', '.join(PLOT_SUFFIXES)}, .html or .npz")
     numbered = {"--attention" + f" ({n})" * (n > 1): path for n, path in enumerate(attention, 1)}
     return {"--alignment": alignment, **numbered}
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from yaml import YAMLError
 
+from seq2seq_attn.config.data import LimitConfig
 from seq2seq_attn.config.explain import explain, shorten, shorten_key, unknown_key
 from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
@@ -100,15 +101,15 @@ def with_default(config_names: Sequence[str]) -> list[str]:
     return [*config_names] if is_complete else [_DEFAULT, *config_names]
 
 
-def read_config(config_name: str, *, extended_by: Sequence[str] = ()) -> dict[str, Any]:
+def read_config(config_name: str, *, extended_by: Sequence[Path] = ()) -> dict[str, Any]:
     """Read a packaged configuration or a YAML file, merged over those that it `extends`. `extended_by`: the chain of
-    configurations that extend it. Raises UsageError: there is no such file, it is not a mapping in YAML, or it extends
+    files that extend it. Raises UsageError: there is no such file, it is not a mapping in YAML, or it extends
     itself."""
     what = f"config {shorten(config_name)}"
-    if config_name in extended_by:
-        raise UsageError(f"{what}: extends itself through {' -> '.join((*extended_by, config_name))}")
     path = _path_of(config_name, what)
     values = read_mapping(path, what)
+    if any(path.samefile(other) for other in extended_by):
+        raise UsageError(f"{what}: extends itself through {' -> '.join(map(str, (*extended_by, path)))}")
     extends = values.pop("extends", [])
     parents = [extends] if isinstance(extends, str) else extends
     if not isinstance(parents, list) or not all(isinstance(parent, str) for parent in parents):
@@ -120,7 +121,7 @@ def read_config(config_name: str, *, extended_by: Sequence[str] = ()) -> dict[st
         # a file next to this one, or a packaged name
         is_beside = _is_file_name(config_name) and _is_file_name(parent)
         parent_name = str(path.parent / parent) if is_beside else parent
-        base = merge(base, read_config(parent_name, extended_by=(*extended_by, config_name)))
+        base = merge(base, read_config(parent_name, extended_by=(*extended_by, path)))
     if "name" in base:
         base = {**base, "name": f"{base['name']}+{path.stem}"}  # unless the file sets a name
     return merge(base, values)
@@ -139,6 +140,8 @@ def merge(
     merged = copy.copy(base)
     for key, value in overlay.items():
         old = merged.get(key)
+        if key == "limit" and isinstance(old, int):  # of every split
+            old = dict.fromkeys(LimitConfig.model_fields, old)
         if isinstance(old, dict) and isinstance(value, dict) and not isinstance(value, _Replacing):
             value = merge(old, value, is_complete=is_complete, default=_DEFAULT_VARIANTS.get(key))
         merged[key] = value

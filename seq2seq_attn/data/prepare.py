@@ -264,13 +264,8 @@ def _tokenize(
     num_pairs: int,
     show_progress: bool,
 ) -> None:
-    tokenize = partial(
-        tokenize_chunk,
-        tokenizer_dir=tokenizer_dir,
-        max_length=data.max_length,
-        max_length_ratio=data.max_length_ratio,
-        noise=noise,
-    )
+    limits = data.model_dump(include={"max_length", "max_length_ratio"})
+    tokenize = partial(tokenize_chunk, tokenizer_dir=tokenizer_dir, noise=noise, **limits)
     num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
     with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress) as bar:
         for chunk, tokenized in map_in_order(tokenize, read_chunks(files), num_processes=num_processes):
@@ -285,10 +280,8 @@ def _vocabs(data: DataConfig, train: SplitBuilder, vocab_dir: Path | None) -> li
     counters = [side.kept for side in train.sides]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2
-    return [
-        build_vocab(counter, max_size=data.vocab.max_size, min_frequency=data.vocab.min_frequency)
-        for counter in counters
-    ]
+    limits = data.vocab.model_dump(exclude={"joint"})
+    return [build_vocab(counter, **limits) for counter in counters]
 
 
 @contextmanager
@@ -312,10 +305,8 @@ def _put(temporary: Path, directory: Path) -> PreparedCorpus:
     """Rename a complete folder to its name, unless another process has done so."""
     with suppress(UserError):
         return PreparedCorpus(directory)
-    if directory.exists():  # damaged; renamed before it is removed, so that nobody sees it half removed
-        damaged = temporary_name(directory)
-        directory.rename(damaged)
-        shutil.rmtree(damaged)
+    with tempfile.TemporaryDirectory(".tmp", ".", directory.parent) as rubbish, suppress(FileNotFoundError):
+        directory.rename(Path(rubbish, "damaged"))  # at once, so that nobody sees it half removed
     try:
         temporary.rename(directory)
     except OSError:  # another process was faster

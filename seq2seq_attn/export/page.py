@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seq2seq_attn.errors import UserError
+from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.export.graphs import export_graphs
 from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.export.tokens import describe_run
@@ -16,7 +16,9 @@ from seq2seq_attn.files import read_listed, write_text
 from seq2seq_attn.report.html import fill_page
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
+from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.lines import read_lines
+from seq2seq_attn.text.tokenizers.base import SIDES
 
 NUM_SENTENCES = 24
 """of the slider, from short to long"""
@@ -31,10 +33,12 @@ def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat 
 
     Raises:
         UserError: a file of a run is missing or damaged.
-        UsageError: a model cannot be exported, or a page has no such tokenizer.
+        UsageError: a model cannot be exported, a page has no such tokenizer, or the runs differ in their languages.
     """
     described = [_describe(run, weight_format) for run in runs]
     title = ", ".join(run.path.resolve().name for run in runs)
+    if len({tuple(short_code(run[side]["language"]) for side in SIDES) for run in described}) > 1:
+        raise UsageError(f"{title}: they translate different languages, and a page takes one text; write two pages")
     kernel = base64.b64encode((_WEB / "kernel.wasm").read_bytes()).decode("ascii")
     pairs = _test_pairs(runs[0])
     by_length = sorted(pairs, key=lambda pair: len(pair[0]))

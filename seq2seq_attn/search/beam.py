@@ -42,7 +42,9 @@ class Options(SearchConfig):
     @model_validator(mode="after")
     def _check_n_best(self) -> Options:
         if self.n_best > self.beam_size:
-            raise UsageError(f"n_best={self.n_best}: more than beam_size={self.beam_size}; set a larger beam_size")
+            raise UsageError(
+                f"n_best={self.n_best}: more than beam_size={self.beam_size}; set a larger one or n_best=1"
+            )
         return self
 
 
@@ -117,7 +119,7 @@ def search_beams(
         state = steps_model.reorder(state, (open_B.unsqueeze(1) * num_slots + step.parents_BK[open_B]).flatten())
         if len(open_B) < len(beam.sentences_B):
             beam = select_rows(beam, open_B)
-    return finish(steps, source.batch.lengths_B.repeat_interleave(num_beams).tolist(), n_best=options.n_best)
+    return finish(steps, source.batch.lengths_B.repeat_interleave(num_beams).tolist(), options.n_best, num_beams)
 
 
 def choose_best(beam: Beam, ranked: Ranked) -> Candidates:

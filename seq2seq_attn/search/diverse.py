@@ -38,7 +38,8 @@ class Options(beam.Options):
     @model_validator(mode="after")
     def _check_groups(self) -> Options:
         if self.num_groups is not None and self.beam_size % self.num_groups:
-            raise UsageError(f"num_groups={self.num_groups}: does not divide beam_size={self.beam_size}")
+            sizes = f"num_groups={self.num_groups}: does not divide beam_size={self.beam_size}"
+            raise UsageError(f"{sizes} (in a validation, train.validation.beam_size)")
         return self
 
 

@@ -150,18 +150,18 @@ class _Kept(NamedTuple):
     """the sentence's index in the batch at that step"""
 
 
-def finish(steps: Sequence[Step], source_lengths_B: Sequence[int], *, n_best: int) -> list[list[Hypothesis]]:
+def finish(steps: Sequence[Step], lengths_B: Sequence[int], n_best: int, num_beams: int = 1) -> list[list[Hypothesis]]:
     """The `n_best` best hypotheses of each sentence, best first: finished ones, then, if there are too few, those cut
-    at the length limit. Ties are broken by the earlier step, then the lower slot. Each sentence has at least one."""
-    kept = _keep(steps, num_sentences=len(source_lengths_B))
-    ends = [_rank_ends(kept, b) for b in range(len(source_lengths_B))]
+    at the length limit. Ties are broken by the earlier step, then the lower slot. Each sentence has at least one.
+    `num_beams` beams in a row are of one sentence: what one has cut counts for all."""
+    kept = _keep(steps, num_sentences=len(lengths_B))
+    ends = [_rank_ends(kept, b) for b in range(len(lengths_B))]
     picks_P = [(b, *end) for b, (ended, cut) in enumerate(ends) for end in [*ended, *cut][:n_best]]
     ids_PT, rows_PT = _trace(kept, *np.array(picks_P, dtype=np.int64).reshape(-1, 3).T)
     weights_PTS = _gather_weights(steps, rows_PT)
-    best_cut_B = [
-        max((kept.scores_TBK[step, b, slot] for step, slot in cut), default=-np.inf) for b, (_, cut) in enumerate(ends)
-    ]
-    hypotheses: list[list[Hypothesis]] = [[] for _ in source_lengths_B]
+    best_cut_B = np.where(kept.is_cut_TBK, kept.scores_TBK, -np.inf).max(axis=(0, 2))
+    best_cut_B = best_cut_B.reshape(-1, num_beams).max(axis=1).repeat(num_beams)
+    hypotheses: list[list[Hypothesis]] = [[] for _ in lengths_B]
     for p, (b, last, slot) in enumerate(picks_P):
         is_finished = bool(kept.is_ended_TBK[last, b, slot])
         score = float(kept.scores_TBK[last, b, slot])
@@ -172,10 +172,10 @@ def finish(steps: Sequence[Step], source_lengths_B: Sequence[int], *, n_best: in
                 score=score,
                 is_finished=is_finished,
                 is_cut=not is_finished or bool(score < best_cut_B[b]),
-                weights_TS=None if weights_PTS is None else weights_PTS[p, : last + 1, : source_lengths_B[b]].copy(),
+                weights_TS=None if weights_PTS is None else weights_PTS[p, : last + 1, : lengths_B[b]].copy(),
             )
         )
-    for num_source, best in zip(source_lengths_B, hypotheses, strict=True):
+    for num_source, best in zip(lengths_B, hypotheses, strict=True):
         if not best:  # every token had probability 0, or NaN: return the empty hypothesis with log-prob -inf
             weights_TS = None if weights_PTS is None else np.zeros((0, num_source), dtype=np.float32)
             best.append(Hypothesis([], float("-inf"), float("-inf"), False, False, weights_TS))

@@ -59,8 +59,6 @@ def load_settings(
         UsageError: as `load_config`, or there is nothing to resume.
         UserError: the run's configuration is damaged.
     """
-    if resume and run_dir is None:
-        run_dir = newest_unfinished()
     if resume and run_dir is not None:
         run = RunDir(run_dir)
         if run.config_path.exists():
@@ -95,6 +93,9 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
+    old, mix = config.data.vocab_from, config.data.mix
+    if overwrite and mix and path and old and path.resolve() == old.resolve():
+        raise UsageError(f"data.mix={mix:g}: the text of {old}, which is overwritten; choose another --run-dir")
     if resume and path is not None and (run := RunDir(path)).config_path.exists():
         check_same_run(run.config(), config)
         if run.state_path.exists():

@@ -11,7 +11,14 @@ import pytest
 
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.cli import comparison
-from seq2seq_attn.cli.comparison import PlannedRun, parse_seeds, plan_runs, prepare_corpora, train_runs
+from seq2seq_attn.cli.comparison import (
+    PlannedRun,
+    parse_seeds,
+    plan_runs,
+    prepare_corpora,
+    train_and_compare,
+    train_runs,
+)
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run_dir import LOCK, RunDir
@@ -198,6 +205,13 @@ def test_without_a_test_set_the_validation_set_is_compared(toy, capsys, monkeypa
     assert "validation set" in err
     report = json.loads(Path("out/report.json").read_text(encoding="utf-8"))
     assert [one["name"] for one in report["sets"]] == ["valid"]
+
+
+def test_language_models_are_refused_before_they_are_trained(toy, monkeypatch):
+    monkeypatch.setattr(comparison, "train_runs", train_here)
+    overlay = ["data.source_language=none", "train.validation.metric=perplexity", "model.attention.name=fixed"]
+    with pytest.raises(UsageError, match=r"data\.source_language=none"):
+        train_and_compare(plan_runs(["base"], [], [1], settings=settings(toy, *overlay), output=Path("out")))
 
 
 def test_own_text_is_compared_too(toy, capsys, monkeypatch):

@@ -80,6 +80,8 @@ def test_what_cannot_be_scored_as_it_is_is_counted(capsys, root):
     assert "1 of 4" in err
     assert "1 of 3" in err
     assert "2 pairs, 4" in err
+    (root / "blank.tsv").write_text(" \tA dog\n", encoding="utf-8")
+    assert "perplexity" not in score(capsys, "blank.tsv")[1]
 
 
 def test_error_rate_against_given_links(capsys, root, tmp_path):

@@ -56,6 +56,16 @@ def test_options_may_be_given_before_the_name_of_their_variant() -> None:
     assert load_config((), former).model.attention.options == {}
 
 
+def test_a_limit_of_one_split_leaves_those_of_the_others(tmp_path: Path) -> None:
+    file = write(tmp_path, "one.yaml", "extends: base\ndata: {limit: 100}\n")
+    for config in (
+        load_config([file], ["data.limit.train=5"]),
+        load_config((), ["data.limit=100", "data.limit.train=5"]),
+    ):
+        assert list(config.data.limit.model_dump().values()) == [5, 100, 100]
+    assert load_config([file], ["data.limit.train=5", "data.limit=7"]).data.limit.train == 7
+
+
 def test_a_later_file_replaces_test_sets(tmp_path: Path) -> None:
     one = write(tmp_path, "one.yaml", "extends: base\nname: one\ndata: {test: {a: x, b: y}}\n")
     two = write(tmp_path, "two.yaml", "data: {test: {c: z}}\n")

@@ -122,6 +122,12 @@ def test_a_wrong_file_is_one_short_line(
     assert message in refusal(config_names=("mine.yaml",))
 
 
+def test_a_file_may_not_extend_itself_by_another_name(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(f"extends: ../{tmp_path.name}/mine.yaml\n", encoding="utf-8")
+    assert "extends itself" in refusal(config_names=(str(mine),))
+
+
 def test_plain_values_are_those_of_yaml_1_2(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("\ufeffmodel: {embedding_size: &size 7, hidden_size: *size}\nname: 2026-01-01\n", encoding="utf-8")

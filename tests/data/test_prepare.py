@@ -1,6 +1,7 @@
 """From files to a prepared corpus, and when one is reused."""
 
 import os
+import shutil
 import time
 from functools import partial
 from pathlib import Path
@@ -139,6 +140,18 @@ def test_a_damaged_folder_is_made_again_with_a_notice(make_config, name, replace
     assert prepare_corpus(make_config()).directory == first
     assert {path.name: path.read_bytes() for path in first.iterdir()} == whole
     assert name in caplog.messages[0]
+
+
+@pytest.mark.parametrize(
+    "put", [Path.touch, partial(Path.symlink_to, target="elsewhere"), partial(Path.symlink_to, target="/")]
+)
+def test_what_stands_in_place_of_the_folder_is_replaced(make_config, put):
+    first = prepare_corpus(make_config()).directory
+    shutil.rmtree(first)
+    put(first)
+    assert prepare_corpus(make_config()).directory == first
+    assert [*first.parent.iterdir()] == [first]
+    assert not first.is_symlink()
 
 
 def test_a_half_written_folder_is_never_used(make_config, tmp_path, monkeypatch):

@@ -109,6 +109,11 @@ def test_a_resume_needs_the_old_run_no_more():
     assert all(tensor.equal(resumed[name]) for name, tensor in whole.items())
 
 
+def test_a_run_whose_text_is_mixed_in_is_not_overwritten(capsys):
+    message = "choose another --run-dir"
+    assert_fails(capsys, *TUNE, "--set=data.mix=1", "--run-dir=./old", "--overwrite", code=2, message=message)
+
+
 def test_a_changed_old_text_is_not_mixed(capsys):
     write_toy_corpus(Path("corpus"))
     lines = Path("corpus/train.de").read_text(encoding="utf-8").replace("Hund", "Katze")

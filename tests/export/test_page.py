@@ -9,6 +9,7 @@ import pytest
 
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.export.page import export_page
 from seq2seq_attn.export.tokens import describe_tokenizer
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.captions import find_captions
@@ -17,6 +18,7 @@ from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
 from seq2seq_attn.text.tokenizers.several import SentenceTokenizer
 from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer
 from tests.cli.command_line import assert_fails
+from tests.toy_run import make_toy_run, toy_config
 
 
 def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
@@ -41,6 +43,12 @@ def test_a_page_is_written_through_a_link_and_has_the_name_of_its_run(
 
 def test_a_file_of_another_kind_is_refused(runs: list[RunDir], capsys: pytest.CaptureFixture[str]) -> None:
     assert_fails(capsys, "export", str(runs[0].path), "-o", "page.pdf", code=2, message="page.pdf")
+
+
+def test_runs_of_different_languages_do_not_stand_side_by_side(runs: list[RunDir], tmp_path: Path) -> None:
+    back = make_toy_run(tmp_path / "back", toy_config(source_language="en", target_language="de"), is_reverse=True)
+    with pytest.raises(UsageError, match="back"):
+        export_page([runs[0], back], tmp_path / "page.html")
 
 
 def test_the_curve_is_of_saved_translations(captions_page: Path) -> None:

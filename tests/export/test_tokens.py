@@ -31,6 +31,7 @@ HARD = [
     "\u0420\u0443\u0441\u0441\u043a\u0438\u0439",
     "\u200b  soft\u00adhyphen\ttab   <unk> \u2581 \U0001f600\U0001f601",
     f"a{40 * chr(0x301)}b \ud800 {40 * '('} {1100 * 'x'}",
+    "5² % und $² oder 3² - ²3",
     'the constructor toString __proto__ "valueOf"',
     "",
 ]

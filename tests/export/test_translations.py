@@ -25,18 +25,23 @@ DRIVER, WEB = Path(__file__).with_name("page.mjs"), Path(page_module.__file__).p
 LINES = [*SOURCE, *(" ".join(line.split()[::-1]) for line in SOURCE), "das Xylophon", "Zwei", ""]
 
 
-def check(run: RunDir, lines: Sequence[str], beam_sizes: Sequence[int], weights: WeightFormat = "fp32") -> None:
+def check(
+    run: RunDir, lines: Sequence[str], beam_sizes: Sequence[int], weights: WeightFormat = "fp32", prefix: str = ""
+) -> None:
     """In fp32, all translations are equal; in int16 995 of 1,000, as hypotheses that are close change places."""
     page = run.path.with_name(f"{run.path.name}-{weights}.html")
     export_page([run], page, weights)
+    translator = load(run.path, "cpu")
+    ids = translator.target_vocab.ids_of(translator.target_tokenizer.tokenize(prefix))
     with subprocess.Popen(
         [node(), str(DRIVER), str(page), str(WEB)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        tasks = "".join(f"{json.dumps([lines, {'run': 0, 'beamSize': size}])}\n" for size in beam_sizes)
+        tasks = "".join(f"{json.dumps([lines, {'run': 0, 'beamSize': size, 'prefix': ids}])}\n" for size in beam_sizes)
         answers, _ = process.communicate(tasks)
     for size, answer in zip(beam_sizes, answers.splitlines(), strict=True):
         shown = json.loads(answer)
-        expected = [(best.text, best.log_prob) for best in load(run.path, "cpu").translate(lines, beam_size=size)]
+        found = translator.translate(lines, beam_size=size, prefix=prefix)
+        expected = [(best.text, best.log_prob) for best in found]
         pairs = zip(expected, shown, strict=True)
         different = [(wanted, got) for wanted, got in pairs if wanted[0] != got[0] and abs(wanted[1] - got[1]) > 1e-4]
         assert len(different) <= (0 if weights == "fp32" else len(lines) / 200), different[:3]
@@ -66,6 +71,13 @@ def test_unknown_words_are_written_as_configured(tmp_path: Path, unk: str) -> No
     settings = toy_config(tokenizer="spacy").model_dump()
     settings["search"]["unk"] = unk
     check(make_toy_run(tmp_path / "run", config_from_dict(settings)), LINES, (3,))
+
+
+def test_a_beam_may_be_as_long_as_the_limit_behind_a_prefix(tmp_path: Path) -> None:
+    settings = toy_config(tokenizer="spacy").model_dump()
+    settings["search"] |= {"length_penalty": 1.0, "max_length_ratio": 0.3}
+    run = make_toy_run(tmp_path / "run", config_from_dict(settings))
+    check(run, SOURCE, (3,), prefix="Three children sit on a bench and eat")
 
 
 @pytest.mark.slow

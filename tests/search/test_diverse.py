@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.vocab import BOS, EOS, PAD
 from tests.search.fake_model import FakeModel, Prefix, sources
 from tests.search.searching import search
@@ -10,8 +11,10 @@ from tests.search.searching import search
 LIMIT = 5
 
 
-def best_by_hand(model: FakeModel, source: list[int], num_groups: int, size: int, diversity: float) -> set[Prefix]:
-    """The finished hypotheses of all groups, with EOS; every group runs to the limit."""
+def best_by_hand(
+    model: FakeModel, source: list[int], num_groups: int, size: int, diversity: float
+) -> tuple[set[Prefix], float]:
+    """The finished hypotheses of all groups, with EOS, and the best score that is cut; each group runs to the limit."""
     groups: list[dict[Prefix, float]] = [{(): 0.0} for _ in range(num_groups)]
     finished: list[set[Prefix]] = [set() for _ in range(num_groups)]
     for _ in range(LIMIT):
@@ -28,19 +31,25 @@ def best_by_hand(model: FakeModel, source: list[int], num_groups: int, size: int
                 taken[ids[-1]] += 1
             finished[number] |= {ids for _, ids, _ in kept if ids[-1] == EOS}
             groups[number] = {ids: total for _, ids, total in kept if ids[-1] != EOS}
-    return set().union(*finished)
+    return set().union(*finished), max((total for group in groups for total in group.values()), default=-np.inf)
 
 
 @pytest.mark.parametrize(("num_groups", "size"), [(1, 3), (2, 2), (3, 1), (2, 3)])
 def test_groups_are_those_of_the_formula(num_groups: int, size: int) -> None:
-    model = FakeModel(num_free=4, seed=7, sharpness=1.0, eos_bonus=0.5)
+    model = FakeModel(num_free=4, seed=0, sharpness=1.0, eos_bonus=0.5)
     ids, batch = sources(6, 7)
     beam_size = num_groups * size
     sizes = {"beam_size": beam_size, "n_best": beam_size, "num_groups": num_groups}
     found = search(model, batch, [LIMIT] * 6, method="diverse", diversity=0.7, **sizes)
     for source, hypotheses in zip(ids, found, strict=True):
-        expected = best_by_hand(model, source, num_groups, size, 0.7)
+        expected, best_cut = best_by_hand(model, source, num_groups, size, 0.7)
         assert {(*h.ids, EOS) for h in hypotheses if h.is_finished} == expected
         for hypothesis in hypotheses:
             own = model.log_prob(source, hypothesis.ids, is_finished=hypothesis.is_finished)
+            assert hypothesis.is_cut == (not hypothesis.is_finished or hypothesis.score < best_cut)
             assert hypothesis.log_prob == hypothesis.score == pytest.approx(own, rel=1e-5)
+
+
+def test_groups_divide_the_beam_of_a_validation_too() -> None:
+    with pytest.raises(UsageError, match=r"train\.validation\.beam_size"):
+        search(FakeModel(), sources(1)[1], [LIMIT], method="diverse", beam_size=1, num_groups=2)

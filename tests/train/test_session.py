@@ -138,7 +138,7 @@ def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top():
     run = RunDir(begin("a"))
     coverage = load_config(["multi30k", "objective/coverage"], ["name=mine", "seed=7"])
     run.save_config(coverage)
-    config, run_dir = load_settings([], ["train.max_epochs=99"], run_dir=None, resume=True)
+    config, run_dir = load_settings([], ["train.max_epochs=99"], run_dir=newest_unfinished(), resume=True)
     assert (config.name, config.seed, config.train.max_epochs, run_dir) == ("mine", 7, 99, run.path)
     resumed, _ = load_settings([], ["train.objectives={}"], run_dir=run.path, resume=True)
     assert resumed.train.objectives == {}

@@ -230,7 +230,7 @@ function alternatives(one, number, result) {
   }
   const { logProbs } = result.steps[chosen];
   const buttons = topTokens(logProbs, 5, one.special).map((id) => {
-    const take = () => change(number, { prefix: [...result.ids.slice(0, chosen), id] });
+    const take = () => change(number, { prefix: [...result.ids.slice(0, chosen), id], force: forcedBefore(number, chosen + 1) });
     return el('button', { type: 'button', onclick: take }, `${one.spelled(id, result.source) || 'end'} ${percent(Math.exp(logProbs[id]))}`);
   });
   const hint = one.run.can_force ? 'Click a word of your sentence to make the model look there, or take another word:' : 'Take another word:';
@@ -252,11 +252,13 @@ function change(number, changes) {
 }
 
 const reset = (number) => change(number, UNTOUCHED);
+// What is forced on the steps before one, whose words stay.
+const forcedBefore = (number, step) => Object.fromEntries(Object.entries(choices[number].force).filter(([t]) => t < step));
 // Force the chosen step to attend to one source position; the words before it stay, the rest is decoded again.
 function attendTo(number, position, result) {
-  const { chosen, force } = choices[number];
+  const { chosen } = choices[number];
   if (chosen === null || !translators[number].run.can_force) return;
-  change(number, { prefix: result.ids.slice(0, chosen), force: { ...force, [chosen]: position } });
+  change(number, { prefix: result.ids.slice(0, chosen), force: { ...forcedBefore(number, chosen), [chosen]: position } });
 }
 
 function changed() {

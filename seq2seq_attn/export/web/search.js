@@ -25,7 +25,7 @@ function decode(model, ids, extended, { beamSize, lengthPenalty, limit, special,
       const hypothesis = { parent, row, logProb, score, isFinished, ids: [...parent.ids, id], steps: [...parent.steps, made] };
       kept.push(hypothesis);
       if (isFinished) finished.push(hypothesis);
-      else if (length >= limit + prefix.length) cut.push(hypothesis);
+      else if (length >= limit) cut.push(hypothesis);
       else alive.push(hypothesis);
     }
     if (finished.length > 0 && alive.length > 0) {
@@ -74,7 +74,7 @@ function translator(run, model) {
     // a token that the target vocabulary lacks has an id behind it, of its first position
     const numTarget = run.target.tokens.length;
     const extended = [...tokens.map((token) => written.get(token) ?? numTarget + tokens.indexOf(token)), special.eos];
-    const limit = Math.floor((run.search.max_length_ratio ?? 2) * tokens.length) + run.search.max_length_extra;
+    const limit = prefix.length + Math.floor((run.search.max_length_ratio ?? 2) * tokens.length) + run.search.max_length_extra;
     const lengthPenalty = run.search.length_penalty;
     const best = decode(model, ids, extended, { beamSize, lengthPenalty, limit, special, prefix, force });
     const words = best.ids.slice(0, best.isFinished ? -1 : undefined).map((id, t) => spelledOrCopied(id, best.steps[t].weights, tokens));

@@ -57,13 +57,13 @@ def _attachment(tokens: Sequence[str], i: int, open_quotes: list[str], language:
     if token == "/" or (token == "-" and _is_inside_word(previous, following, language)):
         return _BOTH
     if token in _CURRENCIES:
-        return _RIGHT if following[:1].isdigit() and not previous[-1:].isdigit() else _NEITHER
+        return _RIGHT if following[:1].isdecimal() and not previous[-1:].isdecimal() else _NEITHER
     if token == "#":
         return _RIGHT if following[:1].isalnum() else _NEITHER
     if token == "&":
         return _RIGHT if following.removesuffix(";") in _ENTITIES else _NEITHER
     if language == "en" and token == "%":
-        return _LEFT if previous[-1:].isdigit() else _NEITHER
+        return _LEFT if previous[-1:].isdecimal() else _NEITHER
     if language in _ELIDING and len(token) > 1 and token[-1] in "'’":
         return _RIGHT
     if language == "fr" and token[0] == "-" and token[1:2].isalpha():
@@ -74,7 +74,7 @@ def _attachment(tokens: Sequence[str], i: int, open_quotes: list[str], language:
 def _is_inside_word(previous: str, following: str, language: str) -> bool:
     """Whether a hyphen token was inside a word, or a range such as 20-30."""
     if language == "de":  # spaCy does not split German words at hyphens
-        return previous[-1:].isdigit() and following[:1].isdigit()
+        return previous[-1:].isdecimal() and following[:1].isdecimal()
     return any(map(str.isalnum, previous)) and any(map(str.isalnum, following))
 
 
@@ -96,7 +96,7 @@ def _quote(tokens: Sequence[str], i: int, open_quotes: list[str]) -> tuple[bool,
         open_quotes.pop()
         return _LEFT
     if token == "'" and token not in tokens[i + 1 :]:  # no closing mark: an apostrophe
-        return _RIGHT if i + 1 < len(tokens) and tokens[i + 1][:1].isdigit() else _LEFT
+        return _RIGHT if i + 1 < len(tokens) and tokens[i + 1][:1].isdecimal() else _LEFT
     if token == "'" and i and tokens[i - 1][-1:].lower() in ("s", "z", "x") and tokens[i + 1 :].count(token) % 2 == 0:
         return _LEFT  # the possessive of a plural before a quotation
     open_quotes.append(token)
