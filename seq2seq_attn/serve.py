@@ -286,7 +286,7 @@ async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
 
 
 def group_runs(runs: Iterable[Path]) -> dict[Pair, list[Path]]:
-    """The runs by their languages. Raises UserError if one is damaged, or reads anything but one text."""
+    """The runs by their languages. Raises UserError if one is damaged, or does not read exactly one text."""
     groups: dict[Pair, list[Path]] = {}
     for run in runs:
         data = RunDir(run).config().data

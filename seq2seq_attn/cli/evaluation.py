@@ -244,8 +244,7 @@ def _files_in_run(
 
 
 def _named_hyps_dirs(systems: Sequence[System], files: Mapping[str, Path]) -> list[Path | None]:
-    """Folders beside the JSON, unless that is a device or a pipe, for the hypotheses of each system; None: they are not
-    saved."""
+    """Folders beside the JSON for the hypotheses of each system; None: they are not saved, for lack of a JSON file."""
     if "json" not in files or (files["json"].exists() and not files["json"].is_file()):
         return [None] * len(systems)
     names = [ENSEMBLE_HYPS if system.is_ensemble else system.runs[0].path.resolve().name for system in systems]

@@ -140,7 +140,7 @@ def merge(
     merged = copy.copy(base)
     for key, value in overlay.items():
         old = merged.get(key)
-        if key == "limit" and isinstance(old, int):  # of every split
+        if key == "limit" and isinstance(old, int):  # a number limits every split
             old = dict.fromkeys(LimitConfig.model_fields, old)
         if isinstance(old, dict) and isinstance(value, dict) and not isinstance(value, _Replacing):
             value = merge(old, value, is_complete=is_complete, default=_DEFAULT_VARIANTS.get(key))

@@ -159,7 +159,7 @@ def _write(
         ]
         pairs = text.pairs()
         parts = assign(pairs, chosen, dropped, side) if chosen or dropped else ((pair, split) for pair in pairs)
-        missing = (None, None)  # where the pairs, or a file of links, end early
+        missing = (None, None)  # if the pairs, or a file of links, end early
         rows: Iterator[Any] = zip_longest(parts, *lines_by_kind, fillvalue=missing)
         for number, ((pair, part), *lines) in enumerate(rows, 1):
             if pair is None or missing in lines:
@@ -206,8 +206,8 @@ def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes
 def assign(
     pairs: Iterable[tuple[str, str]], chosen: Container[bytes], dropped: Container[int] = (), side: int = 0
 ) -> Iterator[tuple[tuple[str, str], str | None]]:
-    """Each training pair with its split. The split of the first pair of a chosen source (`side` 1: target) is `valid`.
-    Its other pairs, and those whose numbers (from 0) are in `dropped`, have None. The rest is `train`."""
+    """Assign each training pair to a split. The first pair with a chosen source (`side` 1: target) goes to `valid`, and
+    its other pairs to no split (None), like those numbered in `dropped` (from 0). All the rest goes to `train`."""
     taken: set[bytes] = set()
     for number, pair in enumerate(pairs):
         digest = source_digest(pair[side]) if chosen else None

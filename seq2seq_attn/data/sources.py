@@ -167,7 +167,7 @@ def write_extra(
             num_kept = num_dropped = 0
             for source, target in pairs:
                 if denied.isdisjoint(sentence_keys([source], data.sources) | sentence_keys([target])):
-                    sources_file.write("\n" if NONE in data.sources else f"{source}\n")  # of `data.mix`
+                    sources_file.write("\n" if NONE in data.sources else f"{source}\n")  # language models read none
                     targets_file.write(f"{target}\n")
                     num_kept += 1
                 else:

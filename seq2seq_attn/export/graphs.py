@@ -38,14 +38,14 @@ class Graphs(NamedTuple):
 
 
 class _Prepare(nn.Module):
-    """Memory and state are lists: PyTorch's exporter confuses fields of a structure if one name begins another."""
+    """Returns lists of tensors: PyTorch's exporter confuses the fields of a structure if one name begins another."""
 
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, ids_BS: Tensor, extended_ids_BS: Tensor) -> Any:
-        # searches read lengths, encoders do not
+        # encoders do not read the lengths
         memory, state = self.model.prepare(SourceBatch(ids_BS, torch.zeros(0), extended_ids_BS))
         return tree_leaves(memory), tree_leaves(state)
 

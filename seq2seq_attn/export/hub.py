@@ -79,7 +79,7 @@ def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
 
 
 def _scores(run: RunDir) -> Iterator[tuple[str, int, str, float, str, str]]:
-    """Test set, pairs, measure, score, interval and signature, as `evaluate` saved them, perhaps under another name."""
+    """Test set, pairs, measure, score, interval and signature, as `evaluate` saved them under any name."""
     path = run.path / "report.json"
     for test in read_json(path)["sets"] if path.exists() else ():
         for measure in test["measures"]:

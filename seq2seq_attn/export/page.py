@@ -38,7 +38,7 @@ def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat 
     described = [_describe(run, weight_format) for run in runs]
     title = ", ".join(run.path.resolve().name for run in runs)
     if len({tuple(short_code(run[side]["language"]) for side in SIDES) for run in described}) > 1:
-        raise UsageError(f"{title}: they translate different languages, and a page takes one text; write two pages")
+        raise UsageError(f"{title}: these runs translate different languages; export a page for each")
     kernel = base64.b64encode((_WEB / "kernel.wasm").read_bytes()).decode("ascii")
     pairs = _test_pairs(runs[0])
     by_length = sorted(pairs, key=lambda pair: len(pair[0]))

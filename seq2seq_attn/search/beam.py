@@ -43,7 +43,7 @@ class Options(SearchConfig):
     def _check_n_best(self) -> Options:
         if self.n_best > self.beam_size:
             raise UsageError(
-                f"n_best={self.n_best}: more than beam_size={self.beam_size}; set a larger one or n_best=1"
+                f"n_best={self.n_best}: more than beam_size={self.beam_size}; set a larger beam_size or n_best=1"
             )
         return self
 

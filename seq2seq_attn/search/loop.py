@@ -153,7 +153,7 @@ class _Kept(NamedTuple):
 def finish(steps: Sequence[Step], lengths_B: Sequence[int], n_best: int, num_beams: int = 1) -> list[list[Hypothesis]]:
     """The `n_best` best hypotheses of each sentence, best first: finished ones, then, if there are too few, those cut
     at the length limit. Ties are broken by the earlier step, then the lower slot. Each sentence has at least one.
-    `num_beams` beams in a row are of one sentence: what one has cut counts for all."""
+    Each sentence has `num_beams` beams, one after another: if one is cut, that counts for all."""
     kept = _keep(steps, num_sentences=len(lengths_B))
     ends = [_rank_ends(kept, b) for b in range(len(lengths_B))]
     picks_P = [(b, *end) for b, (ended, cut) in enumerate(ends) for end in [*ended, *cut][:n_best]]

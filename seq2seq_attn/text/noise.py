@@ -24,15 +24,15 @@ _MAX_RATIO, _MIN_CHARACTERS = 3.0, 20
 _NEXT = "[\x80-\xbfŒœŠšŸŽžƒˆ˜–-›€™]"
 """bytes 0x80 to 0xBF, which continue a character in UTF-8, as Latin-1 and Windows-1252 show them"""
 _MORE = f"(?:[Ä-ß]{_NEXT}|[à-ï]{_NEXT}{{2}})"
-_MOJIBAKE = re.compile(  # beginning with sets of characters, by which `re` passes over most of a text
+_MOJIBAKE = re.compile(  # each begins with a character class, so `re` skips most of a text quickly
     rf"[Â-ï\ufffd](?:(?<=\ufffd)|{_NEXT}(?:(?<=[ÂÃ].)|(?<=â€)|(?<=[Ä-ß].){_MORE}|(?<=[à-ï].){_NEXT}{_MORE}))"
 )
 _SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=\s|$)")
 
 
 class Noise:
-    """Finds the pairs of a text that are noise of some kinds; its first pairs show what is usual. Only for duplicates
-    does it remember pairs, with 80 bytes for each."""
+    """Finds the pairs of a text that are noise of some kinds, and learns from its first pairs what is usual. It keeps
+    pairs in memory only to find duplicates, in 80 bytes each."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]], kinds: Sequence[str] = _WITHOUT_MEMORY) -> None:
         self._kinds = kinds

@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 
 class TrainLog:
-    """Logs a training run, as a context manager. Only the first rank writes files and shows a bar.
+    """A context manager that logs a training run. Only the first rank writes files and shows a progress bar.
 
     Each line of `metrics.jsonl` is a JSON object with `event` (`train`, `validation`, `bad_update`, `end`), `update`,
     the number of complete updates, and `epoch`, the number of complete epochs; in a `train` line, `epoch` is counted

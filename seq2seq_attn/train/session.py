@@ -1,4 +1,4 @@
-"""Check the settings of a training session, lock its run directory, set its threads, and stop it at a signal.
+"""Start a training session: check its settings, lock the run directory, set the number of threads, catch signals.
 
 Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first signal is only recorded;
 the training loop checks `StopRequest.is_set` between updates. At the second signal the process exits at once. The last
@@ -44,7 +44,7 @@ CHANGEABLE = (
     *("data.data_dir", "data.source_dir", "data.num_processes"),
     *(f"search.{key}" for key in ("beam_size", "n_best", "batch_size")),
 )
-"""settings among these that decide neither the text nor a validation"""
+"""The settings among these that a resume may change, as neither the text nor a validation depends on them."""
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
     old, mix = config.data.vocab_from, config.data.mix
     if overwrite and mix and path and old and path.resolve() == old.resolve():
-        raise UsageError(f"data.mix={mix:g}: the text of {old}, which is overwritten; choose another --run-dir")
+        raise UsageError(f"data.mix={mix:g}: needs the text of {old}, which would be overwritten; set another --run-dir")
     if resume and path is not None and (run := RunDir(path)).config_path.exists():
         check_same_run(run.config(), config)
         if run.state_path.exists():

@@ -109,8 +109,8 @@ class Validator:
         )
         num_threads = torch.get_num_threads()
         if self._sources:
-            self._translator(updater.model).translate([])  # raises; and loads the runs of scorers
-        if torch.get_num_threads() != num_threads:  # `load` has chosen that of a smaller model
+            self._translator(updater.model).translate([])  # raises if it cannot; loads the scorers' runs
+        if torch.get_num_threads() != num_threads:  # `load` chose the number for a smaller model
             set_threads(num_threads)
 
     def validate(self, model: Seq2Seq) -> Validation | None:

@@ -134,7 +134,7 @@ class Translator:
         if n_best := options.get("n_best"):
             raise TypeError(f"translate gives one translation per line; use translate_n_best(texts, n_best={n_best})")
         lines = check_lines(texts, "texts", "translate([text])")
-        options["n_best"] = 1  # whatever the run's
+        options["n_best"] = 1  # even if the run's configuration asks for more
         return [best for best, *_ in self.translate_lines(lines, keep_attention=keep_attention, **options)]
 
     def translate_n_best(self, texts: Iterable[str], *, n_best: int, **options: Any) -> list[list[Translation]]:

@@ -56,7 +56,7 @@ def test_options_may_be_given_before_the_name_of_their_variant() -> None:
     assert load_config((), former).model.attention.options == {}
 
 
-def test_a_limit_of_one_split_leaves_those_of_the_others(tmp_path: Path) -> None:
+def test_limiting_one_split_keeps_the_other_limits(tmp_path: Path) -> None:
     file = write(tmp_path, "one.yaml", "extends: base\ndata: {limit: 100}\n")
     for config in (
         load_config([file], ["data.limit.train=5"]),

@@ -145,7 +145,7 @@ def test_a_damaged_folder_is_made_again_with_a_notice(make_config, name, replace
 @pytest.mark.parametrize(
     "put", [Path.touch, partial(Path.symlink_to, target="elsewhere"), partial(Path.symlink_to, target="/")]
 )
-def test_what_stands_in_place_of_the_folder_is_replaced(make_config, put):
+def test_a_file_or_link_in_place_of_the_folder_is_replaced(make_config, put):
     first = prepare_corpus(make_config()).directory
     shutil.rmtree(first)
     put(first)

@@ -91,7 +91,7 @@ def num_denied(notes: list[str]) -> int:
     return sum(int(note.split("pairs; ")[1].split()[0]) for note in notes if "data.mix" in note)
 
 
-def test_a_language_model_is_mixed_with_the_targets_of_the_old_text(capsys):
+def test_a_language_model_can_mix_in_old_target_text(capsys):
     arguments = ["-c", "old/config.yaml", "-c", "language-model", "--set=data.vocab_from=old", "--set=data.mix=1"]
     assert run(["prepare", *arguments, "--train=corpus/valid.en", "--valid=corpus/test.en"]) == 0
     assert "data.mix=1: " in capsys.readouterr().out
@@ -110,7 +110,7 @@ def test_a_resume_needs_the_old_run_no_more():
 
 
 def test_a_run_whose_text_is_mixed_in_is_not_overwritten(capsys):
-    message = "choose another --run-dir"
+    message = "data.mix=1"
     assert_fails(capsys, *TUNE, "--set=data.mix=1", "--run-dir=./old", "--overwrite", code=2, message=message)
 
 

@@ -208,7 +208,7 @@ def test_settings_and_overlays_are_valid():
         load_config([name for name in re.findall(r"-c (\S+)", options) if not name.endswith(".yaml")], [])
 
 
-def test_the_settings_of_each_example_fit_the_quickstart(folder):
+def test_each_example_builds_on_the_quickstart(folder):
     seq2seq_attn.import_variants("variants")
     shown = re.findall(r"^### .*`(--set model[^`]*)`", PAGES["CONTRIBUTING.md"], re.MULTILINE)
     assert len(shown) == 6

@@ -67,7 +67,7 @@ def test_the_package_is_typed_and_described(installed):
 def test_errors_are_shown_and_warnings_of_missing_wheel_folders_are_not(tmp_path):
     for folder in ("scripts", "bin"):
         (tmp_path / folder).mkdir()
-    for command in ("bash", "cat", "cksum", "dirname"):  # macOS has no more than those of POSIX
+    for command in ("bash", "cat", "cksum", "dirname"):  # macOS may have only the POSIX commands
         (tmp_path / "bin" / command).symlink_to(str(shutil.which(command)))
     for name in ("scripts/install", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)

@@ -57,7 +57,7 @@ def test_words_are_marked_forced_and_replaced(browser: Any, address: str) -> Non
     assert one(browser, "#run-0 .translation").text == changed  # the address has the changes too
 
 
-def test_what_is_forced_on_a_later_word_ends_where_an_earlier_one_changes(browser: Any, address: str) -> None:
+def test_changing_a_word_clears_the_attention_forced_on_later_ones(browser: Any, address: str) -> None:
     source, target = "#run-0 .row:not(.target) .word", "#run-0 .row.target .word"
     show(browser, f"{address}#text=Ein Hund rennt über die grüne Wiese und spielt Fußball im Park.")
     for word in (2, 1):
@@ -69,7 +69,7 @@ def test_what_is_forced_on_a_later_word_ends_where_an_earlier_one_changes(browse
     assert not every(browser, "#run-0 .word.forced")
 
 
-def test_it_translates_where_the_address_cannot_be_changed(browser: Any, address: str) -> None:
+def test_it_translates_even_if_the_address_cannot_be_changed(browser: Any, address: str) -> None:
     """As in Safari, which refuses a hundred changes in a short time."""
     show(browser, address)
     browser.execute_script("history.replaceState = () => { throw new Error('too often'); };")

@@ -73,7 +73,7 @@ def test_unknown_words_are_written_as_configured(tmp_path: Path, unk: str) -> No
     check(make_toy_run(tmp_path / "run", config_from_dict(settings)), LINES, (3,))
 
 
-def test_a_beam_may_be_as_long_as_the_limit_behind_a_prefix(tmp_path: Path) -> None:
+def test_a_prefix_does_not_count_toward_the_length_limit(tmp_path: Path) -> None:
     settings = toy_config(tokenizer="spacy").model_dump()
     settings["search"] |= {"length_penalty": 1.0, "max_length_ratio": 0.3}
     run = make_toy_run(tmp_path / "run", config_from_dict(settings))

@@ -252,7 +252,7 @@ function change(number, changes) {
 }
 
 const reset = (number) => change(number, UNTOUCHED);
-// What is forced on the steps before one, whose words stay.
+// The attention forced on the steps before this one, whose words stay.
 const forcedBefore = (number, step) => Object.fromEntries(Object.entries(choices[number].force).filter(([t]) => t < step));
 // Force the chosen step to attend to one source position; the words before it stay, the rest is decoded again.
 function attendTo(number, position, result) {
@@ -267,8 +267,8 @@ function changed() {
   remember();
 }
 
-// The address holds the sentence and the changes, so that a link shows what the page shows. It is the last thing to be
-// set, as Safari throws an error if that happens often, for example while one types.
+// The address holds the sentence and the changes, so that a link shows what the page shows. It is set
+// last, because Safari throws an error if that happens often, for example while somebody types.
 function remember() {
   const changes = choices.some(isChanged) ? { changes: JSON.stringify(choices.map(({ prefix, force }) => ({ prefix, force }))) } : {};
   history.replaceState(null, '', `#${new URLSearchParams({ text: document.getElementById('text').value, ...changes })}`);

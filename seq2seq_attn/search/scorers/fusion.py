@@ -38,7 +38,7 @@ class Fusion(Scorer):
         """See `Scorer.rescore`. The ids from Q on are source positions."""
         previous_R = tokens_RT[:, -1] if tokens_RT.shape[1] else tokens_RT.new_full((len(tokens_RT),), BOS)
         tokens, state = self._steps.step(previous_R.masked_fill(previous_R >= self._num_ids, UNK), state)
-        log_probs_RQ = tokens.log_probs()[:, : self._num_ids]  # without those of copies from its own source
+        log_probs_RQ = tokens.log_probs()[:, : self._num_ids]  # the scores of copies from its own source are left out
         copied = log_probs_RQ[:, UNK : UNK + 1].expand(-1, scores_RV.shape[1] - log_probs_RQ.shape[1])
         return scores_RV + self._weight * torch.cat([log_probs_RQ, copied], dim=1), state
 

@@ -46,7 +46,7 @@ class SentencePieceTokenizer(Tokenizer):
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
         encoded: list[list[int]] = self._processor.encode(lines, out_type=int, num_threads=1)
-        # strings that exist take less time than new ones; the model has none for unknown characters
+        # looking strings up is faster than making them; the model has none for unknown characters
         return [
             [*map(self._subwords.__getitem__, numbers)]
             if _UNKNOWN not in numbers
