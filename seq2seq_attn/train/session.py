@@ -95,7 +95,7 @@ def check_start(config: Config, run_dir: Path | None, *, resume: bool, overwrite
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
     old, mix = config.data.vocab_from, config.data.mix
     if overwrite and mix and path and old and path.resolve() == old.resolve():
-        raise UsageError(f"data.mix={mix:g}: needs the text of {old}, which would be overwritten; set another --run-dir")
+        raise UsageError(f"data.mix={mix:g}: needs the text of {old}, which this replaces; set another --run-dir")
     if resume and path is not None and (run := RunDir(path)).config_path.exists():
         check_same_run(run.config(), config)
         if run.state_path.exists():
