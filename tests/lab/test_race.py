@@ -10,7 +10,7 @@ from scripts.laboratory.pages import __main__ as docs
 from scripts.laboratory.pages import race as page
 from scripts.laboratory.pages.pictures import Picture, plot_race, race_curves
 from scripts.laboratory.pages.render import render
-from seq2seq_attn.files import read_json
+from seq2seq_attn.files import read_json, write_json
 
 
 @pytest.fixture
@@ -19,12 +19,12 @@ def record() -> Record:
 
     def scored(name: str, *bleu: float) -> Record:
         points = [
-            {"minutes": minutes, "bleu": score, "bleu_lower_case": score}
-            for minutes, score in zip((2.01, 4.2), bleu, strict=False)
+            {"updates": updates, "minutes": minutes, "bleu": score, "bleu_lower_case": score}
+            for updates, minutes, score in zip((1_200, 2_400), (2.0, 4.0), bleu, strict=False)
         ]
-        test = {"best_minutes": 2.01, "beam_size": 5, "bleu": 9.0, "bleu_lower_case": 9.5, "signature": "nrefs:1"}
-        test |= {"sentences_per_s": 7.0, "peak_mib": None}
-        about = {"name": name, "recipe": "its own", "precision": "fp32", "update_s": 0.1}
+        test = {"best_minutes": 2.0, "beam_size": 5, "bleu": 9.0, "bleu_lower_case": 9.5, "signature": "nrefs:1"}
+        test |= {"sentences_per_s": 7.0, "timed_on": "a CPU", "peak_mib": None}
+        about = {"name": name, "recipe": "its own", "precision": "fp32", "update_s": 0.1, "paced_on": "a CPU"}
         return {**about, "points": points, "test": test}
 
     systems = [scored("ours, multi30k-fast", 30.0), scored("JoeyNMT, RNN", 10.0, 35.0)]
@@ -42,7 +42,7 @@ def test_a_killed_race_continues_from_its_last_checkpoint(name, tmp_path):
     arguments = ["--quick", "--folder", str(tmp_path), "--only", name]
     race.main([*arguments, "--pace"])
     [paces] = tmp_path.glob("*/paces.json")
-    paces.write_text('[{"start_s": 0.0, "update_s": 0.06}]', encoding="utf-8")
+    write_json(paces, [{**read_json(paces)[0], "start_s": 0.0, "update_s": 0.06}])
     arguments.append("--minutes")
     race.main([*arguments, "0.01"])
     (first,) = read_json(tmp_path / "race.json")["systems"]
@@ -58,6 +58,13 @@ def test_a_killed_race_continues_from_its_last_checkpoint(name, tmp_path):
     later, _ = race_clock.checkpoints(finished.parent)[1]
     assert minutes < later < minutes + 0.1
     assert name not in record["missing"]
+    race.main([*arguments[:-1], "--pace"])  # as on another machine: the checkpoints are there at other minutes
+    (third,) = read_json(tmp_path / "race.json")["systems"]
+    median = {key: third[key] for key in ("start_s", "update_s")}
+    assert median != {key: second[key] for key in median}
+    for old, new in zip(second["points"], third["points"], strict=True):
+        expected = race_clock.minutes_after(old["updates"], median)
+        assert new == {**old, "minutes": pytest.approx(expected, abs=0.01)}
 
 
 def test_the_clock_counts_updates_and_keeps_each_checkpoint_once(tmp_path):
@@ -81,6 +88,21 @@ def test_readme_keeps_its_length_with_all_systems(record, monkeypatch):
     assert len(text.split()) <= 1200
 
 
+def test_between_two_checkpoints_a_system_is_on_the_line_between_their_scores(record):
+    _, joey, _ = record["systems"]
+    assert [page.bleu_at(joey, minute) for minute in (0, 1, 2, 3.5, 4, 60)] == [0, 5, 10, 28.75, 35, 35]
+
+
+def test_the_speed_of_a_translation_on_another_processor_is_left_out(record):
+    def text() -> str:
+        return render("race.md.j2", r=record | {"leads": [], "finished": page.finished(record)})
+
+    record["systems"][0]["test"]["sentences_per_s"] = 1234.5
+    assert "1234.5" in text()
+    record["systems"][0]["test"]["timed_on"] = "another CPU"
+    assert "1234.5" not in text()
+
+
 def test_a_system_that_writes_lower_case_does_not_lose_by_it(record):
     fair = page.leads(record)
     for point in record["systems"][1]["points"]:
@@ -93,6 +115,10 @@ def test_the_page_says_who_leads_and_names_what_is_missing(record, tmp_path):
     values: Any = record | {"leads": page.leads(record), "finished": page.finished(record)}
     text = render("race.md.j2", r=values)
     assert all(name in text for name in ("the tutorial's loop", "no room", "JoeyNMT, RNN"))
+    systems = race_curves(record)["curves"]
+    assert [len(curve["points"]) for curve in systems] == [1, 2]
+    short = race_curves(record | {"minutes": [2, 3]})["curves"][1]
+    assert short["points"][1] == (3, pytest.approx(22.5))  # a curve that goes on is cut at the end
     Picture(tmp_path / "race.png", "title", 4.0, plot_race, race_curves(record)).draw()
     assert (tmp_path / "race.png").exists()
     empty = {**record, "systems": [], "leads": [], "finished": []}

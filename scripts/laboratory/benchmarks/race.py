@@ -4,7 +4,8 @@ All train on the same pairs of Multi30k, on one thread. First each system's pace
 that should be quiet. The race then counts updates, and may run beside other work: `race_clock.py` keeps checkpoints at
 the same minutes. Afterwards each translates the validation set greedily, and the best one the test set with the
 system's own beam search; all are scored by the same call. A race that was killed continues with the next system or
-checkpoint that is missing. Systems: `peer_configs/race.yaml`.
+checkpoint that is missing. On another processor `--pace` measures all paces again, and moves the checkpoints of the
+record to the minutes at which that processor reaches them. Systems: `peer_configs/race.yaml`.
 """
 
 import os
@@ -23,7 +24,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from scripts.laboratory.benchmarks import peers, race_clock
 from scripts.laboratory.benchmarks.measure import build_parser, publish, toy_settings
-from scripts.laboratory.harness.records import RECORDS, ROOT, Record
+from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe
 from scripts.laboratory.harness.turns import precisions
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -72,21 +73,23 @@ class Entrant:
         return race_clock.checkpoints(self.folder / "checkpoints")
 
     @property
-    def paces(self) -> list[dict[str, float]]:
+    def paces(self) -> list[Record]:
         """The pace in each turn; none if it is not known."""
         path = self.folder / "paces.json"
         return list(read_json(path)) if path.exists() else []
 
     @property
-    def pace(self) -> dict[str, float]:
-        """The median of the paces."""
-        return {key: statistics.median(pace[key] for pace in self.paces) for key in ("start_s", "update_s")}
+    def pace(self) -> Record:
+        """The median of the paces, and the processor that they were measured on."""
+        median = {key: statistics.median(pace[key] for pace in self.paces) for key in ("start_s", "update_s")}
+        return {**median, "paced_on": self.paces[-1]["paced_on"]}
 
     def measure_pace(self, seconds: float) -> None:
         """Train for some CPU seconds, and add the pace to those known."""
         path = self.folder / "pace.json"
         self._train(pace_path=str(path), pace_seconds=seconds)
-        write_json(self.folder / "paces.json", [*self.paces, read_json(path)])
+        known = [pace for pace in self.paces if pace["paced_on"] == processor()]
+        write_json(self.folder / "paces.json", [*known, {**read_json(path), "paced_on": processor()}])
 
     def train(self, minutes: Sequence[float]) -> None:
         """Train from the last checkpoint on, unless the last is kept."""
@@ -155,22 +158,39 @@ class Entrant:
             cased, lower = BLEU(), BLEU(lowercase=True)
             scores = {"bleu": cased.corpus_score(lines, [references]).score, "signature": str(cased.get_signature())}
             scores["bleu_lower_case"] = lower.corpus_score(lines, [references]).score
-            speed = {"num_sentences": len(lines), "sentences_per_s": len(lines) / usage.cpu_s}
+            speed = {"num_sentences": len(lines), "sentences_per_s": len(lines) / usage.cpu_s, "timed_on": processor()}
             write_json(path, {**scores, **speed, **usage._asdict()})
         return dict(read_json(path))
 
     def result(self) -> Record:
         """Train, translate, score. The row of the record."""
         self.train(self.field.minutes)
-        points = [{"minutes": round(m, 2), **self.score(path, "valid", 1)} for m, path in self.checkpoints]
-        best, (_, path) = max(zip(points, self.checkpoints, strict=True), key=lambda pair: pair[0]["bleu"])
+        paths = [path for _, path in self.checkpoints]
+        scores = [self.score(path, "valid", 1) for path in paths]
         beam_size = 1 if self.trainer == "tutorial" else BEAM_SIZE
-        test = {"best_minutes": best["minutes"], "beam_size": beam_size, **self.score(path, "test", beam_size)}
+        best = max(range(len(paths)), key=lambda i: scores[i]["bleu"])
+        test = {"beam_size": beam_size, **self.score(paths[best], "test", beam_size)}
         forced = [text.partition("=")[2] for text in self.values.get("settings", ()) if "precision" in text]
         precision = (forced or precisions("cpu")[-1:])[0] if self.trainer == "ours" else "fp32"
-        shown = [{key: point[key] for key in ("minutes", "bleu", "bleu_lower_case")} for point in points]
-        about = {"name": self.name, "recipe": self.values["recipe"], "precision": precision, **self.pace}
-        return {**about, "points": shown, "test": test}
+        points = [
+            {"updates": int(path.name), "bleu": score["bleu"], "bleu_lower_case": score["bleu_lower_case"]}
+            for path, score in zip(paths, scores, strict=True)
+        ]
+        about = {"name": self.name, "recipe": self.values["recipe"], "precision": precision}
+        return at_pace({**about, "points": points, "test": test}, self.pace)
+
+
+def at_pace(row: Record, pace: Record) -> Record:
+    """A row of the record with a pace, and with its checkpoints at the minutes at which that pace reaches them."""
+    points = [
+        {**point, "minutes": round(race_clock.minutes_after(point["updates"], pace), 2)} for point in row["points"]
+    ]
+    best = max(points, key=lambda point: float(point["bleu"]))
+    return {**row, **pace, "points": points, "test": {**row["test"], "best_minutes": best["minutes"]}}
+
+
+def processor() -> str:
+    return str(describe("lab")["cpu"])
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -194,19 +214,32 @@ def main(arguments: Sequence[str]) -> None:
         unknown_pace = [entrant for entrant in entrants if options.pace or not entrant.paces]
         for entrant in unknown_pace * turns:
             entrant.measure_pace(seconds)
-        for entrant in [] if options.pace else entrants:
-            name = entrant.name
+        if options.pace:
+            rows = {row["name"]: row for row in known_rows(path) if "points" in row}
+            for entrant in entrants:
+                if entrant.name in rows:
+                    record(at_pace(rows[entrant.name], entrant.pace), path, field)
+            return
+        for entrant in entrants:
             try:
                 row = entrant.result()
             except (UserError, subprocess.CalledProcessError) as error:
-                print(f"{name}: {error}", file=sys.stderr)
-                row = {"name": name, "recipe": systems[name]["recipe"], "error": str(error).splitlines()[-1]}
-            known = read_json(path)["systems"] if path.exists() else []  # two races may share a record
-            rows = {known_row["name"]: known_row for known_row in known} | {name: row}
-            ordered = [rows[name] for name in systems if name in rows]
-            missing = [name for name in systems if name not in rows]
-            about = {"minutes": list(field.minutes), "test_set": field.test_set}
-            publish({**about, "systems": ordered, "missing": missing}, path)
+                print(f"{entrant.name}: {error}", file=sys.stderr)
+                row = {"name": entrant.name, "recipe": entrant.values["recipe"], "error": str(error).splitlines()[-1]}
+            record(row, path, field)
+
+
+def record(row: Record, path: Path, field: Field) -> None:
+    """Write a row into the record, which two races may share."""
+    names: list[str] = list(RACE["systems"])
+    rows = {one["name"]: one for one in known_rows(path)} | {row["name"]: row}
+    ordered, missing = [rows[name] for name in names if name in rows], [name for name in names if name not in rows]
+    about = {"minutes": list(field.minutes), "test_set": field.test_set}
+    publish({**about, "systems": ordered, "missing": missing}, path)
+
+
+def known_rows(path: Path) -> list[Record]:
+    return list(read_json(path)["systems"]) if path.exists() else []
 
 
 def prepare(folder: Path, minutes: Sequence[float], *, is_toy: bool) -> Field:

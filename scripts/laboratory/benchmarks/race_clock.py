@@ -35,6 +35,11 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def minutes_after(updates: int, pace: Mapping[str, float]) -> float:
+    """The time of the clock. `pace`: `start_s` until the first update, then `update_s` for each."""
+    return (pace["start_s"] + updates * pace["update_s"]) / 60
+
+
 def cpu_seconds() -> float:
     """User and system time of this process and of the children that it has waited for."""
     return sum(os.times()[:4])
@@ -44,7 +49,6 @@ class Clock:
     """Keeps a checkpoint when training reaches each of the given minutes. Training resumes from the last one."""
 
     def __init__(self, folder: Path, minutes: Sequence[float], pace: Mapping[str, float]) -> None:
-        """`pace`: `start_s` until the first update, then `update_s` for each."""
         kept = checkpoints(folder)
         self.last = kept[-1][1] if kept else None
         self._updates: int = read_json(self.last / CLOCK)["updates"] if self.last else 0
@@ -58,7 +62,7 @@ class Clock:
 
     @property
     def minutes(self) -> float:
-        return (self._pace["start_s"] + self._updates * self._pace["update_s"]) / 60
+        return minutes_after(self._updates, self._pace)
 
     def check(self, save: Save) -> None:
         """After an update: keep a checkpoint if one is due, and end the process after the last. `save` writes one into

@@ -164,12 +164,13 @@ def bleu_lines(record: Record) -> Record:
 
 
 def race_curves(record: Record) -> Record:
-    """Lower-cased BLEU by minute of each system that was scored, as some write lower case."""
-    curves = [
-        {"label": system["name"], "color": RACE_COLORS[system["name"]], "points": system["points"]}
-        for system in race.finished(record)
-    ]
-    return {"curves": curves, "end": max(record["minutes"])}
+    """Lower-cased BLEU by minute of each system that was scored, as some write lower case; a curve may end earlier."""
+    end, curves = max(record["minutes"]), []
+    for system in race.finished(record):
+        minutes = [min(point["minutes"], end) for point in system["points"]]
+        points = [(minute, race.bleu_at(system, minute)) for minute in dict.fromkeys(minutes)]
+        curves.append({"label": system["name"], "color": RACE_COLORS[system["name"]], "points": points})
+    return {"curves": curves, "end": end}
 
 
 def plot_bars(axes: Axes, groups: Groups) -> None:
@@ -237,9 +238,9 @@ def plot_race(axes: Axes, data: Record) -> None:
     """A curve per system with its name at the right edge; dashed from its end on."""
     end, height = data["end"], -10.0
     curves = [curve for curve in data["curves"] if curve["points"]]
-    top = max((point["bleu_lower_case"] for curve in curves for point in curve["points"]), default=1.0)
-    for curve in sorted(curves, key=lambda curve: float(curve["points"][-1]["bleu_lower_case"])):
-        minutes, bleu = ([point[key] for point in curve["points"]] for key in ("minutes", "bleu_lower_case"))
+    top = max((bleu for curve in curves for _, bleu in curve["points"]), default=1.0)
+    for curve in sorted(curves, key=lambda curve: float(curve["points"][-1][1])):
+        minutes, bleu = zip(*curve["points"], strict=True)
         is_ours, color = curve["label"].startswith("ours"), curve["color"]
         axes.plot(minutes, bleu, color=color, linewidth=3 if is_ours else 1.8, marker="o", markersize=4)
         axes.plot([minutes[-1], end], [bleu[-1], bleu[-1]], color=color, linewidth=1, linestyle=(0, (2, 2)))

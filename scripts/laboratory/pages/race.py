@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from scripts.laboratory.harness.records import RECORDS, Record
 from seq2seq_attn.files import read_json
 
 LEADER = "ours, multi30k-fast"
-SLACK = 0.5
-"""minutes by which a checkpoint may be late: it is kept after the update that reaches its minute"""
 
 
 def race() -> Record | None:
@@ -21,10 +21,11 @@ def finished(record: Record) -> list[Record]:
     return [system for system in record["systems"] if "points" in system]
 
 
-def bleu_at(system: Record, minute: float) -> float | None:
-    """Lower-cased BLEU of the last checkpoint by a minute, as some systems write lower case; None before the first."""
-    scores = [point["bleu_lower_case"] for point in system["points"] if point["minutes"] <= minute + SLACK]
-    return scores[-1] if scores else None
+def bleu_at(system: Record, minute: float) -> float:
+    """Lower-cased BLEU at a minute, as some systems write lower case: on the line between two checkpoints, from 0 at
+    the start; after the last checkpoint, its score."""
+    minutes, bleu = ([point[key] for point in system["points"]] for key in ("minutes", "bleu_lower_case"))
+    return float(np.interp(minute, [0.0, *minutes], [0.0, *bleu]))
 
 
 def leads(record: Record) -> list[str]:
@@ -35,13 +36,12 @@ def leads(record: Record) -> list[str]:
     for name, system in systems.items():
         if leader is None or name.startswith("ours"):
             continue
-        scores = {minute: (bleu_at(leader, minute), bleu_at(system, minute)) for minute in record["minutes"]}
-        gains = {minute: ours - its for minute, (ours, its) in scores.items() if ours is not None and its is not None}
+        gains = {minute: bleu_at(leader, minute) - bleu_at(system, minute) for minute in record["minutes"]}
         ahead, behind = ([minute for minute in gains if (gains[minute] > 0) == sign] for sign in (True, False))
         text = f"never ahead of {name}"
         if ahead:
             ends = (f"{pick(gains[minute] for minute in ahead):.1f}" for pick in (min, max))
-            where = "at every checkpoint" if not behind else f"at minute {_listed(ahead)}"
+            where = "at every minute compared" if not behind else f"at minute {_listed(ahead)}"
             text = f"ahead of {name} by {' to '.join(dict.fromkeys(ends))} BLEU {where}"
         sentences.append(f"{text}, behind it at minute {_listed(behind)}" if ahead and behind else text)
     return sentences
