@@ -83,10 +83,10 @@ class Amount(NamedTuple):
     window: int
     sentences: int
     decoding_turns: int
-    sizes: tuple[int, ...]
+    hidden_size: int
 
 
-FULL, QUICK = Amount(5, 8, 1000, 2, (512, 1024)), Amount(1, 1, 8, 1, (16,))
+FULL, QUICK = Amount(5, 16, 1000, 2, 512), Amount(1, 1, 8, 1, 16)
 
 
 class Competitor(Contestant):
@@ -183,17 +183,15 @@ def on_a_core() -> Iterator[None]:
 
 
 def measure(pythons: dict[str, Path], folder: Path, amount: Amount, *, is_toy: bool) -> Iterator[Record]:
-    """The rows of a record: training at each size, then greedy and beam search at the first."""
+    """The rows of a record: training, then greedy and beam search."""
     settings = [setting for setting in toy_settings(folder / "toy") if setting.startswith("data.")] if is_toy else []
     write_data(folder, load_config(["multi30k"], settings), amount.sentences, "valid" if is_toy else TEST_SET)
     competitors = [Competitor(name, PEERS[name], python) for name, python in pythons.items()]
     ours = (*set_arguments(settings), "--device", "cpu")
     competitors += [Competitor(f"ours, {name}", OURS, Path(sys.executable), ours) for name in precisions("cpu")]
-    common = {**TASK, "folder": folder, "is_toy": is_toy, "hidden_size": amount.sizes[0]}
-    for size in amount.sizes:
-        entrants = [one for one in competitors if size == amount.sizes[0] or not one.name.startswith("joeynmt")]
-        task = {"hidden_size": size, "updates": 2 * amount.window, "window": amount.window}
-        yield from compete("training", entrants, common | task, amount.turns)
+    common = {**TASK, "folder": folder, "is_toy": is_toy, "hidden_size": amount.hidden_size}
+    task = {"updates": 2 * amount.window, "window": amount.window}
+    yield from compete("training", competitors, common | task, amount.turns)
     untrained = {**common, "learning_rate": "1.0e-9"}
     list(compete("training", competitors, untrained, 1))
     for beam_size, name in ((1, "greedy"), (5, "beam 5")):
