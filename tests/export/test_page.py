@@ -45,7 +45,7 @@ def test_a_file_of_another_kind_is_refused(runs: list[RunDir], capsys: pytest.Ca
     assert_fails(capsys, "export", str(runs[0].path), "-o", "page.pdf", code=2, message="page.pdf")
 
 
-def test_runs_of_different_languages_do_not_stand_side_by_side(runs: list[RunDir], tmp_path: Path) -> None:
+def test_a_page_refuses_runs_of_different_languages(runs: list[RunDir], tmp_path: Path) -> None:
     back = make_toy_run(tmp_path / "back", toy_config(source_language="en", target_language="de"), is_reverse=True)
     with pytest.raises(UsageError, match="back"):
         export_page([runs[0], back], tmp_path / "page.html")

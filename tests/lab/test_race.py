@@ -93,7 +93,7 @@ def test_between_two_checkpoints_a_system_is_on_the_line_between_their_scores(re
     assert [page.bleu_at(joey, minute) for minute in (0, 1, 2, 3.5, 4, 60)] == [0, 5, 10, 28.75, 35, 35]
 
 
-def test_the_speed_of_a_translation_on_another_processor_is_left_out(record):
+def test_sentences_per_second_of_another_processor_are_left_out(record):
     def text() -> str:
         return render("race.md.j2", r=record | {"leads": [], "finished": page.finished(record)})
 
