@@ -66,7 +66,7 @@ class Batch(NamedTuple):
     tgt_extended_BT: Tensor
     """int64, `tgt_out_BT` in extended ids"""
     positions_N: Tensor
-    """int64, positions of the target tokens in a flattened [T, B]; 0 in padding rows"""
+    """int64, positions of the target tokens in a flattened [T, B]; 0 in padding rows. If N = T x B: all, in order"""
     targets_N: Tensor
     """int64, their ids; PAD in padding rows, which the loss ignores"""
     num_tokens: int
@@ -185,6 +185,8 @@ def _targets(tgt_out_BT: Tensor) -> tuple[Tensor, Tensor]:
     flat_out = tgt_out_BT.t().flatten()
     real = (flat_out != PAD).nonzero().squeeze(1)
     filler = (0, -len(real) % ROW_MULTIPLE)
+    if len(real) + filler[1] == len(flat_out):
+        return torch.arange(len(flat_out), device=flat_out.device), flat_out
     return torch.nn.functional.pad(real, filler), torch.nn.functional.pad(flat_out[real], filler, value=PAD)
 
 

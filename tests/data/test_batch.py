@@ -37,6 +37,14 @@ def test_target_tokens_are_listed_step_after_step():
     assert flat[batch.positions_N[:6]].tolist() == batch.targets_N[:6].tolist()
 
 
+def test_where_nearly_all_positions_hold_a_token_all_are_listed():
+    """So that no rows need to be selected."""
+    batch = collate([[7]] * 32, [[4], *[[5]] * 30, []], range(32))
+    assert (batch.num_tokens, batch.tgt_out_BT.numel()) == (63, ROW_MULTIPLE)
+    assert batch.positions_N.tolist() == [*range(64)]
+    assert batch.targets_N.tolist() == [4, *[5] * 30, EOS, *[EOS] * 31, PAD]
+
+
 def test_rounding_up_adds_rows_and_positions_that_hold_nothing():
     batch = collate([[7, 8], [8]], [[4, 5], []], [11, 3])
     rounded = rounded_up(batch, rows=3, positions=4)

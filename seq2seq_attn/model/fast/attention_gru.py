@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, compute_dtype, low_copy
+from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, column_sums, compute_dtype, low_copy
 from seq2seq_attn.model.layers import wide
 
 _MAX_KEPT = 1 << 24
@@ -99,14 +99,6 @@ class _Dot:
         return torch.bmm(self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)), None
 
 
-def _start_score(
-    keys_BSA: Tensor, weight_A: Tensor | None, scale: float, penalty_BS: Tensor, num_kept: int
-) -> _Additive | _Dot:
-    if weight_A is None:
-        return _Dot(keys_BSA, scale, penalty_BS, num_kept)
-    return _Additive(keys_BSA, weight_A, penalty_BS, num_kept)
-
-
 def weighted_sums(weights_TBS: Tensor, values_BSM: Tensor) -> Tensor:
     """The sums of values under the weights of all steps, [T, B, M], in float32 or wider. In half precision they would
     gain nothing, and oneDNN would compile primitives for every pair of S and T: a third of those of an epoch."""
@@ -149,7 +141,7 @@ class _First:
     def finish(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         flat = self.grad_recurrent.flatten(0, 1)
         grad_weight = flat.t() @ self.states_low[:-1].flatten(0, 1)
-        return self.grad_gates, grad_weight.to(dtype), flat.sum(dim=0, dtype=dtype)
+        return self.grad_gates, grad_weight.to(dtype), column_sums(flat).to(dtype)
 
 
 class _Unroll(torch.autograd.Function):
@@ -179,7 +171,9 @@ class _Unroll(torch.autograd.Function):
         weight_low = weight.to(low)
         bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
         penalty = torch.zeros_like(mask_BS, dtype=wide).masked_fill_(~mask_BS, -torch.inf)
-        score = _start_score(keys, score_weight_A, scale, penalty, num_kept)
+        score: _Additive | _Dot = _Dot(keys, scale, penalty, num_kept)
+        if score_weight_A is not None:
+            score = _Additive(keys, score_weight_A, penalty, num_kept)
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
         first = _First(states, num_kept, *first_gru) if first_gru else None
@@ -243,7 +237,7 @@ class _Unroll(torch.autograd.Function):
         grad_projected = torch.bmm(weights_TBS.permute(1, 2, 0), grad_gates.transpose(0, 1))
         flat = grad_both.flatten(0, 1)
         grad_weight = (flat.t() @ read_low[:num_steps].flatten(0, 1)).to(weight_dtype)
-        grad_bias = flat[:, : 3 * size].sum(dim=0, dtype=weight_dtype)
+        grad_bias = column_sums(flat[:, : 3 * size]).to(weight_dtype)
         return (
             None,
             grad_gates.to(gates_dtype),

@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.attention_gru import weighted_sums
 from seq2seq_attn.model.fast.gru import compute_dtype
-from seq2seq_attn.model.layers import wide
+from seq2seq_attn.model.layers import token_rows, wide
 from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
@@ -45,10 +45,10 @@ def _linear(output: ScoredOutput, outputs: DecoderOutputs) -> tuple[Tensor, Tens
     features_NF, projection = outputs.features_NF, output.projection
     if not isinstance(output, Lexical):
         return features_NF, projection.weight, projection.bias
-    sums_TBE = weighted_sums(outputs.weights_TBS, outputs.memory.output)
-    sums_NE = sums_TBE.flatten(0, 1).index_select(0, outputs.positions_N)
+    sums_NE = token_rows(weighted_sums(outputs.weights_TBS, outputs.memory.output), outputs.positions_N)
     inputs_NF = torch.cat([features_NF, output.hidden(sums_NE)], dim=1)
-    return inputs_NF, torch.cat([projection.weight, output.lexical_projection.weight], dim=1), projection.bias
+    weights = [layer.weight.to(compute_dtype(layer.weight)) for layer in (projection, output.lexical_projection)]
+    return inputs_NF, torch.cat(weights, dim=1), projection.bias
 
 
 def chunked_cross_entropy(
@@ -71,10 +71,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, needs_grad: bool
     ) -> tuple[Tensor, Tensor]:
         low = compute_dtype(weight)
-        dtype = weight.dtype
         needs_grad = needs_grad and any(ctx.needs_input_grad)
         features_low, weight_low, bias_low = features.to(low), weight.to(low), bias.to(low)
-        sums = torch.zeros(2, dtype=dtype, device=weight.device)
+        sums = torch.zeros(2, dtype=bias.dtype, device=weight.device)
         grad_features = torch.empty_like(features_low) if needs_grad else None
         grad_weight, grad_bias = None, torch.zeros_like(bias)
         is_on_cpu = features.device.type == "cpu"
@@ -97,7 +96,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 assert grad_features is not None
                 torch.mm(logits, weight_low, out=grad_features[chunk])
                 chunk_grad = logits.t() @ features_low[chunk]
-                grad_weight = chunk_grad.to(dtype) if grad_weight is None else grad_weight.add_(chunk_grad)
+                grad_weight = chunk_grad if grad_weight is None else wide(grad_weight).add_(chunk_grad)
         if needs_grad:
             ctx.save_for_backward(
                 grad_features, torch.zeros_like(weight) if grad_weight is None else grad_weight, grad_bias

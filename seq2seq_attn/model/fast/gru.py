@@ -35,6 +35,11 @@ def low_copy(states: Tensor, low: torch.dtype) -> Tensor:
     return states if states.dtype == low else torch.empty_like(states, dtype=low)
 
 
+def column_sums(rows: Tensor) -> Tensor:
+    """The sums of [..., N, P] over N, as a product: in bfloat16, `sum` would first copy all rows to float32."""
+    return (rows.new_ones(1, rows.shape[-2]) @ rows).squeeze(-2)
+
+
 def cell_forward(gates: Tensor, recurrent: Tensor, hidden: Tensor, out: Tensor | None = None) -> Tensor:
     """The next state, in `out` if given. `gates` [..., P] holds the projected input and becomes r, z, n; `recurrent`
     [..., P] is the projected state, `hidden` [..., H] the state."""
@@ -119,7 +124,7 @@ class _Unroll(torch.autograd.Function):
             carry += torch.bmm(grad_recurrent[t], weight_low)
         all_steps = grad_recurrent.transpose(0, 1).flatten(1, 2)
         grad_weight = torch.bmm(all_steps.transpose(1, 2), states_low[:-1].transpose(0, 1).flatten(1, 2))
-        grad_bias = all_steps.sum(dim=1, dtype=weight.dtype)
+        grad_bias = column_sums(all_steps).to(weight.dtype)
         return grad_inputs, carry, grad_weight.to(weight.dtype), grad_bias
 
 

@@ -30,6 +30,7 @@ from seq2seq_attn.model.decoder.base import Decoder, Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
 from seq2seq_attn.model.fast.attention_gru import Score, unroll_attention_gru, weighted_sums
 from seq2seq_attn.model.fast.gru import gru_unroll
+from seq2seq_attn.model.layers import token_rows
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.model.seq2seq import Recorded, Seq2Seq
@@ -90,7 +91,7 @@ def unroll(model: Seq2Seq, batch: Batch) -> DecoderOutputs:
     embedded_TBE = model.embedding(read_ids_TB)
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
     steps = (hidden_TBH, contexts_TBM, embedded_TBE)
-    rows = (tensor.flatten(0, 1).index_select(0, batch.positions_N) for tensor in steps)
+    rows = (token_rows(tensor, batch.positions_N) for tensor in steps)
     return DecoderOutputs(
         decoder.readout(*rows),
         batch.positions_N,

@@ -40,7 +40,7 @@ class DecoderOutputs(NamedTuple):
     features_NF: Tensor
     """one row per target token, in the order of `positions_N`"""
     positions_N: Tensor
-    """int64, the positions of those tokens in a flattened [T, B]; 0 in padding rows"""
+    """int64, the positions of those tokens in a flattened [T, B]; as in `Batch`"""
     targets_N: Tensor
     """int64, their ids; PAD in padding rows, which the loss ignores"""
     hidden_TBH: Tensor
