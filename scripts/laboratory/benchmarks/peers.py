@@ -1,8 +1,8 @@
 """Training and decoding speed of JoeyNMT and OpenNMT-py against ours: same tokens, same sizes, one core.
 
 All speeds are those that the commands themselves log: target tokens/s with EOS, without padding, the building of
-batches included; seconds of a translation without loading. The models of the decoding turns are untrained and never
-choose end-of-sentence, so that all make the same number of steps. Configurations: `peer_configs/`.
+batches included; seconds of a translation without loading. The models of the decoding turns are untrained and hardly
+ever choose end-of-sentence, so that all make the same number of steps. Configurations: `peer_configs/`.
 """
 
 import os
@@ -117,8 +117,11 @@ class Competitor(Contestant):
             raise UserError(f"{self.name}: no speed in its log:\n{log[-3000:]}")
         if num_sentences and not task["is_toy"]:  # of a toy vocabulary, random weights choose EOS soon
             lines = (task["folder"] / "output.test").read_text(encoding="utf-8").splitlines()
-            if (lengths := {len(line.split(" ")) for line in lines}) != {NUM_STEPS}:
-                raise UserError(f"{self.name}: translations of {sorted(lengths)} tokens; expected {NUM_STEPS}")
+            # JoeyNMT cannot forbid the end of a sentence: it reads `min_output_length`, but does not use it
+            num_tokens = [len(line.split(" ")) for line in lines]
+            if max(num_tokens) > NUM_STEPS or sum(num_tokens) < 0.99 * NUM_STEPS * len(lines):
+                lengths = sorted(set(num_tokens))
+                raise UserError(f"{self.name}: translations of {lengths} tokens; expected nearly all of {NUM_STEPS}")
         if not num_sentences:
             self.num_parameters = int(re.findall(system.parameters, log)[-1])
         self.speeds.append(num_sentences / float(logged[-1]) if num_sentences else float(logged[-1]))
