@@ -182,9 +182,10 @@ def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
     assert [path.name for path, *_ in from_python[0]][:2] == [f"{n}+betas=-0.9-0.98-s1" for n in vary["attention"]]
 
 
-def test_a_comparison_needs_a_seed():
-    with pytest.raises(UsageError, match="seeds"):
-        seq2seq_attn.compare("quickstart", seeds=[])
+@pytest.mark.parametrize(("options", "named"), [({"seeds": []}, "seeds"), ({"at_once": -1}, "at_once")])
+def test_a_comparison_needs_a_seed_and_a_run_at_once(options, named):
+    with pytest.raises(UsageError, match=named):
+        seq2seq_attn.compare("quickstart", **options)
 
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, {(1, 2): 3}, [1j]])

@@ -81,6 +81,8 @@ def compare(
     """
     if not seeds:
         raise UsageError("seeds=[]: name at least one, for example seeds=[1, 2, 3]")
+    if at_once is not None and at_once < 1:
+        raise UsageError(f"at_once={at_once}: expected 1 or more")
     import_variants(imports)
     config_names, overrides = find_settings(from_python(config, settings, text))
     planned = plan_runs(

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
         run_dir = Path(folder) / "run"
         toy = toy_settings(Path(folder) / "toy") if options.quick else []
         train = ["train", "-c", options.config, "--run-dir", str(run_dir), *set_arguments([*toy, *options.set])]
-        train_until([*SEQ2SEQ, *train], run_dir, targets[-1])
+        train_until([*SEQ2SEQ, *train], run_dir, max(targets))
         reached = summarize(read_events(run_dir), targets)
         num_threads = read_json(run_dir / "environment.json")["num_threads"]
     about = {"config": options.config, "settings": options.set, "threads": num_threads}

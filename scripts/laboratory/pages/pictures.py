@@ -21,9 +21,9 @@ PLOTS = DOCS / "plots"
 BLUE, ORANGE, GRAY, PALE = "#0a5ea8", "#d55e00", "#5c6670", "#b9c4ce"
 RACE_COLORS = {
     "ours, multi30k-fast": BLUE,
-    "ours, multi30k": "#5b9bd0",
-    "ours, multi30k-fast in fp32": "#8fb3d1",
-    "ours, tutorial": "#a9c4da",
+    "ours, multi30k": "#0b2f52",
+    "ours, multi30k-fast in fp32": "#6db3e8",
+    "ours, tutorial": "#b3c9da",
     "JoeyNMT, RNN": ORANGE,
     "JoeyNMT, Transformer": "#a0522d",
     "OpenNMT-py, RNN": "#2d7f46",

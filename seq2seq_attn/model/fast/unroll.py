@@ -91,9 +91,8 @@ def unroll(model: Seq2Seq, batch: Batch) -> DecoderOutputs:
     embedded_TBE = model.embedding(read_ids_TB)
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
     steps = (hidden_TBH, contexts_TBM, embedded_TBE)
-    rows = (token_rows(tensor, batch.positions_N) for tensor in steps)
     return DecoderOutputs(
-        decoder.readout(*rows),
+        decoder.readout(*(token_rows(tensor, batch.positions_N) for tensor in steps)),
         batch.positions_N,
         batch.targets_N,
         *steps,
