@@ -27,8 +27,8 @@ UpdateKind = Literal["applied", "overflow", "non_finite"]
 @dataclass(frozen=True)
 class UpdateResult:
     """The outcome of an update. `applied`: the weights changed; `overflow`: fp16 gradients overflowed, as happens while
-    the scaler searches for its scale; `non_finite`: the loss or a gradient is not finite, or the update left weights
-    that are not (`Updater.has_finite_weights`). Apart from such weights, the last two skip the update."""
+    the scaler searches for its scale; `non_finite`: the loss or a gradient is not finite. The last two skip the update.
+    """
 
     kind: UpdateKind
     num_tokens: int
@@ -175,9 +175,7 @@ class Updater:
                 self.average.update(update)
         if self.scaler:
             self.scaler.update()
-        kind: UpdateKind = "overflow" if is_overflow else "non_finite"
-        if is_finite:
-            kind = "applied" if self.has_finite_weights() else "non_finite"
+        kind: UpdateKind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
         return kind, norm_values[0], sum_values
 
     @torch.no_grad()
