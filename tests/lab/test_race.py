@@ -93,14 +93,11 @@ def test_between_two_checkpoints_a_system_is_on_the_line_between_their_scores(re
     assert [page.bleu_at(joey, minute) for minute in (0, 1, 2, 3.5, 4, 60)] == [0, 5, 10, 28.75, 35, 35]
 
 
-def test_sentences_per_second_of_another_processor_are_left_out(record):
-    def text() -> str:
-        return render("race.md.j2", r=record | {"leads": [], "finished": page.finished(record)})
-
-    record["systems"][0]["test"]["sentences_per_s"] = 1234.5
-    assert "1234.5" in text()
-    record["systems"][0]["test"]["timed_on"] = "another CPU"
-    assert "1234.5" not in text()
+def test_sentences_per_second_name_their_processor(record):
+    record["systems"][0]["test"] |= {"sentences_per_s": 1234.5, "timed_on": "another CPU"}
+    text = render("race.md.j2", r=record | {"leads": [], "finished": page.finished(record)})
+    assert "| 1234.5 (another CPU) |" in text
+    assert "| 7.0 (a CPU) |" in text
 
 
 def test_a_system_that_writes_lower_case_does_not_lose_by_it(record):
@@ -111,7 +108,9 @@ def test_a_system_that_writes_lower_case_does_not_lose_by_it(record):
 
 
 def test_the_page_says_who_leads_and_names_what_is_missing(record, tmp_path):
-    assert page.leads(record) == ["ahead of JoeyNMT, RNN by 20.0 BLEU at minute 2, behind it at minute 4, 6"]
+    assert page.leads(record) == ["ahead of JoeyNMT, RNN by 20.0 BLEU at minute 2, behind it at minute 4"]
+    first_minutes = record | {"minutes": [1, 2]}
+    assert page.leads(first_minutes) == ["ahead of JoeyNMT, RNN by 10.0 to 20.0 BLEU from minute 1 to 2"]
     values: Any = record | {"leads": page.leads(record), "finished": page.finished(record)}
     text = render("race.md.j2", r=values)
     assert all(name in text for name in ("the tutorial's loop", "no room", "JoeyNMT, RNN"))

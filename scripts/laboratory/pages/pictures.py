@@ -235,7 +235,8 @@ def plot_lines(axes: Axes, data: Record) -> None:
 
 
 def plot_race(axes: Axes, data: Record) -> None:
-    """A curve per system with its name at the right edge; dashed from its end on."""
+    """A curve per system with its name at the right edge. Ours end with their epochs, and are dashed from there on; the
+    others were stopped."""
     end, height = data["end"], -10.0
     curves = [curve for curve in data["curves"] if curve["points"]]
     top = max((bleu for curve in curves for _, bleu in curve["points"]), default=1.0)
@@ -243,7 +244,8 @@ def plot_race(axes: Axes, data: Record) -> None:
         minutes, bleu = zip(*curve["points"], strict=True)
         is_ours, color = curve["label"].startswith("ours"), curve["color"]
         axes.plot(minutes, bleu, color=color, linewidth=3 if is_ours else 1.8, marker="o", markersize=4)
-        axes.plot([minutes[-1], end], [bleu[-1], bleu[-1]], color=color, linewidth=1, linestyle=(0, (2, 2)))
+        if is_ours:
+            axes.plot([minutes[-1], end], [bleu[-1], bleu[-1]], color=color, linewidth=1, linestyle=(0, (2, 2)))
         height = max(bleu[-1], height + 0.055 * top)  # labels do not overlap
         text = f"{curve['label']}: {bleu[-1]:.1f}"
         weight = "bold" if is_ours else "normal"

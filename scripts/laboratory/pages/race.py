@@ -29,19 +29,21 @@ def bleu_at(system: Record, minute: float) -> float:
 
 
 def leads(record: Record) -> list[str]:
-    """A sentence for each other system: by how much `multi30k-fast` leads, and where it does not."""
+    """A sentence for each other system: by how much `multi30k-fast` leads, and where it does not, up to the other's
+    last checkpoint: it was stopped there, and would have gone on."""
     systems = {system["name"]: system for system in finished(record)}
     leader = systems.get(LEADER)
     sentences = []
     for name, system in systems.items():
         if leader is None or name.startswith("ours"):
             continue
-        gains = {minute: bleu_at(leader, minute) - bleu_at(system, minute) for minute in record["minutes"]}
+        minutes = [minute for minute in record["minutes"] if minute <= system["points"][-1]["minutes"]]
+        gains = {minute: bleu_at(leader, minute) - bleu_at(system, minute) for minute in minutes}
         ahead, behind = ([minute for minute in gains if (gains[minute] > 0) == sign] for sign in (True, False))
         text = f"never ahead of {name}"
         if ahead:
             ends = (f"{pick(gains[minute] for minute in ahead):.1f}" for pick in (min, max))
-            where = "at every minute compared" if not behind else f"at minute {_listed(ahead)}"
+            where = f"from minute {minutes[0]:g} to {minutes[-1]:g}" if not behind else f"at minute {_listed(ahead)}"
             text = f"ahead of {name} by {' to '.join(dict.fromkeys(ends))} BLEU {where}"
         sentences.append(f"{text}, behind it at minute {_listed(behind)}" if ahead and behind else text)
     return sentences
