@@ -166,7 +166,7 @@ class _Unroll(torch.autograd.Function):
         low, wide = compute_dtype(recurrent_weight_PH), hidden_BH.dtype
         num_steps, (num_rows, size) = len(gates_TBP), hidden_BH.shape
         num_kept = num_steps if needs_grad and any(ctx.needs_input_grad) else 1
-        keys, projected = keys_BSA.to(wide), projected_BSP.to(wide)
+        keys, projected, gates = keys_BSA.to(wide), projected_BSP.to(wide), gates_TBP.to(wide, copy=True)
         weight = recurrent_weight_PH if query_weight_AH is None else torch.cat([recurrent_weight_PH, query_weight_AH])
         weight_low = weight.to(low)
         bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
@@ -180,7 +180,6 @@ class _Unroll(torch.autograd.Function):
         read = states if first is None else torch.empty_like(states[1:])  # the state that a step starts from
         read_low = low_copy(read, low)
         weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)
-        gates = gates_TBP.to(wide, copy=True)
         both_low = torch.empty((num_kept, num_rows, len(weight)), dtype=low, device=states.device)
         with torch.autocast(gates_TBP.device.type, enabled=False):
             for t in range(num_steps):
