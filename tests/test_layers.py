@@ -77,7 +77,7 @@ def test_a_mistyped_run_is_refused_before_torch_is_loaded():
 
 
 def processor_seconds(*arguments: str) -> float:
-    """Processor seconds of a Python process, without the measuring of coverage, which would double them."""
+    """Processor seconds of a Python process. It runs without coverage, which would double them."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *arguments], capture_output=True, check=True, env=environment)

@@ -66,7 +66,7 @@ class Batch(NamedTuple):
     tgt_extended_BT: Tensor
     """int64, `tgt_out_BT` in extended ids"""
     positions_N: Tensor
-    """int64, positions of the target tokens in a flattened [T, B]; 0 in padding rows. If N = T x B: all, in order"""
+    """int64, positions of the target tokens in a flattened [T, B]; 0 in padding rows; all in order if N = T x B"""
     targets_N: Tensor
     """int64, their ids; PAD in padding rows, which the loss ignores"""
     num_tokens: int

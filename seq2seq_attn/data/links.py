@@ -83,7 +83,7 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
 
     Args:
         directory: the prepared corpus being built.
-        path: a file of links with a line for each training pair that was read; `parse_links` reads a line.
+        path: a file of links, a line for each training pair that was read, in the format of `parse_links`.
         keep: for each of these pairs, whether it is in `directory`.
         name: of the links in `data.links`.
 

@@ -37,7 +37,7 @@ def test_target_tokens_are_listed_step_after_step():
     assert flat[batch.positions_N[:6]].tolist() == batch.targets_N[:6].tolist()
 
 
-def test_where_nearly_all_positions_hold_a_token_all_are_listed():
+def test_all_positions_are_listed_if_few_are_padding():
     """So that no rows need to be selected."""
     batch = collate([[7]] * 32, [[4], *[[5]] * 30, []], range(32))
     assert (batch.num_tokens, batch.tgt_out_BT.numel()) == (63, ROW_MULTIPLE)

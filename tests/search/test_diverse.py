@@ -50,6 +50,6 @@ def test_groups_are_those_of_the_formula(num_groups: int, size: int) -> None:
             assert hypothesis.log_prob == hypothesis.score == pytest.approx(own, rel=1e-5)
 
 
-def test_groups_must_divide_the_beam_of_a_validation_too() -> None:
+def test_the_number_of_groups_must_divide_the_beam_size_of_validation_too() -> None:
     with pytest.raises(UsageError, match=r"train\.validation\.beam_size"):
         search(FakeModel(), sources(1)[1], [LIMIT], method="diverse", beam_size=1, num_groups=2)

@@ -2,7 +2,7 @@
 
 All speeds are those that the commands themselves log: target tokens/s with EOS, without padding, the building of
 batches included; seconds of a translation without loading. The models of the decoding turns are untrained and hardly
-ever choose end-of-sentence, so that all make the same number of steps. Configurations: `peer_configs/`.
+ever choose end-of-sentence, so that all make nearly the same number of steps. Configurations: `peer_configs/`.
 """
 
 import os

@@ -235,8 +235,8 @@ def plot_lines(axes: Axes, data: Record) -> None:
 
 
 def plot_race(axes: Axes, data: Record) -> None:
-    """A curve per system with its name at the right edge. Ours end with their epochs, and are dashed from there on; the
-    others were stopped."""
+    """A curve per system with its name at the right edge. Our runs made all their epochs, so their curves go
+    on, dashed; the others were stopped."""
     end, height = data["end"], -10.0
     curves = [curve for curve in data["curves"] if curve["points"]]
     top = max((bleu for curve in curves for _, bleu in curve["points"]), default=1.0)

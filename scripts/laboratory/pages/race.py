@@ -29,8 +29,8 @@ def bleu_at(system: Record, minute: float) -> float:
 
 
 def leads(record: Record) -> list[str]:
-    """A sentence for each other system: by how much `multi30k-fast` leads, and where it does not, up to the other's
-    last checkpoint: it was stopped there, and would have gone on."""
+    """A sentence for each other system: by how much `multi30k-fast` leads, and where it does not. The other was
+    stopped at its last checkpoint, so later minutes say nothing."""
     systems = {system["name"]: system for system in finished(record)}
     leader = systems.get(LEADER)
     sentences = []
@@ -38,6 +38,8 @@ def leads(record: Record) -> list[str]:
         if leader is None or name.startswith("ours"):
             continue
         minutes = [minute for minute in record["minutes"] if minute <= system["points"][-1]["minutes"]]
+        if not minutes:
+            continue
         gains = {minute: bleu_at(leader, minute) - bleu_at(system, minute) for minute in minutes}
         ahead, behind = ([minute for minute in gains if (gains[minute] > 0) == sign] for sign in (True, False))
         text = f"never ahead of {name}"

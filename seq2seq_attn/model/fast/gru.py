@@ -36,7 +36,7 @@ def low_copy(states: Tensor, low: torch.dtype) -> Tensor:
 
 
 def column_sums(rows: Tensor) -> Tensor:
-    """The sums of [..., N, P] over N, as a product: in bfloat16, `sum` would first copy all rows to float32."""
+    """Sums [..., P] of [..., N, P] over N, as a product: in bfloat16, `sum` would first copy the rows to float32."""
     return (rows.new_ones(1, rows.shape[-2]) @ rows).squeeze(-2)
 
 
