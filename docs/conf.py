@@ -1,7 +1,9 @@
-"""Sphinx: README.md, CONTRIBUTING.md and docs/ as a site that loads nothing from elsewhere (`scripts/docs site`).
+"""Sphinx: README.md, CONTRIBUTING.md and docs/ as a site that loads nothing from elsewhere
+(`scripts/docs site`).
 
-The source folder is the root of the project, so that links between the pages are the same as in the repository. What a
-repository shows by itself is added here: the navigation, and the reference of the Python API.
+The source folder is the root of the project, so that links between the pages are the same as in the
+repository. What a repository shows by itself is added here: the navigation, and the reference of
+the Python API.
 """
 
 import re
@@ -39,7 +41,12 @@ autodoc_typehints = "description"
 
 NAVIGATION = {
     "Begin": ["docs/tutorial", "docs/own-text", "docs/mechanisms"],
-    "Course": ["docs/learn/1-one-vector", "docs/learn/2-attention", "docs/learn/3-search", "docs/learn/4-measuring"],
+    "Course": [
+        "docs/learn/1-one-vector",
+        "docs/learn/2-attention",
+        "docs/learn/3-search",
+        "docs/learn/4-measuring",
+    ],
     "Use": ["docs/train", "docs/translate", "docs/evaluate", "docs/serve", "docs/python"],
     "Look up": ["docs/commands", "docs/configuration", "docs/variants"],
     "Measured": [
@@ -58,7 +65,8 @@ TRY_IT = '<p><a href="demo.html"><strong>Try it in this browser</strong></a>: tw
 
 
 def add_to_page(app: Sphinx, page: str, source: list[str]) -> None:
-    """The navigation to README, the reference to the page about Python; links to source files become downloads."""
+    """The navigation to README, the reference to the page about Python; links to source files
+    become downloads."""
     source[0] = re.sub(r"\]\((?!https?:)(?!\S*learn/)(\S+\.py)\)", r"](path:\1)", source[0])
     if page == "README":
         if DEMO.exists():
@@ -76,7 +84,9 @@ def add_to_page(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] += "```\n"
 
 
-def keep_attribute(app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
+def keep_attribute(
+    app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]
+) -> None:
     """Docstrings of attributes as they are: Napoleon takes the text before a colon for a type."""
     if what == "attribute":
         attributes.setdefault(name, [*lines])
@@ -95,9 +105,12 @@ def visit_math(self: HTML5Translator, node: nodes.math | nodes.math_block) -> No
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    """The front page under the name that servers look for, and the demo's page where there is one."""
+    """The front page under the name that servers look for, and the demo's page where there is
+    one."""
     if error is None:
-        (app.outdir / "index.html").write_text('<meta http-equiv="refresh" content="0; url=README.html">\n')
+        (app.outdir / "index.html").write_text(
+            '<meta http-equiv="refresh" content="0; url=README.html">\n'
+        )
         if DEMO.exists():
             shutil.copy(DEMO, app.outdir / "demo.html")
 

@@ -1,11 +1,11 @@
-"""Confidence penalty, a training objective from outside the package: reward predictions of high entropy (Pereyra,
-Tucker, Chorowski, Kaiser, Hinton 2017, "Regularizing neural networks by penalizing confident output distributions",
-section 3.1).
+"""Confidence penalty, a training objective from outside the package: reward predictions of high
+entropy (Pereyra, Tucker, Chorowski, Kaiser, Hinton 2017, "Regularizing neural networks by
+penalizing confident output distributions", section 3.1).
 
     L = - sum_t H(p_t)      H(p) = - sum_v p(v) log p(v)
 
-p_t is the distribution of the target token at position t. The mean is over target tokens; beta in the paper is the
-objective's weight.
+p_t is the distribution of the target token at position t. The mean is over target tokens; beta in
+the paper is the objective's weight.
 
     seq2seq train -c quickstart --import confidence_penalty \\
         --set train.objectives.confidence_penalty.weight=0.1

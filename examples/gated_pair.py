@@ -1,9 +1,11 @@
-"""A pair of attentions, mixed by a learned gate: an attention variant from outside the package whose options hold two
-configured attentions. It is a mixture of two experts (Jacobs, Jordan, Nowlan, Hinton 1991, equation 1).
+"""A pair of attentions, mixed by a learned gate: an attention variant from outside the package
+whose options hold two configured attentions. It is a mixture of two experts (Jacobs, Jordan,
+Nowlan, Hinton 1991, equation 1).
 
     g = sigmoid(w . [q ; c_1 ; c_2] + b)      c = g c_1 + (1 - g) c_2      a = g a_1 + (1 - g) a_2
 
-c_1 and a_1 are context and weights of the first attention for the query q, c_2 and a_2 those of the second.
+c_1 and a_1 are context and weights of the first attention for the query q, c_2 and a_2 those of the
+second.
 
     seq2seq train -c quickstart --import gated_pair --set model.attention.name=gated_pair \\
         --set model.attention.options.second='{name: location, options: {num_filters: 5}}'
@@ -53,18 +55,27 @@ class GatedPair(Attention):
         """Two steps, and their mixture."""
         first = self.first.step(query_BH, memory.first, state.first)
         second = self.second.step(query_BH, memory.second, state.second)
-        inputs = [tensor.to(query_BH.dtype) for tensor in (query_BH, first.context_BM, second.context_BM)]
+        inputs = [
+            tensor.to(query_BH.dtype) for tensor in (query_BH, first.context_BM, second.context_BM)
+        ]
         share_B1 = torch.sigmoid(self.gate(torch.cat(inputs, dim=1)).to(query_BH.dtype))
         context_BM = torch.lerp(inputs[2], inputs[1], share_B1)
-        weights_BS = torch.lerp(second.weights_BS, first.weights_BS, share_B1.to(first.weights_BS.dtype))
+        weights_BS = torch.lerp(
+            second.weights_BS, first.weights_BS, share_B1.to(first.weights_BS.dtype)
+        )
         return Attended(context_BM, weights_BS, Pair(first.state, second.state))
 
 
 def build(*, query_size: int, first: Nested = FIRST, second: Nested = SECOND) -> GatedPair:
-    """`first`, `second`: name and options of each attention. Raises UsageError where their results cannot be mixed."""
+    """`first`, `second`: name and options of each attention. Raises UsageError where their results
+    cannot be mixed."""
     pair = GatedPair(first(), second(), query_size)
     if not (pair.first.is_positional and pair.second.is_positional):
-        raise UsageError("model.attention.options: first and second must both have weights over source positions")
+        raise UsageError(
+            "model.attention.options: first and second must both have weights over source positions"
+        )
     if pair.first.context_size != pair.second.context_size:
-        raise UsageError("model.attention.options: the contexts of first and second differ in width")
+        raise UsageError(
+            "model.attention.options: the contexts of first and second differ in width"
+        )
     return pair

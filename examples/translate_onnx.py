@@ -1,9 +1,10 @@
-"""Translate tokens with a folder that `seq2seq export RUN -o DIR.onnx` wrote. Needs onnxruntime and numpy alone.
+"""Translate tokens with a folder that `seq2seq export RUN -o DIR.onnx` wrote. Needs onnxruntime and
+numpy alone.
 
     python examples/translate_onnx.py DIR.onnx "ein Hund rennt ."
 
-Tokens are separated by spaces; for characters and SentencePiece's unigram models, the line is any text. The
-search is greedy.
+Tokens are separated by spaces; for characters and SentencePiece's unigram models, the line is any
+text. The search is greedy.
 """
 
 import json
@@ -18,7 +19,8 @@ SPACE = "▁"
 
 
 def tokenize(line: str, side: dict[str, Any]) -> list[str]:
-    """The tokens of a line: words, characters, or the most probable subwords of a unigram model (Viterbi)."""
+    """The tokens of a line: words, characters, or the most probable subwords of a unigram model
+    (Viterbi)."""
     line = " ".join((line.lower() if side["lowercase"] else line).split())
     if side["tokenizer"] == "characters":
         return list(line.replace(" ", SPACE))
@@ -29,7 +31,9 @@ def tokenize(line: str, side: dict[str, Any]) -> list[str]:
     best = [(0.0, 0)] + [(-np.inf, 0)] * len(text)
     for end in range(1, len(text) + 1):
         for start in range(max(0, end - longest), end):
-            score = scores.get(text[start:end], min(scores.values()) - 10.0 if end == start + 1 else -np.inf)
+            score = scores.get(
+                text[start:end], min(scores.values()) - 10.0 if end == start + 1 else -np.inf
+            )
             best[end] = max(best[end], (best[start][0] + score, start))
     tokens: list[str] = []
     end = len(text)
@@ -42,13 +46,23 @@ def tokenize(line: str, side: dict[str, Any]) -> list[str]:
 def translate(folder: Path, line: str) -> str:
     """The translation of a line."""
     about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    prepare, step = (onnxruntime.InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step"))
+    prepare, step = (
+        onnxruntime.InferenceSession(folder / f"{name}.onnx") for name in ("prepare", "step")
+    )
     known = {token: number for number, token in enumerate(about["source"]["tokens"])}
     tokens, special, search = tokenize(line, about["source"]), about["ids"], about["search"]
     source = np.array([[*(known.get(token, special["unk"]) for token in tokens), special["eos"]]])
-    written = {token: number for number, token in enumerate(about["target"]["tokens"]) if number > special["unk"]}
-    behind = {token: len(about["target"]["tokens"]) + tokens.index(token) for token in tokens}  # ids of copied tokens
-    extended = np.array([[*(written.get(token, behind[token]) for token in tokens), special["eos"]]])
+    written = {
+        token: number
+        for number, token in enumerate(about["target"]["tokens"])
+        if number > special["unk"]
+    }
+    behind = {
+        token: len(about["target"]["tokens"]) + tokens.index(token) for token in tokens
+    }  # ids of copied tokens
+    extended = np.array(
+        [[*(written.get(token, behind[token]) for token in tokens), special["eos"]]]
+    )
     inputs = {"source_ids": source, "extended_ids": extended}
     names = [*about["memory"], *about["state"]]
     passed = {node.name: inputs[node.name] for node in prepare.get_inputs()}
@@ -64,8 +78,13 @@ def translate(folder: Path, line: str) -> str:
         values |= dict(zip(about["state"], state, strict=True))
         if previous == special["eos"]:
             break
-        words.append([*about["target"]["tokens"], *tokens, ""][previous])  # beyond the vocabulary: a copied position
-    marked = SPACE in "".join(words) or about["target"]["tokenizer"] in ("characters", "sentencepiece")
+        words.append(
+            [*about["target"]["tokens"], *tokens, ""][previous]
+        )  # beyond the vocabulary: a copied position
+    marked = SPACE in "".join(words) or about["target"]["tokenizer"] in (
+        "characters",
+        "sentencepiece",
+    )
     return "".join(words).replace(SPACE, " ").strip() if marked else " ".join(words)
 
 

@@ -1,12 +1,14 @@
-"""A variant of every axis, from outside the package: copy this file into the current folder, change a class, train.
+"""A variant of every axis, from outside the package: copy this file into the current folder, change
+a class, train.
 
     seq2seq train -c quickstart --import variants --set model.encoder.name=variants:Bigrams
 
-A class is named as `variants:CLASS`; the parameters of its constructor are the sizes that it asks for and its options.
-CONTRIBUTING.md says what each axis provides.
+A class is named as `variants:CLASS`; the parameters of its constructor are the sizes that it asks
+for and its options. CONTRIBUTING.md says what each axis provides.
 
-Shapes: B rows (R in search), S source positions, T target positions, N target tokens, E embedding size, H hidden size,
-M value size, P pre-activations, F features, V target vocabulary, J candidates of a row.
+Shapes: B rows (R in search), S source positions, T target positions, N target tokens, E embedding
+size, H hidden size, M value size, P pre-activations, F features, V target vocabulary, J candidates
+of a row.
 """
 
 import math
@@ -19,7 +21,14 @@ from torch.nn import functional
 from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.cell.base import InputCell
-from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, Readout, State, StepOutput
+from seq2seq_attn.model.decoder.base import (
+    Decoder,
+    DecoderSettings,
+    Memory,
+    Readout,
+    State,
+    StepOutput,
+)
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
 from seq2seq_attn.model.layers import Dropout, SourceEmbedding, wide
 from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
@@ -43,8 +52,12 @@ class Bigrams(Encoder):
     def forward(self, source: SourceBatch) -> Encoded:
         embedded_BSE = self.embedding(source.inputs)
         before_BSE = functional.pad(embedded_BSE[:, :-1], (0, 0, 1, 0))
-        values_BSM = self.dropout(torch.tanh(self.layer(torch.cat([before_BSE, embedded_BSE], dim=-1))))
-        return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS), embedded_BSE)
+        values_BSM = self.dropout(
+            torch.tanh(self.layer(torch.cat([before_BSE, embedded_BSE], dim=-1)))
+        )
+        return Encoded(
+            values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS), embedded_BSE
+        )
 
 
 class CellState(NamedTuple):
@@ -55,8 +68,8 @@ class CellState(NamedTuple):
 
 
 class SSRU(InputCell):
-    """The simpler simple recurrent unit, which has no recurrent matrix (Kim et al. 2019, section 3.1):
-    f = sigmoid(W_f x + b_f), c' = f c + (1 - f) (W x + b), h' = relu(c')."""
+    """The simpler simple recurrent unit, which has no recurrent matrix (Kim et al. 2019, section
+    3.1): f = sigmoid(W_f x + b_f), c' = f c + (1 - f) (W x + b), h' = relu(c')."""
 
     def __init__(self, *, input_sizes: list[int], hidden_size: int) -> None:
         super().__init__(input_sizes, hidden_size, num_gates=2)
@@ -79,11 +92,15 @@ class Distance(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
-        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), None
+        return Keys(
+            encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)
+        ), None
 
     def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         scores_BS = -(memory.keys_BSA - query_BH.unsqueeze(1)).square().sum(dim=-1)
-        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+        return Attended(
+            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
+        )
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
@@ -97,7 +114,9 @@ class Late(Decoder):
 
     def __init__(self, settings: DecoderSettings) -> None:
         super().__init__(settings)
-        self.cell = settings.build_cell(input_sizes=[settings.embedding_size], hidden_size=settings.hidden_size)
+        self.cell = settings.build_cell(
+            input_sizes=[settings.embedding_size], hidden_size=settings.hidden_size
+        )
         self.readout = Readout(settings, self.attention.context_size)
         self.feature_size = self.readout.size
 
@@ -106,7 +125,9 @@ class Late(Decoder):
         hidden_BH = self.cell.hidden(cell_state)
         attended = self.attention.step(hidden_BH, memory.attention, state.attention)
         features_BF = self.readout(hidden_BH, attended.context_BM, embedded_BE)
-        return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
+        return StepOutput.of(
+            features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state)
+        )
 
 
 class Scaled(ScoredOutput):
@@ -138,7 +159,9 @@ class LastMinute(beam.Options):
     """of the length limit, before which no hypothesis ends"""
 
 
-def last_minute(model: StepModel[Any], source: SearchSource, options: LastMinute) -> list[list[Hypothesis]]:
+def last_minute(
+    model: StepModel[Any], source: SearchSource, options: LastMinute
+) -> list[list[Hypothesis]]:
     """A beam search whose hypotheses end late."""
 
     def choose(beam: Beam, ranked: Ranked) -> Candidates:

@@ -1,7 +1,8 @@
-"""Entry point of `python -m seq2seq_attn` and of the installed command `seq2seq`: run a command line, exit with a code.
+"""Entry point of `python -m seq2seq_attn` and of the installed command `seq2seq`: run a command
+line, exit with a code.
 
-0 success; 1 run-time failure; 2 usage or configuration; 129 hang-up; 130 Ctrl-C; 143 SIGTERM. Logs and progress bars go
-to stderr. An error is one line there; `--debug` adds the traceback.
+0 success; 1 run-time failure; 2 usage or configuration; 129 hang-up; 130 Ctrl-C; 143 SIGTERM. Logs
+and progress bars go to stderr. An error is one line there; `--debug` adds the traceback.
 """
 
 import atexit
@@ -34,7 +35,9 @@ def main() -> NoReturn:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):  # it is gone, closed, or was None from the start
+            with suppress(
+                OSError, ValueError, AttributeError
+            ):  # it is gone, closed, or was None from the start
                 stream.flush()
     finally:
         os._exit(code)
@@ -43,13 +46,20 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Errors are printed, not raised."""
     is_debug = "--debug" in takewhile(lambda argument: argument != "--", arguments)
-    if sys.stderr is None:  # closed by the caller: the next file opened would become stderr and get our log
+    if (
+        sys.stderr is None
+    ):  # closed by the caller: the next file opened would become stderr and get our log
         sys.stderr = open(os.devnull, "w")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # reports have characters that not every encoding has
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # reports have characters that not every encoding has
     try:
         with paused_collector():
-            from seq2seq_attn.cli import PROGRAM, app  # takes 0.3 s, in which Ctrl-C must be handled too
+            from seq2seq_attn.cli import (
+                PROGRAM,
+                app,
+            )  # takes 0.3 s, in which Ctrl-C must be handled too
 
         with _logging_to_stderr(is_debug=is_debug), _exit_on_signals():
             code = app(args=list(arguments or ["--help"]), prog_name=PROGRAM, standalone_mode=False)
@@ -74,8 +84,8 @@ def run(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
-    """Write the package's log to stderr, above progress bars. Errors of a terminal or log collector that is gone are
-    ignored."""
+    """Write the package's log to stderr, above progress bars. Errors of a terminal or log collector
+    that is gone are ignored."""
 
     class AboveBars(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -97,13 +107,17 @@ def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
 
 @contextmanager
 def _exit_on_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP unwind the stack, so that temporary files are removed. Ignored signals stay ignored
-    (SIGHUP under `nohup`)."""
+    """Let SIGTERM and SIGHUP unwind the stack, so that temporary files are removed. Ignored signals
+    stay ignored (SIGHUP under `nohup`)."""
 
     def leave(signal_number: int, frame: object) -> NoReturn:
         raise SystemExit(128 + signal_number)
 
-    numbers = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) != signal.SIG_IGN]
+    numbers = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN
+    ]
     former = {number: signal.signal(number, leave) for number in numbers}
     try:
         yield
@@ -123,7 +137,9 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
     elif isinstance(error, UserError):
         text = str(error)
     else:
-        variants = sys.modules.get("seq2seq_attn.model.variants")  # loaded if the user has named modules
+        variants = sys.modules.get(
+            "seq2seq_attn.model.variants"
+        )  # loaded if the user has named modules
         what = variants.located(error) if variants else f"{type(error).__name__}: {error}"
         text = f"{what} (unexpected error; rerun with --debug for a traceback)"
     line = visible(" ".join(text.split()))
@@ -135,8 +151,8 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _broken_pipe(error: BrokenPipeError, arguments: Sequence[str]) -> int:
-    """Exit code 0 if the reader of stdout closed the pipe. (Stdout then goes to /dev/null, so that the interpreter's
-    last flush succeeds.) Any other broken pipe is an error."""
+    """Exit code 0 if the reader of stdout closed the pipe. (Stdout then goes to /dev/null, so that
+    the interpreter's last flush succeeds.) Any other broken pipe is an error."""
     try:
         descriptor = sys.stdout.fileno()
     except (AttributeError, OSError, ValueError):  # stdout was closed by the caller, or is no file

@@ -1,13 +1,13 @@
 """Files: atomic writes, hashes, the data files of the package, and manifests.
 
-The manifest of a folder, `manifest.json`, lists the SHA-256 of its files. A run, its saved state and a prepared corpus
-have one each; no other checksum protects them.
+The manifest of a folder, `manifest.json`, lists the SHA-256 of its files. A run, its saved state
+and a prepared corpus have one each; no other checksum protects them.
 
     {"config.yaml": ["5a1f..."], "model.safetensors": ["90c2..."]}
 
-A file is replaced in three steps: the manifest lists the new content beside the old, the new file is renamed into
-place, and the manifest lists it alone. A process killed at any moment leaves a file that is listed. A file that the
-manifest does not list is not checked.
+A file is replaced in three steps: the manifest lists the new content beside the old, the new file
+is renamed into place, and the manifest lists it alone. A process killed at any moment leaves a file
+that is listed. A file that the manifest does not list is not checked.
 """
 
 import errno
@@ -36,7 +36,8 @@ _PACKAGE_DIR = Path(__file__).parent
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add a path to an OSError of the system that lacks one: a write to a full disk knows only the file descriptor."""
+    """Add a path to an OSError of the system that lacks one: a write to a full disk knows only the
+    file descriptor."""
     try:
         yield
     except OSError as error:
@@ -46,19 +47,25 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def temporary_name(path: Path) -> Path:
-    """A new name next to `path`, for what will replace it. `tempfile` would ignore the user's umask."""
-    return path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.tmp")  # names have at most 255 bytes
+    """A new name next to `path`, for what will replace it. `tempfile` would ignore the user's
+    umask."""
+    return path.with_name(
+        f".{path.name[:50]}.{secrets.token_hex(4)}.tmp"
+    )  # names have at most 255 bytes
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Write a file atomically: readers see the old file or the new one, never a part of it.
 
-    Yields a temporary path next to `path`. On success it is synced and renamed to `path`, on failure removed.
+    Yields a temporary path next to `path`. On success it is synced and renamed to `path`, on
+    failure removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_name(path)
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # less the user's umask
+    os.close(
+        os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    )  # less the user's umask
     try:
         with naming(path):
             yield temporary
@@ -70,16 +77,16 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def link_target(path: Path) -> Path:
-    """The file that an output named by a user goes to: a link is written through, and stays. A link to a device or a
-    pipe is its own target, since what `/dev/stdout` links to may have no path."""
+    """The file that an output named by a user goes to: a link is written through, and stays. A link
+    to a device or a pipe is its own target, since what `/dev/stdout` links to may have no path."""
     is_device = path.exists() and not path.is_file()
     return Path(os.path.realpath(path)) if path.is_symlink() and not is_device else path
 
 
 @contextmanager
 def named_path(path: Path) -> Iterator[Path]:
-    """Write a file that a user named: a device or pipe itself, any other file atomically, through a link. A file that
-    is replaced keeps its mode."""
+    """Write a file that a user named: a device or pipe itself, any other file atomically, through a
+    link. A file that is replaced keeps its mode."""
     if path.exists() and not path.is_file():
         yield path
         return
@@ -94,8 +101,9 @@ def named_path(path: Path) -> Iterator[Path]:
 
 
 def check_writable(path: Path) -> None:
-    """Check that a file (or an existing device or pipe) can be written, before the work begins. A missing folder may be
-    a typo, so none is created. Raises UserError: the file cannot be written."""
+    """Check that a file (or an existing device or pipe) can be written, before the work begins. A
+    missing folder may be a typo, so none is created. Raises UserError: the file cannot be
+    written."""
     if path.exists() and not path.is_file() and not path.is_dir():
         return
     if not path.parent.exists():
@@ -109,8 +117,9 @@ def check_writable(path: Path) -> None:
 
 
 def file_identity(path: Path) -> object:
-    """The identity of a regular file, which all its names and links share. For anything else (a terminal may be both
-    input and output) the path; for a file that does not exist, the resolved path."""
+    """The identity of a regular file, which all its names and links share. For anything else (a
+    terminal may be both input and output) the path; for a file that does not exist, the resolved
+    path."""
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -119,15 +128,17 @@ def file_identity(path: Path) -> object:
 
 
 def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
-    """Check, before the work begins, that each output that a user names, by option, can be written to a file of its
-    own, which is not an input. Raises UsageError: two outputs go to one file, or an output to an input. Raises
-    UserError: a file cannot be written."""
+    """Check, before the work begins, that each output that a user names, by option, can be written
+    to a file of its own, which is not an input. Raises UsageError: two outputs go to one file, or
+    an output to an input. Raises UserError: a file cannot be written."""
     read, taken = {file_identity(path) for path in inputs}, dict[object, str]()
     for option, path in outputs.items():
         is_stdout = path == Path("/dev/stdout")
         identity, name = file_identity(path), STDOUT if is_stdout else path
         if identity in taken:
-            raise UsageError(f"{taken[identity]} and {option}: both write to {name}; name two files")
+            raise UsageError(
+                f"{taken[identity]} and {option}: both write to {name}; name two files"
+            )
         if identity in read:
             raise UsageError(f"{option}: {name} is an input file; choose another output")
         taken[identity] = option
@@ -178,8 +189,8 @@ def sha256_of_values(values: Any) -> str:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading bytes. Reading a pipe or device might never end. Raises OSError: it cannot be
-    read, or is not a regular file."""
+    """Open a regular file for reading bytes. Reading a pipe or device might never end. Raises
+    OSError: it cannot be read, or is not a regular file."""
     stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
@@ -200,8 +211,8 @@ def sha256_of(path: Path) -> str:
 
 
 def packaged(relative: str) -> Path:
-    """The path of a data file or folder (`configs/...`, `data/captions`) in an installed wheel or in a source checkout.
-    Raises UserError: the installation lacks the file."""
+    """The path of a data file or folder (`configs/...`, `data/captions`) in an installed wheel or
+    in a source checkout. Raises UserError: the installation lacks the file."""
     for candidate in (_PACKAGE_DIR / "_packaged" / relative, _PACKAGE_DIR.parent / relative):
         if candidate.exists():
             return candidate
@@ -209,8 +220,8 @@ def packaged(relative: str) -> Path:
 
 
 def write_listed(path: Path, content: bytes | Iterable[bytes | memoryview]) -> None:
-    """Write a file, whose content may come in parts, and list it in the manifest of its folder. Raises UserError: the
-    manifest is damaged."""
+    """Write a file, whose content may come in parts, and list it in the manifest of its folder.
+    Raises UserError: the manifest is damaged."""
     listed, digest = _read(path.parent, is_new=True), hashlib.sha256()
     with atomic_path(path) as temporary:
         with temporary.open("wb") as file:
@@ -236,8 +247,9 @@ def remove_listed(path: Path) -> None:
 
 
 def read_listed(path: Path) -> tuple[bytes, str]:
-    """The content of a file, and its SHA-256. The file is read once; another process may replace it meanwhile. Raises
-    UserError: the file or the manifest cannot be read, or the file has changed since it was listed."""
+    """The content of a file, and its SHA-256. The file is read once; another process may replace it
+    meanwhile. Raises UserError: the file or the manifest cannot be read, or the file has changed
+    since it was listed."""
     while True:
         listed = _read(path.parent)
         try:
@@ -266,8 +278,8 @@ def read_listed_json(path: Path) -> dict[str, Any]:
 
 
 def check_files(folder: Path, *, prefix: str = "") -> dict[str, str]:
-    """Check the listed files whose names begin with `prefix`, and return their SHA-256 by name. Raises UserError as
-    `read_listed`."""
+    """Check the listed files whose names begin with `prefix`, and return their SHA-256 by name.
+    Raises UserError as `read_listed`."""
     digests, listed = {}, _read(folder)
     for name, expected in listed.items():
         if name.startswith(prefix):
@@ -287,7 +299,9 @@ def _read(folder: Path, *, is_new: bool = False) -> dict[str, list[str]]:
     if is_new and not (folder / MANIFEST).exists():
         return {}
     listed = read_json(folder / MANIFEST)
-    if not isinstance(listed, dict) or not all(isinstance(digests, list) for digests in listed.values()):
+    if not isinstance(listed, dict) or not all(
+        isinstance(digests, list) for digests in listed.values()
+    ):
         raise UserError(f"{folder / MANIFEST}: damaged (not a list of files); {_ADVICE}")
     return listed
 

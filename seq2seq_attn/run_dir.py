@@ -7,7 +7,8 @@
     train.log  metrics.jsonl  TensorBoard events  hyps/<split>.txt  report.json  report.md
     reverse/ (a run directory with the model of the other direction, where an objective trains one)
 
-Tensors are safetensors; the rest is plain text, JSON or YAML. There are no pickles. Writes are atomic.
+Tensors are safetensors; the rest is plain text, JSON or YAML. There are no pickles. Writes are
+atomic.
 """
 
 from __future__ import annotations
@@ -102,25 +103,31 @@ class RunDir:
 
     @classmethod
     def create(cls, path: str | Path, *, overwrite: bool = False) -> RunDir:
-        """Create an empty run directory. With `overwrite`, the files of an earlier run are removed first. Raises
-        UsageError as `check_free`."""
+        """Create an empty run directory. With `overwrite`, the files of an earlier run are removed
+        first. Raises UsageError as `check_free`."""
         run = cls(path)
         run.check_free(overwrite=overwrite)
         files = {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}
-        for old in sorted(files, key=lambda path: path.name == RUN_CONFIG):  # last: it makes the folder a run
+        for old in sorted(
+            files, key=lambda path: path.name == RUN_CONFIG
+        ):  # last: it makes the folder a run
             shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
         run.path.mkdir(parents=True, exist_ok=True)
         return run
 
     def check_free(self, *, overwrite: bool) -> None:
-        """Check that a run may be written here. Raises UsageError: there is a run, and `overwrite` is false; or
-        something else."""
+        """Check that a run may be written here. Raises UsageError: there is a run, and `overwrite`
+        is false; or something else."""
         if not self.path.exists() or (self.path.is_dir() and self.is_empty()):
             return
         if not self.config_path.exists():
-            raise UsageError(f"{self.path}: neither empty nor a run (no {RUN_CONFIG}); choose another --run-dir")
+            raise UsageError(
+                f"{self.path}: neither empty nor a run (no {RUN_CONFIG}); choose another --run-dir"
+            )
         if not overwrite:
-            raise UsageError(f"{self.path}: already holds a run; --resume continues it, --overwrite replaces it")
+            raise UsageError(
+                f"{self.path}: already holds a run; --resume continues it, --overwrite replaces it"
+            )
 
     def is_empty(self) -> bool:
         """Whether the existing directory is empty, apart from a lock file."""
@@ -142,8 +149,9 @@ class RunDir:
         write_listed(self.config_path, dump_config(config).encode())
 
     def save_text(self, prepared: PreparedCorpus, *, is_reverse: bool = False) -> None:
-        """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is self-contained, and the hashes
-        of its text. `is_reverse`: the corpus's target is the run's source."""
+        """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is
+        self-contained, and the hashes of its text. `is_reverse`: the corpus's target is the run's
+        source."""
         self.path.mkdir(parents=True, exist_ok=True)
         source, target = reversed(SIDES) if is_reverse else SIDES
         prepared.source_tokenizer.save(self.path, source)
@@ -154,13 +162,13 @@ class RunDir:
         write_listed_json(self.path / RUN_CORPUS, prepared.text_hashes(is_reverse=is_reverse))
 
     def text_hashes(self) -> dict[str, str]:
-        """`PreparedCorpus.text_hashes` of the corpus that the run was trained on. Raises UserError if they are missing
-        or damaged."""
+        """`PreparedCorpus.text_hashes` of the corpus that the run was trained on. Raises UserError
+        if they are missing or damaged."""
         return read_listed_json(self.path / RUN_CORPUS)
 
     def text_files(self, side: Side) -> dict[str, str]:
-        """The SHA-256 of the tokenizer and vocabulary files of a side, by name. Raises UserError if one is missing or
-        damaged."""
+        """The SHA-256 of the tokenizer and vocabulary files of a side, by name. Raises UserError if
+        one is missing or damaged."""
         return check_files(self.path, prefix=f"{side}.")
 
     def tokenizer(self, side: Side) -> Tokenizer:
@@ -174,33 +182,42 @@ class RunDir:
         return Vocab.load(vocab_path(self.path, side))
 
     def save_candidates(self, ids_UN: Tensor) -> None:
-        """Write the most probable target ids of each source id, best first, [source ids, N], for `search.shortlist`."""
+        """Write the most probable target ids of each source id, best first, [source ids, N], for
+        `search.shortlist`."""
         write_tensors(self.path / _CANDIDATES, {"ids_UN": ids_UN}, {})
 
     def candidates(self) -> Tensor | None:
-        """The target ids that `save_candidates` wrote, [source ids, N]; None if the run was trained without
-        `search.shortlist`. Raises UserError: the file is damaged."""
+        """The target ids that `save_candidates` wrote, [source ids, N]; None if the run was trained
+        without `search.shortlist`. Raises UserError: the file is damaged."""
         path = self.path / _CANDIDATES
         return read_tensors(path).tensors["ids_UN"] if path.exists() else None
 
     # ---- the best model ----
 
     def save_best(self, state_dict: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-        """Write the best model so far: tensors by name, and JSON values about it (update, scores, ...). Raises
-        UserError as `write_tensors`."""
+        """Write the best model so far: tensors by name, and JSON values about it (update, scores,
+        ...). Raises UserError as `write_tensors`."""
         write_tensors(self.model_path, state_dict, about)
 
     def load_best(self) -> Saved:
-        """The tensors of the best model, on the CPU, and the values about it. Raises UserError: there is none, or the
-        file is damaged."""
+        """The tensors of the best model, on the CPU, and the values about it. Raises UserError:
+        there is none, or the file is damaged."""
         if not self.model_path.exists():
-            reason = "training has saved no model yet" if self.config_path.is_file() else "not a run directory"
-            raise UserError(f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir {self.path}`")
+            reason = (
+                "training has saved no model yet"
+                if self.config_path.is_file()
+                else "not a run directory"
+            )
+            raise UserError(
+                f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir "
+                f"{self.path}`"
+            )
         return read_tensors(self.model_path)
 
     def load_model(self, config: ModelConfig) -> tuple[Seq2Seq, ModelInfo]:
-        """The best model, on the CPU. Sizes that do not match the configuration are rejected before they take memory.
-        Raises UserError as `load_best`, or the model does not match this configuration and these vocabularies."""
+        """The best model, on the CPU. Sizes that do not match the configuration are rejected before
+        they take memory. Raises UserError as `load_best`, or the model does not match this
+        configuration and these vocabularies."""
         import torch
 
         from seq2seq_attn.model.build import build_model, model_without_weights
@@ -209,19 +226,26 @@ class RunDir:
         sizes: dict[str, Any] = {
             "num_source_ids": len(self.vocab("source")),
             "num_target_ids": len(self.vocab("target")),
-            "vector_sizes": vector_sizes(self.tokenizer("source")) if VECTORS in sources else [None] * len(sources),
+            "vector_sizes": vector_sizes(self.tokenizer("source"))
+            if VECTORS in sources
+            else [None] * len(sources),
         }
         try:
             expected = model_without_weights(config, **sizes).state_dict()
         except UsageError as error:  # such as a variant that needs --import
             raise UsageError(f"{self.path}: {error}") from None
         saved = self.load_best()
-        shapes, expected_shapes = ({name: t.shape for name, t in some.items()} for some in (saved.tensors, expected))
+        shapes, expected_shapes = (
+            {name: t.shape for name, t in some.items()} for some in (saved.tensors, expected)
+        )
         if shapes != expected_shapes:
             raise UserError(
-                f"{self.model_path}: not the model of this run's {RUN_CONFIG} and vocabularies; copy the run again"
+                f"{self.model_path}: not the model of this run's {RUN_CONFIG} and vocabularies; "
+                "copy the run again"
             )
-        with torch.random.fork_rng(devices=[]):  # building draws weights that are replaced right away
+        with torch.random.fork_rng(
+            devices=[]
+        ):  # building draws weights that are replaced right away
             model = build_model(config, **sizes, is_loaded=True)
         model.load_state_dict(saved.tensors)
         return model, ModelInfo(saved.values, saved.sha256)
@@ -254,7 +278,8 @@ class RunDir:
         self.save_config(config)
 
     def remove_leftovers(self) -> None:
-        """Remove temporary files of a process that was killed, and all of a run that was not even begun."""
+        """Remove temporary files of a process that was killed, and all of a run that was not even
+        begun."""
         has_draft = any(self.path.glob(f".{RUN_CONFIG}.*.tmp"))
         if has_draft and not self.config_path.exists():
             (self.path / MANIFEST).unlink(missing_ok=True)
@@ -263,7 +288,8 @@ class RunDir:
                 leftover.unlink()
 
     def check_files(self) -> None:
-        """Check that no file of the run, or of the reverse model, is missing or damaged. Raises UserError: one is."""
+        """Check that no file of the run, or of the reverse model, is missing or damaged. Raises
+        UserError: one is."""
         for run in (self, self.reverse):
             if not (run.path / _FINISHED).exists():
                 remove_listed(run.path / _FINISHED)  # deleted by hand, which makes a run unfinished
@@ -271,13 +297,13 @@ class RunDir:
                 check_files(run.path)
 
     def check_no_links(self) -> None:
-        """Check that the files that training appends to are not symbolic links to somewhere else. Raises UserError: a
-        file is a link."""
+        """Check that the files that training appends to are not symbolic links to somewhere else.
+        Raises UserError: a file is a link."""
         for path in (self.path / name for name in _APPENDED):
             if path.is_symlink():
                 raise UserError(
-                    f"{path}: a link to {path.readlink()}, but training writes inside its run directory only; replace "
-                    "the link by its target, or choose another --run-dir"
+                    f"{path}: a link to {path.readlink()}, but training writes inside its run "
+                    "directory only; replace the link by its target, or choose another --run-dir"
                 )
 
     def write_environment(self, command: Sequence[str], device: torch.device | str) -> None:
@@ -285,7 +311,8 @@ class RunDir:
         write_listed_json(self.path / _ENVIRONMENT, describe_environment(command, device))
 
     def environment(self) -> dict[str, Any] | None:
-        """The environment that `write_environment` wrote, if any. Raises UserError if it is damaged."""
+        """The environment that `write_environment` wrote, if any. Raises UserError if it is
+        damaged."""
         path = self.path / _ENVIRONMENT
         return read_listed_json(path) if path.exists() else None
 
@@ -293,36 +320,55 @@ class RunDir:
 def newest_run(runs_dir: str | Path = "runs") -> RunDir:
     """The run in a folder that finished last. Raises UserError: there is none."""
     runs = [RunDir(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
-    finished = [(finished_at, run) for run in runs if (finished_at := run.finished_at()) is not None]
+    finished = [
+        (finished_at, run) for run in runs if (finished_at := run.finished_at()) is not None
+    ]
     if finished:
         return max(finished, key=lambda pair: pair[0])[1]
     unfinished = [run for run in runs if run.model_path.is_file()]
-    hint = f"; {unfinished[-1].path} has a model but has not finished: name it to use it" if unfinished else ""
-    advice = "train one with `seq2seq train -c quickstart` (minutes, no download), or name its directory"
+    hint = (
+        f"; {unfinished[-1].path} has a model but has not finished: name it to use it"
+        if unfinished
+        else ""
+    )
+    advice = (
+        "train one with `seq2seq train -c quickstart` (minutes, no download), or name its directory"
+    )
     raise UserError(f"{runs_dir}/: no finished run; {advice}{hint}")
 
 
 def find_run(name: str | Path) -> Path:
-    """The directory of a run. Of `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`, its files are downloaded, or taken from
-    the hub's cache, and checked against the manifest. Raises UserError: it cannot be downloaded, is damaged, or names
-    another run, of this machine."""
+    """The directory of a run. Of `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`, its files are
+    downloaded, or taken from the hub's cache, and checked against the manifest. Raises UserError:
+    it cannot be downloaded, is damaged, or names another run, of this machine."""
     if not str(name).startswith(HUB):
         return Path(name)
     repository, _, revision = str(name).removeprefix(HUB).partition("@")
     with open_hub(f"{name}: cannot be downloaded") as hub:
-        run = RunDir(hub.snapshot_download(repository, revision=revision or None, allow_patterns=[*_LISTED, MANIFEST]))
+        run = RunDir(
+            hub.snapshot_download(
+                repository, revision=revision or None, allow_patterns=[*_LISTED, MANIFEST]
+            )
+        )
     check_files(run.path)
     if run.config().search.scorers:
-        raise UserError(f"{name}: its search.scorers name a run of this machine, which a downloaded run may not")
+        raise UserError(
+            f"{name}: its search.scorers name a run of this machine, which a downloaded run may not"
+        )
     return run.path
 
 
 @contextmanager
 def open_hub(failure: str) -> Iterator[Any]:
-    """The hub's library. Its errors, of which there are many kinds, become a UserError that begins with `failure`."""
+    """The hub's library. Its errors, of which there are many kinds, become a UserError that begins
+    with `failure`."""
     try:
         yield importlib.import_module("huggingface_hub")
     except ModuleNotFoundError as error:
-        raise UserError(f"{error.name}: not installed; run: pip install 'seq2seq-attn[hub]'") from None
+        raise UserError(
+            f"{error.name}: not installed; run: pip install 'seq2seq-attn[hub]'"
+        ) from None
     except Exception as error:
-        raise UserError(f"{failure}: {' '.join(str(error).split()) or type(error).__name__}") from error
+        raise UserError(
+            f"{failure}: {' '.join(str(error).split()) or type(error).__name__}"
+        ) from error

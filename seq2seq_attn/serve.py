@@ -1,7 +1,9 @@
-"""A server for translation clients: the APIs of LibreTranslate and DeepL, and the page of the runs (docs/serve.md).
+"""A server for translation clients: the APIs of LibreTranslate and DeepL, and the page of the runs
+(docs/serve.md).
 
-The lines of all requests wait in one list; a process translates them in batches of those that arrived while the last
-batch ran. In a thread, translation would share Python's lock with HTTP. Texts are neither logged nor kept.
+The lines of all requests wait in one list; a process translates them in batches of those that
+arrived while the last batch ran. In a thread, translation would share Python's lock with HTTP.
+Texts are neither logged nor kept.
 """
 
 import asyncio
@@ -42,8 +44,13 @@ MAX_WAITING = 100_000
 """characters of all waiting lines"""
 LINE_OVERHEAD = 20
 """characters that each line counts in addition, because a line of one letter takes time too"""
-MAX_BATCH_CHARACTERS = 8_192  # of a batch of several lines, so that other requests do not wait long for it
-BODY_TIMEOUT_S, DRAIN_TIMEOUT_S = 10, 60  # to receive a request; to finish accepted requests after a signal
+MAX_BATCH_CHARACTERS = (
+    8_192  # of a batch of several lines, so that other requests do not wait long for it
+)
+BODY_TIMEOUT_S, DRAIN_TIMEOUT_S = (
+    10,
+    60,
+)  # to receive a request; to finish accepted requests after a signal
 Pair = tuple[str, str]  # source and target language
 TRANSLATORS: dict[Pair, Any] = {}  # in the process that translates
 log = logging.getLogger(__name__)
@@ -61,18 +68,24 @@ class Batcher:
     """Translates lines in batches of those that arrived while the last batch ran."""
 
     def __init__(self, pool: Executor, batch_sizes: Mapping[Pair, int]) -> None:
-        """`pool`: of one worker, which has loaded the runs; `batch_sizes`: their most lines per batch."""
+        """`pool`: of one worker, which has loaded the runs; `batch_sizes`: their most lines per
+        batch."""
         self._pool, self._batch_sizes = pool, batch_sizes
         self.waiting: list[Line] = []
         self.counts: dict[str, float] = defaultdict(float)
         self._worker: asyncio.Task[None] | None = None
 
     async def translate(self, pair: Pair, texts: Iterable[str]) -> list[str]:
-        """Translate the lines of each text; line ends and blank lines stay. Raises HTTPException if too many wait."""
+        """Translate the lines of each text; line ends and blank lines stay. Raises HTTPException if
+        too many wait."""
         split = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
         future = asyncio.get_running_loop().create_future
         lines = [Line(part, pair, future()) for parts in split for part in parts if part.strip()]
-        if self.waiting and sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines]) > MAX_WAITING:
+        if (
+            self.waiting
+            and sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
+            > MAX_WAITING
+        ):
             raise HTTPException(429, "too many texts are waiting; try again later")
         self.waiting += lines
         if self._worker is None or self._worker.done():
@@ -81,7 +94,9 @@ class Batcher:
         if None in translations:
             raise HTTPException(500, "not translated")
         results = iter(translations)
-        return ["".join(next(results) if part.strip() else part for part in parts) for parts in split]
+        return [
+            "".join(next(results) if part.strip() else part for part in parts) for parts in split
+        ]
 
     async def detect(self, texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
         """`detect` after the batch that is being translated."""
@@ -92,7 +107,9 @@ class Batcher:
         while batch := self._take():
             texts, results = [line.text for line in batch], list[Any]([None] * len(batch))
             try:
-                results = await asyncio.wrap_future(self._pool.submit(translate_batch, batch[0].pair, texts))
+                results = await asyncio.wrap_future(
+                    self._pool.submit(translate_batch, batch[0].pair, texts)
+                )
             except BrokenExecutor:
                 log.error("the process that translates has died, perhaps for lack of memory")
                 signal.raise_signal(signal.SIGTERM)
@@ -103,7 +120,8 @@ class Batcher:
                     line.result.set_result(result)
 
     def _take(self) -> list[Line]:
-        """The line that has waited longest, and those of its run that are nearest in length, which is fastest."""
+        """The line that has waited longest, and those of its run that are nearest in length, which
+        is fastest."""
         self.waiting = [line for line in self.waiting if not line.result.done()]
         if not self.waiting:
             return []
@@ -122,25 +140,45 @@ class App:
     """Answers requests, logs and counts them."""
 
     def __init__(
-        self, pool: Executor, batch_sizes: Mapping[Pair, int], page: Sequence[str], key: str, max_characters: int
+        self,
+        pool: Executor,
+        batch_sizes: Mapping[Pair, int],
+        page: Sequence[str],
+        key: str,
+        max_characters: int,
     ) -> None:
-        """`pool` and `batch_sizes`: as for the batcher. `page`: arguments of `seq2seq export`, the runs of the page.
-        `key`: what clients must send; empty: nothing. `max_characters`: of the texts of a request."""
+        """`pool` and `batch_sizes`: as for the batcher. `page`: arguments of `seq2seq export`, the
+        runs of the page. `key`: what clients must send; empty: nothing. `max_characters`: of the
+        texts of a request."""
         self.batcher = Batcher(pool, batch_sizes)
         self._pairs, self._key, self._max_characters = [*batch_sizes], key.encode(), max_characters
         self._page = page
         self._export: asyncio.Task[tuple[int, str]] | None = None
-        posts = {"/translate": self.translate, "/v2/translate": self.translate_deepl, "/detect": self.detect}
-        gets = {"/languages": self.languages, "/health": self.health, "/metrics": self.metrics, "/": self.page}
+        posts = {
+            "/translate": self.translate,
+            "/v2/translate": self.translate_deepl,
+            "/detect": self.detect,
+        }
+        gets = {
+            "/languages": self.languages,
+            "/health": self.health,
+            "/metrics": self.metrics,
+            "/": self.page,
+        }
         self._paths = {*posts, *gets}
         routes = [Route(path, answer, methods=["POST"]) for path, answer in posts.items()]
         routes += [Route(path, answer) for path, answer in gets.items()]
-        max_body = 4_096 + 12 * max_characters  # of which each takes at most 12 bytes in JSON or a form
-        self._app = Starlette(routes=routes, exception_handlers={HTTPException: refuse}, max_body_size=max_body)
+        max_body = (
+            4_096 + 12 * max_characters
+        )  # of which each takes at most 12 bytes in JSON or a form
+        self._app = Starlette(
+            routes=routes, exception_handlers={HTTPException: refuse}, max_body_size=max_body
+        )
         self._app.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, and log a line without its texts, which its query or an unknown path may hold."""
+        """Answer a request, and log a line without its texts, which its query or an unknown path
+        may hold."""
         began_at, status = time.perf_counter(), 500
 
         async def send_on(message: Message) -> None:
@@ -165,9 +203,17 @@ class App:
     async def translate(self, request: Request) -> Response:
         """LibreTranslate's `/translate`."""
         values, texts = await self._read(request, "q")
-        source, shares, translated = await self._translate(request, texts, values.get("source"), values.get("target"))
-        detected = {"detectedLanguage": {"language": source, "confidence": shares[source]}} if shares else {}
-        return JSONResponse({"translatedText": translated if values["q"] is texts else translated[0], **detected})
+        source, shares, translated = await self._translate(
+            request, texts, values.get("source"), values.get("target")
+        )
+        detected = (
+            {"detectedLanguage": {"language": source, "confidence": shares[source]}}
+            if shares
+            else {}
+        )
+        return JSONResponse(
+            {"translatedText": translated if values["q"] is texts else translated[0], **detected}
+        )
 
     async def translate_deepl(self, request: Request) -> Response:
         """DeepL's `/v2/translate`. Formality, glossaries and the like have no effect."""
@@ -175,7 +221,11 @@ class App:
         languages = values.get("source_lang"), values.get("target_lang")
         source, _, translated = await self._translate(request, texts, *languages)
         translations = [
-            {"detected_source_language": source.upper(), "text": translation, "billed_characters": len(text)}
+            {
+                "detected_source_language": source.upper(),
+                "text": translation,
+                "billed_characters": len(text),
+            }
             for text, translation in zip(texts, translated, strict=True)
         ]
         return JSONResponse({"translations": translations})
@@ -186,12 +236,19 @@ class App:
         if len(sources := {source for source, _ in self._pairs}) == 1:
             raise HTTPException(400, f"only {sources.pop()} is served, so no language is detected")
         shares = await self.batcher.detect(texts, self._pairs)
-        return JSONResponse([{"language": source, "confidence": share} for source, share in shares.items()])
+        return JSONResponse(
+            [{"language": source, "confidence": share} for source, share in shares.items()]
+        )
 
     async def languages(self, _: Request) -> Response:
         """LibreTranslate's `/languages`; the names of languages are their codes."""
-        targets = {source: [target for other, target in self._pairs if other == source] for source, _ in self._pairs}
-        return JSONResponse([{"code": code, "name": code, "targets": targets[code]} for code in targets])
+        targets = {
+            source: [target for other, target in self._pairs if other == source]
+            for source, _ in self._pairs
+        }
+        return JSONResponse(
+            [{"code": code, "name": code, "targets": targets[code]} for code in targets]
+        )
 
     async def health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -200,7 +257,9 @@ class App:
         """Counts in Prometheus's text format."""
         self._check_key(request, request.query_params.get("api_key"))
         values = {**self.batcher.counts, "seq2seq_lines_waiting": len(self.batcher.waiting)}
-        return PlainTextResponse("".join(f"{name} {value:.12g}\n" for name, value in sorted(values.items())))
+        return PlainTextResponse(
+            "".join(f"{name} {value:.12g}\n" for name, value in sorted(values.items()))
+        )
 
     async def page(self, request: Request) -> Response:
         """The page of the runs, which a process writes when it is first asked for."""
@@ -210,14 +269,20 @@ class App:
         return HTMLResponse(text, status, {"X-Frame-Options": "DENY"})
 
     def _check_key(self, request: Request, key: object) -> None:
-        """Raise HTTPException unless the key, or that of the header (`DeepL-Auth-Key KEY`), is right."""
+        """Raise HTTPException unless the key, or that of the header (`DeepL-Auth-Key KEY`), is
+        right."""
         header = request.headers.get("authorization", "").partition(" ")[2]
-        if self._key and not any(hmac.compare_digest(str(each).encode(), self._key) for each in (key or "", header)):
-            raise HTTPException(403, "expected a valid key, as api_key or in the header Authorization")
+        if self._key and not any(
+            hmac.compare_digest(str(each).encode(), self._key) for each in (key or "", header)
+        ):
+            raise HTTPException(
+                403, "expected a valid key, as api_key or in the header Authorization"
+            )
 
     async def _read(self, request: Request, name: str) -> tuple[dict[str, Any], list[str]]:
-        """The parameters in the query and in the body, which is JSON or a form, and the texts of that name. Raises
-        HTTPException if they cannot be read, are too long or no plain text, or if the key is wrong."""
+        """The parameters in the query and in the body, which is JSON or a form, and the texts of
+        that name. Raises HTTPException if they cannot be read, are too long or no plain text, or if
+        the key is wrong."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         try:
             async with asyncio.timeout(BODY_TIMEOUT_S):
@@ -232,7 +297,9 @@ class App:
         self._check_key(request, values.get("api_key"))
         texts = [values[name]] if isinstance(values.get(name), str) else values.get(name)
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise HTTPException(400, f"{name}: expected a text or a list of texts, in JSON or a URL-encoded form")
+            raise HTTPException(
+                400, f"{name}: expected a text or a list of texts, in JSON or a URL-encoded form"
+            )
         if sum(map(len, texts)) > self._max_characters:
             raise HTTPException(413, f"{name}: expected at most {self._max_characters} characters")
         if values.get("format") not in (None, "text") or values.get("tag_handling"):
@@ -242,17 +309,24 @@ class App:
     async def _translate(
         self, request: Request, texts: Sequence[str], source: object, target: object
     ) -> tuple[str, dict[str, float], list[str]]:
-        """The source language, the probabilities of several if it had to be detected, and the translations. Raises
-        HTTPException if the languages are not served, or if the client hangs up, whose texts are then dropped."""
-        codes = ["" if code in (None, "auto") else short_code(str(code)) for code in (source, target)]
+        """The source language, the probabilities of several if it had to be detected, and the
+        translations. Raises HTTPException if the languages are not served, or if the client hangs
+        up, whose texts are then dropped."""
+        codes = [
+            "" if code in (None, "auto") else short_code(str(code)) for code in (source, target)
+        ]
         pairs = [pair for pair in self._pairs if pair[1] == codes[1] and codes[0] in ("", pair[0])]
         if not pairs:
             served = ", ".join(map(" to ".join, self._pairs))
-            raise HTTPException(400, f"source, target: expected languages that are served: {served}")
+            raise HTTPException(
+                400, f"source, target: expected languages that are served: {served}"
+            )
         shares = {} if codes[0] else await self.batcher.detect(texts, pairs)
         pair = next(pair for pair in pairs if pair[0] == next(iter(shares), codes[0]))
         work = asyncio.ensure_future(self.batcher.translate(pair, texts))
-        hang_up = asyncio.ensure_future(request.receive())  # the body is read, so no other message comes
+        hang_up = asyncio.ensure_future(
+            request.receive()
+        )  # the body is read, so no other message comes
         await asyncio.wait({work, hang_up}, return_when=asyncio.FIRST_COMPLETED)
         hang_up.cancel()
         if not work.done():
@@ -268,17 +342,21 @@ def parse_form(text: str) -> dict[str, Any]:
 
 
 async def refuse(_: Request, error: Exception) -> Response:
-    """The answer to a request that is refused, as LibreTranslate's clients and DeepL's expect it."""
+    """The answer to a request that is refused, as LibreTranslate's clients and DeepL's expect
+    it."""
     assert isinstance(error, HTTPException)
     return JSONResponse({"error": error.detail, "message": error.detail}, error.status_code)
 
 
 async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
-    """Status and text of the page of some runs, with parameters in full precision, or of why there is none."""
+    """Status and text of the page of some runs, with parameters in full precision, or of why there
+    is none."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"
         command = ["-m", "seq2seq_attn", "export", "--weights", "fp32", "-o", str(path), *arguments]
-        process = await asyncio.create_subprocess_exec(sys.executable, *command, stdout=PIPE, stderr=PIPE)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *command, stdout=PIPE, stderr=PIPE
+        )
         _, errors = await process.communicate()
         if process.returncode:
             return 404, html.escape(errors.decode(errors="replace").strip().rpartition("\n")[2])
@@ -286,19 +364,32 @@ async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
 
 
 def group_runs(runs: Iterable[Path]) -> dict[Pair, list[Path]]:
-    """The runs by their languages. Raises UserError if one is damaged, or does not read exactly one text."""
+    """The runs by their languages. Raises UserError if one is damaged, or does not read exactly one
+    text."""
     groups: dict[Pair, list[Path]] = {}
     for run in runs:
         data = RunDir(run).config().data
-        if data.sources[1:] or data.sources[0] in (NONE, VECTORS):  # vectors: it would read files that clients name
-            raise UsageError(f"{run}: reads {data.source_name}; only runs that read one text are served")
-        groups.setdefault((short_code(data.sources[0]), short_code(data.target_language)), []).append(run)
+        if data.sources[1:] or data.sources[0] in (
+            NONE,
+            VECTORS,
+        ):  # vectors: it would read files that clients name
+            raise UsageError(
+                f"{run}: reads {data.source_name}; only runs that read one text are served"
+            )
+        groups.setdefault(
+            (short_code(data.sources[0]), short_code(data.target_language)), []
+        ).append(run)
     return groups
 
 
-def load_runs(runs: Mapping[Pair, Path], imports: Sequence[str], options: Mapping[str, str]) -> dict[Pair, int]:
-    """Load runs, after modules, with options of `load`; their batch sizes. Raises UserError as `load`."""
-    from seq2seq_attn.translate.load import load  # imports torch, which the process that serves does without
+def load_runs(
+    runs: Mapping[Pair, Path], imports: Sequence[str], options: Mapping[str, str]
+) -> dict[Pair, int]:
+    """Load runs, after modules, with options of `load`; their batch sizes. Raises UserError as
+    `load`."""
+    from seq2seq_attn.translate.load import (
+        load,
+    )  # imports torch, which the process that serves does without
 
     import_variants(imports)
     memory.keep_memory_flat()
@@ -309,29 +400,39 @@ def load_runs(runs: Mapping[Pair, Path], imports: Sequence[str], options: Mappin
 
 
 def translate_batch(pair: Pair, texts: Sequence[str]) -> list[str | None]:
-    """Translations. If a batch fails, each text is tried alone, as none may harm another client's; None: it fails."""
+    """Translations. If a batch fails, each text is tried alone, as none may harm another client's;
+    None: it fails."""
     try:
         return [each.text for each in TRANSLATORS[pair].translate(texts, keep_attention=False)]
     except Exception as error:
         if len(texts) > 1:
             return [translate_batch(pair, [text])[0] for text in texts]
-        log.error("a line was not translated: %s", type(error).__name__)  # the message may hold text
+        log.error(
+            "a line was not translated: %s", type(error).__name__
+        )  # the message may hold text
         return [None]
 
 
 def detect(text: str, pairs: Sequence[Pair]) -> dict[str, float]:
-    """The source languages of some pairs with probabilities in percent, the most probable first. That of a token is 1 /
-    (rank * ln(size)), Zipf's law, as vocabularies are sorted by frequency; unknown ones are spelled with 30 letters."""
+    """The source languages of some pairs with probabilities in percent, the most probable first.
+    That of a token is 1 / (rank * ln(size)), Zipf's law, as vocabularies are sorted by frequency;
+    unknown ones are spelled with 30 letters."""
     costs: dict[str, float] = {}
     for pair in pairs:
         tokenizer, vocab = TRANSLATORS[pair].source_tokenizer, TRANSLATORS[pair].source_vocab
-        tokens, log_size = tokenizer.tokenize(" ".join(text.split())), math.log(math.log(len(vocab)))
+        tokens, log_size = (
+            tokenizer.tokenize(" ".join(text.split())),
+            math.log(math.log(len(vocab))),
+        )
         costs[pair[0]] = sum(
             math.log(1 + number) + log_size if token in vocab else (1 + len(token)) * math.log(30)
             for token, number in zip(tokens, vocab.ids_of(tokens), strict=True)
         )
     odds = {source: math.exp(min(costs.values()) - cost) for source, cost in costs.items()}
-    return {source: 100 * odds[source] / sum(odds.values()) for source in sorted(odds, key=costs.__getitem__)}
+    return {
+        source: 100 * odds[source] / sum(odds.values())
+        for source in sorted(odds, key=costs.__getitem__)
+    }
 
 
 def make_server(app: App) -> uvicorn.Server:
@@ -339,6 +440,12 @@ def make_server(app: App) -> uvicorn.Server:
     uvicorn_log = logging.getLogger("uvicorn")
     uvicorn_log.parent = log  # a request that is not HTTP is one line there too
     uvicorn_log.setLevel(logging.WARNING)
-    options: Any = {"loop": "asyncio", "http": "h11", "ws": "none", "lifespan": "off", "proxy_headers": False}
+    options: Any = {
+        "loop": "asyncio",
+        "http": "h11",
+        "ws": "none",
+        "lifespan": "off",
+        "proxy_headers": False,
+    }
     options |= {"log_config": None, "access_log": False, "server_header": False}
     return uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=DRAIN_TIMEOUT_S, **options))

@@ -1,5 +1,6 @@
-"""One thread a process: small tensors gain nothing from more, and test processes share the cores. And Ctrl-C is heard:
-what a shell starts in the background ignores SIGINT, and so would the processes that tests start."""
+"""One thread a process: small tensors gain nothing from more, and test processes share the cores.
+And Ctrl-C is heard: what a shell starts in the background ignores SIGINT, and so would the
+processes that tests start."""
 
 import gc
 import os
@@ -24,7 +25,8 @@ def multi30k_dir() -> Path:
 
 @pytest.fixture(autouse=True)
 def _collected() -> Iterator[None]:
-    """Commands exempt what they load from garbage collection; here many commands share a process."""
+    """Commands exempt what they load from garbage collection; here many commands share a
+    process."""
     yield
     gc.unfreeze()
 
@@ -55,7 +57,8 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def toy_corpus(tmp_path_factory) -> Path:
-    """A folder with train, valid and test files, de and en; what is prepared from them lands there too."""
+    """A folder with train, valid and test files, de and en; what is prepared from them lands there
+    too."""
     from tests.train.conftest import write_toy_corpus
 
     directory = tmp_path_factory.mktemp("toy")
@@ -70,5 +73,9 @@ def figures(monkeypatch):
 
     saved: list[Figure] = []
     save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *to, **how: saved.append(figure) or save(figure, *to, **how))
+    monkeypatch.setattr(
+        Figure,
+        "savefig",
+        lambda figure, *to, **how: saved.append(figure) or save(figure, *to, **how),
+    )
     return saved

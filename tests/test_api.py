@@ -72,8 +72,15 @@ def test_a_translator_and_a_translation_are_one_short_line(root):
 
 def test_an_evaluation_takes_every_option_of_the_search(root, tmp_path):
     (tmp_path / "de").write_text("".join(f"{line}\n" for line in SOURCE), encoding="utf-8")
-    named = {"source": tmp_path / "de", "reference": tmp_path / "de", "json": tmp_path / "out.json", "device": "cpu"}
-    sampled = seq2seq_attn.evaluate(root / "runs" / "fixed", **named, method="sample", seed=3, temperature=2.0)
+    named = {
+        "source": tmp_path / "de",
+        "reference": tmp_path / "de",
+        "json": tmp_path / "out.json",
+        "device": "cpu",
+    }
+    sampled = seq2seq_attn.evaluate(
+        root / "runs" / "fixed", **named, method="sample", seed=3, temperature=2.0
+    )
     assert sampled.data["runs"][0]["search"]["method"] == "sample"
     assert seq2seq_attn.evaluate(root / "runs" / "fixed", **named, metric="ter").data["sets"]
     with pytest.raises(UsageError, match=r"search\.temprature"):
@@ -89,7 +96,11 @@ def parsed(snippet: str) -> tuple[list[str], list[str], set[str]]:
 
 def test_a_notebook_shows_text_and_attention(translation, root):
     texts, tags, _ = parsed(translation._repr_html_())
-    assert texts == [translation.text, *translation.source_tokens, *translation.attention_map().target_tokens]
+    assert texts == [
+        translation.text,
+        *translation.source_tokens,
+        *translation.attention_map().target_tokens,
+    ]
     assert tags.count("td") == 1 + translation.attention.size
     assert set(tags) == {"p", "table", "tr", "th", "td"}
     without = seq2seq_attn.load(root / "runs" / "fixed").translate([SOURCE[0]])[0]
@@ -100,7 +111,13 @@ def test_a_notebook_shows_text_and_attention(translation, root):
 
 
 def test_what_a_notebook_shows_is_text_whatever_it_holds():
-    hostile = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;", "'", "</table>"]
+    hostile = [
+        "<script>alert(1)</script>",
+        '"><img src=x onerror=alert(1)>',
+        "&amp;",
+        "'",
+        "</table>",
+    ]
     snippet = AttentionMap(hostile, hostile, np.full((5, 5), 0.2), (1,))._repr_html_()
     texts, tags, attributes = parsed(snippet)
     assert texts == hostile * 2
@@ -146,10 +163,18 @@ def test_settings_from_python_are_plain_values_or_those_of_numpy_and_paths(train
     }
     seq2seq_attn.train_model("quickstart", settings)
     [config] = trained
-    assert (config.seed, config.data.train, config.data.data_dir) == (7, ["a.de", "a.en"], Path("x"))
+    assert (config.seed, config.data.train, config.data.data_dir) == (
+        7,
+        ["a.de", "a.en"],
+        Path("x"),
+    )
     assert config.data.limit.train == 3
     optimizer = config.train.optimizer
-    assert (optimizer.clip_norm, optimizer.learning_rate, optimizer.betas) == (None, 0.5, (0.5, 0.25))
+    assert (optimizer.clip_norm, optimizer.learning_rate, optimizer.betas) == (
+        None,
+        0.5,
+        (0.5, 0.25),
+    )
 
 
 def test_a_configuration_may_be_a_path(trained, tmp_path):
@@ -164,27 +189,46 @@ def test_a_configuration_may_be_a_path(trained, tmp_path):
 def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
     write_toy_corpus(Path("toy"))
     plans: list[Any] = []
-    monkeypatch.setattr(comparison, "train_and_compare", lambda planned, at_once: plans.append((planned, at_once)))
+    monkeypatch.setattr(
+        comparison, "train_and_compare", lambda planned, at_once: plans.append((planned, at_once))
+    )
     vary = {"attention": ["additive", "bilinear"], "train.optimizer.betas": [[0.9, 0.98]]}
     files = [Path("toy/train.de"), Path("toy/train.en")]
     text = {"train_text": files, "source_language": "de", "target_language": "en"}
     settings = {"train.max_epochs": 2}
-    seq2seq_attn.compare("quickstart", vary, settings, seeds=[1, 2], output="out", at_once=3, **text)
-    arguments = ["compare", "-c", "quickstart", "--vary", "attention=additive,bilinear", "--at-once", "3"]
+    seq2seq_attn.compare(
+        "quickstart", vary, settings, seeds=[1, 2], output="out", at_once=3, **text
+    )
+    arguments = [
+        "compare",
+        "-c",
+        "quickstart",
+        "--vary",
+        "attention=additive,bilinear",
+        "--at-once",
+        "3",
+    ]
     arguments += ["--vary", "train.optimizer.betas=[0.9, 0.98]", "--set", "train.max_epochs=2"]
     arguments += [word for path in files for word in ("--train", str(path))]
     arguments += ["--source-language", "de", "--target-language", "en"]
     run([*arguments, "--seeds", "1-2", "--output", "out"])
     from_python, from_command = (
-        ([(run.path, config, words) for run, config, words in planned], at_once) for planned, at_once in plans
+        ([(run.path, config, words) for run, config, words in planned], at_once)
+        for planned, at_once in plans
     )
     assert from_python == from_command
-    assert [path.name for path, *_ in from_python[0]][:2] == [f"{n}+betas=-0.9-0.98-s1" for n in vary["attention"]]
+    assert [path.name for path, *_ in from_python[0]][:2] == [
+        f"{n}+betas=-0.9-0.98-s1" for n in vary["attention"]
+    ]
 
 
-@pytest.mark.parametrize(("options", "named"), [({"seeds": []}, "seeds"), ({"at_once": -1}, "at_once")])
+@pytest.mark.parametrize(
+    ("options", "named"), [({"seeds": []}, "seeds"), ({"at_once": -1}, "at_once")]
+)
 def test_a_comparison_needs_a_seed_and_a_run_at_once(monkeypatch, options, named):
-    monkeypatch.setattr(comparison, "train_and_compare", lambda *_: None)  # with -1 it would wait for ever
+    monkeypatch.setattr(
+        comparison, "train_and_compare", lambda *_: None
+    )  # with -1 it would wait for ever
     with pytest.raises(UsageError, match=named):
         seq2seq_attn.compare("quickstart", **options)
 

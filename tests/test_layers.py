@@ -38,7 +38,11 @@ def test_no_attention_variant_imports_another():
     variants = {path.stem for path in folder.glob("*.py")} - {"__init__", "base"}
     assert variants
     for name in variants:
-        used = {module[2] for module in own_imports(folder / f"{name}.py") if module[:2] == ("model", "attention")}
+        used = {
+            module[2]
+            for module in own_imports(folder / f"{name}.py")
+            if module[:2] == ("model", "attention")
+        }
         assert used & (variants - {name}) == set()
 
 
@@ -53,9 +57,7 @@ def test_spacy_torchtext_and_sentencepiece_stand_behind_their_files():
 
 def run_and_list_modules(*arguments: str) -> tuple[subprocess.CompletedProcess[str], set[str]]:
     """A command in a process of its own, and the packages that it has imported at its end."""
-    code = (
-        "import sys; from seq2seq_attn.__main__ import run; code = run(sys.argv[1:]); print('modules:', *sys.modules)"
-    )
+    code = "import sys; from seq2seq_attn.__main__ import run; code = run(sys.argv[1:]); print('modules:', *sys.modules)"
     command = [sys.executable, "-c", f"{code}; sys.exit(code)", *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     return done, set(done.stdout.rpartition("modules:")[2].split())
@@ -78,7 +80,9 @@ def test_a_mistyped_run_is_refused_before_torch_is_loaded():
 
 def processor_seconds(*arguments: str) -> float:
     """Processor seconds of a Python process. It runs without coverage, which would double them."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")
+    }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *arguments], capture_output=True, check=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -87,20 +91,31 @@ def processor_seconds(*arguments: str) -> float:
 
 def test_help_takes_at_most_three_times_as_long_as_the_libraries_that_it_imports():
     turns = [
-        (processor_seconds("-m", "seq2seq_attn", "--help"), processor_seconds("-c", "import pydantic, typer, yaml"))
+        (
+            processor_seconds("-m", "seq2seq_attn", "--help"),
+            processor_seconds("-c", "import pydantic, typer, yaml"),
+        )
         for _ in range(3)
     ]
-    help_, libraries = (min(seconds) for seconds in zip(*turns, strict=True))  # others may be using the machine
+    help_, libraries = (
+        min(seconds) for seconds in zip(*turns, strict=True)
+    )  # others may be using the machine
     assert help_ < 3 * libraries
 
 
 def test_the_house_stays_small():
     measured = figures()
-    assert {name: measured[name] for name, limit in LIMITS.items() if measured[name][0] > limit} == {}
+    assert {
+        name: measured[name] for name, limit in LIMITS.items() if measured[name][0] > limit
+    } == {}
 
 
 def test_a_cycle_is_found():
-    graph = {("roof",): {("hall",), ("cellar",)}, ("hall",): {("cellar",)}, ("cellar",): set[tuple[str, ...]]()}
+    graph = {
+        ("roof",): {("hall",), ("cellar",)},
+        ("hall",): {("cellar",)},
+        ("cellar",): set[tuple[str, ...]](),
+    }
     assert cycles_of(graph) == []
     assert cycles_of({**graph, ("cellar",): {("roof",)}}) != []
 
@@ -108,5 +123,13 @@ def test_a_cycle_is_found():
 def test_the_whole_attention_decoder_is_five_short_files():
     guide = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| \[(model/\S+\.py)\]", guide, re.MULTILINE)
-    assert [name.split("/")[1] for name in named] == ["decoder", "decoder", "attention", "normalizer", "output"]
-    assert sum(len((PACKAGE / name).read_text(encoding="utf-8").splitlines()) for name in named) <= 300
+    assert [name.split("/")[1] for name in named] == [
+        "decoder",
+        "decoder",
+        "attention",
+        "normalizer",
+        "output",
+    ]
+    assert (
+        sum(len((PACKAGE / name).read_text(encoding="utf-8").splitlines()) for name in named) <= 300
+    )

@@ -1,4 +1,5 @@
-"""Each file of a folder is the one that was listed, whatever happens while it is written or read."""
+"""Each file of a folder is the one that was listed, whatever happens while it is written or
+read."""
 
 import os
 from contextlib import suppress
@@ -8,7 +9,14 @@ import pytest
 
 from seq2seq_attn import files
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import MANIFEST, check_files, list_files, read_listed, remove_listed, write_listed
+from seq2seq_attn.files import (
+    MANIFEST,
+    check_files,
+    list_files,
+    read_listed,
+    remove_listed,
+    write_listed,
+)
 
 
 def test_files_come_back_and_are_listed_beside_those_before(tmp_path):
@@ -39,11 +47,17 @@ def test_a_flipped_bit_of_the_manifest_loses_or_changes_no_file(tmp_path):
             assert read_listed(tmp_path / "file")[0] == b"content"
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"file": 5}', '{"file": null}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "5", '{"file": 5}', '{"file": null}', "[" * 100_000]
+)
 def test_a_foreign_manifest_is_refused_in_one_line(tmp_path, text):
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / MANIFEST).write_text(text)
-    for read in (read_listed, lambda path: check_files(path.parent), lambda path: write_listed(path, b"")):
+    for read in (
+        read_listed,
+        lambda path: check_files(path.parent),
+        lambda path: write_listed(path, b""),
+    ):
         with pytest.raises(UserError, match=rf"{tmp_path / MANIFEST}: ") as caught:
             read(tmp_path / "file")
         assert "\n" not in str(caught.value)
@@ -89,7 +103,9 @@ def test_a_process_that_dies_leaves_the_old_file_or_the_new_one(tmp_path, monkey
 
 
 @pytest.mark.parametrize("step", ["replace", "unlink"])
-def test_a_process_that_dies_while_it_removes_a_file_leaves_a_whole_folder(tmp_path, monkeypatch, step):
+def test_a_process_that_dies_while_it_removes_a_file_leaves_a_whole_folder(
+    tmp_path, monkeypatch, step
+):
     write_listed(tmp_path / "file", b"content")
 
     def die(*arguments: object, **options: object) -> None:

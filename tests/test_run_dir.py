@@ -1,4 +1,5 @@
-"""A run directory: what it keeps comes back, damage is refused with one line, and a resume writes inside it only."""
+"""A run directory: what it keeps comes back, damage is refused with one line, and a resume writes
+inside it only."""
 
 import json
 import os
@@ -39,7 +40,14 @@ def test_a_pickle_is_never_loaded(run):
 
 def test_overwrite_removes_what_a_run_writes_and_nothing_else(tmp_path):
     run = make_toy_run(tmp_path / "run")
-    names = ["last/state.json", "hyps/test.txt", "events.out.tfevents.1", "report.md", "train.log", "metrics.jsonl"]
+    names = [
+        "last/state.json",
+        "hyps/test.txt",
+        "events.out.tfevents.1",
+        "report.md",
+        "train.log",
+        "metrics.jsonl",
+    ]
     for name in (*names, "bleu-by-length.test.png", "retention-by-length.svg"):
         (run.path / name).parent.mkdir(exist_ok=True)
         (run.path / name).touch()
@@ -113,9 +121,13 @@ def trained(whole, tmp_path) -> RunDir:
 
 def test_sizes_that_the_weights_do_not_have_are_refused_before_memory_is_taken(trained):
     config = trained.config()
-    config.model.hidden_size = config.model.encoder.hidden_size = config.model.embedding_size = 60_000
+    config.model.hidden_size = config.model.encoder.hidden_size = config.model.embedding_size = (
+        60_000
+    )
     trained.save_config(config)
-    with pytest.raises(UserError, match=r"not the model of this run's config.yaml and vocabularies"):
+    with pytest.raises(
+        UserError, match=r"not the model of this run's config.yaml and vocabularies"
+    ):
         load(trained.path)
 
 
@@ -168,7 +180,10 @@ def test_an_overwrite_empties_no_file_that_a_link_leads_to(trained, tmp_path, is
 
 
 def test_a_run_that_is_resumed_is_checked_and_rid_of_leftovers(trained):
-    leftovers = [trained.path / f".{name}.x1y2.tmp" for name in ("model.safetensors", "config.yaml", "source.vocab")]
+    leftovers = [
+        trained.path / f".{name}.x1y2.tmp"
+        for name in ("model.safetensors", "config.yaml", "source.vocab")
+    ]
     leftovers.append(trained.last_dir / ".state.safetensors.x1y2.tmp")
     trained.last_dir.mkdir(exist_ok=True)
     for path in (*leftovers, trained.path / ".report.json.x.tmp"):

@@ -1,4 +1,5 @@
-"""The server: public clients work unchanged, each gets the translations of its own texts, and nothing else stops it."""
+"""The server: public clients work unchanged, each gets the translations of its own texts, and
+nothing else stops it."""
 
 import asyncio
 import http.client
@@ -57,7 +58,8 @@ class Client:
         return answer.status, text
 
     def least_latency(self) -> float:
-        """Seconds of the fastest of ten answers on one connection, after 30, which TCP acknowledges at once."""
+        """Seconds of the fastest of ten answers on one connection, after 30, which TCP acknowledges
+        at once."""
         connection, seconds = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300), []
         for _ in range(40):
             began_at = time.perf_counter()
@@ -101,10 +103,14 @@ def runs(tmp_path_factory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def app(runs) -> App:
-    return make_app(load_runs({("de", "en"): runs[0], ("en", "de"): runs[1]}, [], {"device": "cpu"}))
+    return make_app(
+        load_runs({("de", "en"): runs[0], ("en", "de"): runs[1]}, [], {"device": "cpu"})
+    )
 
 
-def make_app(batch_sizes: dict[tuple[str, str], int], page: list[str] | None = None, key: str = "") -> App:
+def make_app(
+    batch_sizes: dict[tuple[str, str], int], page: list[str] | None = None, key: str = ""
+) -> App:
     """An application that translates in a thread; the command has a process."""
     return App(ThreadPoolExecutor(1), batch_sizes, page or [], key, MAX_CHARACTERS)
 
@@ -123,7 +129,10 @@ def test_the_client_of_libretranslate_works_unchanged(client, runs):
     api = LibreTranslateAPI(client.url)
     assert [api.translate(TEXT, "de", "en")] == expected(runs[0], TEXT)
     assert [api.translate(TARGET[0], "en", "de")] == expected(runs[1], TARGET[0])
-    assert [(each["code"], each["targets"]) for each in api.languages()] == [("de", ["en"]), ("en", ["de"])]
+    assert [(each["code"], each["targets"]) for each in api.languages()] == [
+        ("de", ["en"]),
+        ("en", ["de"]),
+    ]
     for language, text in (("de", SOURCE[2]), ("en", TARGET[2])):
         found = api.detect(text)
         assert found[0]["language"] == language
@@ -133,7 +142,9 @@ def test_the_client_of_libretranslate_works_unchanged(client, runs):
 def test_the_client_of_deepl_works_unchanged(client, runs):
     api = deepl.DeepLClient("any", server_url=client.url)
     texts = [TEXT, SOURCE[1]]
-    results = api.translate_text(texts, source_lang="DE", target_lang="EN-US", formality="less", context="x")
+    results = api.translate_text(
+        texts, source_lang="DE", target_lang="EN-US", formality="less", context="x"
+    )
     assert [result.text for result in results] == expected(runs[0], *texts)
     assert [result.billed_characters for result in results] == [len(text) for text in texts]
     detected = api.translate_text(TEXT, target_lang="EN-GB")
@@ -169,7 +180,8 @@ def test_clients_at_once_get_their_own_translations_in_few_batches(app, client, 
     counts = dict(app.batcher.counts)
     answers: dict[str, object] = {}
     threads = [
-        threading.Thread(target=lambda text=text: answers.update({text: client.translate(q=text)})) for text in texts
+        threading.Thread(target=lambda text=text: answers.update({text: client.translate(q=text)}))
+        for text in texts
     ]
     for thread in threads:
         thread.start()
@@ -179,7 +191,10 @@ def test_clients_at_once_get_their_own_translations_in_few_batches(app, client, 
     more = {name: value - counts.get(name, 0) for name, value in app.batcher.counts.items()}
     assert more["seq2seq_lines_total"] == len(texts)
     assert more["seq2seq_batches_total"] < len(texts)
-    assert f"seq2seq_lines_total {app.batcher.counts['seq2seq_lines_total']:g}\n" in client.ask("GET", "/metrics")[1]
+    assert (
+        f"seq2seq_lines_total {app.batcher.counts['seq2seq_lines_total']:g}\n"
+        in client.ask("GET", "/metrics")[1]
+    )
 
 
 GOOD = {"q": "Geheim", "source": "de", "target": "en"}
@@ -198,7 +213,12 @@ GOOD = {"q": "Geheim", "source": "de", "target": "en"}
         ("/translate", {**GOOD, "q": "Geheim" * MAX_CHARACTERS}, 413, "q"),
         ("/translate", {**GOOD, "q": "Geheim\ud800"}, 400, "UTF-8"),
         ("/translate", ["Geheim"], 400, "JSON"),
-        ("/v2/translate", {"text": ["Geheim"], "target_lang": "EN", "tag_handling": "xml"}, 400, "tag_handling"),
+        (
+            "/v2/translate",
+            {"text": ["Geheim"], "target_lang": "EN", "tag_handling": "xml"},
+            400,
+            "tag_handling",
+        ),
         ("/v2/translate", {"q": "Geheim", "target_lang": "EN"}, 400, "text"),
         ("/detect", {}, 400, "q"),
         ("/Geheim", GOOD, 404, ""),
@@ -207,20 +227,27 @@ GOOD = {"q": "Geheim", "source": "de", "target": "en"}
         ("/translate", b"Geheim" * 100_000, 413, ""),
     ],
 )
-def test_what_cannot_be_translated_is_refused_and_logged_without_text(client, caplog, path, body, status, named):
+def test_what_cannot_be_translated_is_refused_and_logged_without_text(
+    client, caplog, path, body, status, named
+):
     caplog.set_level(logging.INFO)
     answered, text = client.ask("POST", path, body)
     assert answered == status
     assert named in text
     assert "Geheim" not in text
     client.ask("GET", "/health")  # the line of the refused request is written before
-    lines = [record.getMessage() for record in caplog.records if record.name.startswith(("seq2seq", "uvicorn"))]
+    lines = [
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith(("seq2seq", "uvicorn"))
+    ]
     assert [str(status) in line for line in lines if "health" not in line] == [True]
     assert "Geheim" not in caplog.text
 
 
 @pytest.mark.parametrize(
-    "body", [b"{", b"[" * 6_000, b'{"q": ' + b"9" * 5_000 + b"}", b"\xff\xfe", b'{"q": "a"' + b" " * 1_000]
+    "body",
+    [b"{", b"[" * 6_000, b'{"q": ' + b"9" * 5_000 + b"}", b"\xff\xfe", b'{"q": "a"' + b" " * 1_000],
 )
 def test_broken_json_is_refused(client, body):
     assert client.ask("POST", "/translate", body, {"Content-Type": "application/json"})[0] == 400
@@ -232,14 +259,28 @@ def test_a_key_is_asked_for() -> None:
     with serving(make_app(sizes, key="Schlüssel")) as client:
         body = {**GOOD, "api_key": "Schlüssel"}
         assert client.ask("POST", "/translate", body)[0] == 200
-        assert client.ask("POST", "/translate", GOOD, {"Authorization": "DeepL-Auth-Key falsch"})[0] == 403
-        for method, path in (("POST", "/translate"), ("POST", "/detect"), ("GET", "/metrics"), ("GET", "/")):
+        assert (
+            client.ask("POST", "/translate", GOOD, {"Authorization": "DeepL-Auth-Key falsch"})[0]
+            == 403
+        )
+        for method, path in (
+            ("POST", "/translate"),
+            ("POST", "/detect"),
+            ("GET", "/metrics"),
+            ("GET", "/"),
+        ):
             assert client.ask(method, path, GOOD if method == "POST" else None)[0] == 403
         assert [client.ask("GET", path)[0] for path in ("/health", "/languages")] == [200, 200]
-    with serving(make_app(sizes, key="None")) as client:  # what Python calls a key that is not there
+    with serving(
+        make_app(sizes, key="None")
+    ) as client:  # what Python calls a key that is not there
         assert client.ask("POST", "/translate", GOOD)[0] == 403
     with serving(make_app(sizes, key="key:fx")) as client:
-        assert deepl.DeepLClient("key:fx", server_url=client.url).translate_text(TEXT, target_lang="EN-US").text
+        assert (
+            deepl.DeepLClient("key:fx", server_url=client.url)
+            .translate_text(TEXT, target_lang="EN-US")
+            .text
+        )
 
 
 class SlowTranslator:
@@ -293,7 +334,8 @@ def test_a_text_that_fails_harms_no_other(slow):
     async def ask() -> list[object]:
         batcher = make_batcher()
         return await asyncio.gather(
-            *(batcher.translate(PAIR, [text]) for text in ("a", "b", "!", "d")), return_exceptions=True
+            *(batcher.translate(PAIR, [text]) for text in ("a", "b", "!", "d")),
+            return_exceptions=True,
         )
 
     first, second, failed, last = asyncio.run(ask())
@@ -320,7 +362,9 @@ def test_too_much_that_waits_is_refused(slow, monkeypatch):
 
 def test_an_error_is_answered_and_its_message_is_not_logged(slow, caplog):
     with serving(make_app({PAIR: 3})) as client:
-        assert client.ask("POST", "/translate", {"q": "!", "source": "fr", "target": "it"})[0] == 500
+        assert (
+            client.ask("POST", "/translate", {"q": "!", "source": "fr", "target": "it"})[0] == 500
+        )
         assert client.ask("GET", "/health")[0] == 200
     assert "RuntimeError" in caplog.text
     assert "Geheim" not in caplog.text
@@ -330,11 +374,11 @@ def test_the_texts_of_a_client_that_hangs_up_are_dropped(slow, caplog):
     caplog.set_level(logging.INFO)
     app = make_app({PAIR: 3})
     body = json.dumps({"q": "dropped", "source": "fr", "target": "it"}).encode()
-    head = (
-        f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
+    head = f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     with serving(app) as client:
-        first = threading.Thread(target=client.translate, kwargs={"q": "first", "source": "fr", "target": "it"})
+        first = threading.Thread(
+            target=client.translate, kwargs={"q": "first", "source": "fr", "target": "it"}
+        )
         first.start()
         wait_for(lambda: slow.batches)
         with socket.create_connection(("127.0.0.1", client.port)) as connection:
@@ -348,18 +392,31 @@ def test_the_texts_of_a_client_that_hangs_up_are_dropped(slow, caplog):
 
 def test_the_command_answers_at_once_and_sigterm_ends_it_after_accepted_requests(runs, tmp_path):
     log_path = tmp_path / "log"
-    command = [sys.executable, "-m", "seq2seq_attn", "serve", *map(str, runs), "--port", "0", "--device", "cpu"]
+    command = [
+        sys.executable,
+        "-m",
+        "seq2seq_attn",
+        "serve",
+        *map(str, runs),
+        "--port",
+        "0",
+        "--device",
+        "cpu",
+    ]
     with log_path.open("wb") as file:
         process = subprocess.Popen(command, stderr=file, env=os.environ | {"SEQ2SEQ_KEY": "key"})
     try:
         wait_for(lambda: process.poll() is not None or "port" in log_path.read_text())
         [port] = re.findall(r"listening at 127\.0\.0\.1, port (\d+)", log_path.read_text())
         client = Client(int(port))
-        assert client.least_latency() < 0.02  # Nagle's algorithm and delayed acknowledgements together take 0.04
+        assert (
+            client.least_latency() < 0.02
+        )  # Nagle's algorithm and delayed acknowledgements together take 0.04
         answers: list[object] = []
         text = "\n".join(SOURCE * 40)
         threads = [
-            threading.Thread(target=lambda: answers.append(client.translate(q=text, api_key="key"))) for _ in range(3)
+            threading.Thread(target=lambda: answers.append(client.translate(q=text, api_key="key")))
+            for _ in range(3)
         ]
         for thread in threads:
             thread.start()

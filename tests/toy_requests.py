@@ -41,4 +41,6 @@ def translate(
         input = [str(input)]
     one = {"run": run, "attention": attention and Path(attention)}
     lists = {name: [value] for name, value in one.items() if value is not None}
-    translate_lines(texts, **{"device": "cpu", "input": input or [], **lists, **options}, output=str(output))
+    translate_lines(
+        texts, **{"device": "cpu", "input": input or [], **lists, **options}, output=str(output)
+    )

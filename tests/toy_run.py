@@ -1,4 +1,5 @@
-"""A run directory with a small model of random weights, real tokenizers and vocabularies: enough to translate with."""
+"""A run directory with a small model of random weights, real tokenizers and vocabularies: enough to
+translate with."""
 
 from collections import Counter
 from pathlib import Path
@@ -30,7 +31,9 @@ TARGET = [
 ]
 
 
-def toy_config(*, tokenizer: str = "sentencepiece", attention: str = "additive", **data: Any) -> Config:
+def toy_config(
+    *, tokenizer: str = "sentencepiece", attention: str = "additive", **data: Any
+) -> Config:
     return config_from_dict(
         {
             "name": "toy",
@@ -41,13 +44,19 @@ def toy_config(*, tokenizer: str = "sentencepiece", attention: str = "additive",
                 "encoder": {"hidden_size": 7},
                 "attention": {"name": attention},
             },
-            "search": {"beam_size": 3, "max_length_ratio": 1.5, "max_length_extra": 4, "batch_size": 16},
+            "search": {
+                "beam_size": 3,
+                "max_length_ratio": 1.5,
+                "max_length_extra": 4,
+                "batch_size": 16,
+            },
         }
     )
 
 
 def toy_corpus(config: Config) -> PreparedCorpus:
-    """Tokenizers and vocabularies of the sentences above; without the files of a prepared corpus."""
+    """Tokenizers and vocabularies of the sentences above; without the files of a prepared
+    corpus."""
     tokenizer = config.data.tokenizer
     source_tokenizer, target_tokenizer = build_tokenizers(
         SOURCE, TARGET, source_languages=["de"], target_language="en", **tokenizer.model_dump()
@@ -66,8 +75,11 @@ def toy_corpus(config: Config) -> PreparedCorpus:
     return cast(PreparedCorpus, corpus)
 
 
-def make_toy_run(path: Path, config: Config | None = None, *, seed: int = 4, is_reverse: bool = False) -> RunDir:
-    """Write a finished run; its model ends sentences after some ten tokens. `is_reverse`: from English."""
+def make_toy_run(
+    path: Path, config: Config | None = None, *, seed: int = 4, is_reverse: bool = False
+) -> RunDir:
+    """Write a finished run; its model ends sentences after some ten tokens. `is_reverse`: from
+    English."""
     config = config or toy_config()
     corpus = toy_corpus(config)
     run = RunDir.create(path)

@@ -1,4 +1,5 @@
-"""The corpus and the small models that the four chapters share. A chapter trains what is missing."""
+"""The corpus and the small models that the four chapters share. A chapter trains what is
+missing."""
 
 import gzip
 import os
@@ -12,8 +13,13 @@ import torch
 
 import seq2seq_attn
 
-# The folder of the project: from here on, all paths start there, whichever folder the notebook was opened in.
-ROOT = next(folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder / "data" / "captions").is_dir())
+# The folder of the project: from here on, all paths start there, whichever folder the notebook was
+# opened in.
+ROOT = next(
+    folder
+    for folder in (Path.cwd(), *Path.cwd().parents)
+    if (folder / "data" / "captions").is_dir()
+)
 os.chdir(ROOT)
 TEXT, RUNS = Path("runs/learn/text"), Path("runs/learn")
 
@@ -41,10 +47,15 @@ def words(text: str) -> list[str]:
 
 
 def captions() -> dict[str, tuple[list[str], list[str]]]:
-    """German and English lines of `train`, `valid` and `test`: the short sentences of the embedded corpus that have
-    frequent words only. They are also written to runs/learn/text."""
-    columns = [gzip.open(f"data/captions/train.{language}.gz", "rt", encoding="utf-8") for language in ("de", "en")]
-    pairs = list(dict.fromkeys(zip(*(column.read().splitlines() for column in columns), strict=True)))
+    """German and English lines of `train`, `valid` and `test`: the short sentences of the embedded
+    corpus that have frequent words only. They are also written to runs/learn/text."""
+    columns = [
+        gzip.open(f"data/captions/train.{language}.gz", "rt", encoding="utf-8")
+        for language in ("de", "en")
+    ]
+    pairs = list(
+        dict.fromkeys(zip(*(column.read().splitlines() for column in columns), strict=True))
+    )
     known = []
     for side in (0, 1):
         counts = Counter(word for pair in pairs for word in words(pair[side]))
@@ -52,7 +63,8 @@ def captions() -> dict[str, tuple[list[str], list[str]]]:
     pairs = [
         pair
         for pair in pairs
-        if len(words(pair[0])) <= MAX_WORDS and all(known[side].issuperset(words(pair[side])) for side in (0, 1))
+        if len(words(pair[0])) <= MAX_WORDS
+        and all(known[side].issuperset(words(pair[side])) for side in (0, 1))
     ]
     random.Random(1).shuffle(pairs)
     parts = {"test": pairs[:1000], "valid": pairs[1000:1200], "train": pairs[1200:]}
@@ -61,47 +73,69 @@ def captions() -> dict[str, tuple[list[str], list[str]]]:
         for side, language in enumerate(("de", "en")):
             lines = "".join(f"{pair[side]}\n" for pair in part)
             (TEXT / f"{name}.{language}").write_text(lines, encoding="utf-8")
-    return {name: ([source for source, _ in part], [target for _, target in part]) for name, part in parts.items()}
+    return {
+        name: ([source for source, _ in part], [target for _, target in part])
+        for name, part in parts.items()
+    }
 
 
-def train(attentions: Sequence[str], *, num_updates: int = 1000, seeds: Sequence[int] = (1,)) -> dict[str, Path]:
-    """Train a model for each attention and seed, as many at once as there are cores. The runs by their names, such as
-    `additive-s1`; a finished run is reused."""
+def train(
+    attentions: Sequence[str], *, num_updates: int = 1000, seeds: Sequence[int] = (1,)
+) -> dict[str, Path]:
+    """Train a model for each attention and seed, as many at once as there are cores. The runs by
+    their names, such as `additive-s1`; a finished run is reused."""
     folder = RUNS / f"{num_updates}-updates"
     runs = {f"{name}-s{seed}": folder / f"{name}-s{seed}" for seed in seeds for name in attentions}
     if not all((run / "finished.json").exists() for run in runs.values()):
         captions()
-        settings = {**SMALL, "train.max_updates": num_updates, "train.validation.every_updates": num_updates // 2}
+        settings = {
+            **SMALL,
+            "train.max_updates": num_updates,
+            "train.validation.every_updates": num_updates // 2,
+        }
         text = {"train_text": f"{TEXT}/train", "valid_text": f"{TEXT}/valid"}
         languages = {"source_language": "de", "target_language": "en"}
         varied = {"attention": list(attentions)}
-        seq2seq_attn.compare("quickstart", varied, settings, seeds=seeds, output=folder, **text, **languages)
+        seq2seq_attn.compare(
+            "quickstart", varied, settings, seeds=seeds, output=folder, **text, **languages
+        )
     return runs
 
 
 class Steps:
-    """The decoder of chapter 2 by hand, one step for several prefixes of a translation at once: R rows, V words."""
+    """The decoder of chapter 2 by hand, one step for several prefixes of a translation at once: R
+    rows, V words."""
 
     def __init__(self, translator: seq2seq_attn.Translator, sentence: str) -> None:
         self.vocab = translator.target_vocab
         self.weights = translator.model.state_dict()
-        self.pad, self.bos, self.eos = (self.vocab.tokens.index(name) for name in ("<pad>", "<bos>", "<eos>"))
+        self.pad, self.bos, self.eos = (
+            self.vocab.tokens.index(name) for name in ("<pad>", "<bos>", "<eos>")
+        )
         ids = translator.source_vocab.ids_of(translator.source_tokenizer.tokenize(sentence))
         embedded = self.weights["encoder.embedding.weight"][[*ids, self.eos]]
-        forward, backward = (self._read(number, row) for number, row in enumerate((embedded, embedded.flip(0))))
+        forward, backward = (
+            self._read(number, row) for number, row in enumerate((embedded, embedded.flip(0)))
+        )
         self.values = torch.cat([forward, backward.flip(0)], dim=1)
         self.last = torch.cat([forward[-1], backward[-1]])
         self.start = torch.tanh(self._linear("decoder.bridge.projection", self.last))[None]
         if translator.has_attention:
             self.keys = self._linear("decoder.attention.key_projection", self.values)
 
-    def __call__(self, ids: Sequence[int], states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """After the last words of R prefixes and their states [R, H]: log-probabilities of the next word [R, V], and
-        the next states."""
+    def __call__(
+        self, ids: Sequence[int], states: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """After the last words of R prefixes and their states [R, H]: log-probabilities of the next
+        word [R, V], and the next states."""
         context = self._attend(states)
         embedded = self.weights["embedding.weight"][list(ids)]
         states = self._gru("decoder.cell", [embedded, context], states)
-        features = torch.tanh(self._linear("decoder.readout.projection", torch.cat([states, context, embedded], dim=1)))
+        features = torch.tanh(
+            self._linear(
+                "decoder.readout.projection", torch.cat([states, context, embedded], dim=1)
+            )
+        )
         logits = self._linear("output.projection", features)
         log_probs = torch.log_softmax(logits, dim=1)
         log_probs[:, [self.pad, self.bos]] = -torch.inf  # words that no search may write
@@ -112,7 +146,10 @@ class Steps:
         if not hasattr(self, "keys"):
             return self.last.expand(len(states), -1)
         queries = states @ self.weights["decoder.attention.query_projection.weight"].T
-        scores = torch.tanh(self.keys + queries[:, None]) @ self.weights["decoder.attention.score_weight_A"]
+        scores = (
+            torch.tanh(self.keys + queries[:, None])
+            @ self.weights["decoder.attention.score_weight_A"]
+        )
         return torch.softmax(scores, dim=1) @ self.values
 
     def _read(self, number: int, inputs: torch.Tensor) -> torch.Tensor:
@@ -124,9 +161,13 @@ class Steps:
 
     def _gru(self, cell: str, inputs: Sequence[torch.Tensor], states: torch.Tensor) -> torch.Tensor:
         x = self.weights[f"{cell}.input_bias_P"] + sum(
-            part @ self.weights[f"{cell}.input_weights.{number}"].T for number, part in enumerate(inputs)
+            part @ self.weights[f"{cell}.input_weights.{number}"].T
+            for number, part in enumerate(inputs)
         )
-        h = states @ self.weights[f"{cell}.recurrent_weight_PH"].T + self.weights[f"{cell}.recurrent_bias_P"]
+        h = (
+            states @ self.weights[f"{cell}.recurrent_weight_PH"].T
+            + self.weights[f"{cell}.recurrent_bias_P"]
+        )
         (x_r, x_z, x_n), (h_r, h_z, h_n) = x.chunk(3, dim=1), h.chunk(3, dim=1)
         r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
         return (1 - z) * torch.tanh(x_n + r * h_n) + z * states

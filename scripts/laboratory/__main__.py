@@ -35,17 +35,27 @@ def main(arguments: Sequence[str]) -> int | None:
         case [module, *rest] if module in TOOLS:
             pass
         case _:
-            usage = re.findall("(?m)^# (.*)", (ROOT / "scripts" / "lab").read_text(encoding="utf-8"))
-            raise UsageError("\n".join([f"{' '.join(arguments) or 'no command'}: no such tool", *usage]))
+            usage = re.findall(
+                "(?m)^# (.*)", (ROOT / "scripts" / "lab").read_text(encoding="utf-8")
+            )
+            raise UsageError(
+                "\n".join([f"{' '.join(arguments) or 'no command'}: no such tool", *usage])
+            )
     tool: Callable[[Sequence[str]], int | None] = import_module(f"scripts.laboratory.{module}").main
     return tool(rest)
 
 
 def benchmarks() -> dict[str, str]:
     """Each benchmark, with the first line of its docstring."""
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(BENCHMARKS.glob("*.py"))}
-    docstrings = {name: text.split('"""')[1] for name, text in texts.items() if "\ndef main(" in text}
-    return {name.replace("_", "-"): docstring.split("\n")[0] for name, docstring in docstrings.items()}
+    texts = {
+        path.stem: path.read_text(encoding="utf-8") for path in sorted(BENCHMARKS.glob("*.py"))
+    }
+    docstrings = {
+        name: text.split('"""')[1] for name, text in texts.items() if "\ndef main(" in text
+    }
+    return {
+        name.replace("_", "-"): docstring.split("\n")[0] for name, docstring in docstrings.items()
+    }
 
 
 def list_experiments() -> None:
@@ -60,17 +70,27 @@ def run(arguments: Sequence[str]) -> None:
     from scripts.laboratory.experiment import load_experiment, parse_seeds
     from scripts.laboratory.runner import run_experiment
 
-    parser = argparse.ArgumentParser(prog="scripts/lab run", description="Train what is missing, score, record.")
+    parser = argparse.ArgumentParser(
+        prog="scripts/lab run", description="Train what is missing, score, record."
+    )
     parser.add_argument("name", help="an experiment of scripts/lab list")
-    parser.add_argument("--seeds", metavar="N-M", help="seeds to train; default: those of the experiment")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="runs trained in parallel; default: 2")
-    parser.add_argument("--only", metavar="ARM,...", help="arms to train; default: all. `none` trains nothing")
+    parser.add_argument(
+        "--seeds", metavar="N-M", help="seeds to train; default: those of the experiment"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="runs trained in parallel; default: 2"
+    )
+    parser.add_argument(
+        "--only", metavar="ARM,...", help="arms to train; default: all. `none` trains nothing"
+    )
     add_set_option(parser)
     options = parser.parse_args(arguments)
     experiment = load_experiment(options.name, options.set)
     only = options.only.split(",") if options.only else list(experiment.arms)
     if unknown := [arm for arm in only if arm not in experiment.arms and arm != "none"]:
-        raise UsageError(f"--only {','.join(unknown)}: expected some of {', '.join(experiment.arms)}")
+        raise UsageError(
+            f"--only {','.join(unknown)}: expected some of {', '.join(experiment.arms)}"
+        )
     chosen = [arm for arm in experiment.arms if arm in only]
     seeds = parse_seeds(options.seeds or experiment.seeds)
     for path in run_experiment(experiment, only=chosen, seeds=seeds, jobs=options.jobs):

@@ -1,9 +1,11 @@
-"""Keep the translation of each training source that is closest to the reference (Kim and Rush 2016, section 3.3).
+"""Keep the translation of each training source that is closest to the reference (Kim and Rush 2016,
+section 3.3).
 
     scripts/lab closest TRANSLATIONS SOURCES REFERENCES PREFIX
 
-TRANSLATIONS is what `seq2seq translate --n-best N` wrote for SOURCES. The pairs are written as PREFIX.de and PREFIX.en;
-those that repeat an original pair or are blank are left out. Closeness is sentence chrF.
+TRANSLATIONS is what `seq2seq translate --n-best N` wrote for SOURCES. The pairs are written as
+PREFIX.de and PREFIX.en; those that repeat an original pair or are blank are left out. Closeness is
+sentence chrF.
 """
 
 import sys
@@ -27,8 +29,11 @@ def main(arguments: Sequence[str]) -> None:
     print(f"{len(pairs):,} pairs for {len(texts[0]):,} sources", file=sys.stderr)
 
 
-def closest(translations: Iterable[str], sources: Sequence[str], references: Sequence[str]) -> list[tuple[str, str]]:
-    """The new pairs. A translation is a line `number ||| text ||| log P ||| score`, numbered from 0."""
+def closest(
+    translations: Iterable[str], sources: Sequence[str], references: Sequence[str]
+) -> list[tuple[str, str]]:
+    """The new pairs. A translation is a line `number ||| text ||| log P ||| score`, numbered from
+    0."""
     best: dict[int, tuple[float, str]] = {}
     for line in translations:
         number, text, *_ = line.split(" ||| ")
@@ -37,4 +42,8 @@ def closest(translations: Iterable[str], sources: Sequence[str], references: Seq
         if text.strip() and scored[0] > best.get(index, (-1.0, ""))[0]:
             best[index] = scored
     known = set(zip(sources, references, strict=True))
-    return [pair for index, (_, text) in sorted(best.items()) if (pair := (sources[index], text)) not in known]
+    return [
+        pair
+        for index, (_, text) in sorted(best.items())
+        if (pair := (sources[index], text)) not in known
+    ]

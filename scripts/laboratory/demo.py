@@ -43,10 +43,14 @@ SUGGESTIONS = f"""\
 
 def main() -> None:
     """Train, then show; finished runs are reused."""
-    parser = argparse.ArgumentParser(prog="scripts/demo", description="Attention against one fixed vector.")
+    parser = argparse.ArgumentParser(
+        prog="scripts/demo", description="Attention against one fixed vector."
+    )
     add_set_option(parser)
     train(parser.parse_args().set)
-    export = subprocess.Popen([*SEQ2SEQ, "export", *CONFIGS, "-o", PAGE], stdout=subprocess.DEVNULL)  # takes seconds
+    export = subprocess.Popen(
+        [*SEQ2SEQ, "export", *CONFIGS, "-o", PAGE], stdout=subprocess.DEVNULL
+    )  # takes seconds
     show_sentence()
     show_scores()
     step("A page in which both models translate as you type")
@@ -64,12 +68,15 @@ def step(title: str) -> None:
 
 
 def train(settings: Sequence[str]) -> None:
-    """Train what is not finished: one process per core, each on one thread. Meanwhile, a thread translates the sentence
-    with the attention model after some of its validations."""
+    """Train what is not finished: one process per core, each on one thread. Meanwhile, a thread
+    translates the sentence with the attention model after some of its validations."""
     runs = [Run(path, (config,), tuple(settings)) for path, config in CONFIGS.items()]
     jobs = min(len(runs), num_available_cpus())
     how = "side by side" if jobs > 1 else "one after the other"
-    step(f"Train a model with attention and one with a fixed vector, {how}: same data, epochs and size")
+    step(
+        f"Train a model with attention and one with a fixed vector, {how}: same data, epochs and "
+        "size"
+    )
     if not best_epoch():  # not in the thread, where a message may come before the end of the line
         print(f"source: {SENTENCE}", flush=True)
     ended = threading.Event()
@@ -93,7 +100,10 @@ def show_progress(ended: threading.Event) -> None:
         except UserError:  # the run is being written
             continue
         shown = epoch
-        print(f"after {(time.monotonic() - began_at) / 60:.1f} minutes: {translation.text}", flush=True)
+        print(
+            f"after {(time.monotonic() - began_at) / 60:.1f} minutes: {translation.text}",
+            flush=True,
+        )
 
 
 def best_epoch() -> int:
@@ -106,21 +116,28 @@ def show_sentence() -> None:
     """Reference and translations of the sentence, then where attention looked."""
     step("One sentence: the German verb comes last, after a relative clause")
     [attended], [fixed] = (load(path).translate([SENTENCE]) for path in CONFIGS)
-    lines = {"source": SENTENCE, "reference": REFERENCE, "attention": attended.text, "fixed vector": fixed.text}
+    lines = {
+        "source": SENTENCE,
+        "reference": REFERENCE,
+        "attention": attended.text,
+        "fixed vector": fixed.text,
+    }
     print("\n".join(f"{name:<12}  {text}" for name, text in lines.items()))
     if (attention := attended.attention_map()) is not None:
         print(f"\n{attention_text(attention)}")
 
 
 def attention_text(attention: AttentionMap) -> str:
-    """A row for each target token, a column for each source token, whose letters stand above it, one under the other.
-    A row ends with the source token of its largest weight."""
+    """A row for each target token, a column for each source token, whose letters stand above it,
+    one under the other. A row ends with the source token of its largest weight."""
     sources, targets = attention.source_tokens, attention.target_tokens
     height, label_width = max(map(len, sources)), max(map(len, targets), default=0)
     columns = zip(*(source.rjust(height) for source in sources), strict=True)
     lines = [f"{'':{label_width}}  {' '.join(letters)}".rstrip() for letters in columns]
     for target, weights_S in zip(targets, attention.weights_TS, strict=True):
-        cells = "".join(2 * SHADES[max(least for least in SHADES if weight >= least)] for weight in weights_S)
+        cells = "".join(
+            2 * SHADES[max(least for least in SHADES if weight >= least)] for weight in weights_S
+        )
         lines.append(f"{target:>{label_width}}  {cells}  {sources[int(weights_S.argmax())]}")
     legend = "  ".join(f"{shade} {least:g}+" for least, shade in SHADES.items() if least)
     return "\n".join([*lines, "", f"weight: {legend}", textwrap.fill(MAP_NOTE, WIDTH)])

@@ -1,7 +1,8 @@
-"""Experiments: the question, the runs that answer it, how they are scored, and where the record goes.
+"""Experiments: the question, the runs that answer it, how they are scored, and where the record
+goes.
 
-An experiment is a file of `experiments/`. In its texts `$dir` is its folder under `runs/lab`. In settings,
-`$seed` is the seed of a run.
+An experiment is a file of `experiments/`. In its texts `$dir` is its folder under `runs/lab`. In
+settings, `$seed` is the seed of a run.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Arm(BaseModel):
     is_published: bool = False
     """whether the test sets are scored too, which needs `chosen_on`"""
     record: str = ""
-    """a file of `docs/`, if each arm has a record; default: `NAME.json` in the folder `record` of the experiment"""
+    """a file of `docs/`, if each arm has a record; default: `NAME.json` in the folder `record` of
+    the experiment"""
     without: str = ""
     """the technique of the recipe that it lacks: it is a row of the ablation"""
     test_source: list[str] = []
@@ -81,7 +83,8 @@ class Experiment(BaseModel):
     evaluate: dict[str, Any] = {}
     """arguments of `seq2seq_attn.evaluate`"""
     test_source: list[str] = []
-    """a test set in files, scored outside `evaluate`: lines, plain or .gz; several are columns of several sources"""
+    """a test set in files, scored outside `evaluate`: lines, plain or .gz; several are columns of
+    several sources"""
     test_reference: str = ""
     tests: dict[str, list[str]] = {}
     """source and reference of several test sets in files, by name"""
@@ -95,7 +98,8 @@ class Experiment(BaseModel):
     trial: dict[str, Any] = {}
     """settings over those of every arm, for a trial"""
     then: list[str] = []
-    """commands run for every arm's first seed after scoring, with `$run` and `$arm`; for pictures"""
+    """commands run for every arm's first seed after scoring, with `$run` and `$arm`; for
+    pictures"""
 
     @property
     def directory(self) -> Path:
@@ -104,22 +108,36 @@ class Experiment(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Experiment:
         if any(arm.is_published for arm in self.arms.values()) and not self.chosen_on:
-            raise ValueError("is_published: test sets are for settings that were chosen before; say chosen_on")
+            raise ValueError(
+                "is_published: test sets are for settings that were chosen before; say chosen_on"
+            )
         return self
 
     def run(self, arm: str, seed: int) -> Run:
         own, settings = self.arms[arm], {**self.set, **self.arms[arm].set, **self.trial}
-        words = {key: value if isinstance(value, str) else json.dumps(value) for key, value in settings.items()}
-        texts = [Template(f"{key}={word}").safe_substitute(seed=seed) for key, word in words.items()]
-        return Run(self.directory / f"{stem(arm)}-s{seed}", (*self.configs, *own.configs), tuple(texts), seed)
+        words = {
+            key: value if isinstance(value, str) else json.dumps(value)
+            for key, value in settings.items()
+        }
+        texts = [
+            Template(f"{key}={word}").safe_substitute(seed=seed) for key, word in words.items()
+        ]
+        return Run(
+            self.directory / f"{stem(arm)}-s{seed}",
+            (*self.configs, *own.configs),
+            tuple(texts),
+            seed,
+        )
 
     def arm_path(self, arm: str) -> Path:
-        """Where the record of an arm goes, if each arm has one; in a trial, to the folder of the trial's runs."""
+        """Where the record of an arm goes, if each arm has one; in a trial, to the folder of the
+        trial's runs."""
         own = "" if self.trial else self.arms[arm].record
         return ROOT / (own or f"{self.record}/{stem(arm)}.json")
 
     def results(self) -> Results:
-        """The finished runs of the scored arms, the baseline's first, whatever seeds were asked for.
+        """The finished runs of the scored arms, the baseline's first, whatever seeds were asked
+        for.
 
         Raises:
             UserError: the baseline has none.
@@ -128,17 +146,24 @@ class Experiment(BaseModel):
         scored = [arm for arm in self.arms if self.arms[arm].is_scored]
         for arm in sorted(scored, key=lambda arm: arm != self.baseline):
             names = (path.name.rpartition("-s") for path in self.directory.glob(f"{stem(arm)}-s*/"))
-            seeds = sorted(int(seed) for name, _, seed in names if name == stem(arm) and seed.isdigit())
-            if finished := [run for run in (self.run(arm, seed) for seed in seeds) if run.is_finished()]:
+            seeds = sorted(
+                int(seed) for name, _, seed in names if name == stem(arm) and seed.isdigit()
+            )
+            if finished := [
+                run for run in (self.run(arm, seed) for seed in seeds) if run.is_finished()
+            ]:
                 runs[arm] = finished
         if self.baseline not in runs:
-            raise UserError(f"{self.name}: no finished run of `{self.baseline}` in {self.directory}")
+            raise UserError(
+                f"{self.name}: no finished run of `{self.baseline}` in {self.directory}"
+            )
         return Results(self, runs)
 
 
 @dataclass(frozen=True)
 class Results:
-    """The finished runs of an experiment by arm, the baseline's first and each arm's by seed, and their scores."""
+    """The finished runs of an experiment by arm, the baseline's first and each arm's by seed, and
+    their scores."""
 
     experiment: Experiment
     runs_by_arm: dict[str, list[Run]]
@@ -156,7 +181,8 @@ class Results:
         return self.evaluate([run for _, run in self.runs], "report")
 
     def evaluate(self, runs: Sequence[Run], name: str, **options: Any) -> Report:
-        """The evaluation of some runs, with the options of the experiment, as `NAME.json` in its folder."""
+        """The evaluation of some runs, with the options of the experiment, as `NAME.json` in its
+        folder."""
         path = self.experiment.directory / f"{name}.json"
         options = {"reuse_hypotheses": True, **self.experiment.evaluate, **options}
         return seq2seq_attn.evaluate([run.path for run in runs], json=path, **options)
@@ -172,8 +198,8 @@ def names() -> list[str]:
 
 
 def load_experiment(name: str, settings: Sequence[str] = ()) -> Experiment:
-    """An experiment. With `settings` (`KEY=VALUE` for all arms) it is a trial: in a folder of its own, with its record
-    there.
+    """An experiment. With `settings` (`KEY=VALUE` for all arms) it is a trial: in a folder of its
+    own, with its record there.
 
     Raises:
         UsageError: there is no such experiment, or its file is not valid.
@@ -184,7 +210,10 @@ def load_experiment(name: str, settings: Sequence[str] = ()) -> Experiment:
     values = yaml.safe_load(text)
     parent = values.pop("extends", None)
     if parent is not None:
-        values = {**yaml.safe_load((FOLDER / f"{parent}.yaml").read_text(encoding="utf-8")), **values}
+        values = {
+            **yaml.safe_load((FOLDER / f"{parent}.yaml").read_text(encoding="utf-8")),
+            **values,
+        }
     trial = f"{name}-trial" if settings else name
     text = Template(yaml.safe_dump(values, sort_keys=False)).safe_substitute(dir=RUNS / trial)
     try:
@@ -192,12 +221,21 @@ def load_experiment(name: str, settings: Sequence[str] = ()) -> Experiment:
     except (ValidationError, TypeError) as error:
         raise UsageError(f"{FOLDER / name}.yaml: {error}") from None
     if settings:
-        changed = {key: yaml.safe_load(value) for key, _, value in (setting.partition("=") for setting in settings)}
+        changed = {
+            key: yaml.safe_load(value)
+            for key, _, value in (setting.partition("=") for setting in settings)
+        }
         record = experiment.directory.resolve() / f"record{Path(experiment.record).suffix}"
         experiment = experiment.model_copy(update={"record": str(record), "trial": changed})
-    paths = (path for axis in experiment.axes for path in sorted((ROOT / "configs" / axis).glob("*.yaml")))
+    paths = (
+        path
+        for axis in experiment.axes
+        for path in sorted((ROOT / "configs" / axis).glob("*.yaml"))
+    )
     overlays = (f"{path.parent.name}/{path.stem}" for path in paths)
-    experiment.arms.update({name: Arm(configs=[name]) for name in overlays if name not in experiment.leave_out})
+    experiment.arms.update(
+        {name: Arm(configs=[name]) for name in overlays if name not in experiment.leave_out}
+    )
     experiment.baseline = experiment.baseline or next(iter(experiment.arms))
     return experiment
 

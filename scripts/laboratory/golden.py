@@ -22,7 +22,12 @@ from seq2seq_attn.train.loss import batch_loss
 
 CURVES = ROOT / "tests" / "golden" / "curves.json"
 FIRST_ID, NUM_TYPES = 4, 11
-SIZES = {"embedding_size": 16, "hidden_size": 32, "readout_size": 16, "encoder": {"hidden_size": 16}}
+SIZES = {
+    "embedding_size": 16,
+    "hidden_size": 32,
+    "readout_size": 16,
+    "encoder": {"hidden_size": 16},
+}
 DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
 DRAWING = ("hard", "monotonic")
 """attention variants that draw random numbers in training"""
@@ -31,7 +36,9 @@ DRAWING = ("hard", "monotonic")
 def main(arguments: Sequence[str]) -> None:
     variants = packaged_variants("attention")
     if unknown := set(arguments) - set(variants):
-        raise UsageError(f"no such attention: {', '.join(sorted(unknown))}; there are {', '.join(variants)}")
+        raise UsageError(
+            f"no such attention: {', '.join(sorted(unknown))}; there are {', '.join(variants)}"
+        )
     curves = read_json(CURVES)
     stored = {name: curves[name] for name in variants if name in curves}
     for name in arguments or variants:
@@ -52,14 +59,23 @@ def loss_curve(variant: str, num_updates: int = 50, device: str = "cpu") -> list
     torch.set_num_threads(1)
     try:
         torch.manual_seed(7)
-        settings = {**SIZES, "tie_embeddings": "target", "attention": {"name": variant}, "dropout": DROPOUT}
+        settings = {
+            **SIZES,
+            "tie_embeddings": "target",
+            "attention": {"name": variant},
+            "dropout": DROPOUT,
+        }
         config = ModelConfig.model_validate(settings)
-        model = build_model(config, num_source_ids=FIRST_ID + NUM_TYPES, num_target_ids=FIRST_ID + NUM_TYPES)
+        model = build_model(
+            config, num_source_ids=FIRST_ID + NUM_TYPES, num_target_ids=FIRST_ID + NUM_TYPES
+        )
         model.to(device)
         optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
         curve = []
         for update in range(num_updates):
-            batch = reverse_batch(32, num_types=NUM_TYPES, max_length=6, seed=update).to(torch.device(device))
+            batch = reverse_batch(32, num_types=NUM_TYPES, max_length=6, seed=update).to(
+                torch.device(device)
+            )
             optimizer.zero_grad()
             loss = batch_loss(model, batch, label_smoothing=0.1)
             (loss.loss_sum / batch.num_tokens).backward()  # type: ignore[no-untyped-call]
@@ -71,7 +87,8 @@ def loss_curve(variant: str, num_updates: int = 50, device: str = "cpu") -> list
 
 
 def repeatable_attentions() -> list[str]:
-    """The attention variants that draw no random numbers: another device, or a CUDA graph, would draw others."""
+    """The attention variants that draw no random numbers: another device, or a CUDA graph, would
+    draw others."""
     return [name for name in packaged_variants("attention") if name not in DRAWING]
 
 
@@ -86,11 +103,15 @@ def reverse_pairs(
     sources = []
     for _ in range(num_pairs):
         length = int(torch.randint(1, max_length + 1, (1,), generator=generator))
-        sources.append(torch.randint(FIRST_ID, FIRST_ID + num_types, (length,), generator=generator).tolist())
+        sources.append(
+            torch.randint(FIRST_ID, FIRST_ID + num_types, (length,), generator=generator).tolist()
+        )
     return sources, [source[::-1] for source in sources]
 
 
 def reverse_batch(num_pairs: int, *, num_types: int, max_length: int, seed: int) -> Batch:
-    sources, targets = reverse_pairs(num_pairs, num_types=num_types, max_length=max_length, seed=seed)
+    sources, targets = reverse_pairs(
+        num_pairs, num_types=num_types, max_length=max_length, seed=seed
+    )
     extended = [ExtendedIds(*pair) for pair in zip(sources, targets, strict=True)]
     return collate(sources, targets, range(num_pairs), extended=extended)

@@ -1,7 +1,8 @@
-"""The shape of the package: rooms, layers, amount, longest parts, and the ways of a sentence and an update through it.
+"""The shape of the package: rooms, layers, amount, longest parts, and the ways of a sentence and an
+update through it.
 
-A room is a file or folder at the package's root; the layers are the rooms on the longest chain of imports.
-tests/test_layers.py and tests/lab/test_house.py keep the figures within their limits.
+A room is a file or folder at the package's root; the layers are the rooms on the longest chain of
+imports. tests/test_layers.py and tests/lab/test_house.py keep the figures within their limits.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ LIMITS = {
     "lines of the longest file": 350,
     "lines of the longest function": 50,
 }
-WALKS = {"files that a sentence passes": 24, "calls from the training loop to an attention's step": 8}
+WALKS = {
+    "files that a sentence passes": 24,
+    "calls from the training loop to an attention's step": 8,
+}
 Module = tuple[str, ...]
 
 
@@ -59,9 +63,15 @@ def main(arguments: Sequence[str] = ()) -> int:
 def figures() -> dict[str, tuple[int, str]]:
     """Each figure of `LIMITS`, of the package as it is, with an example of what it counts."""
     graph = import_graph()
-    upward, cycles, chain = upward_imports(graph), cycles_of(import_graph(at_runtime=True)), longest_chain(graph)
+    upward, cycles, chain = (
+        upward_imports(graph),
+        cycles_of(import_graph(at_runtime=True)),
+        longest_chain(graph),
+    )
     nodes = [node for path in sources() for node in ast.walk(ast.parse(path.read_text("utf-8")))]
-    sizes = {"/".join(module_of(path)): len(path.read_text("utf-8").splitlines()) for path in sources()}
+    sizes = {
+        "/".join(module_of(path)): len(path.read_text("utf-8").splitlines()) for path in sources()
+    }
     return {
         "rooms": (len({module[0] for module in graph}), ""),
         "layers": (len(chain), " > ".join(chain)),
@@ -70,10 +80,15 @@ def figures() -> dict[str, tuple[int, str]]:
         "files": (len(sizes), ""),
         "files at the root": (len([*PACKAGE.glob("*.py")]), ""),
         "lines": (sum(sizes.values()), ""),
-        "functions": (sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes), ""),
+        "functions": (
+            sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes),
+            "",
+        ),
         "classes": (sum(isinstance(node, ast.ClassDef) for node in nodes), ""),
         "lines of the longest file": max((size, name) for name, size in sizes.items()),
-        "lines of the longest function": max(length for path in sources() for length in function_lengths(path)),
+        "lines of the longest function": max(
+            length for path in sources() for length in function_lengths(path)
+        ),
     }
 
 
@@ -87,9 +102,14 @@ def module_of(path: Path) -> Module:
 
 
 def imports(path: Path, *, at_runtime: bool = False) -> set[Module]:
-    """The names that a file imports anywhere, functions included; `at_runtime`: without `TYPE_CHECKING` blocks."""
+    """The names that a file imports anywhere, functions included; `at_runtime`: without
+    `TYPE_CHECKING` blocks."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    blocks = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
     skipped = [node for block in blocks if at_runtime for node in ast.walk(block)]
     names: set[Module] = set()
     for node in ast.walk(tree):
@@ -115,7 +135,11 @@ def import_graph(*, at_runtime: bool = False) -> dict[Module, set[Module]]:
     for module, path in modules.items():
         for name in own_imports(path, at_runtime=at_runtime):
             # the longest part of the name that is a file: a module, or a package's `__init__`
-            places = (part for end in range(len(name), 0, -1) for part in (name[:end], (*name[:end], "__init__")))
+            places = (
+                part
+                for end in range(len(name), 0, -1)
+                for part in (name[:end], (*name[:end], "__init__"))
+            )
             graph[module].add(next((place for place in places if place in modules), module))
         graph[module].discard(module)
     return graph
@@ -151,8 +175,13 @@ def longest_chain(graph: Mapping[Module, set[Module]]) -> tuple[str, ...]:
 
 
 def walks() -> dict[str, tuple[int, str]]:
-    """Each figure of `WALKS`: an update without a fast path, and a sentence that a loaded `multi30k` run translates."""
-    settings = {"data.corpus": "captions", "data.limit": {"train": 64, "valid": 4}, "train.max_updates": 1}
+    """Each figure of `WALKS`: an update without a fast path, and a sentence that a loaded
+    `multi30k` run translates."""
+    settings = {
+        "data.corpus": "captions",
+        "data.limit": {"train": 64, "valid": 4},
+        "train.max_updates": 1,
+    }
     sentence, files, stacks = "Ein Hund rennt.", set[str](), list[list[str]]()
     step = Coverage.step
 
@@ -167,19 +196,35 @@ def walks() -> dict[str, tuple[int, str]]:
 
     def watch(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(str(PACKAGE)) and code.co_name != "<genexpr>":
+        if (
+            event == "call"
+            and code.co_filename.startswith(str(PACKAGE))
+            and code.co_name != "<genexpr>"
+        ):
             files.add(str(Path(code.co_filename).relative_to(PACKAGE)))
 
     with tempfile.TemporaryDirectory() as folder:
         with patch.object(Coverage, "step", watched_step):
             train_model(["multi30k", "attention/coverage"], settings, run_dir=Path(folder, "plain"))
-        calls = next(names[: names.index("Trainer.train") + 1] for names in stacks if "Trainer.train" in names)
-        translator = load(train_model("multi30k", settings, run_dir=Path(folder, "fast")).path, "cpu")
+        calls = next(
+            names[: names.index("Trainer.train") + 1]
+            for names in stacks
+            if "Trainer.train" in names
+        )
+        translator = load(
+            train_model("multi30k", settings, run_dir=Path(folder, "fast")).path, "cpu"
+        )
         list(translator.translate_lines([sentence]))
         sys.setprofile(watch)
         list(translator.translate_lines([sentence]))
         sys.setprofile(None)
-    return dict(zip(WALKS, [(len(files), " ".join(sorted(files))), (len(calls), " < ".join(calls))], strict=True))
+    return dict(
+        zip(
+            WALKS,
+            [(len(files), " ".join(sorted(files))), (len(calls), " < ".join(calls))],
+            strict=True,
+        )
+    )
 
 
 def function_lengths(path: Path) -> Iterator[tuple[int, str]]:

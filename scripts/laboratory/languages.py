@@ -1,4 +1,5 @@
-"""How text in each language of tests/e2e/languages.yaml is treated: `scripts/lab languages` writes the record."""
+"""How text in each language of tests/e2e/languages.yaml is treated: `scripts/lab languages` writes
+the record."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,25 +19,40 @@ from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 
 RECORD = RECORDS / "languages.json"
 PAGE = DOCS / "own-text.md"
-HEAD = ("languages", "script", "tokens", "BLEU's tokenizer", "lengths count", "lines that come back")
+HEAD = (
+    "languages",
+    "script",
+    "tokens",
+    "BLEU's tokenizer",
+    "lengths count",
+    "lines that come back",
+)
 
 
 def main(arguments: Sequence[str]) -> None:
     """Write the record."""
-    languages = yaml.safe_load((ROOT / "tests" / "e2e" / "languages.yaml").read_text(encoding="utf-8"))
+    languages = yaml.safe_load(
+        (ROOT / "tests" / "e2e" / "languages.yaml").read_text(encoding="utf-8")
+    )
     english = languages.pop("en")["lines"]
-    rows = [{"script": row["script"], **row_of(code, english, row["lines"])} for code, row in languages.items()]
+    rows = [
+        {"script": row["script"], **row_of(code, english, row["lines"])}
+        for code, row in languages.items()
+    ]
     write_json(RECORD, {"environment": describe("lab languages"), "rows": rows})
 
 
 def row_of(code: str, english: Sequence[str], lines: Sequence[str]) -> Record:
-    """The tokenizer and metric settings that `train --train` chooses for translating English into this language."""
+    """The tokenizer and metric settings that `train --train` chooses for translating English into
+    this language."""
     with TemporaryDirectory() as folder:
         for language, text in (("en", english), (code, lines)):
             write_lines(Path(folder, f"text.{language}"), text)
         names, settings = find_settings({"train_text": [f"{folder}/text"], "source_language": "en"})
     tokenizer = load_config(names, settings).data.tokenizer
-    _, built = build_tokenizers(english, lines, source_languages=["en"], target_language=code, **tokenizer.model_dump())
+    _, built = build_tokenizers(
+        english, lines, source_languages=["en"], target_language=code, **tokenizer.model_dump()
+    )
     back = map(built.detokenize, built.tokenize_many(lines))
     return {
         "code": code,
@@ -61,6 +77,10 @@ def own_text_page() -> str:
     ]
     block = f"{table(HEAD, rows, align='---')}\n\n{provenance(record, 'lab languages')}"
     text = PAGE.read_text(encoding="utf-8")
-    text = replace_block(text, "<!-- languages: written by scripts/docs -->", "<!-- end of languages -->", block)
+    text = replace_block(
+        text, "<!-- languages: written by scripts/docs -->", "<!-- end of languages -->", block
+    )
     block = render("own-text-finetune.md.j2", record=load_records(RECORDS)["finetune"])
-    return replace_block(text, "<!-- finetune: written by scripts/docs -->", "<!-- end of finetune -->", block)
+    return replace_block(
+        text, "<!-- finetune: written by scripts/docs -->", "<!-- end of finetune -->", block
+    )

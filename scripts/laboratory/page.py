@@ -1,4 +1,5 @@
-"""The page of two runs, or of one, in Chromium: its size, how long it takes, and the pictures of it in docs/plots."""
+"""The page of two runs, or of one, in Chromium: its size, how long it takes, and the pictures of it
+in docs/plots."""
 
 import io
 import json
@@ -28,8 +29,8 @@ NUM_COLORS = 48
 LONG = "Am Abend hat die junge Frau mit dem roten Hut dem alten Mann, der auf der Bank sitzt, ein großes Buch gezeigt."
 """a sentence of 22 words"""
 LONGER = (
-    "Ein Mann mit einem schwarzen Hut und einer roten Jacke spielt auf einer Bühne Gitarre, eine Frau in einem blauen "
-    "Kleid singt, und zwei Kinder sitzen auf einer Bank im Park."
+    "Ein Mann mit einem schwarzen Hut und einer roten Jacke spielt auf einer Bühne Gitarre, eine "
+    "Frau in einem blauen Kleid singt, und zwei Kinder sitzen auf einer Bank im Park."
 )
 """a sentence whose translation by a model of Multi30k has about 30 tokens"""
 READY = """
@@ -85,28 +86,41 @@ def start_browser(folder: str) -> Any:
     binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if find_spec("selenium") is None or binary is None or driver is None:
         raise UserError(
-            "selenium, chromium or chromedriver is missing: scripts/install dev; apt install chromium-driver"
+            "selenium, chromium or chromedriver is missing: scripts/install dev; apt install "
+            "chromium-driver"
         )
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for flag in ("headless", "no-sandbox", "disable-gpu", "hide-scrollbars", f"user-data-dir={folder}/profile"):
+    for flag in (
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "hide-scrollbars",
+        f"user-data-dir={folder}/profile",
+    ):
         options.add_argument(f"--{flag}")
     return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
 
 
 def measure(browser: Any, address: str) -> None:
-    """Print the time of loading the page, first translations included, of drawing a sentence of 22 words, and of
-    translating a longer one by the first run."""
+    """Print the time of loading the page, first translations included, of drawing a sentence of 22
+    words, and of translating a longer one by the first run."""
     trials = []
     for _ in range(NUM_TRIALS):
         browser.get("about:blank")
         browser.get(address)
         trials.append(browser.execute_async_script(READY))
     print(f"ready: {summary(trials)}")
-    print(f"a sentence of 22 words: {summary([browser.execute_script(DRAW, LONG) for _ in range(3 * NUM_TRIALS)])}")
-    times, lengths = zip(*(browser.execute_async_script(TRANSLATE, LONGER) for _ in range(3 * NUM_TRIALS)), strict=True)
+    print(
+        "a sentence of 22 words: "
+        f"{summary([browser.execute_script(DRAW, LONG) for _ in range(3 * NUM_TRIALS)])}"
+    )
+    times, lengths = zip(
+        *(browser.execute_async_script(TRANSLATE, LONGER) for _ in range(3 * NUM_TRIALS)),
+        strict=True,
+    )
     print(f"a translation of {lengths[0]} tokens: {summary(times)}")
 
 
@@ -127,7 +141,9 @@ def photograph(browser: Any, address: str) -> None:
 
 
 def show(browser: Any, address: str) -> None:
-    browser.get("about:blank")  # an address that differs in its fragment alone would not load the page again
+    browser.get(
+        "about:blank"
+    )  # an address that differs in its fragment alone would not load the page again
     size = {"width": WIDTH, "height": 800, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(address)
@@ -135,9 +151,13 @@ def show(browser: Any, address: str) -> None:
 
 def save(browser: Any, path: Path, selector: str) -> None:
     """Write a picture of an element."""
-    box = browser.execute_script(f"return JSON.stringify(document.querySelector('{selector}').getBoundingClientRect())")
+    box = browser.execute_script(
+        f"return JSON.stringify(document.querySelector('{selector}').getBoundingClientRect())"
+    )
     clip = {**{key: json.loads(box)[key] for key in ("x", "y", "width", "height")}, "scale": 1}
-    shot = browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})
+    shot = browser.execute_cdp_cmd(
+        "Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip}
+    )
     image = Image.open(io.BytesIO(b64decode(shot["data"]))).convert("RGB")
     image.quantize(NUM_COLORS, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1000} kB")

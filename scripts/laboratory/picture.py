@@ -1,7 +1,7 @@
 """Draw README's picture: the attention of one sentence beside BLEU by sentence length.
 
-The model of `scripts/demo`, which runs first, translates the sentence. The curves are those of the record `demo`
-(`scripts/lab run demo`).
+The model of `scripts/demo`, which runs first, translates the sentence. The curves are those of the
+record `demo` (`scripts/lab run demo`).
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,10 @@ from seq2seq_attn.translate.attention_map import MAP_COLORS, AttentionMap
 from seq2seq_attn.translate.figure import new_figure, save_figure
 
 PICTURE = ROOT / "docs" / "plots" / "readme.png"
-ARMS = (("with attention", "#0a3c7a", "o", (0, -16)), ("with one fixed vector", "#d55e00", "s", (0, 10)))
+ARMS = (
+    ("with attention", "#0a3c7a", "o", (0, -16)),
+    ("with one fixed vector", "#d55e00", "s", (0, 10)),
+)
 """label, color, marker, and where the label is, in points from the middle of the curve"""
 
 
@@ -42,7 +45,9 @@ def draw_attention(axes: Axes, attention: AttentionMap) -> None:
     colors = LinearSegmentedColormap.from_list("attention", MAP_COLORS)
     axes.imshow(attention.weights_TS, cmap=colors, vmin=0.0, vmax=1.0, aspect="equal")
     axes.xaxis.tick_top()
-    axes.set_xticks(range(len(attention.source_tokens)), attention.source_tokens, rotation=90, fontsize=11)
+    axes.set_xticks(
+        range(len(attention.source_tokens)), attention.source_tokens, rotation=90, fontsize=11
+    )
     axes.set_yticks(range(len(attention.target_tokens)), attention.target_tokens, fontsize=11)
     axes.tick_params(length=0)
     for spine in axes.spines.values():
@@ -51,14 +56,21 @@ def draw_attention(axes: Axes, attention: AttentionMap) -> None:
 
 def draw_curves(axes: Axes, buckets: list[Record]) -> None:
     for i, (label, color, marker, offset) in enumerate(ARMS):
-        scores = [next(m["runs"][i] for m in bucket["measures"] if m["name"] == "bleu") for bucket in buckets]
+        scores = [
+            next(m["runs"][i] for m in bucket["measures"] if m["name"] == "bleu")
+            for bucket in buckets
+        ]
         values = [score["score"] for score in scores]
         low, high = [score["low"] for score in scores], [score["high"] for score in scores]
         axes.fill_between(range(len(values)), low, high, color=color, alpha=0.18, linewidth=0)
         axes.plot(values, color=color, marker=marker, linewidth=2)
         middle = (len(values) // 2, values[len(values) // 2])
-        axes.annotate(label, middle, offset, textcoords="offset points", color=color, fontsize=12, ha="left")
-    axes.set_xticks(range(len(buckets)), [bucket["label"].replace(" and more", "+") for bucket in buckets])
+        axes.annotate(
+            label, middle, offset, textcoords="offset points", color=color, fontsize=12, ha="left"
+        )
+    axes.set_xticks(
+        range(len(buckets)), [bucket["label"].replace(" and more", "+") for bucket in buckets]
+    )
     axes.set_xlabel("German tokens in the sentence", fontsize=11)
     axes.set_ylabel("BLEU (95 % bootstrap band)", fontsize=11)
     axes.set_ylim(0, 100)

@@ -1,4 +1,5 @@
-"""Run an experiment: make its text, train the runs that are missing, score all that are finished, write the record."""
+"""Run an experiment: make its text, train the runs that are missing, score all that are finished,
+write the record."""
 
 import logging
 import os
@@ -17,9 +18,11 @@ from seq2seq_attn.files import write_json
 log = logging.getLogger(__name__)
 
 
-def run_experiment(experiment: Experiment, *, only: Sequence[str], seeds: Sequence[int], jobs: int) -> list[Path]:
-    """Train the missing runs of some arms, then score every finished run of the experiment, so that a record loses
-    none. Returns the records.
+def run_experiment(
+    experiment: Experiment, *, only: Sequence[str], seeds: Sequence[int], jobs: int
+) -> list[Path]:
+    """Train the missing runs of some arms, then score every finished run of the experiment, so that
+    a record loses none. Returns the records.
 
     Raises:
         UsageError: a run was trained with other settings.
@@ -44,8 +47,9 @@ def run_experiment(experiment: Experiment, *, only: Sequence[str], seeds: Sequen
 
 
 def stages(experiment: Experiment, arms: Sequence[str]) -> list[list[str]]:
-    """The arms that are trained side by side. One with text of its own waits for the arms before it, whose translations
-    the text may be; the arms after it wait for it, as they may continue its runs."""
+    """The arms that are trained side by side. One with text of its own waits for the arms before
+    it, whose translations the text may be; the arms after it wait for it, as they may continue its
+    runs."""
     grouped: list[list[str]] = [[]]
     for arm in arms:
         if experiment.arms[arm].texts:
@@ -74,6 +78,8 @@ def shell(command: str) -> None:
     """
     log.info("%s", command)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = subprocess.run(["bash", "-euc", f"set -o pipefail; {command}"], env={**os.environ, "PATH": path})
+    done = subprocess.run(
+        ["bash", "-euc", f"set -o pipefail; {command}"], env={**os.environ, "PATH": path}
+    )
     if done.returncode:
         raise UserError(f"{command}: exit code {done.returncode}")

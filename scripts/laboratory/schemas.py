@@ -1,7 +1,8 @@
-"""The records of experiments: from finished runs and their scores to the values that the pages of `docs/` show.
+"""The records of experiments: from finished runs and their scores to the values that the pages of
+`docs/` show.
 
-Each schema is a function from results to records by file. The forms are those of the records in `docs/`, so that a new
-measurement replaces an old one and the page follows.
+Each schema is a function from results to records by file. The forms are those of the records in
+`docs/`, so that a new measurement replaces an old one and the page follows.
 """
 
 import re
@@ -15,7 +16,13 @@ from typing import Any
 from scripts.laboratory.captions.corpora import surnames_of
 from scripts.laboratory.experiment import Experiment, Results, stem
 from scripts.laboratory.harness.records import Record, describe, read_training
-from scripts.laboratory.harness.runs import Run, changed_settings, describe_run, difference, settings_of
+from scripts.laboratory.harness.runs import (
+    Run,
+    changed_settings,
+    describe_run,
+    difference,
+    settings_of,
+)
 from seq2seq_attn import load
 from seq2seq_attn.files import read_json
 from seq2seq_attn.metrics.bleu import CorpusStatistics, Measure
@@ -38,7 +45,10 @@ def _evaluation(name: str, experiment: Experiment, report: Record) -> Record:
         about = describe_run(path)
         runs.append(
             {
-                **{key: run[key] for key in ("name", "config", "attention", "seed", "lowercases", "search")},
+                **{
+                    key: run[key]
+                    for key in ("name", "config", "attention", "seed", "lowercases", "search")
+                },
                 "training": {**read_training(path), "minutes": about["minutes"]},
                 "num_threads": run["training_environment"].get("num_threads"),
                 **{key: about[key] for key in ("hardware", "commit", "is_dirty", "torch")},
@@ -46,12 +56,18 @@ def _evaluation(name: str, experiment: Experiment, report: Record) -> Record:
             }
         )
     languages = [report["languages"]["source"], report["languages"]["target"]]
-    about_all = {"name": name, "chosen_on": experiment.chosen_on, "runs": runs, "languages": languages}
+    about_all = {
+        "name": name,
+        "chosen_on": experiment.chosen_on,
+        "runs": runs,
+        "languages": languages,
+    }
     return {**about_all, "length": report["length"], "sets": report["sets"]}
 
 
 def points(results: Results) -> Records:
-    """The scores of each arm by source length, or by the number of concatenated pairs, with what attention did."""
+    """The scores of each arm by source length, or by the number of concatenated pairs, with what
+    attention did."""
     report, all_lengths = results.report.data, results.report.scored.lengths
     sets = report["sets"]
     if results.experiment.evaluate.get("concatenate"):
@@ -63,22 +79,30 @@ def points(results: Results) -> Records:
         lengths = [all_lengths[-1][row.bucket.indices] for row in results.report.sets[-1].buckets]
     measured = []
     for label, scores, lengths_N, looks in zip(labels, rows, lengths, attention, strict=True):
-        by_measure = {measure["name"]: _arm_scores(results, measure) for measure in scores["measures"]}
+        by_measure = {
+            measure["name"]: _arm_scores(results, measure) for measure in scores["measures"]
+        }
         arms = results.runs_by_arm
         measured.append(
             {
                 "label": str(label),
                 "num_pairs": scores["num_pairs"],
                 "mean_length": float(lengths_N.mean()),
-                "scores": {arm: {name: by_arm[arm] for name, by_arm in by_measure.items()} for arm in arms},
-                "attention": {arm: _mean(values) for arm, values in _split(results, looks["runs"]).items()},
+                "scores": {
+                    arm: {name: by_arm[arm] for name, by_arm in by_measure.items()} for arm in arms
+                },
+                "attention": {
+                    arm: _mean(values) for arm, values in _split(results, looks["runs"]).items()
+                },
             }
         )
     yield (
         results.path,
         {
             "arms": [_arm(results, arm, runs) for arm, runs in results.runs_by_arm.items()],
-            "signatures": {measure["name"]: measure["signature"] for measure in sets[0]["measures"]},
+            "signatures": {
+                measure["name"]: measure["signature"] for measure in sets[0]["measures"]
+            },
             "length": report["length"]["tokenizer"],
             "points": measured,
             "environment": report["environment"],
@@ -93,12 +117,18 @@ def _split(results: Results, values: Sequence[Record]) -> dict[str, list[Record]
 
 
 def _arm_scores(results: Results, measure: Record) -> dict[str, Record]:
-    """The mean of each arm with interval, retention and p against the baseline, and the values of its seeds."""
+    """The mean of each arm with interval, retention and p against the baseline, and the values of
+    its seeds."""
     arms: dict[str, Record] = {}
     pooled = measure["groups" if "groups" in measure else "runs"]
     for (arm, runs), score in zip(_split(results, measure["runs"]).items(), pooled, strict=True):
         seeds = [run["score"] for run in runs]
-        arms[arm] = {"mean": fmean(seeds), "by_seed": seeds, "low": score["low"], "high": score["high"]}
+        arms[arm] = {
+            "mean": fmean(seeds),
+            "by_seed": seeds,
+            "low": score["low"],
+            "high": score["high"],
+        }
         if kept := score.get("retention"):
             arms[arm]["retention"] = kept
         if test := score.get("paired_bootstrap"):
@@ -132,8 +162,9 @@ def _arm(results: Results, name: str, runs: Sequence[Run]) -> Record:
 
 
 def levers(results: Results) -> Records:
-    """Validation BLEU of each arm by seed, and its gain over the baseline, which has a record only if it is published.
-    The runs of published arms are scored on the test sets; the first of them also has a record as an evaluation."""
+    """Validation BLEU of each arm by seed, and its gain over the baseline, which has a record only
+    if it is published. The runs of published arms are scored on the test sets; the first of them
+    also has a record as an evaluation."""
     experiment, [validation] = results.experiment, results.report.data["sets"]
     validated = _split(results, _bleu(validation))
     for name, runs in results.runs_by_arm.items():
@@ -149,11 +180,16 @@ def levers(results: Results) -> Records:
         for run, bleu in zip(runs, validated[name], strict=True):
             entry = {"seed": run.seed, "validation": bleu, **describe_run(run.path)}
             if arm.is_published:
-                report = results.evaluate([run], f"test-{run.path.name}", split=(), metric=DEFAULT_METRICS).data
+                report = results.evaluate(
+                    [run], f"test-{run.path.name}", split=(), metric=DEFAULT_METRICS
+                ).data
                 tests = [one for one in report["sets"] if one["name"].startswith("test_2")]
                 entry["test"] = {one["name"]: _bleu(one)[0] for one in tests}
                 if run == runs[0]:
-                    yield results.path.with_name(f"{stem(name)}.json"), _evaluation(stem(name), experiment, report)
+                    yield (
+                        results.path.with_name(f"{stem(name)}.json"),
+                        _evaluation(stem(name), experiment, report),
+                    )
             entries[run.seed] = entry
         values = {
             "settings": settings,
@@ -169,7 +205,10 @@ def levers(results: Results) -> Records:
 def _against(results: Results, name: str, settings: Record) -> Record:
     """The gain of an arm over the baseline on the validation set, by the paired bootstrap."""
     scores = _arm_scores(results, results.report.data["sets"][0]["measures"][0])
-    runs, base = results.runs_by_arm[results.experiment.baseline], scores[results.experiment.baseline]
+    runs, base = (
+        results.runs_by_arm[results.experiment.baseline],
+        scores[results.experiment.baseline],
+    )
     return {
         "config": runs[0].config.name,
         "settings": difference(settings, settings_of(runs[0].config)),
@@ -189,10 +228,13 @@ def _bleu(scores: Record) -> list[Record]:
 
 
 def mechanisms(results: Results) -> Records:
-    """A record per arm that grows: scores of each seed by length, what attention did, how it was trained."""
+    """A record per arm that grows: scores of each seed by length, what attention did, how it was
+    trained."""
     for name, runs in results.runs_by_arm.items():
         arm, path = results.experiment.arms[name], results.experiment.arm_path(name)
-        settings = "".join(f" --set {key}={value}".replace("True", "true") for key, value in arm.set.items())
+        settings = "".join(
+            f" --set {key}={value}".replace("True", "true") for key, value in arm.set.items()
+        )
         command = f"seq2seq train -c quickstart -c {arm.configs[0]}{settings}"
         record = read_json(path) if path.exists() else {}
         if record.get("command") != command:
@@ -222,10 +264,14 @@ def _seed_scores(results: Results, run: Run) -> Record:
         **_bleu(test)[0],
         **{key: round(score[key], 2) for key in ("low", "high")},
         "by_length": by_length,
-        "error_rates": {str(gold["shift"]): _rounded(gold["error_rate"]) for gold in attention.get("gold", [])},
+        "error_rates": {
+            str(gold["shift"]): _rounded(gold["error_rate"]) for gold in attention.get("gold", [])
+        },
         **{key: _rounded(attention[key]) for key in ("entropy", "dropped", "repeated")},
         "search": report["runs"][0]["search"],
-        "scored_at_commit": ((report["environment"].get("git") or {}).get("commit") or "unknown")[:12],
+        "scored_at_commit": ((report["environment"].get("git") or {}).get("commit") or "unknown")[
+            :12
+        ],
     }
 
 
@@ -234,24 +280,39 @@ def _rounded(value: float | None) -> float | None:
 
 
 def systems(results: Results) -> Records:
-    """BLEU of each arm on a test set in files, and its gain over the baseline by paired resampling."""
+    """BLEU of each arm on a test set in files, and its gain over the baseline by paired
+    resampling."""
     experiment, reference = results.experiment, Path(results.experiment.test_reference)
     references = read_lines(reference)
     scored = []
     for arm, run in results.runs:
-        columns = [read_lines(Path(name)) for name in experiment.arms[arm].test_source or experiment.test_source]
+        columns = [
+            read_lines(Path(name))
+            for name in experiment.arms[arm].test_source or experiment.test_source
+        ]
         sources = ["\t".join(line) for line in zip(*columns, strict=True)]
         scored.append(score_lines(run.path, sources, references)[1])
     samples = iter(bootstrap(scored))
-    pooled = {name: pool([next(samples) for _ in runs]) for name, runs in results.runs_by_arm.items()}
+    pooled = {
+        name: pool([next(samples) for _ in runs]) for name, runs in results.runs_by_arm.items()
+    }
     baseline, rows = pooled[experiment.baseline], []
     for name, arm_samples in pooled.items():
         config = results.runs_by_arm[name][0].config
-        row: Record = {"arm": name, "output": config.model.output.name, "sources": list(config.data.sources)}
+        row: Record = {
+            "arm": name,
+            "output": config.model.output.name,
+            "sources": list(config.data.sources),
+        }
         row["bleu"] = asdict(percentile_interval(arm_samples.mean, arm_samples.means_R))
         if name != experiment.baseline:
-            gain = percentile_interval(arm_samples.mean - baseline.mean, arm_samples.means_R - baseline.means_R)
-            row |= {"gain": asdict(gain), "paired_bootstrap": asdict(mean_difference(baseline, arm_samples))}
+            gain = percentile_interval(
+                arm_samples.mean - baseline.mean, arm_samples.means_R - baseline.means_R
+            )
+            row |= {
+                "gain": asdict(gain),
+                "paired_bootstrap": asdict(mean_difference(baseline, arm_samples)),
+            }
         rows.append({**row, "seeds": list(arm_samples.values)})
     about = {
         "num_train": results.runs[0][1].config.data.limit.train,
@@ -266,9 +327,14 @@ def systems(results: Results) -> Records:
 def domains(results: Results) -> Records:
     """BLEU of each arm on several test sets in files, by seed."""
     experiment, signatures, num_test = results.experiment, set(), {}
-    rows: list[Record] = [{"arm": arm, "about": experiment.arms[arm].about} for arm in results.runs_by_arm]
+    rows: list[Record] = [
+        {"arm": arm, "about": experiment.arms[arm].about} for arm in results.runs_by_arm
+    ]
     for row, runs in zip(rows, results.runs_by_arm.values(), strict=True):
-        row |= {"seeds": [run.seed for run in runs], "minutes": [read_training(run.path)["minutes"] for run in runs]}
+        row |= {
+            "seeds": [run.seed for run in runs],
+            "minutes": [read_training(run.path)["minutes"] for run in runs],
+        }
         row["bleu"] = {}
         for name, (source, reference) in experiment.tests.items():
             sources, references = read_lines(Path(source)), read_lines(Path(reference))
@@ -277,7 +343,11 @@ def domains(results: Results) -> Records:
             signatures |= {statistics.signature for statistics in scored}
             num_test[name] = len(references)
     [signature] = signatures
-    about: Record = {"what": experiment.about, "chosen_on": experiment.chosen_on, "config": experiment.configs[0]}
+    about: Record = {
+        "what": experiment.about,
+        "chosen_on": experiment.chosen_on,
+        "config": experiment.configs[0],
+    }
     about |= {"num_test": num_test, "signature": signature, "environment": describe("scripts/lab")}
     yield results.path, {"systems": rows, **about}
 
@@ -285,7 +355,8 @@ def domains(results: Results) -> Records:
 def score_lines(
     path: Path, sources: Sequence[str], references: Sequence[str], **options: Any
 ) -> tuple[list[str], CorpusStatistics]:
-    """A run's translations of some lines on the CPU, and their BLEU statistics. `options` are those of `translate`."""
+    """A run's translations of some lines on the CPU, and their BLEU statistics. `options` are those
+    of `translate`."""
     translations = load(path, "cpu").translate(sources, keep_attention=False, **options)
     texts = [translation.text for translation in translations]
     return texts, Measure("bleu", list(references)).statistics(texts)
@@ -306,14 +377,19 @@ def _header(results: Results) -> Record:
 
 
 def names(results: Results) -> Records:
-    """How many names that training never showed are translated right, of the test pairs that have one.
+    """How many names that training never showed are translated right, of the test pairs that have
+    one.
 
     A name is right where the translation has it as often as the reference.
     """
     experiment, reference = results.experiment, Path(results.experiment.test_reference)
-    seen = {name for line in read_lines(reference.with_name("train.en")) for name in surnames_of(line)}
+    seen = {
+        name for line in read_lines(reference.with_name("train.en")) for name in surnames_of(line)
+    }
     sources, references, unseen = [], [], []
-    for source, target in zip(read_lines(Path(experiment.test_source[0])), read_lines(reference), strict=True):
+    for source, target in zip(
+        read_lines(Path(experiment.test_source[0])), read_lines(reference), strict=True
+    ):
         if new := [name for name in surnames_of(target) if name not in seen]:
             sources.append(source)
             references.append(target)
@@ -327,7 +403,12 @@ def names(results: Results) -> Records:
                 for hypothesis, wanted in zip(hypotheses, unseen, strict=True)
                 for name in wanted
             )
-            row = {"output": arm, "unk": options.get("unk", "keep"), "seed": run.seed, "right": num_right}
+            row = {
+                "output": arm,
+                "unk": options.get("unk", "keep"),
+                "seed": run.seed,
+                "right": num_right,
+            }
             row |= {"names": sum(map(len, unseen)), "bleu": round(bleu.score().score, 1)}
             rows.append({**row, "signature": bleu.signature})
     counts = {"held_out_surnames": len(set(chain(*unseen))), "test_pairs": len(unseen)}
@@ -335,5 +416,6 @@ def names(results: Results) -> Records:
 
 
 SCHEMAS: dict[str, Callable[[Results], Records]] = {
-    schema.__name__: schema for schema in (domains, evaluation, levers, mechanisms, names, points, systems)
+    schema.__name__: schema
+    for schema in (domains, evaluation, levers, mechanisms, names, points, systems)
 }

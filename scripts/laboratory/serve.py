@@ -1,6 +1,8 @@
-"""The server under load: speed beside `translate`, latency, memory, malformed requests, and a stop in mid-flight.
+"""The server under load: speed beside `translate`, latency, memory, malformed requests, and a stop
+in mid-flight.
 
-Speeds are compared in paired turns. A client sends its next request when it has the answer to its last.
+Speeds are compared in paired turns. A client sends its next request when it has the answer to its
+last.
 """
 
 import argparse
@@ -78,7 +80,9 @@ class Server(NamedTuple):
         times = Counter[str]()
         for folder in self.processes():
             fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-            times[folder.name] = 1000 * (int(fields[11]) + int(fields[12])) // os.sysconf("SC_CLK_TCK")
+            times[folder.name] = (
+                1000 * (int(fields[11]) + int(fields[12])) // os.sysconf("SC_CLK_TCK")
+            )
         return times
 
     def memory_mib(self) -> float:
@@ -92,12 +96,20 @@ def running(run: Path, folder: Path, *arguments: str) -> Iterator[Server]:
     """A server of a run, which is killed in the end if it still runs."""
     log_path = folder / "serve.log"
     with log_path.open("wb") as file:
-        process = subprocess.Popen([*SEQ2SEQ, "serve", str(run), "--port", "0", *arguments], stderr=file)
+        process = subprocess.Popen(
+            [*SEQ2SEQ, "serve", str(run), "--port", "0", *arguments], stderr=file
+        )
     try:
         stop_at = time.monotonic() + START_TIMEOUT_S
-        while not (found := re.search(r"listening at \S+, port (\d+)", log_path.read_text(encoding="utf-8"))):
+        while not (
+            found := re.search(
+                r"listening at \S+, port (\d+)", log_path.read_text(encoding="utf-8")
+            )
+        ):
             if process.poll() is not None or time.monotonic() > stop_at:
-                raise UserError(f"{run}: the server did not start: {log_path.read_text(encoding='utf-8')}")
+                raise UserError(
+                    f"{run}: the server did not start: {log_path.read_text(encoding='utf-8')}"
+                )
             time.sleep(0.1)
         yield Server(process, int(found[1]), log_path)
     finally:
@@ -108,9 +120,7 @@ def running(run: Path, folder: Path, *arguments: str) -> Iterator[Server]:
 def translation_request(text: str) -> bytes:
     """A request for one text from German to English."""
     body = json.dumps({"q": text, "source": "de", "target": "en"}).encode()
-    head = (
-        f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
+    head = f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 
@@ -121,8 +131,11 @@ async def read_answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     return int(head.split(b" ", 2)[1]), await reader.readexactly(int(length[1]) if length else 0)
 
 
-async def client(port: int, sentences: Sequence[tuple[int, str]], stop_at: float, answers: list[Answer]) -> None:
-    """Ask for one sentence after another, again from the start, until a time on the monotonic clock or an error."""
+async def client(
+    port: int, sentences: Sequence[tuple[int, str]], stop_at: float, answers: list[Answer]
+) -> None:
+    """Ask for one sentence after another, again from the start, until a time on the monotonic clock
+    or an error."""
     number = 0
     sentence, sent_at = sentences[0][0], time.monotonic()
     writer = None
@@ -135,7 +148,9 @@ async def client(port: int, sentences: Sequence[tuple[int, str]], stop_at: float
             writer.write(translation_request(text))
             status, body = await read_answer(reader)
             translated = json.loads(body)["translatedText"] if status == 200 else ""
-            answers.append(Answer(sentence, status, translated, sent_at, time.monotonic() - sent_at))
+            answers.append(
+                Answer(sentence, status, translated, sent_at, time.monotonic() - sent_at)
+            )
     except (OSError, EOFError):
         answers.append(Answer(sentence, 0, "", sent_at, time.monotonic() - sent_at))
     finally:
@@ -158,15 +173,18 @@ def ask_all(
     *,
     after: tuple[float, Callable[[], object]] | None = None,
 ) -> list[Answer]:
-    """The answers to clients that ask for sentences in an order of their own for some time. `after` some seconds,
-    something is done."""
+    """The answers to clients that ask for sentences in an order of their own for some time. `after`
+    some seconds, something is done."""
     answers: list[Answer] = []
 
     async def ask() -> None:
         stop_at = time.monotonic() + seconds
         if after is not None:
             asyncio.get_running_loop().call_later(*after)
-        orders = [random.Random(number).sample([*enumerate(texts)], len(texts)) for number in range(num_clients)]
+        orders = [
+            random.Random(number).sample([*enumerate(texts)], len(texts))
+            for number in range(num_clients)
+        ]
         await asyncio.gather(*(client(port, order, stop_at, answers) for order in orders))
 
     asyncio.run(ask())
@@ -177,11 +195,16 @@ def percentiles_ms(answers: Sequence[Answer]) -> Record:
     """The least latency, the median and the 99th percentile."""
     seconds = [answer.seconds for answer in answers if answer.status == 200]
     quantiles = statistics.quantiles(seconds, n=100, method="inclusive")
-    return {"least_ms": 1000 * min(seconds), "p50_ms": 1000 * quantiles[49], "p99_ms": 1000 * quantiles[98]}
+    return {
+        "least_ms": 1000 * min(seconds),
+        "p50_ms": 1000 * quantiles[49],
+        "p99_ms": 1000 * quantiles[98],
+    }
 
 
 def split_processes(cpu_ms: Counter[str], count: int) -> dict[str, float]:
-    """CPU milliseconds per request: of the process that translates, which is the busiest, and of the others."""
+    """CPU milliseconds per request: of the process that translates, which is the busiest, and of
+    the others."""
     most = max(cpu_ms.values())
     return {"serve": most / count, "http": (cpu_ms.total() - most) / count}
 
@@ -191,25 +214,51 @@ def malformed_requests(number: int) -> Iterator[bytes]:
     draw = random.Random(1)
     good = json.dumps({"q": "Ein Hund.", "source": "de", "target": "en"})
     bodies = [
-        *(good[:20], "[]", "null", "1", '"q"', "{}", "[" * 5_000, '{"q": 1, "target": "en"}', good.replace("de", "xx")),
-        *(good.replace('"en"', "[]"), good.replace("Hund", "\\ud800"), good[:-1] + ', "format": "html"}'),
-        *(json.dumps({"q": "a" * 20_000, "target": "en"}), '{"q": [["a"]], "target": "en"}', good.replace("q", "p")),
+        *(
+            good[:20],
+            "[]",
+            "null",
+            "1",
+            '"q"',
+            "{}",
+            "[" * 5_000,
+            '{"q": 1, "target": "en"}',
+            good.replace("de", "xx"),
+        ),
+        *(
+            good.replace('"en"', "[]"),
+            good.replace("Hund", "\\ud800"),
+            good[:-1] + ', "format": "html"}',
+        ),
+        *(
+            json.dumps({"q": "a" * 20_000, "target": "en"}),
+            '{"q": [["a"]], "target": "en"}',
+            good.replace("q", "p"),
+        ),
     ]
     for _ in range(number):
         kind = draw.randrange(6)
         body = draw.choice(bodies).encode()
-        path, method, content_type = draw.choice(["/translate", "/detect", "/v2/translate"]), "POST", "application/json"
+        path, method, content_type = (
+            draw.choice(["/translate", "/detect", "/v2/translate"]),
+            "POST",
+            "application/json",
+        )
         if kind == 0:
             yield draw.randbytes(30).replace(b"\n", b"?") + b"\r\n\r\n"
             continue
         if kind == 1:
             body = draw.randbytes(draw.randrange(200))
         elif kind == 2:
-            path = draw.choice(["/x", "/../etc/passwd", "/translate/", f"/{'a' * 3_000}", "/%00", "/v2/usage"])
+            path = draw.choice(
+                ["/x", "/../etc/passwd", "/translate/", f"/{'a' * 3_000}", "/%00", "/v2/usage"]
+            )
         elif kind == 3:
             method = draw.choice(["PUT", "DELETE", "PATCH", "OPTIONS"])
         elif kind == 4:
-            content_type = draw.choice(["text/plain", "multipart/form-data; boundary=x", "\xff", "application/xml"])
+            content_type = draw.choice(
+                ["text/plain", "multipart/form-data; boundary=x", "\xff", "application/xml"]
+            )
         head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}"
         yield f"{head}\r\nConnection: close\r\n\r\n".encode("latin-1") + body
 
@@ -288,7 +337,11 @@ def measure(run: Path, amount: Amount) -> Record:
         "clients": {
             "requests": len(answers),
             "failed": sum(answer.status != 200 for answer in answers),
-            "wrong": sum(answer.text != expected[answer.sentence] for answer in answers if answer.status == 200),
+            "wrong": sum(
+                answer.text != expected[answer.sentence]
+                for answer in answers
+                if answer.status == 200
+            ),
             **percentiles_ms(answers),
         },
         "sentences_per_s": {one.name: one.speed for one in contestants},
@@ -302,8 +355,8 @@ def measure(run: Path, amount: Amount) -> Record:
 
 
 def stop_in_mid_flight(server: Server, texts: Sequence[str], amount: Amount) -> Record:
-    """SIGTERM while clients wait: how many requests the server accepted (those in its log), how many were answered, and
-    how many of those that were sent before the signal were lost."""
+    """SIGTERM while clients wait: how many requests the server accepted (those in its log), how
+    many were answered, and how many of those that were sent before the signal were lost."""
     done = "POST /translate 200"
     before = sum(done in line for line in server.log_lines())
     killed_at: list[float] = []
@@ -318,16 +371,30 @@ def stop_in_mid_flight(server: Server, texts: Sequence[str], amount: Amount) -> 
         "exit_code": code,
         "accepted": sum(done in line for line in server.log_lines()) - before,
         "answered": sum(answer.status == 200 for answer in answers),
-        "waiting": sum(answer.sent_at < killed_at[0] < answer.sent_at + answer.seconds for answer in answers),
-        "lost": sum(answer.status != 200 and answer.sent_at < killed_at[0] - 0.1 for answer in answers),
+        "waiting": sum(
+            answer.sent_at < killed_at[0] < answer.sent_at + answer.seconds for answer in answers
+        ),
+        "lost": sum(
+            answer.status != 200 and answer.sent_at < killed_at[0] - 0.1 for answer in answers
+        ),
     }
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="scripts/lab serve", description=__doc__)
-    parser.add_argument("run", type=Path, nargs="?", default=DEFAULT_RUN, help=f"a run; default: {DEFAULT_RUN}")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it works; never a record")
+    parser.add_argument(
+        "run", type=Path, nargs="?", default=DEFAULT_RUN, help=f"a run; default: {DEFAULT_RUN}"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny sizes, to see that it works; never a record"
+    )
     path = RECORDS / "serve.json"
-    parser.add_argument("--record", type=Path, nargs="?", const=path, help="write the record docs/records/serve.json")
+    parser.add_argument(
+        "--record",
+        type=Path,
+        nargs="?",
+        const=path,
+        help="write the record docs/records/serve.json",
+    )
     options = parser.parse_args(arguments)
     publish(measure(options.run, QUICK if options.quick else Amount()), options.record)

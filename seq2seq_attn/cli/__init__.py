@@ -1,10 +1,11 @@
-"""The command line: its commands, the groups of their options in the help, and the errors of Typer's parser.
+"""The command line: its commands, the groups of their options in the help, and the errors of
+Typer's parser.
 
-A file named by a verb declares the options of a command (`evaluate.py`); the file named by its noun (`evaluation.py`)
-does the work.
+A file named by a verb declares the options of a command (`evaluate.py`); the file named by its noun
+(`evaluation.py`) does the work.
 
-Nothing heavy is imported before a command runs, so that help is fast. Results go to stdout. `__main__.py` handles
-errors and signals.
+Nothing heavy is imported before a command runs, so that help is fast. Results go to stdout.
+`__main__.py` handles errors and signals.
 """
 
 import re
@@ -37,8 +38,9 @@ Start with (minutes, no download):
   seq2seq translate "Der kleine Hund, den die Frau sieht, schläft heute."
 """
 _EXIT_CODES = (
-    "Exit codes: 0: success. 2: a mistake in the command line or the configuration. 1: something else failed (a file, "
-    "a run directory, the network, memory). 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP; train saves its state first."
+    "Exit codes: 0: success. 2: a mistake in the command line or the configuration. 1: something "
+    "else failed (a file, a run directory, the network, memory). 130: Ctrl-C, 143: SIGTERM, 129: "
+    "SIGHUP; train saves its state first."
 )
 _MAX_VALUE = 100
 """characters of a value that is quoted whole"""
@@ -60,25 +62,39 @@ GROUPS = {
 
 
 class GroupedCommand(TyperCommand):
-    """A command whose help lists its options by `GROUPS`, or by an option's own `rich_help_panel`. It does not take a
-    text that begins with a hyphen, such as `-oh no`, for an option."""
+    """A command whose help lists its options by `GROUPS`, or by an option's own `rich_help_panel`.
+    It does not take a text that begins with a hyphen, such as `-oh no`, for an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. Raises UsageError for such a text."""
-        with_value = {name for option in self.params if not getattr(option, "is_flag", True) for name in option.opts}
+        with_value = {
+            name
+            for option in self.params
+            if not getattr(option, "is_flag", True)
+            for name in option.opts
+        }
         texts = takewhile(lambda argument: argument != "--", args)
-        for before, text in pairwise(("", *texts)) if any(one.name == "texts" for one in self.params) else ():
+        for before, text in (
+            pairwise(("", *texts)) if any(one.name == "texts" for one in self.params) else ()
+        ):
             if re.match(r"-[^\s=]*\s", text) and before not in with_value:
                 raise UsageError(
-                    f"{shorten(text)}: begins with -, as options do; write -- before texts, and a space before the "
-                    "value of an option"
+                    f"{shorten(text)}: begins with -, as options do; write -- before texts, and a "
+                    "space before the value of an option"
                 )
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then a section per group."""
-        places = {name: (group, i) for group, names in GROUPS.items() for i, name in enumerate(names.split())}
-        rows: dict[str, list[tuple[int, str, str]]] = {"Arguments": [], **{group: [] for group in GROUPS}}
+        places = {
+            name: (group, i)
+            for group, names in GROUPS.items()
+            for i, name in enumerate(names.split())
+        }
+        rows: dict[str, list[tuple[int, str, str]]] = {
+            "Arguments": [],
+            **{group: [] for group in GROUPS},
+        }
         for parameter in self.get_params(ctx):
             group, place = places.get(parameter.name, ("Other options", 0))
             if parameter.param_type_name == "argument":
@@ -86,8 +102,12 @@ class GroupedCommand(TyperCommand):
             elif panel := getattr(parameter, "rich_help_panel", None):
                 group, place = panel, len(places)
             names, text = parameter.get_help_record(ctx) or ("", "")
-            text = re.sub(r"\[default: \((.*)\)(?=[];])", r"[default: \1", text)  # a default in words has parentheses
-            rows[group].append((place, re.sub(r" <[^ ]+>$", "", names), text))  # without the Python type
+            text = re.sub(
+                r"\[default: \((.*)\)(?=[];])", r"[default: \1", text
+            )  # a default in words has parentheses
+            rows[group].append(
+                (place, re.sub(r" <[^ ]+>$", "", names), text)
+            )  # without the Python type
         for group, options in rows.items():
             if options:
                 with formatter.section(group):
@@ -127,12 +147,15 @@ def is_from_parser(error: Exception) -> bool:
 
 
 def explain_parser_error(error: Any, arguments: Sequence[str]) -> str:
-    """The parser's error in one line: for a wrong value the option, the value and what is allowed."""
+    """The parser's error in one line: for a wrong value the option, the value and what is
+    allowed."""
     parameter = getattr(error, "param", None)
     path = " ".join([PROGRAM, *(name for name in arguments[:1] if name in COMMANDS)])
     if hasattr(error, "possibilities"):  # an unknown option
         near = list(error.possibilities or [])
-        message = f"No such option: {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+        message = f"No such option: {error.option_name}" + (
+            f"; did you mean {' or '.join(near)}?" if near else ""
+        )
     elif parameter is not None and error.__cause__ is not None:
         used = {argument.partition("=")[0] for argument in arguments}
         name = next((option for option in parameter.opts if option in used), parameter.opts[0])

@@ -12,13 +12,19 @@ class CompareOptions(shared.ConfigOptions, total=False):
         list[str],
         shared.option(
             "KEY=VALUE,...",
-            "A setting and its values, for example attention=additive,bilinear; may be repeated for combinations.",
+            "A setting and its values, for example attention=additive,bilinear; may be repeated "
+            "for combinations.",
         ),
     ]
     seeds: Annotated[str, shared.option("N-M|N,...", "Seeds of every variant.", default="1-3")]
-    output: Annotated[Path, shared.option("DIR", "Folder for runs and report.", default="runs/compare-<config>")]
+    output: Annotated[
+        Path, shared.option("DIR", "Folder for runs and report.", default="runs/compare-<config>")
+    ]
     at_once: Annotated[
-        int, shared.option("N", "Runs trained in parallel.", default="one per core, one on a GPU", min=1)
+        int,
+        shared.option(
+            "N", "Runs trained in parallel.", default="one per core, one on a GPU", min=1
+        ),
     ]
     device: shared.Device
     precision: shared.TrainingPrecision
@@ -29,8 +35,8 @@ class CompareOptions(shared.ConfigOptions, total=False):
 def compare(**options: Unpack[CompareOptions]) -> None:
     """Train variants with several seeds and compare their scores.
 
-    Prints the path of the report. Finished runs are kept and interrupted runs resumed: after Ctrl-C, the same
-    command continues.
+    Prints the path of the report. Finished runs are kept and interrupted runs resumed: after
+    Ctrl-C, the same command continues.
     """
     from seq2seq_attn.cli.comparison import parse_seeds, plan_runs, train_and_compare
     from seq2seq_attn.cli.own_text import find_settings

@@ -1,4 +1,5 @@
-"""Plan a comparison, an arm for each combination of values, each with several seeds; train, evaluate, report."""
+"""Plan a comparison, an arm for each combination of values, each with several seeds; train,
+evaluate, report."""
 
 import ctypes
 import itertools
@@ -72,9 +73,9 @@ def compare(
     imports: Sequence[str] = (),
     **text: Unpack[OwnText],
 ) -> Path:
-    """Train variants with several seeds and compare their scores, as `seq2seq compare` does, with its errors. `vary`
-    has the values of each setting; `config`, `settings` and `text` are those of `train_model`. Returns the report's
-    path.
+    """Train variants with several seeds and compare their scores, as `seq2seq compare` does, with
+    its errors. `vary` has the values of each setting; `config`, `settings` and `text` are those of
+    `train_model`. Returns the report's path.
 
     >>> compare("quickstart", {"attention": ["additive", "bilinear"]}, seeds=[1, 2])  # doctest: +SKIP
     PosixPath('runs/compare-quickstart/report.html')
@@ -97,22 +98,26 @@ def compare(
 
 
 def train_and_compare(planned: Sequence[PlannedRun], at_once: int | None = None) -> Path:
-    """Train the runs, evaluate them on the test sets (on the validation set if there are none), and compare. Returns
-    the path of the report. The same call continues where it was stopped.
+    """Train the runs, evaluate them on the test sets (on the validation set if there are none), and
+    compare. Returns the path of the report. The same call continues where it was stopped.
 
     Args:
         at_once: number of runs trained in parallel; None: one per CPU core, or one on a GPU.
 
     Raises:
-        UsageError: a configuration cannot train, or a run in the folder was trained with other settings.
-        UserError: another comparison is at work in the folder, data cannot be prepared, a run in the folder was trained
-            on another text, or some runs failed (the report then covers the others).
+        UsageError: a configuration cannot train, or a run in the folder was trained with other
+            settings.
+        UserError: another comparison is at work in the folder, data cannot be prepared, a run in
+            the folder was trained on another text, or some runs failed (the report then covers the
+            others).
     """
     folder, config = planned[0].run.path.parent, planned[0].config
     with locked(folder, work="comparison", option="--output"):
         for planned_run in planned:
             if NONE in planned_run.config.data.sources:
-                raise UsageError(f"data.source_language={NONE}: language models have no translations to compare")
+                raise UsageError(
+                    f"data.source_language={NONE}: language models have no translations to compare"
+                )
             check_config(planned_run.config)
             _check_settings(planned_run)
         prepare_corpora(planned, show_progress=sys.stderr.isatty())
@@ -135,7 +140,8 @@ def train_and_compare(planned: Sequence[PlannedRun], at_once: int | None = None)
         if failed:
             logs = ", ".join(str(planned_run.log_path) for planned_run in failed)
             raise UserError(
-                f"{len(failed)} of {len(planned)} runs failed, see {logs}; the same command tries them again"
+                f"{len(failed)} of {len(planned)} runs failed, see {logs}; the same command tries "
+                "them again"
             )
         return page
 
@@ -148,27 +154,31 @@ def _check_settings(planned: PlannedRun) -> None:
     own, wanted = ({**trained_settings(c), "seed": c.seed} for c in (run.config(), planned.config))
     for key in own | wanted:
         # without a ratio in the plan, the run holds the value that training chose
-        is_chosen = key == "search.max_length_ratio" and planned.config.search.max_length_ratio is None
+        is_chosen = (
+            key == "search.max_length_ratio" and planned.config.search.max_length_ratio is None
+        )
         if own.get(key) != wanted.get(key) and not is_chosen:
             raise UsageError(
-                f"{run.path}: trained with {key}={own.get(key)!r}, not {wanted.get(key)!r}; remove it, or write "
-                "elsewhere"
+                f"{run.path}: trained with {key}={own.get(key)!r}, not {wanted.get(key)!r}; remove "
+                "it, or write elsewhere"
             )
 
 
 def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = False) -> None:
-    """Prepare each corpus once, not in each process, and check that the finished runs were trained on it. The resume of
-    an interrupted run checks that itself. Raises UsageError, UserError: as `prepare_corpus`, or a finished run was
-    trained on another corpus."""
+    """Prepare each corpus once, not in each process, and check that the finished runs were trained
+    on it. The resume of an interrupted run checks that itself. Raises UsageError, UserError: as
+    `prepare_corpus`, or a finished run was trained on another corpus."""
     contents: dict[str, str] = {}
     for run, config, _ in planned:
         data = config.data.model_dump_json()
         if data not in contents:
-            contents[data] = prepare_corpus(config, show_progress=show_progress).text_hashes()["content"]
+            contents[data] = prepare_corpus(config, show_progress=show_progress).text_hashes()[
+                "content"
+            ]
         if run.is_finished() and run.text_hashes()["content"] != contents[data]:
             raise UserError(
-                f"{run.path}: trained on another corpus (the text or the version of a tokenizer has changed since); "
-                "choose another --output, or remove this run"
+                f"{run.path}: trained on another corpus (the text or the version of a tokenizer "
+                "has changed since); choose another --output, or remove this run"
             )
 
 
@@ -181,8 +191,8 @@ def plan_runs(
     imports: Sequence[str] = (),
     output: Path | None = None,
 ) -> list[PlannedRun]:
-    """Every arm with every seed. The order is by seed, so that an interrupted comparison has all arms of the first
-    seeds. Raises UsageError: as `load_config`, or two arms are the same."""
+    """Every arm with every seed. The order is by seed, so that an interrupted comparison has all
+    arms of the first seeds. Raises UsageError: as `load_config`, or two arms are the same."""
     variations = [_parse_variation(text) for text in vary]
     base = load_config(config_names, settings).name
     folder = output or RUNS_DIR / f"compare-{base.replace('/', '-')}"
@@ -199,21 +209,32 @@ def plan_runs(
     for seed, (name, varied_settings) in itertools.product(seeds, arms.items()):
         overrides = [*settings, *varied_settings, f"seed={seed}", ONE_THREAD]
         repeated = {"-c": config_names, "--set": overrides, "--import": imports}
-        arguments = tuple(word for option, values in repeated.items() for value in values for word in (option, value))
-        planned.append(PlannedRun(RunDir(folder / f"{name}-s{seed}"), load_config(config_names, overrides), arguments))
+        arguments = tuple(
+            word
+            for option, values in repeated.items()
+            for value in values
+            for word in (option, value)
+        )
+        planned.append(
+            PlannedRun(
+                RunDir(folder / f"{name}-s{seed}"), load_config(config_names, overrides), arguments
+            )
+        )
     names: dict[str, str] = {}
     for _, config, _ in planned[: len(arms)]:
         other = names.setdefault(json.dumps(trained_settings(config), sort_keys=True), config.name)
         if other != config.name:
             raise UsageError(
-                f"--vary: {other} and {config.name} train the same; vary a setting that decides what is trained"
+                f"--vary: {other} and {config.name} train the same; vary a setting that decides "
+                "what is trained"
             )
     return planned
 
 
 def _parse_variation(text: str) -> tuple[str, list[Any]]:
-    """The key and the values, one per arm, of `KEY=VALUE,VALUE,...`. A section with a name can stand for it:
-    `attention` for `model.attention.name`. Raises UsageError: the text has another form, or the key is unknown."""
+    """The key and the values, one per arm, of `KEY=VALUE,VALUE,...`. A section with a name can
+    stand for it: `attention` for `model.attention.name`. Raises UsageError: the text has another
+    form, or the key is unknown."""
     key, equals, listed = text.partition("=")
     key = key.strip()
     try:
@@ -221,7 +242,9 @@ def _parse_variation(text: str) -> tuple[str, list[Any]]:
     except YAMLError as error:
         raise UsageError(f"--vary {text}: not a list of values ({error})") from None
     if not key or not values:
-        raise UsageError(f"--vary {text}: expected KEY=VALUE,VALUE, for example attention=additive,bilinear")
+        raise UsageError(
+            f"--vary {text}: expected KEY=VALUE,VALUE, for example attention=additive,bilinear"
+        )
     if key in ("seed", "name"):
         advice = "use --seeds" if key == "seed" else "vary another"
         raise UsageError(f"--vary {text}: not a setting of an arm; {advice}")
@@ -249,18 +272,21 @@ def parse_seeds(text: str) -> list[int]:
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not first <= last < first + MAX_SEEDS:
             raise UsageError(
-                f"--seeds {text}: expected seeds such as 1-3 or 1,2,5; a range ascends and has at most {MAX_SEEDS:,}"
+                f"--seeds {text}: expected seeds such as 1-3 or 1,2,5; a range ascends and has at "
+                f"most {MAX_SEEDS:,}"
             )
         seeds += range(first, last + 1)
     return list(dict.fromkeys(seeds))
 
 
 def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRun]:
-    """Train all unfinished runs, `at_once` in parallel. Returns the runs that failed. A failure does not stop the
-    others; a signal stops all runs, after they have saved their state."""
+    """Train all unfinished runs, `at_once` in parallel. Returns the runs that failed. A failure
+    does not stop the others; a signal stops all runs, after they have saved their state."""
     waiting = deque(planned_run for planned_run in planned if not planned_run.run.is_finished())
     num_runs, num_ended = len(planned), len(planned) - len(waiting)
-    log.info("runs: %d, finished before: %d; %d at a time, one thread each", num_runs, num_ended, at_once)
+    log.info(
+        "runs: %d, finished before: %d; %d at a time, one thread each", num_runs, num_ended, at_once
+    )
     running: dict[subprocess.Popen[bytes], tuple[PlannedRun, float]] = {}
     failed, durations_s = [], list[float]()
     try:
@@ -277,11 +303,21 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
                 outcome = _describe_outcome(planned_run, process.returncode, durations_s[-1])
                 left_s = (num_runs - num_ended) * sum(durations_s) / len(durations_s) / at_once
                 left = f"; about {left_s / 60:.1f} minutes left" if left_s else ""
-                log.info("%d of %d: %s: %s%s", num_ended, num_runs, planned_run.run.path.name, outcome, left)
+                log.info(
+                    "%d of %d: %s: %s%s",
+                    num_ended,
+                    num_runs,
+                    planned_run.run.path.name,
+                    outcome,
+                    left,
+                )
             time.sleep(_POLL_S)
     finally:
         if running:
-            log.info("stopping training (%d); the state is saved, and the same command resumes it", len(running))
+            log.info(
+                "stopping training (%d); the state is saved, and the same command resumes it",
+                len(running),
+            )
         for process in running:
             process.terminate()
         for process in running:
@@ -291,7 +327,8 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
 
 def _start(planned: PlannedRun) -> subprocess.Popen[bytes]:
     def end_with_parent() -> None:
-        """Let the system signal this process when its parent is killed, so that it saves its state and stops."""
+        """Let the system signal this process when its parent is killed, so that it saves its state
+        and stops."""
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
     # `python -m` looks for modules in the current folder, the installed command does not

@@ -23,16 +23,25 @@ class EvaluateOptions(TypedDict, total=False):
 
     runs: Annotated[list[Path], shared.runs_argument()]
     split: Annotated[
-        list[str], shared.option("NAME", "Split of the runs' corpus; may be repeated.", default="its test sets")
+        list[str],
+        shared.option(
+            "NAME", "Split of the runs' corpus; may be repeated.", default="its test sets"
+        ),
     ]
-    source: Annotated[Path, shared.option("FILE", "Instead of a split: sentences to translate, one per line.")]
+    source: Annotated[
+        Path, shared.option("FILE", "Instead of a split: sentences to translate, one per line.")
+    ]
     reference: Annotated[
-        list[Path], shared.option("FILE", "Reference translations of --source; may be repeated, all count.")
+        list[Path],
+        shared.option("FILE", "Reference translations of --source; may be repeated, all count."),
     ]
     concatenate: Annotated[
         list[int],
         shared.option(
-            "K", "Concatenate K sentence pairs into one; may be repeated, for one test set per K.", default="no", min=1
+            "K",
+            "Concatenate K sentence pairs into one; may be repeated, for one test set per K.",
+            default="no",
+            min=1,
         ),
     ]
     metric: Annotated[
@@ -53,39 +62,65 @@ class EvaluateOptions(TypedDict, total=False):
         ),
     ]
     length_of: Annotated[
-        LengthOf, shared.option("source|reference", "The side whose length is counted.", default="source")
+        LengthOf,
+        shared.option("source|reference", "The side whose length is counted.", default="source"),
     ]
-    length_in: Annotated[LengthIn, shared.option("tokens|characters", "The unit of length.", default="tokens")]
+    length_in: Annotated[
+        LengthIn, shared.option("tokens|characters", "The unit of length.", default="tokens")
+    ]
     merge_below: Annotated[
-        int, shared.option("N", "Join buckets under N pairs to their smaller neighbor.", default="0", min=0)
+        int,
+        shared.option(
+            "N", "Join buckets under N pairs to their smaller neighbor.", default="0", min=0
+        ),
     ]
     reuse_hypotheses: Annotated[
-        bool, shared.flag("--reuse-hypotheses", "Reuse saved translations of the same model and settings.")
+        bool,
+        shared.flag(
+            "--reuse-hypotheses", "Reuse saved translations of the same model and settings."
+        ),
     ]
     ensemble: Annotated[
-        bool, shared.flag("--ensemble", "Also score all runs as one model: the mean of their probabilities.")
+        bool,
+        shared.flag(
+            "--ensemble", "Also score all runs as one model: the mean of their probabilities."
+        ),
     ]
     no_attention: Annotated[
-        bool, shared.flag("--no-attention", "Leave out entropy, coverage and alignment of the attention.")
+        bool,
+        shared.flag(
+            "--no-attention", "Leave out entropy, coverage and alignment of the attention."
+        ),
     ]
     json: Annotated[
-        Path, shared.option("FILE", "JSON file for all scores; translations go beside it.", default="in the first run")
+        Path,
+        shared.option(
+            "FILE",
+            "JSON file for all scores; translations go beside it.",
+            default="in the first run",
+        ),
     ]
     report: Annotated[
         Path,
         shared.option(
-            "FILE", "Report, .md or .html; .html also shows sentences and attention.", default="in the first run"
+            "FILE",
+            "Report, .md or .html; .html also shows sentences and attention.",
+            default="in the first run",
         ),
     ]
     plots: Annotated[
         PlotFormat,
         shared.option(
-            "NAME", "Plots as png, svg or pdf, beside the report.", default="png in the first run; none elsewhere"
+            "NAME",
+            "Plots as png, svg or pdf, beside the report.",
+            default="png in the first run; none elsewhere",
         ),
     ]
     csv: Annotated[Path, shared.option("FILE", "CSV file with one row per score.")]
     latex: Annotated[Path, shared.option("FILE", "LaTeX file with tables for papers (booktabs).")]
-    full: Annotated[bool, shared.flag("--full", "Show every measure and test set, and attention statistics.")]
+    full: Annotated[
+        bool, shared.flag("--full", "Show every measure and test set, and attention statistics.")
+    ]
     device: shared.Device
     precision: shared.TranslationPrecision
 
@@ -94,8 +129,9 @@ class EvaluateOptions(TypedDict, total=False):
 def evaluate(search: dict[str, Any], **options: Unpack[EvaluateOptions]) -> None:
     """Translate test sets and score runs, side by side.
 
-    Prints BLEU, or the first --metric that is scored by length; the report also analyzes attention. Runs that differ
-    only in their seed form one arm; arms are compared with the first. If an output file is named, no run is changed.
+    Prints BLEU, or the first --metric that is scored by length; the report also analyzes attention.
+    Runs that differ only in their seed form one arm; arms are compared with the first. If an output
+    file is named, no run is changed.
     """
     from seq2seq_attn.cli.evaluation import evaluate
 
@@ -103,4 +139,6 @@ def evaluate(search: dict[str, Any], **options: Unpack[EvaluateOptions]) -> None
     report = evaluate(**options, **search, show_progress=sys.stderr.isatty())
     shared.echo(report.text if full else report.summary)
     if not full:
-        typer.echo("use --full for every measure, every test set and the attention statistics", err=True)
+        typer.echo(
+            "use --full for every measure, every test set and the attention statistics", err=True
+        )

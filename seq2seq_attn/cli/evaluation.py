@@ -1,7 +1,8 @@
-"""Evaluation: translate test sets and score runs overall, by sentence length, and against each other.
+"""Evaluation: translate test sets and score runs overall, by sentence length, and against each
+other.
 
-Several runs are compared with the first one. Lengths are counted in spaCy tokens or in characters, never in a run's own
-tokens, so that all runs share the same buckets.
+Several runs are compared with the first one. Lengths are counted in spaCy tokens or in characters,
+never in a run's own tokens, so that all runs share the same buckets.
 """
 
 import logging
@@ -64,8 +65,9 @@ def evaluate(
     show_progress: bool = False,
     **search: Any,
 ) -> Report:
-    """Translate test sets and score runs, with the options of `seq2seq evaluate`; `search` are those of the search, for
-    example `beam_size=1`. `Report.data` has plain values. If no file is named, the report goes to the first run.
+    """Translate test sets and score runs, with the options of `seq2seq evaluate`; `search` are
+    those of the search, for example `beam_size=1`. `Report.data` has plain values. If no file is
+    named, the report goes to the first run.
 
     >>> evaluate("runs/a", report="a.html").data["sets"][0]["measures"][0]["runs"][0]["score"]  # doctest: +SKIP
 
@@ -104,9 +106,14 @@ def evaluate_systems(
     no_attention: bool,
     show_progress: bool,
 ) -> Report:
-    for option, value, kind in (("of", settings.length_of, LengthOf), ("in", settings.length_in, LengthIn)):
+    for option, value, kind in (
+        ("of", settings.length_of, LengthOf),
+        ("in", settings.length_in, LengthIn),
+    ):
         if value not in get_args(kind):
-            raise UsageError(f"--length-{option} {value!r}: expected one of {', '.join(get_args(kind))}")
+            raise UsageError(
+                f"--length-{option} {value!r}: expected one of {', '.join(get_args(kind))}"
+            )
     for metric in settings.metrics:
         Measure(metric, [])  # raises if there is no such metric
     if settings.by_length is not None:
@@ -122,7 +129,11 @@ def evaluate_systems(
     texts: dict[str, Any] = {"source": source, "references": references, "concatenate": concatenate}
     sets = find_sets(runs, configs, splits, **texts, show_progress=show_progress)
     has_page = files.get("report", Path()).suffix == ".html"
-    options = {"reuse_hypotheses": reuse_hypotheses, "keep_maps": has_page, "show_progress": show_progress}
+    options = {
+        "reuse_hypotheses": reuse_hypotheses,
+        "keep_maps": has_page,
+        "show_progress": show_progress,
+    }
     translations = [
         [translate_set(system, test_set, hyps_dir=hyps_dir, **options) for test_set in sets]
         for system, hyps_dir in zip(systems, hyps_dirs, strict=True)
@@ -147,17 +158,28 @@ def _make_systems(
     ensemble: bool,
 ) -> list[System]:
     """The runs, then their ensemble if it is requested."""
-    paths = [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs
+    paths = (
+        [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs
+    )
     if not paths:
         raise UsageError("no run to evaluate: name at least one")
     run_dirs = [RunDir(path) for path in paths]
     configs = [run.config() for run in run_dirs]
     for run in run_dirs:
         if run.last_dir.exists() and not run.is_finished():
-            log.warning("%s: its training has not finished; its best model so far is evaluated", run.path)
+            log.warning(
+                "%s: its training has not finished; its best model so far is evaluated", run.path
+            )
     names = run_names([run.path for run in run_dirs], configs)
     systems = [
-        System(name, [run], [config], options={**search, "n_best": 1}, device=device, precision=precision)
+        System(
+            name,
+            [run],
+            [config],
+            options={**search, "n_best": 1},
+            device=device,
+            precision=precision,
+        )
         for name, run, config in zip(names, run_dirs, configs, strict=True)
     ]
     _ = systems[0].resolved_precision  # an error before data is prepared
@@ -184,8 +206,12 @@ def _score(
     metric = systems[0].config.train.validation.metric
     if not settings.metrics:
         leads = metric in METRICS and METRICS[metric].is_scored_by_length
-        settings = replace(settings, metrics=tuple(dict.fromkeys([*([metric] if leads else []), *DEFAULT_METRICS])))
-    languages = Languages(data.source_name, data.target_language, "files" if sets[0].is_file else data.corpus)
+        settings = replace(
+            settings, metrics=tuple(dict.fromkeys([*([metric] if leads else []), *DEFAULT_METRICS]))
+        )
+    languages = Languages(
+        data.source_name, data.target_language, "files" if sets[0].is_file else data.corpus
+    )
     by_system = dict(zip((system.name for system in systems), translations, strict=True))
     analyses = []
     if not no_attention:
@@ -193,8 +219,12 @@ def _score(
     runs = [system for system in systems if not system.is_ensemble]
     texts = [system.runs[0].text_hashes()["train"] for system in runs]
     arms = find_arms([system.name for system in runs], [system.config for system in runs], texts)
-    arms += [Arm(system.name, (index,), ()) for index, system in enumerate(systems) if system.is_ensemble]
-    scored = score_sets(sets, by_system, languages=languages, settings=settings, arms=arms, analyses=analyses)
+    arms += [
+        Arm(system.name, (index,), ()) for index, system in enumerate(systems) if system.is_ensemble
+    ]
+    scored = score_sets(
+        sets, by_system, languages=languages, settings=settings, arms=arms, analyses=analyses
+    )
     described = [
         {
             **system.describe(),
@@ -208,26 +238,37 @@ def _score(
 
 
 def _analyze(
-    sets: Sequence[EvaluationSet], system: System, translations: Sequence[SetTranslations], languages: Languages
+    sets: Sequence[EvaluationSet],
+    system: System,
+    translations: Sequence[SetTranslations],
+    languages: Languages,
 ) -> list[AttentionStatistics]:
-    """The attention of a system on each set; of an ensemble, from its texts alone, because forced decoding takes one
-    run."""
+    """The attention of a system on each set; of an ensemble, from its texts alone, because forced
+    decoding takes one run."""
     translator = None if system.is_ensemble else system.translator
     batch_size = system.search.batch_size
     with suggest_smaller_batch(batch_size):
         return [
-            analyze_attention(test_set, translated.lines, languages, translator, batch_size=batch_size)
+            analyze_attention(
+                test_set, translated.lines, languages, translator, batch_size=batch_size
+            )
             for test_set, translated in zip(sets, translations, strict=True)
         ]
 
 
 def _files_in_run(
-    systems: Sequence[System], source: Path | None, splits: Sequence[str], concatenate: Sequence[int]
+    systems: Sequence[System],
+    source: Path | None,
+    splits: Sequence[str],
+    concatenate: Sequence[int],
 ) -> dict[str, Path]:
-    """The default files in the first run, `report.json` and `report.md` for the test sets. Whatever differs is in the
-    name, so that it does not replace them: `report.comparison`, `report.valid`, `report.files.news.de`. None if the run
-    cannot be written to."""
-    parts = ["report", *(["comparison"] if sum(not system.is_ensemble for system in systems) > 1 else [])]
+    """The default files in the first run, `report.json` and `report.md` for the test sets. Whatever
+    differs is in the name, so that it does not replace them: `report.comparison`, `report.valid`,
+    `report.files.news.de`. None if the run cannot be written to."""
+    parts = [
+        "report",
+        *(["comparison"] if sum(not system.is_ensemble for system in systems) > 1 else []),
+    ]
     parts += ["files", set_name(source)] if source else list(dict.fromkeys(splits))
     name = ".".join([*parts, *(f"x{k}" for k in dict.fromkeys(concatenate))]) + systems[0].variation
     folder = systems[0].runs[0].path
@@ -244,10 +285,14 @@ def _files_in_run(
 
 
 def _named_hyps_dirs(systems: Sequence[System], files: Mapping[str, Path]) -> list[Path | None]:
-    """Folders beside the JSON for the hypotheses of each system; None: they are not saved, for lack of a JSON file."""
+    """Folders beside the JSON for the hypotheses of each system; None: they are not saved, for lack
+    of a JSON file."""
     if "json" not in files or (files["json"].exists() and not files["json"].is_file()):
         return [None] * len(systems)
-    names = [ENSEMBLE_HYPS if system.is_ensemble else system.runs[0].path.resolve().name for system in systems]
+    names = [
+        ENSEMBLE_HYPS if system.is_ensemble else system.runs[0].path.resolve().name
+        for system in systems
+    ]
     if len(set(names)) < len(names):
         names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
     folder = files["json"].with_name(f"{files['json'].name.removesuffix('.json')}.hyps")

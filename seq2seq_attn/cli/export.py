@@ -9,7 +9,9 @@ from seq2seq_attn.errors import UsageError
 
 @shared.command()
 def export(
-    output: Annotated[Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")],
+    output: Annotated[
+        Path, shared.option("PAGE.html|DIR.onnx", "What to write.", "--output", "-o")
+    ],
     runs: Annotated[list[Path] | None, shared.runs_argument("RUN [RUN]")] = None,
     weights: Annotated[
         Literal["int16", "fp32", "int8"],
@@ -18,8 +20,9 @@ def export(
 ) -> None:
     """Write runs for use without this package.
 
-    PAGE.html is a page that translates as you type, with one run or two side by side; it needs no network. DIR.onnx
-    is a folder with a run's graphs for ONNX Runtime; it needs pip install 'seq2seq-attn[onnx]'.
+    PAGE.html is a page that translates as you type, with one run or two side by side; it needs no
+    network. DIR.onnx is a folder with a run's graphs for ONNX Runtime; it needs pip install
+    'seq2seq-attn[onnx]'.
     """
     from seq2seq_attn.run_dir import RunDir, newest_run
 
@@ -33,5 +36,7 @@ def export(
 
         export_onnx(run_dirs[0], output)
     else:
-        raise UsageError(f"--output {output}: expected PAGE.html for one or two runs, or DIR.onnx for one")
+        raise UsageError(
+            f"--output {output}: expected PAGE.html for one or two runs, or DIR.onnx for one"
+        )
     shared.echo(str(output))

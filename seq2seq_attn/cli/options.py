@@ -26,7 +26,9 @@ def option(metavar: str, help: str, *names: str, default: str | bool = True, **m
 
 def runs_argument(metavar: str = "RUN", help: str = "Run directories.") -> Any:
     """Run directories, which are checked while the command line is parsed."""
-    return typer.Argument(metavar=metavar, help=help, show_default="the run that finished last", callback=check_runs)
+    return typer.Argument(
+        metavar=metavar, help=help, show_default="the run that finished last", callback=check_runs
+    )
 
 
 def flag(name: str, help: str) -> Any:
@@ -41,19 +43,30 @@ class OwnText(TypedDict, total=False):
         list[str],
         option(
             "FILE",
-            "Your own text: a table (TSV, CSV, JSON, TMX), or a prefix (corpus/train for corpus/train.en and "
-            ".fr); or the option twice: source file, target file. Without -c, its size decides the settings "
-            "(configs/own*.yaml).",
+            "Your own text: a table (TSV, CSV, JSON, TMX), or a prefix (corpus/train for "
+            "corpus/train.en and .fr); or the option twice: source file, target file. Without -c, "
+            "its size decides the settings (configs/own*.yaml).",
             "--train",
         ),
     ]
     valid_text: Annotated[
         list[str],
-        option("FILE", "Validation pairs for --train.", "--valid", default="a tenth of --train, at most 1,000"),
+        option(
+            "FILE",
+            "Validation pairs for --train.",
+            "--valid",
+            default="a tenth of --train, at most 1,000",
+        ),
     ]
-    test_text: Annotated[list[str], option("FILE", "Test pairs for --train, used by evaluate.", "--test")]
-    source_language: Annotated[str, option("CODE", "Language to translate from.", default=_LANGUAGES)]
-    target_language: Annotated[str, option("CODE", "Language to translate into.", default=_LANGUAGES)]
+    test_text: Annotated[
+        list[str], option("FILE", "Test pairs for --train, used by evaluate.", "--test")
+    ]
+    source_language: Annotated[
+        str, option("CODE", "Language to translate from.", default=_LANGUAGES)
+    ]
+    target_language: Annotated[
+        str, option("CODE", "Language to translate into.", default=_LANGUAGES)
+    ]
 
 
 class ConfigOptions(OwnText, total=False):
@@ -61,10 +74,18 @@ class ConfigOptions(OwnText, total=False):
 
     config: Annotated[
         list[str],
-        option("NAME|FILE", "Packaged configuration or YAML file; later ones override earlier ones.", "--config", "-c"),
+        option(
+            "NAME|FILE",
+            "Packaged configuration or YAML file; later ones override earlier ones.",
+            "--config",
+            "-c",
+        ),
     ]
     settings: Annotated[
-        list[str], option("KEY=VALUE", "A setting, for example model.hidden_size=256; may be repeated.", "--set")
+        list[str],
+        option(
+            "KEY=VALUE", "A setting, for example model.hidden_size=256; may be repeated.", "--set"
+        ),
     ]
 
 
@@ -72,19 +93,27 @@ Links = Annotated[
     str,
     option(
         "FILE|ibm1",
-        "Word alignments of the training pairs, for guided attention: one line per pair, 0-0 1-2 (Pharaoh).",
+        "Word alignments of the training pairs, for guided attention: one line per pair, 0-0 1-2 "
+        "(Pharaoh).",
     ),
 ]
-Alignment = Annotated[Path, option("FILE", "The attention's word links, one line per pair: 0-0 1-2 (source-target).")]
+Alignment = Annotated[
+    Path, option("FILE", "The attention's word links, one line per pair: 0-0 1-2 (source-target).")
+]
 Attention = Annotated[
     list[Path],
-    option("FILE", "Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz); may be repeated."),
+    option(
+        "FILE",
+        "Attention as pictures (.png .svg .pdf), a page (.html) or arrays (.npz); may be repeated.",
+    ),
 ]
 Device = Annotated[str, option("NAME", "auto, cpu, cuda or cuda:N.", default="auto")]
 TranslationPrecision = Annotated[
     str, option("NAME", "auto, fp32, bf16 or int8.", "--precision", default="auto, which is fp32")
 ]
-TrainingPrecision = Annotated[str, option("NAME", "auto, fp32, bf16 or fp16.", "--precision", default="auto")]
+TrainingPrecision = Annotated[
+    str, option("NAME", "auto, fp32, bf16 or fp16.", "--precision", default="auto")
+]
 
 
 def _import_variants(modules: list[str] | None) -> list[str] | None:
@@ -107,7 +136,8 @@ SearchSet = Annotated[
     list[str],
     option(
         "KEY=VALUE",
-        "Any option of the search, for example num_groups=5 for diverse; may be repeated (docs/variants.md).",
+        "Any option of the search, for example num_groups=5 for diverse; may be repeated "
+        "(docs/variants.md).",
         "--set",
         rich_help_panel="Search",
     ),
@@ -115,12 +145,14 @@ SearchSet = Annotated[
 
 
 def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function a command with the options that its parameters declare, and with `--import` and `--debug`. Its
-    parameters may be those of Typer, or `**options: Unpack[OPTIONS]` for the options of the typed dictionary `OPTIONS`,
-    of which the function gets those that the command line gives, and no others.
+    """Make a function a command with the options that its parameters declare, and with `--import`
+    and `--debug`. Its parameters may be those of Typer, or `**options: Unpack[OPTIONS]` for the
+    options of the typed dictionary `OPTIONS`, of which the function gets those that the command
+    line gives, and no others.
 
-    A command that searches takes a mapping with the options of the search before. Its command line has those `search`
-    fields of `SearchConfig`, with their types, limits and help, and, with a `method`, `--set` for all others.
+    A command that searches takes a mapping with the options of the search before. Its command line
+    has those `search` fields of `SearchConfig`, with their types, limits and help, and, with a
+    `method`, `--set` for all others.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -146,8 +178,12 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
                 arguments = [merged | {name: values[name] for name in search if name in values}]
             function(*arguments, **{name: value for name, value in values.items() if name in own})
 
-        shared = {name: _parameter(name, kind) for name, kind in {**common, **search_options}.items()}
-        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in {**own, **shared}.values()]
+        shared = {
+            name: _parameter(name, kind) for name, kind in {**common, **search_options}.items()
+        }
+        parameters = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in {**own, **shared}.values()
+        ]
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return call
 
@@ -159,7 +195,10 @@ def _parameter(name: str, kind: Any) -> inspect.Parameter:
     if limits:
         annotation = Annotated[(annotation, *limits)]
     return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[annotation | None, option]
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[annotation | None, option],
     )
 
 
@@ -168,11 +207,18 @@ def _search_option(name: str) -> Any:
     annotation: Any = field.annotation
     choices = [value for value in get_args(annotation) if isinstance(value, str)]
     metavar = "|".join(choices) or {int: "N", str: "TEXT"}.get(annotation, "X")
-    text = re.sub(r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", field.description or "")
+    text = re.sub(
+        r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", field.description or ""
+    )
     if name == "method":
-        metavar, text = "NAME", f"{', '.join(packaged_variants(SEARCH))}, or a function of your own (--import)."
+        metavar, text = (
+            "NAME",
+            f"{', '.join(packaged_variants(SEARCH))}, or a function of your own (--import).",
+        )
     panel = "Samples" if name == "seed" else None  # the seed of training is among its settings
-    option = typer.Option(metavar=metavar, help=text, show_default="the run's", rich_help_panel=panel)
+    option = typer.Option(
+        metavar=metavar, help=text, show_default="the run's", rich_help_panel=panel
+    )
     return Annotated[(annotation, *field.metadata, option)]
 
 
@@ -183,9 +229,9 @@ def echo(text: object, *, nl: bool = True) -> None:
 
 
 def check_runs(runs: list[Path] | None) -> list[Path] | None:
-    """The runs, downloaded if they are named `hf:OWNER/NAME`. Their settings are read while the command line is parsed:
-    a mistyped run is refused before torch is loaded. Raises UserError: one is not a run directory, or cannot be
-    downloaded."""
+    """The runs, downloaded if they are named `hf:OWNER/NAME`. Their settings are read while the
+    command line is parsed: a mistyped run is refused before torch is loaded. Raises UserError: one
+    is not a run directory, or cannot be downloaded."""
     if runs:
         from seq2seq_attn.run_dir import RunDir, find_run
 

@@ -14,12 +14,20 @@ CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
 
 
 class PrepareOptions(shared.ConfigOptions, total=False):
-    corpus: Annotated[str, typer.Argument(metavar="multi30k|captions", help="A corpus by name.", show_default=False)]
+    corpus: Annotated[
+        str,
+        typer.Argument(metavar="multi30k|captions", help="A corpus by name.", show_default=False),
+    ]
     links: shared.Links
     data_dir: Annotated[
-        Path, shared.option("DIR", "Folder for data; to train from it, set data.data_dir.", default="data")
+        Path,
+        shared.option(
+            "DIR", "Folder for data; to train from it, set data.data_dir.", default="data"
+        ),
     ]
-    source_dir: Annotated[Path, shared.option("DIR", "Folder with the corpus's files, instead of downloading them.")]
+    source_dir: Annotated[
+        Path, shared.option("DIR", "Folder with the corpus's files, instead of downloading them.")
+    ]
 
 
 @shared.command()
@@ -37,10 +45,16 @@ def prepare(**options: Unpack[PrepareOptions]) -> None:
     corpus = options.get("corpus")
     if corpus is not None and ("train_text" in options or "config" in options):
         other = "--train" if "train_text" in options else "--config"
-        raise UsageError(f"{corpus!r} and {other}: name a corpus, or give a text or a configuration, not both")
+        raise UsageError(
+            f"{corpus!r} and {other}: name a corpus, or give a text or a configuration, not both"
+        )
     if corpus is not None and corpus not in CORPUS_CONFIGS:
-        raise UsageError(f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for others use -c CONFIG")
+        raise UsageError(
+            f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for others use -c CONFIG"
+        )
     config_names, overrides = find_settings(options)
-    config = load_config(with_default(config_names) if corpus is None else [CORPUS_CONFIGS[corpus]], overrides)
+    config = load_config(
+        with_default(config_names) if corpus is None else [CORPUS_CONFIGS[corpus]], overrides
+    )
     split_names(config.data)  # rejects an invalid corpus
     shared.echo(audit_report(prepare_corpus(config, show_progress=sys.stderr.isatty())))

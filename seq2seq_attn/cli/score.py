@@ -13,24 +13,40 @@ class ScoreOptions(TypedDict, total=False):
     pairs: Annotated[
         str,
         typer.Argument(
-            metavar="PAIRS", help="A table (TSV, CSV, JSON, TMX), or a prefix (two files).", show_default=False
+            metavar="PAIRS",
+            help="A table (TSV, CSV, JSON, TMX), or a prefix (two files).",
+            show_default=False,
         ),
     ]
-    source: Annotated[Path, shared.option("FILE", "Source sentences, one per line, instead of PAIRS.")]
+    source: Annotated[
+        Path, shared.option("FILE", "Source sentences, one per line, instead of PAIRS.")
+    ]
     target: Annotated[Path, shared.option("FILE", "The translation of each line of --source.")]
     run: Annotated[
         list[Path],
-        shared.option("RUN", "Run directory.", default="the run that finished last", callback=shared.check_runs),
+        shared.option(
+            "RUN",
+            "Run directory.",
+            default="the run that finished last",
+            callback=shared.check_runs,
+        ),
     ]
     links: Annotated[
         Path,
-        shared.option("FILE", "Gold word links, one line per pair (0-0 1-2), to report AER, precision and recall."),
+        shared.option(
+            "FILE",
+            "Gold word links, one line per pair (0-0 1-2), to report AER, precision and recall.",
+        ),
     ]
     alignment: shared.Alignment
     attention: shared.Attention
     format: Annotated[
         shared.Format,
-        shared.option("text|json", "json: one object per line, with tokens, links and unknown tokens.", default="text"),
+        shared.option(
+            "text|json",
+            "json: one object per line, with tokens, links and unknown tokens.",
+            default="text",
+        ),
     ]
     device: shared.Device
 
@@ -39,8 +55,9 @@ class ScoreOptions(TypedDict, total=False):
 def score(search: dict[str, Any], **options: Unpack[ScoreOptions]) -> None:
     """Score given translations by their log-probability.
 
-    The model reads each translation (forced decoding). Prints a line per pair: its log-probability in nats, a tab,
-    and its number of target tokens, <eos> included. The perplexity of all pairs goes to stderr.
+    The model reads each translation (forced decoding). Prints a line per pair: its log-probability
+    in nats, a tab, and its number of target tokens, <eos> included. The perplexity of all pairs
+    goes to stderr.
     """
     with paused_collector():
         from seq2seq_attn.cli.scoring import score_pairs

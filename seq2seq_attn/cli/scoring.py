@@ -36,7 +36,11 @@ from seq2seq_attn.translate.translator import Translator
 
 log = logging.getLogger(__name__)
 
-_SHIFTED = {0: "", 1: ", with the weights of the next target step", -1: ", with the weights of the previous step"}
+_SHIFTED = {
+    0: "",
+    1: ", with the weights of the next target step",
+    -1: ", with the weights of the previous step",
+}
 
 
 class PairScore(NamedTuple):
@@ -47,7 +51,8 @@ class PairScore(NamedTuple):
     num_tokens: int
     """target tokens with `<eos>`; 0 for a pair with a blank source, which is not scored"""
     unknown_target: list[int]
-    """the positions of target tokens that are scored as `<unk>`: not those of the source, if the output copies"""
+    """the positions of target tokens that are scored as `<unk>`: not those of the source, if the
+    output copies"""
 
 
 def score_pairs(
@@ -63,8 +68,9 @@ def score_pairs(
     device: str = "auto",
     batch_size: int | None = None,
 ) -> None:
-    """Write one line per pair to standard output: the natural logarithm of the target's probability given its source, a
-    tab, and the number of target tokens. Both include `<eos>`. The arguments are the options of the command.
+    """Write one line per pair to standard output: the natural logarithm of the target's probability
+    given its source, a tab, and the number of target tokens. Both include `<eos>`. The arguments
+    are the options of the command.
 
     Raises:
         UsageError: options contradict each other or need attention that the model does not have.
@@ -86,7 +92,11 @@ def score_pairs(
         scores.append(score)
         if gold is not None:
             pairs_with_links.append((pair, words_of(line), words_of(targets[number])))
-        return _as_json(score, pair) if format == "json" else f"{score.log_prob:.4f}\t{score.num_tokens}"
+        return (
+            _as_json(score, pair)
+            if format == "json"
+            else f"{score.log_prob:.4f}\t{score.num_tokens}"
+        )
 
     batch_size = batch_size or translator.search.batch_size
     with ExitStack() as stack, suggest_smaller_batch(batch_size):
@@ -132,7 +142,9 @@ def _log_totals(scores: Sequence[PairScore]) -> None:
         message = "%d of %d target tokens are unknown to this run and were scored as <unk>"
         log.warning(message, num_unknown, num_tokens)
     if num_blank := sum(not score.num_tokens for score in scores):
-        log.warning("%d of %d pairs have a blank source and were not scored", num_blank, len(scores))
+        log.warning(
+            "%d of %d pairs have a blank source and were not scored", num_blank, len(scores)
+        )
     nll = -math.fsum(score.log_prob for score in scores) / max(1, num_tokens)
     perplexity = math.inf if nll >= 700 else math.exp(nll)
     message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
@@ -145,28 +157,40 @@ def _log_fit(scores: Mapping[int, AlignmentScore]) -> None:
         score = scores[shift]
         if not math.isnan(score.mass):  # otherwise no link is left after the shift
             rates = (score.error_rate, score.precision, score.recall, score.mass)
-            log.info("links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f", assumption, *rates)
+            log.info(
+                "links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f",
+                assumption,
+                *rates,
+            )
 
 
 def _find_pairs(
-    pairs: str | None, source: Path | None, target: Path | None, run: Sequence[Path], links: Path | None
+    pairs: str | None,
+    source: Path | None,
+    target: Path | None,
+    run: Sequence[Path],
+    links: Path | None,
 ) -> tuple[Text, RunDir]:
     """The text to score, and the run that scores it."""
     if (pairs is None) == (source is None) or (source is None) != (target is None):
         raise UsageError("expected the pairs as one TEXT, or as --source FILE --target FILE")
     if len(run) > 1:
         raise UsageError(
-            f"--run given {len(run)} times: score takes one run, not an ensemble; score each run by itself"
+            f"--run given {len(run)} times: score takes one run, not an ensemble; score each run "
+            "by itself"
         )
     run_dir = RunDir(run[0]) if run else newest_run()
     if not run:
         log.info("model: %s", run_dir.path)
     data = run_dir.config().data
     if NONE in data.sources:
-        raise UsageError(f"{run_dir.path}: a language model, which reads no source; name a run that translates")
+        raise UsageError(
+            f"{run_dir.path}: a language model, which reads no source; name a run that translates"
+        )
     if links is not None and VECTORS in data.sources:
         raise UsageError(
-            f"--links {links}: alignments are between words, and {run_dir.path} reads vectors; leave it out"
+            f"--links {links}: alignments are between words, and {run_dir.path} reads vectors; "
+            "leave it out"
         )
     if pairs is not None:
         return find_text(pairs, *data.sources, data.target_language), run_dir
@@ -183,10 +207,15 @@ def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
     return sources, targets
 
 
-def _read_links(path: Path, sources: Sequence[str], targets: Sequence[str]) -> list[tuple[Link, ...]]:
+def _read_links(
+    path: Path, sources: Sequence[str], targets: Sequence[str]
+) -> list[tuple[Link, ...]]:
     lines = read_lines(path)
     if len(lines) != len(sources):
-        raise UserError(f"{path}: {len(lines)} lines of links for {len(sources)} pairs; give one line for each pair")
+        raise UserError(
+            f"{path}: {len(lines)} lines of links for {len(sources)} pairs; give one line for each "
+            "pair"
+        )
     numbered = enumerate(zip(lines, sources, targets, strict=True), 1)
     return [
         parse_links(path, number, line, len(words_of(source)), len(words_of(target)))

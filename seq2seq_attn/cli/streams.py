@@ -1,7 +1,7 @@
 """Input and output streams of the `translate` and `score` commands.
 
-Input is read as bytes and split at line feeds only, so that no character inside a line (NUL, U+2028, a lone carriage
-return) can shift the lines.
+Input is read as bytes and split at line feeds only, so that no character inside a line (NUL,
+U+2028, a lone carriage return) can shift the lines.
 """
 
 import gzip
@@ -17,7 +17,12 @@ from typing import BinaryIO, cast
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import STDOUT, check_outputs, file_identity, named_path, naming
-from seq2seq_attn.text.lines import MAX_LINE_BYTES, advice_on_encoding, explain_unreadable, open_bytes
+from seq2seq_attn.text.lines import (
+    MAX_LINE_BYTES,
+    advice_on_encoding,
+    explain_unreadable,
+    open_bytes,
+)
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.segments import chunks
 
@@ -30,10 +35,10 @@ log = logging.getLogger(__name__)
 
 
 def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
-    """The lines of a byte stream in chunks of what is available, at most some 64 KiB, so that interactive input is
-    answered line by line; without a carriage return before the line feed, and without a byte-order mark. Warns at the
-    end of lines that were not UTF-8, or held a NUL character. Raises UserError: the stream cannot be read, or a line
-    has more than 16 MiB."""
+    """The lines of a byte stream in chunks of what is available, at most some 64 KiB, so that
+    interactive input is answered line by line; without a carriage return before the line feed, and
+    without a byte-order mark. Warns at the end of lines that were not UTF-8, or held a NUL
+    character. Raises UserError: the stream cannot be read, or a line has more than 16 MiB."""
     num_lines, num_invalid, first_invalid, sample = 0, 0, b"", b""
     unfinished: list[bytes] = []
 
@@ -60,11 +65,16 @@ def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
             unfinished = [lines.pop()]
             yield [decode(line) for line in lines]
         elif sum(map(len, unfinished)) > MAX_LINE_BYTES:
-            raise UserError(f"{name}, line {num_lines + 1}: longer than 16 MiB; give a sentence per line")
+            raise UserError(
+                f"{name}, line {num_lines + 1}: longer than 16 MiB; give a sentence per line"
+            )
     if (last := b"".join(unfinished)) and (num_lines or last != BOM_UTF8):
         yield [decode(last)]
     if num_invalid:
-        shown, advice = "standard input" if name == STREAM else name, advice_on_encoding(sample, first_invalid)
+        shown, advice = (
+            "standard input" if name == STREAM else name,
+            advice_on_encoding(sample, first_invalid),
+        )
         text = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
         log.warning(text, shown, num_invalid, num_lines, advice)
 
@@ -80,22 +90,26 @@ def _read(stream: BinaryIO, name: str) -> bytes:
 
 
 def line_chunks(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[list[str]]:
-    """The lines of an input, a stream with its name, in chunks; of several inputs, line i of each, joined by tabs.
-    Raises UserError: an input cannot be read, or they have different numbers of lines."""
+    """The lines of an input, a stream with its name, in chunks; of several inputs, line i of each,
+    joined by tabs. Raises UserError: an input cannot be read, or they have different numbers of
+    lines."""
 
     def joined() -> Iterator[str]:
         every = (chain.from_iterable(read_chunks(stream, name)) for stream, name in inputs)
         for number, texts in enumerate(zip_longest(*every)):
             if None in texts:
                 _, ended = inputs[texts.index(None)]
-                raise UserError(f"{ended}: {number} lines, fewer than another input; give a line per sentence")
+                raise UserError(
+                    f"{ended}: {number} lines, fewer than another input; give a line per sentence"
+                )
             yield SOURCE_END.join(text.replace(SOURCE_END, " ") for text in texts)
 
     return read_chunks(*inputs[0]) if len(inputs) == 1 else chunks(joined())
 
 
 def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path | None]) -> None:
-    """Check, before anything is translated, that each output can be written to its own file, which is not an input.
+    """Check, before anything is translated, that each output can be written to its own file, which
+    is not an input.
 
     Args:
         inputs: files, or `STREAM` for standard input.
@@ -115,8 +129,8 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path |
 
 @contextmanager
 def open_input(path: str) -> Iterator[BinaryIO]:
-    """Open a file, as `open_bytes`, or standard input, as it is. Raises UserError: the file cannot be read, or is not
-    text."""
+    """Open a file, as `open_bytes`, or standard input, as it is. Raises UserError: the file cannot
+    be read, or is not text."""
     if path == STREAM:
         if sys.stdin is None:
             raise UserError("standard input is closed; give a text or -i FILE")
@@ -135,8 +149,8 @@ def open_input(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_output(path: str | Path) -> Iterator[BinaryIO]:
-    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz: compressed). Raises
-    UserError: the file cannot be written."""
+    """Open standard output, a device or pipe, or a file, which appears once it is complete (.gz:
+    compressed). Raises UserError: the file cannot be written."""
     if str(path) == STREAM or file_identity(Path(path)) == file_identity(_STDOUT):
         if sys.stdout is None:
             raise UserError("standard output is closed; give -o FILE")
@@ -148,7 +162,9 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
         with ExitStack() as stack:
             stream: BinaryIO = stack.enter_context(stack.enter_context(named_path(path)).open("wb"))
             if path.suffix == ".gz":
-                stream = cast(BinaryIO, stack.enter_context(gzip.GzipFile("", "wb", fileobj=stream, mtime=0)))
+                stream = cast(
+                    BinaryIO, stack.enter_context(gzip.GzipFile("", "wb", fileobj=stream, mtime=0))
+                )
             yield stream
     except BrokenPipeError:
         raise

@@ -20,27 +20,39 @@ class TrainOptions(shared.ConfigOptions, total=False):
         Path,
         shared.option(
             "RUN",
-            "Fine-tune a run on --train: its model, tokenizers and vocabularies, with configs/finetune.yaml.",
+            "Fine-tune a run on --train: its model, tokenizers and vocabularies, with "
+            "configs/finetune.yaml.",
             "--from",
         ),
     ]
-    run_dir: Annotated[Path, shared.option("DIR", "Where the run is written.", default="runs/<date>-<config>-s<seed>")]
+    run_dir: Annotated[
+        Path,
+        shared.option("DIR", "Where the run is written.", default="runs/<date>-<config>-s<seed>"),
+    ]
     resume: Annotated[
-        bool, shared.flag("--resume", "Continue --run-dir, or the newest unfinished run, exactly where it stopped.")
+        bool,
+        shared.flag(
+            "--resume",
+            "Continue --run-dir, or the newest unfinished run, exactly where it stopped.",
+        ),
     ]
     overwrite: Annotated[bool, shared.flag("--overwrite", "Replace the run in --run-dir.")]
     device: shared.Device
     precision: shared.TrainingPrecision
-    seed: Annotated[int, shared.option("N", "Seed of weights, batches and dropout.", default="1", min=0)]
-    dump_config: Annotated[bool, shared.flag("--dump-config", "Print all settings as YAML and exit.")]
+    seed: Annotated[
+        int, shared.option("N", "Seed of weights, batches and dropout.", default="1", min=0)
+    ]
+    dump_config: Annotated[
+        bool, shared.flag("--dump-config", "Print all settings as YAML and exit.")
+    ]
 
 
 @shared.command()
 def train(**options: Unpack[TrainOptions]) -> None:
     """Train a model; prepare the data first if needed.
 
-    The default is the multi30k configuration; --train trains on your own text. Ctrl-C saves a state from which --resume
-    continues, on a CPU bit for bit.
+    The default is the multi30k configuration; --train trains on your own text. Ctrl-C saves a state
+    from which --resume continues, on a CPU bit for bit.
     """
     from seq2seq_attn.config import dump_config
     from seq2seq_attn.train.session import check_start
@@ -74,15 +86,17 @@ def train_model(
     RunDir('runs/2026-11-22-quickstart+bilinear-s2')
 
     Args:
-        config: packaged configuration or YAML file; later ones override earlier ones. None: `multi30k`, or, with
-            `resume`, that of the run.
+        config: packaged configuration or YAML file; later ones override earlier ones. None:
+            `multi30k`, or, with `resume`, that of the run.
         settings: single settings by dotted key, as `--set` takes them; None is `null`.
         from_run: fine-tune this run on `train_text`, as `--from` does.
         run_dir: where the run is written; None: `runs/<date>-<configuration>-s<seed>`.
-        resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was interrupted.
+        resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was
+            interrupted.
         overwrite: replace the run in `run_dir`.
-        text: your own text, as the command takes it: `train_text`, `valid_text` and `test_text`, each a prefix, a
-            table, or a list of source file and target file; `source_language` and `target_language`.
+        text: your own text, as the command takes it: `train_text`, `valid_text` and `test_text`,
+            each a prefix, a table, or a list of source file and target file; `source_language` and
+            `target_language`.
 
     Raises:
         UsageError, UserError: as the command.
@@ -96,7 +110,11 @@ def train_model(
 
 
 def _load(
-    options: shared.ConfigOptions, run_dir: str | Path | None, from_run: str | Path | None, *, resume: bool
+    options: shared.ConfigOptions,
+    run_dir: str | Path | None,
+    from_run: str | Path | None,
+    *,
+    resume: bool,
 ) -> tuple[Config, Path | None]:
     """The configuration of a run, and its directory if one is named or resumed."""
     from seq2seq_attn.cli.own_text import find_settings

@@ -33,7 +33,8 @@ class TranslateOptions(TypedDict, total=False):
         list[str],
         shared.option(
             "FILE|-",
-            "Lines to translate. For several sources, a file for each, or one with tab-separated columns.",
+            "Lines to translate. For several sources, a file for each, or one with tab-separated "
+            "columns.",
             "-i",
             "--input",
             default="-",
@@ -42,7 +43,11 @@ class TranslateOptions(TypedDict, total=False):
     output: Annotated[str, shared.option("FILE|-", "Translations.", "-o", "--output", default="-")]
     format: Annotated[
         shared.Format,
-        shared.option("text|json", "json: an object per line, with --attention also the weights.", default="text"),
+        shared.option(
+            "text|json",
+            "json: an object per line, with --attention also the weights.",
+            default="text",
+        ),
     ]
     alignment: shared.Alignment
     attention: shared.Attention
@@ -50,11 +55,14 @@ class TranslateOptions(TypedDict, total=False):
     precision: shared.TranslationPrecision
 
 
-@shared.command(*(name for name in SearchConfig.model_fields if name not in ("max_length_extra", "scorers")))
+@shared.command(
+    *(name for name in SearchConfig.model_fields if name not in ("max_length_extra", "scorers"))
+)
 def translate(search: dict[str, Any], **options: Unpack[TranslateOptions]) -> None:
     """Translate texts, a file or standard input, line by line.
 
-    Output line i translates input line i. A run with several sources takes a TEXT or -i FILE for each, or tabs.
+    Output line i translates input line i. A run with several sources takes a TEXT or -i FILE for
+    each, or tabs.
     """
     with paused_collector():
         from seq2seq_attn.cli.translation import translate_lines

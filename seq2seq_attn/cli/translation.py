@@ -89,12 +89,18 @@ def translate_lines(
     with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
         inputs = [(stack.enter_context(open_input(name)), name) for name in names]
         side_writers = open_attention_writers(stack, translator, alignment, attention)
-        out = stack.enter_context(open_output(output))  # complete before a picture is drawn, which may fail
+        out = stack.enter_context(
+            open_output(output)
+        )  # complete before a picture is drawn, which may fail
         as_line = line_form(format, options.n_best, with_weights=bool(attention))
         writers = [line_writer(out, as_line), *side_writers, warnings.record]
         bar = stack.enter_context(_progress_bar(names, output, show_progress))
         num_lines = 0
-        for chunk in line_chunks(inputs) if inputs else [_lines(texts, num_sources(translator.source_tokenizer))]:
+        for chunk in (
+            line_chunks(inputs)
+            if inputs
+            else [_lines(texts, num_sources(translator.source_tokenizer))]
+        ):
             translated = translator.translate_lines(chunk, keep_attention=keep_attention, **search)
             write_lines(writers, chunk, translated, first=num_lines)
             num_lines += len(chunk)
@@ -103,7 +109,8 @@ def translate_lines(
 
 
 def _utf8(argument: str) -> str:
-    """The text of an argument. Python keeps bytes that it cannot decode as surrogates, in the C locale all of UTF-8."""
+    """The text of an argument. Python keeps bytes that it cannot decode as surrogates, in the C
+    locale all of UTF-8."""
     try:
         argument.encode()
     except UnicodeEncodeError:
@@ -122,7 +129,10 @@ def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
     if texts and inputs:
         raise UsageError(f"both a text and -i {inputs[0]}: give only one of them")
     if inputs.count(STREAM) > 1:
-        raise UsageError("-i - -i -: standard input is named twice; give a file for each source, at most one of them -")
+        raise UsageError(
+            "-i - -i -: standard input is named twice; give a file for each source, at most one of "
+            "them -"
+        )
     if not texts and not inputs and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing to translate: give a text, -i FILE, or -i - to type lines here")
     return [] if texts else inputs or [STREAM]
@@ -132,27 +142,37 @@ def _lines(texts: Sequence[str], number: int) -> list[str]:
     """A line per sentence: texts that hold no tab are those of a `number` of sources in turn."""
     if number == 1 or any(SOURCE_END in text for text in texts):
         return list(texts)
-    return [SOURCE_END.join(texts[start : start + number]) for start in range(0, len(texts), number)]
+    return [
+        SOURCE_END.join(texts[start : start + number]) for start in range(0, len(texts), number)
+    ]
 
 
 def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Translator) -> None:
-    """Raise UsageError if there is not a text or a file for each source; warn of a text that is the name of a file, if
-    the run reads texts only."""
+    """Raise UsageError if there is not a text or a file for each source; warn of a text that is the
+    name of a file, if the run reads texts only."""
     number = num_sources(translator.source_tokenizer)
     has_columns = len(names) == 1 or any(SOURCE_END in text for text in texts)
     if not has_columns and (len(names) != number if names else len(texts) % number):
-        inputs = f"-i {' -i '.join(names)}" if names else f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}"
+        inputs = (
+            f"-i {' -i '.join(names)}"
+            if names
+            else f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}"
+        )
         sources = "one source" if number == 1 else f"{number} sources"
         raise UsageError(
-            f"{inputs}: this run reads {sources}; give one for each, or tabs between the sources of a line"
+            f"{inputs}: this run reads {sources}; give one for each, or tabs between the sources "
+            "of a line"
         )
     for text in texts if find_vector_source(translator.source_tokenizer) is None else ():
         if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
-            log.warning("%s: translated as text; to translate the lines of this file, use -i %s", text, text)
+            log.warning(
+                "%s: translated as text; to translate the lines of this file, use -i %s", text, text
+            )
 
 
 def _progress_bar(names: Sequence[str], output: str, is_terminal: bool) -> tqdm[NoReturn]:
-    """For a file, unless translations go to the same terminal. A log gets a line every half minute."""
+    """For a file, unless translations go to the same terminal. A log gets a line every half
+    minute."""
     is_file = bool(names) and Path(names[0]).is_file()
     is_output_shown = output == STREAM and sys.stdout is not None and sys.stdout.isatty()
     every_s = TERMINAL_EVERY_S if is_terminal else LOG_EVERY_S
@@ -161,15 +181,23 @@ def _progress_bar(names: Sequence[str], output: str, is_terminal: bool) -> tqdm[
         with suppress(UserError):  # the translation comes to that
             total = count_lines(Path(names[0]))
     is_hidden = not is_file or (is_terminal and is_output_shown)
-    return tqdm(total=total, unit="line", delay=every_s, mininterval=every_s, disable=is_hidden, file=sys.stderr)
+    return tqdm(
+        total=total,
+        unit="line",
+        delay=every_s,
+        mininterval=every_s,
+        disable=is_hidden,
+        file=sys.stderr,
+    )
 
 
 class Warnings:
-    """Warns, with totals at the end, of source tokens unknown to the run, lines cut by the length limit, and tabs where
-    they separate nothing."""
+    """Warns, with totals at the end, of source tokens unknown to the run, lines cut by the length
+    limit, and tabs where they separate nothing."""
 
     def __init__(self, name: str, translator: Translator, search: SearchConfig) -> None:
-        """`name`: the file; empty: texts. Warns of words in `--prefix` that the run does not know."""
+        """`name`: the file; empty: texts. Warns of words in `--prefix` that the run does not
+        know."""
         name = "standard input" if name == STREAM else name
         self._where = f"{name}: " if name else ""
         self._tokenizer, self._search = translator.source_tokenizer, search
@@ -185,9 +213,13 @@ class Warnings:
         tokens = best.source_tokens[:-1]
         unknown = [tokens[position] for position in best.unknown]
         is_broken = bool(tokens) and not math.isfinite(best.log_prob)
-        self._counts.update(lines=1, with_tabs=SOURCE_END in line, cut=best.is_cut, broken=is_broken)
+        self._counts.update(
+            lines=1, with_tabs=SOURCE_END in line, cut=best.is_cut, broken=is_broken
+        )
         self._counts.update(tokens=len(tokens), unknown=len(unknown), lines_unknown=bool(unknown))
-        self._examples.update(dict.fromkeys(map(_shown, unknown[: _MAX_EXAMPLES - len(self._examples)])))
+        self._examples.update(
+            dict.fromkeys(map(_shown, unknown[: _MAX_EXAMPLES - len(self._examples)]))
+        )
 
     def log_totals(self) -> None:
         """Log the totals."""
@@ -199,12 +231,16 @@ class Warnings:
             tokens = f"{counts['unknown']:,} of {counts['tokens']:,} {_UNITS.get(self._tokenizer.name, 'tokens')}"
             lines = f"{counts['lines_unknown']:,} of {num_lines}"
             examples = ", ".join(self._examples)
-            log.warning("%s%s unknown to this run, on %s, such as: %s", self._where, tokens, lines, examples)
+            log.warning(
+                "%s%s unknown to this run, on %s, such as: %s", self._where, tokens, lines, examples
+            )
         if counts["broken"]:
             text = "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try --precision fp32"
             log.warning(text, self._where, f"{counts['broken']:,}", num_lines)
         if counts["cut"]:
-            limit = f"{self._search.length_ratio:g} * source tokens + {self._search.max_length_extra}"
+            limit = (
+                f"{self._search.length_ratio:g} * source tokens + {self._search.max_length_extra}"
+            )
             text = "%s%s of %s cut at the length limit (%s); raise it with --max-length-ratio"
             log.warning(text, self._where, f"{counts['cut']:,}", num_lines, limit)
 

@@ -1,6 +1,7 @@
 """Writers of the `translate` and `score` commands: text, JSON, word links, attention maps.
 
-Writers take lines one by one and keep none, except for heat maps and pages, which keep the first few.
+Writers take lines one by one and keep none, except for heat maps and pages, which keep the first
+few.
 """
 
 import json
@@ -41,9 +42,14 @@ log = logging.getLogger(__name__)
 
 
 def write_lines(
-    writers: Sequence[Writer], lines: Sequence[str], translations: Iterable[list[Translation]], *, first: int = 0
+    writers: Sequence[Writer],
+    lines: Sequence[str],
+    translations: Iterable[list[Translation]],
+    *,
+    first: int = 0,
 ) -> None:
-    """Pass each line with its translations to each writer. `first`: the number of the first line."""
+    """Pass each line with its translations to each writer. `first`: the number of the first
+    line."""
     for number, (line, translated) in enumerate(zip(lines, translations, strict=True), first):
         for write in writers:
             write(number, line, translated)
@@ -61,14 +67,19 @@ def line_writer(out: BinaryIO, form: LineForm) -> Writer:
 
 
 def line_form(format: Format, n_best: int, *, with_weights: bool) -> LineForm:
-    """The form of translations: the best text, or of several translations a line each as in Moses. `json`: an object
-    with `line` (from 0), `source`, `text`, `score`, `log_prob`, `tokens`, `source_tokens`, `links` from source to
-    target positions (null without attention), `unknown` (source positions) and `is_cut`; `with_weights`, also
-    `weights`, a row per target token and a column per source token; with several translations also `n_best`, a list of
-    the objects that differ."""
+    """The form of translations: the best text, or of several translations a line each as in Moses.
+    `json`: an object with `line` (from 0), `source`, `text`, `score`, `log_prob`, `tokens`,
+    `source_tokens`, `links` from source to target positions (null without attention), `unknown`
+    (source positions) and `is_cut`; `with_weights`, also `weights`, a row per target token and a
+    column per source token; with several translations also `n_best`, a list of the objects that
+    differ."""
 
     def values(translation: Translation) -> dict[str, object]:
-        weights_TS = None if translation.attention is None else translation.attention.astype(float).round(4).tolist()
+        weights_TS = (
+            None
+            if translation.attention is None
+            else translation.attention.astype(float).round(4).tolist()
+        )
         return {
             "text": translation.text,
             "score": round(translation.score, 6),
@@ -82,11 +93,15 @@ def line_form(format: Format, n_best: int, *, with_weights: bool) -> LineForm:
     def as_object(number: int, line: str, translations: list[Translation]) -> str:
         best = translations[0]
         more = {"source_tokens": best.source_tokens, "unknown": best.unknown}
-        more |= {"n_best": [values(translation) for translation in translations]} if n_best > 1 else {}
+        more |= (
+            {"n_best": [values(translation) for translation in translations]} if n_best > 1 else {}
+        )
         return as_json({"line": number, "source": line, **values(best), **more})
 
     def as_lines(number: int, line: str, translations: list[Translation]) -> str:
-        return "\n".join(f"{number} ||| {t.text} ||| {t.log_prob:.6f} ||| {t.score:.6f}" for t in translations)
+        return "\n".join(
+            f"{number} ||| {t.text} ||| {t.log_prob:.6f} ||| {t.score:.6f}" for t in translations
+        )
 
     if format == "json":
         return as_object
@@ -102,15 +117,19 @@ def check_attention(translator: Translator, outputs: Mapping[str, str | Path | N
     """Raise UsageError if an option needs attention that the model does not have."""
     for option, path in outputs.items():
         if path is not None and not translator.has_attention:
-            raise UsageError(f"{option} {path}: this run's model has no attention over source positions")
+            raise UsageError(
+                f"{option} {path}: this run's model has no attention over source positions"
+            )
 
 
 def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict[str, Path | None]:
-    """The files of links and attention, by option, with a number from the second on. Raises UsageError: a file's suffix
-    is not one of a kind of attention file."""
+    """The files of links and attention, by option, with a number from the second on. Raises
+    UsageError: a file's suffix is not one of a kind of attention file."""
     for path in attention:
         if path.suffix.lower() not in (*PLOT_SUFFIXES, ".html", ".npz"):
-            raise UsageError(f"--attention {path}: expected a name in {', '.join(PLOT_SUFFIXES)}, .html or .npz")
+            raise UsageError(
+                f"--attention {path}: expected a name in {', '.join(PLOT_SUFFIXES)}, .html or .npz"
+            )
     numbered = {"--attention" + f" ({n})" * (n > 1): path for n, path in enumerate(attention, 1)}
     return {"--alignment": alignment, **numbered}
 
@@ -118,19 +137,26 @@ def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict
 def open_attention_writers(
     stack: ExitStack, translator: Translator, alignment: Path | None, attention: Sequence[Path]
 ) -> list[Writer]:
-    """The writers for the requested links and attention maps. Closing the stack completes their files."""
+    """The writers for the requested links and attention maps. Closing the stack completes their
+    files."""
     writers: list[Writer] = []
     if alignment is not None:
         form = partial(_word_links, translator.source_tokenizer)
         writers.append(line_writer(stack.enter_context(open_output(alignment)), form))
     for path in attention:
-        writers.append(stack.enter_context((_npz_writer if path.suffix.lower() == ".npz" else _drawing_writer)(path)))
+        writers.append(
+            stack.enter_context(
+                (_npz_writer if path.suffix.lower() == ".npz" else _drawing_writer)(path)
+            )
+        )
     return writers
 
 
-def _word_links(tokenizer: Tokenizer, number: int, line: str, translations: list[Translation]) -> str:
-    """Word links of the best translation by its attention, `source-target`. Words are separated by spaces and tabs and
-    counted from 0; each vector of a source counts as a word."""
+def _word_links(
+    tokenizer: Tokenizer, number: int, line: str, translations: list[Translation]
+) -> str:
+    """Word links of the best translation by its attention, `source-target`. Words are separated by
+    spaces and tabs and counted from 0; each vector of a source counts as a word."""
     best = translations[0]
     tokens = best.source_tokens[:-1]
     try:
@@ -144,8 +170,8 @@ def _word_links(tokenizer: Tokenizer, number: int, line: str, translations: list
 
 @contextmanager
 def _npz_writer(path: Path) -> Iterator[Writer]:
-    """Arrays `attention_I`, `source_tokens_I`, `target_tokens_I` of each line with a translation, written to the
-    archive one by one (`numpy.savez` would hold them all in memory)."""
+    """Arrays `attention_I`, `source_tokens_I`, `target_tokens_I` of each line with a translation,
+    written to the archive one by one (`numpy.savez` would hold them all in memory)."""
     with open_output(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
 
         def write(number: int, line: str, translations: list[Translation]) -> None:
@@ -166,8 +192,8 @@ def _npz_writer(path: Path) -> Iterator[Writer]:
 
 @contextmanager
 def _drawing_writer(path: Path) -> Iterator[Writer]:
-    """Keeps the first lines that have attention, and writes them at the end of the block, unless an error ends it: as
-    an HTML page, or in one picture."""
+    """Keeps the first lines that have attention, and writes them at the end of the block, unless an
+    error ends it: as an HTML page, or in one picture."""
     from seq2seq_attn.report.html import html_maps  # which imports all of the evaluation
 
     is_page = path.suffix.lower() == ".html"
@@ -182,7 +208,9 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
             return
         if len(drawn) + len(page_lines) == max_lines:
             is_full = True
-            log.warning("%s: shows only the first %d lines; a .npz file holds them all", path, max_lines)
+            log.warning(
+                "%s: shows only the first %d lines; a .npz file holds them all", path, max_lines
+            )
         elif is_page:
             page_lines.append((number + 1, translations[0].text, pack_map(attention)))
         else:

@@ -19,8 +19,8 @@ from seq2seq_attn.config.types import (
 
 
 class LimitConfig(Section):
-    """How many pairs of each split are used, the first ones; None: all. `test` applies to each test set. A number in
-    place of the section limits every split."""
+    """How many pairs of each split are used, the first ones; None: all. `test` applies to each test
+    set. A number in place of the section limits every split."""
 
     train: PositiveInt | None = None
     valid: PositiveInt | None = None
@@ -29,7 +29,11 @@ class LimitConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _expand_number(cls, value: Any) -> Any:
-        return dict.fromkeys(cls.model_fields, value) if value is None or isinstance(value, int | str) else value
+        return (
+            dict.fromkeys(cls.model_fields, value)
+            if value is None or isinstance(value, int | str)
+            else value
+        )
 
     def for_split(self, split: str) -> int | None:
         """The limit of a split, by its name."""
@@ -42,7 +46,8 @@ class TokenizerConfig(Section):
     name: Literal["spacy", "sentencepiece", "characters", "spaces"] = "sentencepiece"
     """`spaces` splits text that is tokenized already."""
     target: Literal["characters", "spaces", "positions"] | None = None
-    """The tokenizer of the target side, where it differs; `positions`: source positions, counted from 1."""
+    """The tokenizer of the target side, where it differs; `positions`: source positions, counted
+    from 1."""
     lowercase: bool = False
     vocab_size: VocabSize = 8_000
     """Subwords (SentencePiece only)."""
@@ -51,7 +56,8 @@ class TokenizerConfig(Section):
     model_type: Literal["unigram", "bpe"] = "unigram"
     """SentencePiece only."""
     sentences: bool = False
-    """Mark the end of each sentence of the source, so that the attention `hierarchical` is over sentences."""
+    """Mark the end of each sentence of the source, so that the attention `hierarchical` is over
+    sentences."""
 
 
 class VocabConfig(Section):
@@ -66,15 +72,16 @@ class VocabConfig(Section):
 
 
 class DataConfig(Section):
-    """The corpus. `train`, `valid` and each value of `test` is a prefix (`PREFIX.de`, `PREFIX.en`), a
-    `[source file, target file]` pair, or a table (TSV, CSV, JSON, TMX), plain or compressed; they are read when
-    `corpus` is `files`. Without `valid`, one pair for each of a tenth of the distinct sources is set aside, at most
-    1,000; other pairs with these sources are dropped.
+    """The corpus. `train`, `valid` and each value of `test` is a prefix (`PREFIX.de`, `PREFIX.en`),
+    a `[source file, target file]` pair, or a table (TSV, CSV, JSON, TMX), plain or compressed; they
+    are read when `corpus` is `files`. Without `valid`, one pair for each of a tenth of the distinct
+    sources is set aside, at most 1,000; other pairs with these sources are dropped.
 
-    `source_languages` replaces `source_language` where a sentence is given in several languages at once; a prefix then
-    has a file for each, a list names a file for each, and a table has a column for each. The language `vectors` is a
-    source of vectors instead of text: each line names a .npy file [n, F], or FILE.npz:KEY. With `none` there is no
-    source: the run is a language model, and each text is one file.
+    `source_languages` replaces `source_language` where a sentence is given in several languages at
+    once; a prefix then has a file for each, a list names a file for each, and a table has a column
+    for each. The language `vectors` is a source of vectors instead of text: each line names a .npy
+    file [n, F], or FILE.npz:KEY. With `none` there is no source: the run is a language model, and
+    each text is one file.
     """
 
     corpus: Literal["multi30k", "captions", "files"] = "multi30k"
@@ -83,37 +90,41 @@ class DataConfig(Section):
     target_language: str = "en"
     data_dir: FilePath = Path("data")
     source_dir: FilePath | None = None
-    """Folder with the files of the corpus: the published ones of Multi30k instead of a download, or other captions with
-    gold links instead of the embedded ones."""
+    """Folder with the files of the corpus: the published ones of Multi30k instead of a download, or
+    other captions with gold links instead of the embedded ones."""
     train: TextName | list[TextName] | None = None
     valid: TextName | list[TextName] | None = None
     test: dict[str, TextName | list[TextName]] = {}
     extra: list[TextName | list[TextName]] = []
-    """Texts, named like `train`, whose pairs are training pairs besides those of the corpus, for example translations
-    of its sources by other runs. Pairs with a sentence of its validation or test sets are dropped and counted."""
+    """Texts, named like `train`, whose pairs are training pairs besides those of the corpus, for
+    example translations of its sources by other runs. Pairs with a sentence of its validation or
+    test sets are dropped and counted."""
     extra_in_vocab: bool = False
-    """Whether tokenizers and vocabularies are made from the extra pairs too, which other languages or new words need;
-    otherwise they are those of the corpus alone, so runs with and without extra pairs can form an ensemble."""
+    """Whether tokenizers and vocabularies are made from the extra pairs too, which other languages
+    or new words need; otherwise they are those of the corpus alone, so runs with and without extra
+    pairs can form an ensemble."""
     limit: LimitConfig = LimitConfig()
     filter: list[Literal["copies", "swapped", "mojibake", "segmented", "ratio", "duplicates"]] = []
     """Noise to drop from the training text of `files`; `prepare` counts it."""
     max_length: PositiveInt = 100
     max_length_ratio: RatioOfLengths = 9.0
     links: TextName | None = None
-    """Word alignments of the training pairs, for objectives that learn from them: `gold` (those of the embedded
-    corpus), `ibm1` (estimated from the training pairs by IBM model 1), or a file in the Pharaoh format (`0-0 1-2`), one
-    line per pair, with words split at spaces and tabs and numbered from 0. None: no objective needs them."""
+    """Word alignments of the training pairs, for objectives that learn from them: `gold` (those of
+    the embedded corpus), `ibm1` (estimated from the training pairs by IBM model 1), or a file in
+    the Pharaoh format (`0-0 1-2`), one line per pair, with words split at spaces and tabs and
+    numbered from 0. None: no objective needs them."""
     tokenizer: TokenizerConfig = TokenizerConfig()
     vocab: VocabConfig = VocabConfig()
     vocab_from: FilePath | None = None
-    """A run whose tokenizers and vocabularies are taken, instead of making them from this text, for fine-tuning
-    (`train --from`). `tokenizer` and `vocab` are then that run's."""
+    """A run whose tokenizers and vocabularies are taken, instead of making them from this text, for
+    fine-tuning (`train --from`). `tokenizer` and `vocab` are then that run's."""
     mix: Weight = 0.0
-    """Pairs of the training text of the run in `vocab_from`, per training pair of this text: they keep a tuned model
-    from forgetting. They are drawn at random, always the same, and treated as those of `extra`."""
+    """Pairs of the training text of the run in `vocab_from`, per training pair of this text: they
+    keep a tuned model from forgetting. They are drawn at random, always the same, and treated as
+    those of `extra`."""
     num_processes: NumProcesses | None = None
-    """Processes for preparing the corpus; None: one per available CPU, or a single one for a small corpus. The result
-    does not depend on it."""
+    """Processes for preparing the corpus; None: one per available CPU, or a single one for a small
+    corpus. The result does not depend on it."""
 
     @property
     def sources(self) -> list[str]:

@@ -1,4 +1,5 @@
-"""Explain mistakes in a configuration: the key, the value, what is allowed, the nearest valid key."""
+"""Explain mistakes in a configuration: the key, the value, what is allowed, the nearest valid
+key."""
 
 import difflib
 import re
@@ -52,7 +53,8 @@ def explain(error: ValidationError, values: Mapping[str, Any]) -> str:
 
 
 def _key_parts(location: Sequence[int | str], values: Any) -> Sequence[int | str]:
-    """The keys and indices of a location, without the types' names that pydantic appends where several are allowed."""
+    """The keys and indices of a location, without the types' names that pydantic appends where
+    several are allowed."""
     for length, part in enumerate(location):
         try:
             values = values[part]
@@ -62,8 +64,8 @@ def _key_parts(location: Sequence[int | str], values: Any) -> Sequence[int | str
 
 
 def explain_value(key: str, problems: Sequence[Mapping[str, Any]], hint: str | None = None) -> str:
-    """`KEY=VALUE: expected ...` from pydantic's errors for a value, one per type that the value may have. `hint`
-    says what is expected if the type is wrong."""
+    """`KEY=VALUE: expected ...` from pydantic's errors for a value, one per type that the value may
+    have. `hint` says what is expected if the type is wrong."""
     value = problems[0]["input"]
     if hint is None or any(map(_is_limit, problems)):
         hint = expected(problems)
@@ -95,7 +97,9 @@ def unknown_key(key: str) -> str:
     """The message for an unknown key, with the nearest valid key."""
     nearest = _nearest_key(key) if len(key) <= _MAX_KEY else None
     shown = repr(shorten_key(key))
-    return f"unknown configuration key {shown}" + (f"; did you mean {nearest!r}?" if nearest else "")
+    return f"unknown configuration key {shown}" + (
+        f"; did you mean {nearest!r}?" if nearest else ""
+    )
 
 
 def shorten(value: object) -> str:
@@ -114,7 +118,9 @@ def _nearest_key(key: str) -> str | None:
     if key.startswith("train.objectives."):  # names that the user chooses
         return None
     keys = all_keys()
-    by_last = {k.rpartition(".")[2]: k for k in reversed(keys)}  # for the right word in the wrong section
+    by_last = {
+        k.rpartition(".")[2]: k for k in reversed(keys)
+    }  # for the right word in the wrong section
     for name, candidates in ((key, {k: k for k in keys}), (key.rpartition(".")[2], by_last)):
         if close := difflib.get_close_matches(name, candidates, n=1, cutoff=0.7):
             return candidates[close[0]]

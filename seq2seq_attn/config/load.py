@@ -1,4 +1,5 @@
-"""Load configurations from packaged names, YAML files and `KEY=VALUE` overrides; merge, check and dump them."""
+"""Load configurations from packaged names, YAML files and `KEY=VALUE` overrides; merge, check and
+dump them."""
 
 import copy
 import difflib
@@ -26,7 +27,8 @@ _DEFAULT = "multi30k"
 _BASE = "base"
 """Holds the defaults only, so it is left out of lists of configurations."""
 _REPLACED = ("data.test",)
-"""Mappings whose keys are the user's own: a later mapping replaces them, a dotted key (`data.test.mine`) is added."""
+"""Mappings whose keys are the user's own: a later mapping replaces them, a dotted key
+(`data.test.mine`) is added."""
 _DEFAULT_VARIANTS: dict[str, str] = {
     axis: section["name"]
     for axis, section in ModelConfig().model_dump().items()
@@ -39,10 +41,12 @@ class _Replacing(dict[str, Any]):
 
 
 def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ()) -> Config:
-    """Merge packaged configurations or YAML files (later wins), then `KEY=VALUE` overrides, and check the result.
+    """Merge packaged configurations or YAML files (later wins), then `KEY=VALUE` overrides, and
+    check the result.
 
-    The result's name is the last `name` in a file, plus the names of later files without one: `quickstart+bilinear`.
-    Raises UsageError: a file does not exist or is not a mapping, a key is unknown, or a value is not allowed.
+    The result's name is the last `name` in a file, plus the names of later files without one:
+    `quickstart+bilinear`. Raises UsageError: a file does not exist or is not a mapping, a key is
+    unknown, or a value is not allowed.
     """
     merged: dict[str, Any] = {}
     for config_name in config_names:
@@ -63,7 +67,9 @@ def config_from_dict(values: dict[str, Any]) -> Config:
         json.dumps(values, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError as error:
         text = error.object[max(0, error.start - 40) : error.end]
-        raise UsageError(f"{shorten(text)}: not valid text (not UTF-8); rename the file or folder") from None
+        raise UsageError(
+            f"{shorten(text)}: not valid text (not UTF-8); rename the file or folder"
+        ) from None
     try:
         return Config.model_validate(values)
     except ValidationError as error:
@@ -71,11 +77,13 @@ def config_from_dict(values: dict[str, Any]) -> Config:
 
 
 def load_run_config(run_dir: Path) -> Config:
-    """The full configuration of a run. Raises UserError: this is not a run directory, or its configuration is damaged
-    or of another version."""
+    """The full configuration of a run. Raises UserError: this is not a run directory, or its
+    configuration is damaged or of another version."""
     path = run_dir / RUN_CONFIG
     if not path.is_file():
-        raise UserError(f"{run_dir}: not a run directory (no {RUN_CONFIG}); name one that `seq2seq train` wrote")
+        raise UserError(
+            f"{run_dir}: not a run directory (no {RUN_CONFIG}); name one that `seq2seq train` wrote"
+        )
     check_files(run_dir, prefix=RUN_CONFIG)
     try:
         return config_from_dict(read_mapping(path, RUN_CONFIG))
@@ -95,26 +103,32 @@ def packaged_config_names() -> list[str]:
 
 
 def with_default(config_names: Sequence[str]) -> list[str]:
-    """`config_names`, preceded by `multi30k` if there are none or all are packaged overlays. Raises UsageError as
-    `read_config`."""
-    is_complete = any(_is_file_name(config_name) or "name" in read_config(config_name) for config_name in config_names)
+    """`config_names`, preceded by `multi30k` if there are none or all are packaged overlays. Raises
+    UsageError as `read_config`."""
+    is_complete = any(
+        _is_file_name(config_name) or "name" in read_config(config_name)
+        for config_name in config_names
+    )
     return [*config_names] if is_complete else [_DEFAULT, *config_names]
 
 
 def read_config(config_name: str, *, extended_by: Sequence[Path] = ()) -> dict[str, Any]:
-    """Read a packaged configuration or a YAML file, merged over those that it `extends`. `extended_by`: the chain of
-    files that extend it. Raises UsageError: there is no such file, it is not a mapping in YAML, or it extends
-    itself."""
+    """Read a packaged configuration or a YAML file, merged over those that it `extends`.
+    `extended_by`: the chain of files that extend it. Raises UsageError: there is no such file, it
+    is not a mapping in YAML, or it extends itself."""
     what = f"config {shorten(config_name)}"
     path = _path_of(config_name, what)
     values = read_mapping(path, what)
     if any(path.samefile(other) for other in extended_by):
-        raise UsageError(f"{what}: extends itself through {' -> '.join(map(str, (*extended_by, path)))}")
+        raise UsageError(
+            f"{what}: extends itself through {' -> '.join(map(str, (*extended_by, path)))}"
+        )
     extends = values.pop("extends", [])
     parents = [extends] if isinstance(extends, str) else extends
     if not isinstance(parents, list) or not all(isinstance(parent, str) for parent in parents):
         raise UsageError(
-            f"{what}: extends={shorten(extends)}: expected a packaged name, a .yaml file, or a list of them"
+            f"{what}: extends={shorten(extends)}: expected a packaged name, a .yaml file, or a "
+            "list of them"
         )
     base: dict[str, Any] = {}
     for parent in parents:
@@ -128,14 +142,18 @@ def read_config(config_name: str, *, extended_by: Sequence[Path] = ()) -> dict[s
 
 
 def merge(
-    base: dict[str, Any], overlay: dict[str, Any], *, is_complete: bool = True, default: str | None = None
+    base: dict[str, Any],
+    overlay: dict[str, Any],
+    *,
+    is_complete: bool = True,
+    default: str | None = None,
 ) -> dict[str, Any]:
-    """`base` overlaid with `overlay`, section by section. An empty mapping replaces what it overlays, and so does a
-    mapping of `_REPLACED`.
+    """`base` overlaid with `overlay`, section by section. An empty mapping replaces what it
+    overlays, and so does a mapping of `_REPLACED`.
 
-    Options belong to their variant, so another variant's name drops the options of `base`. If `base` has options
-    but no name, they belong to the `default` variant; with `is_complete=False` (overrides merged with each other), to
-    the variant that `overlay` names.
+    Options belong to their variant, so another variant's name drops the options of `base`. If
+    `base` has options but no name, they belong to the `default` variant; with `is_complete=False`
+    (overrides merged with each other), to the variant that `overlay` names.
     """
     merged = copy.copy(base)
     for key, value in overlay.items():
@@ -153,14 +171,20 @@ def merge(
 
 
 def parse_override(override: str) -> dict[str, Any]:
-    """`KEY=VALUE` as a mapping. The value is parsed as YAML; if that fails, it is the text itself. Raises UsageError:
-    the key or the value is missing, or the key is not valid."""
+    """`KEY=VALUE` as a mapping. The value is parsed as YAML; if that fails, it is the text itself.
+    Raises UsageError: the key or the value is missing, or the key is not valid."""
     key, equals, text = override.partition("=")
     key = key.strip()
     if not equals or not key:
-        raise UsageError(f"--set {shorten(override)}: expected KEY=VALUE, for example --set model.hidden_size=256")
+        raise UsageError(
+            f"--set {shorten(override)}: expected KEY=VALUE, for example --set "
+            "model.hidden_size=256"
+        )
     if not text.strip():
-        raise UsageError(f"--set {shorten(override)}: no value; write {shorten_key(key)}=null for none, or a value")
+        raise UsageError(
+            f"--set {shorten(override)}: no value; write {shorten_key(key)}=null for none, or a "
+            "value"
+        )
     parts = key.split(".")
     if len(parts) > MAX_DEPTH:
         raise UsageError(unknown_key(key))
@@ -176,30 +200,36 @@ def parse_override(override: str) -> dict[str, Any]:
 
 
 def as_overrides(settings: Mapping[str, object]) -> list[str]:
-    """`KEY=VALUE` for each setting. Values are JSON, which YAML reads back unchanged. Raises UsageError: a value is
-    neither plain data, a NumPy or torch array, nor a path."""
+    """`KEY=VALUE` for each setting. Values are JSON, which YAML reads back unchanged. Raises
+    UsageError: a value is neither plain data, a NumPy or torch array, nor a path."""
     overrides = []
     for key, value in settings.items():
         try:
-            text = json.dumps(value, default=lambda item: item.tolist() if hasattr(item, "tolist") else os.fspath(item))
+            text = json.dumps(
+                value,
+                default=lambda item: item.tolist() if hasattr(item, "tolist") else os.fspath(item),
+            )
         except (TypeError, ValueError):
             raise UsageError(
-                f"{key}={shorten(value)}: expected None, numbers, text, paths, or lists and mappings of these"
+                f"{key}={shorten(value)}: expected None, numbers, text, paths, or lists and "
+                "mappings of these"
             ) from None
         overrides.append(f"{key}={text}")
     return overrides
 
 
 def read_mapping(path: Path, what: str) -> dict[str, Any]:
-    """The values of one file. Messages call it `what`. Raises UsageError: there is no such file, or it is not a mapping
-    in YAML."""
+    """The values of one file. Messages call it `what`. Raises UsageError: there is no such file, or
+    it is not a mapping in YAML."""
     try:
         if not path.is_file():
             raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")
         with path.open("rb") as stream:
             text = stream.read(_MAX_BYTES + 1)
         if len(text) > _MAX_BYTES:
-            raise UsageError(f"{what}: larger than {_MAX_BYTES >> 20} MiB; expected a configuration file")
+            raise UsageError(
+                f"{what}: larger than {_MAX_BYTES >> 20} MiB; expected a configuration file"
+            )
         values = parse_yaml(text.decode("utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
@@ -208,9 +238,13 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
     except YAMLError as error:
         raise UsageError(f"{what}: not readable YAML ({error})") from None
     if values is None or values == {}:
-        raise UsageError(f"{what}: no settings; write at least `name: {path.stem}`, or leave the file out")
+        raise UsageError(
+            f"{what}: no settings; write at least `name: {path.stem}`, or leave the file out"
+        )
     if not isinstance(values, dict):
-        raise UsageError(f"{what}: expected a mapping of keys to values, got {type(values).__name__}")
+        raise UsageError(
+            f"{what}: expected a mapping of keys to values, got {type(values).__name__}"
+        )
     return {key: _mark_replacing(value, str(key)) for key, value in values.items()}
 
 

@@ -3,17 +3,26 @@
 from pathlib import Path
 from typing import Literal
 
-from seq2seq_attn.config.types import DropoutRate, FilePath, NestedOptions, NumLayers, Options, Section, Size
+from seq2seq_attn.config.types import (
+    DropoutRate,
+    FilePath,
+    NestedOptions,
+    NumLayers,
+    Options,
+    Section,
+    Size,
+)
 
 
 class EmbeddingConfig(Section):
-    """Pretrained word vectors: text files of a token and `embedding_size` numbers per line (word2vec, GloVe, fastText),
-    read when training starts."""
+    """Pretrained word vectors: text files of a token and `embedding_size` numbers per line
+    (word2vec, GloVe, fastText), read when training starts."""
 
     source_vectors: FilePath | None = None
     target_vectors: FilePath | None = None
     freeze: bool = False
-    """Embeddings with vectors are not trained, and types without a vector keep their random initialization."""
+    """Embeddings with vectors are not trained, and types without a vector keep their random
+    initialization."""
 
     def files(self) -> dict[Literal["source", "target"], Path]:
         """The file of each side that has one."""
@@ -26,7 +35,8 @@ class EncoderConfig(Section):
     """The encoder."""
 
     name: str = "bigru"
-    """A file of `model/encoder/`, or the shorthand `bigru`, `bilstm` or `reversed_gru`, which sets the cell too."""
+    """A file of `model/encoder/`, or the shorthand `bigru`, `bilstm` or `reversed_gru`, which sets
+    the cell too."""
     cell: str = "gru"
     """A file of `model/cell/`."""
     hidden_size: Size = 256
@@ -69,9 +79,9 @@ class OutputConfig(Section):
 
 
 class DropoutConfig(Section):
-    """Dropout rates. `embedding`: on embeddings, both sides; `encoder`: between encoder layers and on its states
-    (in `self_attention`, inside its layers);
-    `readout`: between decoder layers and on the features that the output reads."""
+    """Dropout rates. `embedding`: on embeddings, both sides; `encoder`: between encoder layers and
+    on its states (in `self_attention`, inside its layers); `readout`: between decoder layers and on
+    the features that the output reads."""
 
     embedding: DropoutRate = 0.3
     encoder: DropoutRate = 0.3
@@ -83,14 +93,15 @@ class ModelConfig(Section):
 
     embedding_size: Size = 256
     hidden_size: Size | None = 512
-    """Width of the decoder's state. None: that of the encoder's states, which `dot` attention needs."""
+    """Width of the decoder's state. None: that of the encoder's states, which `dot` attention
+    needs."""
     readout_size: Size | None = None
-    """Width of a tanh layer before the output layer (Bahdanau's deep output). None: no such layer, logits are linear
-    in [state; context; embedding], as in the tutorial. In the decoder `luong`: width of the attentional state; None:
-    `hidden_size`."""
+    """Width of a tanh layer before the output layer (Bahdanau's deep output). None: no such layer,
+    logits are linear in [state; context; embedding], as in the tutorial. In the decoder `luong`:
+    width of the attentional state; None: `hidden_size`."""
     tie_embeddings: Literal["none", "target", "all"] = "none"
-    """`target` shares the target embedding with the output layer, `all` also the source embedding, which needs a joint
-    vocabulary."""
+    """`target` shares the target embedding with the output layer, `all` also the source embedding,
+    which needs a joint vocabulary."""
     embedding: EmbeddingConfig = EmbeddingConfig()
     encoder: EncoderConfig = EncoderConfig()
     attention: AttentionConfig = AttentionConfig()

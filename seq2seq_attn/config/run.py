@@ -1,4 +1,5 @@
-"""The settings of a run: names, types, limits and defaults, by section. Defaults are set nowhere else."""
+"""The settings of a run: names, types, limits and defaults, by section. Defaults are set nowhere
+else."""
 
 from seq2seq_attn.config.data import DataConfig
 from seq2seq_attn.config.model import ModelConfig

@@ -24,10 +24,12 @@ TopP = Annotated[Real, Field(gt=0.0, le=1.0)]
 
 
 class SearchConfig(Section):
-    """Translation. N and X stand for the value. A method ignores the options that it has no use for. Some methods have
-    more options, as keys of this section ([variants](variants.md#search))."""
+    """Translation. N and X stand for the value. A method ignores the options that it has no use
+    for. Some methods have more options, as keys of this section
+    ([variants](variants.md#search))."""
 
-    # options of a method are checked by its own model (`search/base.py`); docstrings are the help of the commands
+    # options of a method are checked by its own model (`search/base.py`); docstrings are the help
+    # of the commands
     model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
     method: str = "beam"
@@ -35,21 +37,23 @@ class SearchConfig(Section):
     beam_size: BeamSize = 5
     """Hypotheses kept per sentence; 1 is greedy."""
     n_best: NumSamples = 1
-    """Translations per sentence; above 1, each is a line: line number ||| text ||| log P ||| score."""
+    """Translations per sentence; above 1, each is a line: line number ||| text ||| log P |||
+    score."""
     length_penalty: LengthPenalty = 0.0
     """Rank hypotheses by log P / length ** X, with the length in target tokens including EOS."""
     coverage_penalty: CoveragePenalty = 0.0
-    """Weight of the penalty for source tokens whose total attention is below 1: X * sum_j log min(attention to source
-    position j, 1) is added to the rank."""
+    """Weight of the penalty for source tokens whose total attention is below 1: X * sum_j log
+    min(attention to source position j, 1) is added to the rank."""
     no_repeat_ngram: NonNegativeInt = 0
-    """Never repeat an N-gram of tokens in a translation, or in a segment of it if the source is so long that it is
-    split; 0: off."""
+    """Never repeat an N-gram of tokens in a translation, or in a segment of it if the source is so
+    long that it is split; 0: off."""
     max_length_ratio: LengthRatio | None = None
-    """At most X target tokens per source token, plus search.max_length_extra. None: training chooses it so that
-    the limit would cut none of its targets."""
+    """At most X target tokens per source token, plus search.max_length_extra. None: training
+    chooses it so that the limit would cut none of its targets."""
     max_length_extra: NonNegativeInt = 10
     unk: Literal["keep", "copy", "forbid"] = "keep"
-    """Unknown words: keep <unk>, copy the source token with the most attention, or never write it."""
+    """Unknown words: keep <unk>, copy the source token with the most attention, or never write
+    it."""
     prefix: str = ""
     """Text that every translation starts with; subwords may continue its last word."""
     num_samples: NumSamples = 32
@@ -63,8 +67,9 @@ class SearchConfig(Section):
     seed: Seed = 1
     """Seed of the samples."""
     shortlist: NonNegativeInt = 0
-    """Search only the most frequent target tokens and the N most probable translations of each source token. This is
-    faster, but log P then depends on the batch. N is at most the run's value in training; 0: search all tokens."""
+    """Search only the most frequent target tokens and the N most probable translations of each
+    source token. This is faster, but log P then depends on the batch. N is at most the run's value
+    in training; 0: search all tokens."""
     scorers: dict[str, Options] = {}
     """Scorers by name, with their options: each changes what ranks the next tokens."""
     batch_size: PositiveInt = 64
@@ -72,7 +77,8 @@ class SearchConfig(Section):
 
     @property
     def rows_per_sentence(self) -> int:
-        """Rows of a batch that the search makes of a sentence before it starts: above 1 if it draws samples."""
+        """Rows of a batch that the search makes of a sentence before it starts: above 1 if it draws
+        samples."""
         return 1
 
     @property

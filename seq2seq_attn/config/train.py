@@ -41,7 +41,8 @@ class OptimizerConfig(Section):
     clip_norm: PositiveFloat | None = 1.0
     """Gradients with a larger norm are scaled down to it. None: no clipping."""
     average_decay: Fraction = 0.0
-    """Decay of an exponential moving average of the weights, which is validated and saved as the best model; 0: off."""
+    """Decay of an exponential moving average of the weights, which is validated and saved as the
+    best model; 0: off."""
 
 
 class ScheduleConfig(Section):
@@ -60,8 +61,8 @@ class ScheduleConfig(Section):
 
 
 class TeacherForcingConfig(Section):
-    """The probability that a decoder step sees the reference token, drawn per token. It goes from `start` to `end` in
-    `num_updates` updates (Bengio et al. 2015, section 2.4)."""
+    """The probability that a decoder step sees the reference token, drawn per token. It goes from
+    `start` to `end` in `num_updates` updates (Bengio et al. 2015, section 2.4)."""
 
     schedule: Literal["constant", "linear", "exponential", "inverse_sigmoid"] = "constant"
     start: Probability = 1.0
@@ -86,8 +87,9 @@ class ValidationConfig(Section):
 
 
 class ObjectiveConfig(Section):
-    """An extra loss, named after a file in `train/objectives/`, with its own `options`. It acts from `start` to `end`,
-    given as fractions of all updates. Outside of them, as with a `weight` of 0, it is only measured."""
+    """An extra loss, named after a file in `train/objectives/`, with its own `options`. It acts
+    from `start` to `end`, given as fractions of all updates. Outside of them, as with a `weight` of
+    0, it is only measured."""
 
     weight: Weight = 1.0
     start: Probability = 0.0
@@ -96,11 +98,13 @@ class ObjectiveConfig(Section):
 
 
 class TrainConfig(Section):
-    """Training. It ends at `max_epochs`, `max_updates`, `max_minutes` or early stopping, whichever comes first."""
+    """Training. It ends at `max_epochs`, `max_updates`, `max_minutes` or early stopping, whichever
+    comes first."""
 
     start_from: FilePath | None = None
-    """A run whose best weights are the start, instead of random ones: one that was pretrained on other pairs, or a
-    first stage of training. It has the same model, tokenizers and vocabularies (`data.vocab_from`)."""
+    """A run whose best weights are the start, instead of random ones: one that was pretrained on
+    other pairs, or a first stage of training. It has the same model, tokenizers and vocabularies
+    (`data.vocab_from`)."""
     max_epochs: PositiveInt | None = 10
     max_updates: PositiveInt | None = None
     max_minutes: PositiveFloat | None = None
@@ -108,16 +112,18 @@ class TrainConfig(Section):
     checkpoint_every_updates: PositiveInt = 500
     log_every_updates: PositiveInt = 50
     max_bad_updates: PositiveInt = 5
-    """Consecutive updates with a non-finite loss or gradient that are skipped before training gives up."""
+    """Consecutive updates with a non-finite loss or gradient that are skipped before training gives
+    up."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     device: str = "auto"
     num_threads: NumThreads | None = None
-    """CPU threads; None: as OMP_NUM_THREADS says, else chosen at the start by the size of the model and the load of the
-    machine. A resume keeps the chosen number, because the last bits of sums depend on it."""
+    """CPU threads; None: as OMP_NUM_THREADS says, else chosen at the start by the size of the model
+    and the load of the machine. A resume keeps the chosen number, because the last bits of sums
+    depend on it."""
     cuda_graphs: bool = False
-    """On a GPU, capture each batch shape as a CUDA graph and replay it, which launches many small kernels at once. Not
-    with fp16, objectives, several sources or a source of vectors; of no use where the teacher forcing ratio changes at
-    every update."""
+    """On a GPU, capture each batch shape as a CUDA graph and replay it, which launches many small
+    kernels at once. Not with fp16, objectives, several sources or a source of vectors; of no use
+    where the teacher forcing ratio changes at every update."""
     objectives: dict[str, ObjectiveConfig] = {}
     """Extra losses by name, added to the translation's."""
     batch: BatchConfig = BatchConfig()

@@ -1,6 +1,8 @@
-"""Sections of the configuration, and the types of their settings: bounded numbers, and the options of variants.
+"""Sections of the configuration, and the types of their settings: bounded numbers, and the options
+of variants.
 
-Every number is finite, and most are bounded, so that a typo (`1e9` for `1e3`) is reported. `true` is not a number.
+Every number is finite, and most are bounded, so that a typo (`1e9` for `1e3`) is reported. `true`
+is not a number.
 """
 
 import os
@@ -18,24 +20,33 @@ LEAST_LENGTH_RATIO = 2.0
 
 
 class Section(BaseModel):
-    """A section of the configuration. Unknown keys are errors; values are checked on assignment too."""
+    """A section of the configuration. Unknown keys are errors; values are checked on assignment
+    too."""
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
 
     def flat(self, *, exclude_unset: bool = False) -> dict[str, Any]:
-        """All settings as plain values, dotted key to value; with `exclude_unset`, only those that were given."""
+        """All settings as plain values, dotted key to value; with `exclude_unset`, only those that
+        were given."""
         return _flatten(self.model_dump(mode="json", exclude_unset=exclude_unset))
 
     def changes_to(self, other: Self) -> dict[str, tuple[Any, Any]]:
-        """The settings that differ: dotted key to own and other value. A value is None where there is none."""
+        """The settings that differ: dotted key to own and other value. A value is None where there
+        is none."""
         old, new = self.flat(), other.flat()
-        return {key: (old.get(key), new.get(key)) for key in {**old, **new} if old.get(key) != new.get(key)}
+        return {
+            key: (old.get(key), new.get(key))
+            for key in {**old, **new}
+            if old.get(key) != new.get(key)
+        }
 
 
 def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in values.items():
-        flat |= _flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        flat |= (
+            _flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        )
     return flat
 
 

@@ -12,8 +12,8 @@ MAX_VALUES = 10_000
 
 
 class _Loader(yaml.SafeLoader):
-    """The plain values of YAML 1.2: `no` is a language code, `1e-3` a number, `1:30` and dates are text, `010` is not
-    octal."""
+    """The plain values of YAML 1.2: `no` is a language code, `1e-3` a number, `1:30` and dates are
+    text, `010` is not octal."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -31,7 +31,9 @@ _PLAIN = (
 """types of plain values, their patterns, and the characters that these begin with"""
 
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "merge")]
+    first: [
+        (tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "merge")
+    ]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 for _type, _pattern, _first in _PLAIN:
@@ -50,8 +52,8 @@ def dump_yaml(values: object) -> str:
 
 
 def parse_yaml(text: str) -> Any:
-    """The values of a YAML text. Raises yaml.YAMLError: the text is not YAML, or not allowed in a configuration; the
-    message names the line."""
+    """The values of a YAML text. Raises yaml.YAMLError: the text is not YAML, or not allowed in a
+    configuration; the message names the line."""
     try:
         loader: Any = _Loader(text)
         node = loader.get_single_node()
@@ -67,12 +69,17 @@ def parse_yaml(text: str) -> Any:
         raise yaml.YAMLError(" ".join(str(error).split())) from None
     except RecursionError:
         raise yaml.YAMLError(f"nested more than {MAX_DEPTH} levels deep") from None
-    except (ValueError, KeyError, AttributeError):  # raised by PyYAML for `!!int x`, `!!bool 3`, `!!timestamp x`
+    except (
+        ValueError,
+        KeyError,
+        AttributeError,
+    ):  # raised by PyYAML for `!!int x`, `!!bool 3`, `!!timestamp x`
         raise yaml.YAMLError("a value does not have the type of its tag") from None
 
 
 def _count(node: yaml.Node, counted: dict[yaml.Node, int], depth: int) -> int:
-    """The number of values under a node. Each use of an alias counts: a few lines of them can expand to billions."""
+    """The number of values under a node. Each use of an alias counts: a few lines of them can
+    expand to billions."""
     where = f"line {node.start_mark.line + 1}: "
     if depth > MAX_DEPTH:
         raise yaml.YAMLError(f"{where}nested more than {MAX_DEPTH} levels deep")
@@ -82,9 +89,14 @@ def _count(node: yaml.Node, counted: dict[yaml.Node, int], depth: int) -> int:
             children = [child for pair in node.value for child in pair]
             keys: dict[str, yaml.Node] = {}
             for key in children[::2]:
-                if isinstance(key, yaml.ScalarNode) and (first := keys.setdefault(key.value, key)) is not key:
+                if (
+                    isinstance(key, yaml.ScalarNode)
+                    and (first := keys.setdefault(key.value, key)) is not key
+                ):
                     line, first_line = key.start_mark.line + 1, first.start_mark.line + 1
-                    raise yaml.YAMLError(f"line {line}: {key.value!r} is already set in line {first_line}")
+                    raise yaml.YAMLError(
+                        f"line {line}: {key.value!r} is already set in line {first_line}"
+                    )
         counted[node] = 1 + sum(_count(child, counted, depth + 1) for child in children)
     if counted[node] > MAX_VALUES:
         raise yaml.YAMLError(f"{where}more than {MAX_VALUES:,} values")

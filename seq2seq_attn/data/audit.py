@@ -1,5 +1,5 @@
-"""The audit of a prepared corpus as text; length ratios of its training pairs, and the limit on translations that
-follows."""
+"""The audit of a prepared corpus as text; length ratios of its training pairs, and the limit on
+translations that follows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,14 @@ _QUANTILES = (1, 50, 99)
 
 
 def audit_report(prepared: PreparedCorpus) -> str:
-    """The numbers of pairs read, kept and dropped, and the corpus's statistics, as text for a terminal."""
+    """The numbers of pairs read, kept and dropped, and the corpus's statistics, as text for a
+    terminal."""
     meta = prepared.meta
     limits = meta["config"]
     dropped = describe_dropped(prepared.audit["train"]["dropped"], limits)
-    sizes = " and ".join(f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab))
+    sizes = " and ".join(
+        f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab)
+    )
     joint = " (one vocabulary for both)" if limits["vocab"]["joint"] else ""
     return "\n".join(
         [
@@ -32,9 +35,11 @@ def audit_report(prepared: PreparedCorpus) -> str:
             "",
             describe_ratios(prepared.pairs("train")),
             "",
-            f"dropped from train: {sum(dropped.values()):,} of {prepared.audit['train']['pairs_read']:,} pairs",
+            f"dropped from train: {sum(dropped.values()):,} of "
+            f"{prepared.audit['train']['pairs_read']:,} pairs",
             *(f"  {count:,} because {reason}" for reason, count in dropped.items()),
-            "validation and test sets are kept whole; duplicates and overlaps are counted, never dropped",
+            "validation and test sets are kept whole; duplicates and overlaps are counted, never "
+            "dropped",
             *meta["notes"],
             f"vocabulary: {sizes} ids, source and target{joint}",
         ]
@@ -42,7 +47,8 @@ def audit_report(prepared: PreparedCorpus) -> str:
 
 
 def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[str, int]:
-    """The numbers of dropped pairs by fault (`builder.FAULTS`) with reasons in words as keys, without zeros."""
+    """The numbers of dropped pairs by fault (`builder.FAULTS`) with reasons in words as keys,
+    without zeros."""
     reasons = {
         "blank": "a side is blank",
         "over_long": f"a side has more than {limits['max_length']} tokens",
@@ -53,12 +59,30 @@ def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> d
 
 def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The audit of each split (`SplitBuilder.audit`) as two text tables."""
-    pairs = [["split", "pairs", "kept", "blank", "over-long", "ratio", "duplicates", "in train", "source in train"]]
+    pairs = [
+        [
+            "split",
+            "pairs",
+            "kept",
+            "blank",
+            "over-long",
+            "ratio",
+            "duplicates",
+            "in train",
+            "source in train",
+        ]
+    ]
     tokens = [["split", "side", "tokens", "types", "longest", "OOV"]]
     for split, counts in audit.items():
         keys = ("pairs_read", "pairs_kept", "blank", "over_long", "ratio_outliers", "duplicates")
         overlap = [f"{counts[key]:,}" for key in ("overlap_pairs", "overlap_sources")]
-        pairs.append([split, *(f"{counts[key]:,}" for key in keys), *(["-", "-"] if split == "train" else overlap)])
+        pairs.append(
+            [
+                split,
+                *(f"{counts[key]:,}" for key in keys),
+                *(["-", "-"] if split == "train" else overlap),
+            ]
+        )
         for side in ("source", "target"):
             sizes = [f"{counts[side][key]:,}" for key in ("tokens", "types", "longest")]
             tokens.append([split, side, *sizes, f"{100 * counts[side]['oov_rate']:.2f} %"])
@@ -72,17 +96,20 @@ def _aligned(rows: Sequence[Sequence[str]], num_left: int) -> list[str]:
 
 
 def with_length_limit(config: Config, pairs: PairStore, *, is_reverse: bool = False) -> Config:
-    """The configuration with `search.max_length_ratio` set, if necessary from the training pairs, so that a run is
-    self-contained. `is_reverse`: the ratio is that of source to target tokens, and always from the pairs."""
+    """The configuration with `search.max_length_ratio` set, if necessary from the training pairs,
+    so that a run is self-contained. `is_reverse`: the ratio is that of source to target tokens, and
+    always from the pairs."""
     if config.search.max_length_ratio is not None and not is_reverse:
         return config
     ratio = limiting_ratio(pairs, extra=config.search.max_length_extra, is_reverse=is_reverse)
-    return config.model_copy(update={"search": config.search.model_copy(update={"max_length_ratio": ratio})})
+    return config.model_copy(
+        update={"search": config.search.model_copy(update={"max_length_ratio": ratio})}
+    )
 
 
 def limiting_ratio(pairs: PairStore, *, extra: int, is_reverse: bool = False) -> float:
-    """The ratio r for which a limit of r * source tokens + `extra` cuts no training target (EOS included), with some
-    room. `is_reverse`: source and target are swapped."""
+    """The ratio r for which a limit of r * source tokens + `extra` cuts no training target (EOS
+    included), with some room. `is_reverse`: source and target are swapped."""
     source_lengths, target_lengths = pairs.source_lengths, pairs.target_lengths
     if is_reverse:
         source_lengths, target_lengths = target_lengths, source_lengths
@@ -100,7 +127,10 @@ def describe_ratios(pairs: PairStore) -> str:
         return "no source: a language model"
     ratios: npt.NDArray[np.float64] = target_lengths / source_lengths
     quantiles = np.percentile(ratios, _QUANTILES, method="inverted_cdf").tolist()
-    shares = ", ".join(f"{percent} % up to {value:.2f}" for percent, value in zip(_QUANTILES, quantiles, strict=True))
+    shares = ", ".join(
+        f"{percent} % up to {value:.2f}"
+        for percent, value in zip(_QUANTILES, quantiles, strict=True)
+    )
     highest = int(ratios.argmax())
     lengths = f"{target_lengths[highest]} to {source_lengths[highest]} tokens"
     return f"target tokens per source token, pairs kept in train: {shares}, highest {ratios[highest]:.2f} ({lengths})"

@@ -1,7 +1,7 @@
 """Batches: padded tensors of sentence pairs.
 
-Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions with EOS, N target
-tokens, padded to a multiple, L links, F dimension of a vector.
+Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions
+with EOS, N target tokens, padded to a multiple, L links, F dimension of a vector.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class SourceBatch(NamedTuple):
     lengths_B: Tensor
     """int64, real positions including EOS; kept on the CPU so that reading it never synchronizes"""
     extended_ids_BS: Tensor
-    """int64, extended ids (`text/vocab.py`) of the same tokens; UNK where the spelling is not given"""
+    """int64, extended ids (`text/vocab.py`) of the same tokens; UNK where the spelling is not
+    given"""
     vectors_BSF: Tensor | None = None
     """float32, at the positions of a source of vectors; 0 elsewhere; None: all sources are texts"""
 
@@ -66,7 +67,8 @@ class Batch(NamedTuple):
     tgt_extended_BT: Tensor
     """int64, `tgt_out_BT` in extended ids"""
     positions_N: Tensor
-    """int64, positions of the target tokens in a flattened [T, B]; 0 in padding rows; all in order if N = T x B"""
+    """int64, positions of the target tokens in a flattened [T, B]; 0 in padding rows; all in order
+    if N = T x B"""
     targets_N: Tensor
     """int64, their ids; PAD in padding rows, which the loss ignores"""
     num_tokens: int
@@ -74,7 +76,8 @@ class Batch(NamedTuple):
     indices_B: Tensor
     """int64, indices of the pairs in their split; on the CPU"""
     links_L3: Tensor | None = None
-    """int64, word alignments: each link's row, source position and target position; None: the corpus has none"""
+    """int64, word alignments: each link's row, source position and target position; None: the
+    corpus has none"""
 
     def to(self, device: torch.device) -> Batch:
         """The same batch on a device (asynchronously from pinned memory)."""
@@ -95,16 +98,20 @@ def _moved(batch: BatchT, move: Callable[[Tensor], Tensor]) -> BatchT:
     """The batch with its own tensors moved, except those that stay on the CPU."""
     values: dict[str, Any] = batch._asdict()
     moved: dict[str, Any] = {
-        name: move(value) for name, value in values.items() if isinstance(value, Tensor) and name not in _ON_CPU
+        name: move(value)
+        for name, value in values.items()
+        if isinstance(value, Tensor) and name not in _ON_CPU
     }
     return batch._replace(**moved)
 
 
 def collate_source(
-    sequences: Sequence[Ids], extended: Sequence[Ids] | None = None, vectors: Sequence[FloatArray] | None = None
+    sequences: Sequence[Ids],
+    extended: Sequence[Ids] | None = None,
+    vectors: Sequence[FloatArray] | None = None,
 ) -> SourceBatch:
-    """Pad source id sequences (without specials) into a batch, EOS appended; `extended` are their extended ids,
-    `vectors` [ids, F] those at their positions."""
+    """Pad source id sequences (without specials) into a batch, EOS appended; `extended` are their
+    extended ids, `vectors` [ids, F] those at their positions."""
     if extended is None:
         extended = [[UNK] * len(sequence) for sequence in sequences]
     lengths = torch.tensor([len(sequence) + 1 for sequence in sequences])
@@ -119,7 +126,9 @@ def collate_source(
 
 def _padded(sequences: Sequence[Ids]) -> npt.NDArray[np.int64]:
     """[sequences, positions], EOS appended."""
-    padded = np.full((len(sequences), max(len(sequence) + 1 for sequence in sequences)), PAD, dtype=np.int64)
+    padded = np.full(
+        (len(sequences), max(len(sequence) + 1 for sequence in sequences)), PAD, dtype=np.int64
+    )
     for row, sequence in enumerate(sequences):
         padded[row, : len(sequence)] = sequence
         padded[row, len(sequence)] = EOS
@@ -134,22 +143,29 @@ def collate(
     extended: Sequence[ExtendedIds] | None = None,
     vectors: Sequence[FloatArray] | None = None,
 ) -> Batch:
-    """Pad aligned source and target id sequences (without specials) into a batch; `links` of each pair, if there are
-    any. Without `extended` no target token can be copied from the source. `vectors` as in `collate_source`."""
+    """Pad aligned source and target id sequences (without specials) into a batch; `links` of each
+    pair, if there are any. Without `extended` no target token can be copied from the source.
+    `vectors` as in `collate_source`."""
     lengths = [len(sequence) + 1 for sequence in target]
     tgt_out_BT = _padded(target)
     tgt_in_BT = np.full_like(tgt_out_BT, PAD)
     tgt_in_BT[:, 0] = BOS
     for row, sequence in enumerate(target):
         tgt_in_BT[row, 1 : len(sequence) + 1] = sequence
-    tgt_extended_BT = tgt_out_BT.copy() if extended is None else _padded([pair.target for pair in extended])
+    tgt_extended_BT = (
+        tgt_out_BT.copy() if extended is None else _padded([pair.target for pair in extended])
+    )
     positions_N, targets_N = _targets(torch.from_numpy(tgt_out_BT))
     links_L3 = None
     if links is not None:
         rows_L = np.repeat(np.arange(len(links)), [*map(len, links)])
-        links_L3 = torch.from_numpy(np.column_stack([rows_L, np.concatenate(links)]).astype(np.int64))
+        links_L3 = torch.from_numpy(
+            np.column_stack([rows_L, np.concatenate(links)]).astype(np.int64)
+        )
     return Batch(
-        source=collate_source(source, None if extended is None else [pair.source for pair in extended], vectors),
+        source=collate_source(
+            source, None if extended is None else [pair.source for pair in extended], vectors
+        ),
         tgt_in_BT=torch.from_numpy(tgt_in_BT),
         tgt_out_BT=torch.from_numpy(tgt_out_BT),
         tgt_extended_BT=torch.from_numpy(tgt_extended_BT),
@@ -162,13 +178,15 @@ def collate(
 
 
 def swapped(batch: Batch) -> Batch:
-    """The pairs in the other direction: the target is the source, the source the target. No target token is known to be
-    a source token."""
+    """The pairs in the other direction: the target is the source, the source the target. No target
+    token is known to be a source token."""
     ids_BS, tgt_BT = batch.source.ids_BS, batch.tgt_out_BT
     bos_B1 = torch.full_like(ids_BS[:, :1], BOS)
     positions_N, targets_N = _targets(ids_BS)
     return Batch(
-        source=SourceBatch(tgt_BT, (tgt_BT != PAD).sum(dim=1).cpu(), torch.where(tgt_BT > EOS, UNK, tgt_BT)),
+        source=SourceBatch(
+            tgt_BT, (tgt_BT != PAD).sum(dim=1).cpu(), torch.where(tgt_BT > EOS, UNK, tgt_BT)
+        ),
         tgt_in_BT=torch.cat([bos_B1, ids_BS[:, :-1]], dim=1).masked_fill(ids_BS == PAD, PAD),
         tgt_out_BT=ids_BS,
         tgt_extended_BT=ids_BS,
@@ -187,11 +205,14 @@ def _targets(tgt_out_BT: Tensor) -> tuple[Tensor, Tensor]:
     filler = (0, -len(real) % ROW_MULTIPLE)
     if len(real) + filler[1] == len(flat_out):
         return torch.arange(len(flat_out), device=flat_out.device), flat_out
-    return torch.nn.functional.pad(real, filler), torch.nn.functional.pad(flat_out[real], filler, value=PAD)
+    return torch.nn.functional.pad(real, filler), torch.nn.functional.pad(
+        flat_out[real], filler, value=PAD
+    )
 
 
 def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
-    """Pad a batch so that few shapes occur: B to a multiple of `rows`, S and T to multiples of `positions`, N to B x T.
+    """Pad a batch so that few shapes occur: B to a multiple of `rows`, S and T to multiples of
+    `positions`, N to B x T.
 
     Added rows have a source of EOS alone and no target, so the loss ignores them.
     """
@@ -203,7 +224,9 @@ def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
         return torch.nn.functional.pad(ids, (0, more_positions, 0, more_rows), value=PAD)
 
     more_source = -num_source % positions
-    ids_BS, extended_ids_BS = (padded(ids, more_source) for ids in (batch.source.ids_BS, batch.source.extended_ids_BS))
+    ids_BS, extended_ids_BS = (
+        padded(ids, more_source) for ids in (batch.source.ids_BS, batch.source.extended_ids_BS)
+    )
     ids_BS[num_rows:, 0] = extended_ids_BS[num_rows:, 0] = EOS
     lengths_B = torch.nn.functional.pad(batch.source.lengths_B, (0, more_rows), value=1)
     tgt_out_BT = padded(batch.tgt_out_BT, more_target)

@@ -15,16 +15,25 @@ Lengths = npt.NDArray[np.int64]
 
 
 def bucketed_batches(
-    source_lengths: Lengths, target_lengths: Lengths, *, size: int, unit: Unit, seed: int, epoch: int
+    source_lengths: Lengths,
+    target_lengths: Lengths,
+    *,
+    size: int,
+    unit: Unit,
+    seed: int,
+    epoch: int,
 ) -> list[list[int]]:
-    """The batches of an epoch: every index once, pairs of similar length on both sides together, in random order.
+    """The batches of an epoch: every index once, pairs of similar length on both sides together, in
+    random order.
 
-    The same arguments always give the same list, so training resumes inside an epoch by skipping batches.
+    The same arguments always give the same list, so training resumes inside an epoch by skipping
+    batches.
 
     Args:
         source_lengths: tokens of each source, without specials.
         target_lengths: tokens of each target, without specials.
-        size: the maximum number of pairs in a batch, or of its target positions (EOS and padding included).
+        size: the maximum number of pairs in a batch, or of its target positions (EOS and padding
+            included).
         unit: the unit of `size`. A pair with more than `size` tokens forms its own batch.
         seed: with `epoch`, decides the order.
         epoch: index of the epoch.
@@ -35,7 +44,11 @@ def bucketed_batches(
     shuffled = array("i", range(len(target_lengths)))
     generator.shuffle(shuffled)
     order = _by_length(np.array(shuffled, dtype=np.int32), source_lengths + 1, target_lengths + 1)
-    count = (lambda _index, count, _size: count) if unit == "sentences" else _padded_tokens(target_lengths + 1)
+    count = (
+        (lambda _index, count, _size: count)
+        if unit == "sentences"
+        else _padded_tokens(target_lengths + 1)
+    )
     # torchtext emits an empty batch before a first pair that exceeds the size
     batches = [indices for indices in import_torchtext().data.batch(order, size, count) if indices]
     generator.shuffle(batches)
@@ -44,14 +57,17 @@ def bucketed_batches(
 
 def ordered_batches(lengths: Sequence[int] | Lengths, *, size: int) -> list[list[int]]:
     """Batches of at most `size` for inference: every index once, longest first."""
-    # longest first, so that running out of memory happens at once; stable: lines of equal length keep their order
+    # longest first, so that running out of memory happens at once; stable: lines of equal length
+    # keep their order
     order = np.argsort(-np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
-def split_large(batches: Sequence[list[int]], lengths: Lengths, *, max_cells: int) -> list[list[int]]:
-    """Halve batches until each has at most `max_cells` cells (padding included), so that a very long line does not pad
-    many others. A longer line forms its own batch."""
+def split_large(
+    batches: Sequence[list[int]], lengths: Lengths, *, max_cells: int
+) -> list[list[int]]:
+    """Halve batches until each has at most `max_cells` cells (padding included), so that a very
+    long line does not pad many others. A longer line forms its own batch."""
     split = []
     waiting = list(reversed(batches))
     while waiting:
@@ -64,11 +80,13 @@ def split_large(batches: Sequence[list[int]], lengths: Lengths, *, max_cells: in
 
 
 def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -> Iterator[int]:
-    """Sort so that adjacent pairs have similar lengths on both sides. Pairs with equal lengths keep their order.
+    """Sort so that adjacent pairs have similar lengths on both sides. Pairs with equal lengths keep
+    their order.
 
-    The key is the longer side, then the difference, ascending and descending in turn, so that pairs are similar across
-    the boundary between two lengths too. In batches of 128 pairs of Multi30k, 2.6 % of the cells are padding;
-    torchtext's `pool` (100 batches, sorted by target first) gives 12 %.
+    The key is the longer side, then the difference, ascending and descending in turn, so that pairs
+    are similar across the boundary between two lengths too. In batches of 128 pairs of Multi30k,
+    2.6 % of the cells are padding; torchtext's `pool` (100 batches, sorted by target first) gives
+    12 %.
     """
     longer = np.maximum(source, target)[order]
     difference = (source - target)[order]
@@ -77,7 +95,9 @@ def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -
 
 
 def _padded_tokens(lengths: Lengths) -> Callable[[int, int, int], int]:
-    in_array = array("q", lengths.astype(np.int64).tobytes())  # several times faster to read than numpy's
+    in_array = array(
+        "q", lengths.astype(np.int64).tobytes()
+    )  # several times faster to read than numpy's
 
     def padded_tokens(index: int, count: int, so_far: int) -> int:
         # so_far is the padded size without this pair: (count - 1) * the longest of them

@@ -1,11 +1,11 @@
-"""Tokenize a corpus in chunks of a few thousand pairs and write its splits: text and tokens at once, ids when the
-vocabulary is known, after the last training pair.
+"""Tokenize a corpus in chunks of a few thousand pairs and write its splits: text and tokens at
+once, ids when the vocabulary is known, after the last training pair.
 
-Duplicate pairs, and overlap with the training split, are counted by 64-bit digests (BLAKE2b). A collision would give a
-wrong count; for 10^7 pairs its probability is 3e-6.
+Duplicate pairs, and overlap with the training split, are counted by 64-bit digests (BLAKE2b). A
+collision would give a wrong count; for 10^7 pairs its probability is 3e-6.
 
-Memory grows with the number of distinct tokens, and by 17 bytes per pair. This module does not import torch, so that
-worker processes start fast.
+Memory grows with the number of distinct tokens, and by 17 bytes per pair. This module does not
+import torch, so that worker processes start fast.
 
 Shapes: P pairs of a chunk, F kinds of faults.
 """
@@ -34,8 +34,8 @@ MAX_PAIRS = 4_096
 MAX_CHARACTERS = 1 << 20
 """per side of a chunk: chunks with long lines have fewer pairs"""
 FAULTS = ("blank", "over_long", "ratio_outliers")
-"""why a pair is unfit for training: a side has no tokens; a side has more than `max_length`; neither is blank, and one
-is more than `max_length_ratio` times as long as the other"""
+"""why a pair is unfit for training: a side has no tokens; a side has more than `max_length`;
+neither is blank, and one is more than `max_length_ratio` times as long as the other"""
 
 Lengths = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
@@ -88,7 +88,8 @@ class TokenizedChunk(NamedTuple):
 
 
 def read_chunks(files: Mapping[str, Sequence[Path]]) -> Iterator[Chunk]:
-    """The pairs of each split, in order, from a file for each side, in UTF-8, with `\\n` at the end of each line."""
+    """The pairs of each split, in order, from a file for each side, in UTF-8, with `\\n` at the end
+    of each line."""
     for split, paths in files.items():
         sources: list[str] = []
         targets: list[str] = []
@@ -107,11 +108,16 @@ def read_chunks(files: Mapping[str, Sequence[Path]]) -> Iterator[Chunk]:
 
 
 def tokenize_chunk(
-    chunk: Chunk, *, tokenizer_dir: Path, max_length: int, max_length_ratio: float, noise: Mapping[str, Noise]
+    chunk: Chunk,
+    *,
+    tokenizer_dir: Path,
+    max_length: int,
+    max_length_ratio: float,
+    noise: Mapping[str, Noise],
 ) -> TokenizedChunk:
-    """Tokenize both sides with the saved tokenizers of a folder, and count the noise that `noise` finds, by split.
-    Pairs of the training split are dropped if they are faulty by these limits. Raises UserError: the tokenizers cannot
-    be loaded."""
+    """Tokenize both sides with the saved tokenizers of a folder, and count the noise that `noise`
+    finds, by split. Pairs of the training split are dropped if they are faulty by these limits.
+    Raises UserError: the tokenizers cannot be loaded."""
     source_tokenizer, target_tokenizer = _load_tokenizers(tokenizer_dir)
     sources = source_tokenizer.tokenize_many(chunk.sources)
     targets = target_tokenizer.tokenize_many(chunk.targets)
@@ -121,11 +127,17 @@ def tokenize_chunk(
     elif isinstance(source_tokenizer, NoTokenizer):
         longest = _lengths(targets)
     faults_FP = find_faults(longest, _lengths(targets), max_length, max_length_ratio)
-    keep_P: Bools = np.all(~faults_FP, axis=0) if chunk.split == "train" else np.ones(len(sources), dtype=np.bool_)
+    keep_P: Bools = (
+        np.all(~faults_FP, axis=0)
+        if chunk.split == "train"
+        else np.ones(len(sources), dtype=np.bool_)
+    )
     sides = _side(sources, keep_P), _side(targets, keep_P)
     noisy = noise[chunk.split].find(chunk.sources, chunk.targets) if chunk.split in noise else {}
     counts = {kind: len(indices) for kind, indices in noisy.items()}
-    return TokenizedChunk(sides, keep_P, faults_FP, counts, digest_pairs(chunk.sources, chunk.targets))
+    return TokenizedChunk(
+        sides, keep_P, faults_FP, counts, digest_pairs(chunk.sources, chunk.targets)
+    )
 
 
 @lru_cache(maxsize=1)
@@ -141,7 +153,9 @@ def find_faults(
     shorter = np.minimum(source_lengths, target_lengths)
     longer = np.maximum(source_lengths, target_lengths)
     is_blank = shorter == 0
-    return np.stack([is_blank, longer > max_length, ~is_blank & (longer > max_length_ratio * shorter)])
+    return np.stack(
+        [is_blank, longer > max_length, ~is_blank & (longer > max_length_ratio * shorter)]
+    )
 
 
 def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
@@ -180,10 +194,12 @@ def digest_pairs(sources: Sequence[str], targets: Sequence[str]) -> Digests:
 
 
 def count_overlap(digests: Digests, train: Digests) -> tuple[int, int]:
-    """The number of pairs of a split that also occur in the training split, and of those whose source does. Pairs with
-    a blank source are not counted."""
+    """The number of pairs of a split that also occur in the training split, and of those whose
+    source does. Pairs with a blank source are not counted."""
     rows = digests[digests[:, 0] != 0]
-    is_known_source, is_known_pair = (np.isin(rows[:, column], train[:, column]) for column in (0, 1))
+    is_known_source, is_known_pair = (
+        np.isin(rows[:, column], train[:, column]) for column in (0, 1)
+    )
     return int(is_known_pair.sum()), int(is_known_source.sum())
 
 
@@ -202,7 +218,9 @@ class SplitBuilder:
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
         """Write a chunk's pairs, and count their tokens and faults."""
-        for side, lines, tokens in zip(self.sides, (chunk.sources, chunk.targets), tokenized.sides, strict=True):
+        for side, lines, tokens in zip(
+            self.sides, (chunk.sources, chunk.targets), tokenized.sides, strict=True
+        ):
             side.add(compress(lines, tokenized.keep_P.tolist()), tokens)
         self._digests.append(tokenized.digests)
         self._keep.append(tokenized.keep_P)
@@ -222,11 +240,14 @@ class SplitBuilder:
         return np.concatenate(self._keep)
 
     def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder | None) -> dict[str, Any]:
-        """Counts of the split's pairs, as JSON values. Faulty pairs are dropped from the training split only.
-        `duplicates`: pairs equal to an earlier pair of the split. `overlap_pairs`, `overlap_sources`: pairs that are
-        also pairs of the split `train` (None for the training split itself), or whose source is one of its sources."""
+        """Counts of the split's pairs, as JSON values. Faulty pairs are dropped from the training
+        split only. `duplicates`: pairs equal to an earlier pair of the split. `overlap_pairs`,
+        `overlap_sources`: pairs that are also pairs of the split `train` (None for the training
+        split itself), or whose source is one of its sources."""
         digests = np.concatenate(self._digests)
-        overlap = count_overlap(digests, np.concatenate(train._digests)) if train is not None else (0, 0)
+        overlap = (
+            count_overlap(digests, np.concatenate(train._digests)) if train is not None else (0, 0)
+        )
         return {
             "pairs_read": len(self.keep),
             "pairs_kept": int(self.keep.sum()),
@@ -235,7 +256,10 @@ class SplitBuilder:
             "dropped": self.dropped,
             "overlap_pairs": overlap[0],
             "overlap_sources": overlap[1],
-            **{side: builder.audit(vocab) for side, builder, vocab in zip(SIDES, self.sides, vocabs, strict=True)},
+            **{
+                side: builder.audit(vocab)
+                for side, builder, vocab in zip(SIDES, self.sides, vocabs, strict=True)
+            },
         }
 
 
@@ -256,12 +280,15 @@ class SideBuilder:
         self._ids = SequenceWriter(self._ids_path)
 
     def add(self, kept_lines: Iterable[str], tokenized: TokenizedSide) -> None:
-        """Write the kept lines and their tokens, and the tokens' numbers where `write_ids` puts the ids; count the
-        tokens of all lines."""
+        """Write the kept lines and their tokens, and the tokens' numbers where `write_ids` puts the
+        ids; count the tokens of all lines."""
         with self._text_path.open("a", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{line}\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)
-        numbers = np.array([self._numbers.setdefault(token, len(self._numbers)) for token in tokenized.types], np.int32)
+        numbers = np.array(
+            [self._numbers.setdefault(token, len(self._numbers)) for token in tokenized.types],
+            np.int32,
+        )
         self._ids.add(numbers[tokenized.numbers], tokenized.num_tokens)
         self._counts = np.pad(self._counts, (0, len(self._numbers) - len(self._counts)))
         self._counts[numbers] += np.bincount(tokenized.numbers, minlength=len(numbers))
@@ -284,8 +311,8 @@ class SideBuilder:
         ids.flush()
 
     def audit(self, vocab: Vocab) -> dict[str, Any]:
-        """Counts of all tokens that were read; `unknown`: tokens outside the vocabulary, `longest`: tokens of the
-        longest line."""
+        """Counts of all tokens that were read; `unknown`: tokens outside the vocabulary, `longest`:
+        tokens of the longest line."""
         counts = self.kept + self._dropped
         num_tokens = counts.total()
         unknown = sum(count for token, count in counts.items() if token not in vocab)

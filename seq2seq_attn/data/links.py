@@ -1,6 +1,8 @@
-"""Links between the tokens of training pairs, for objectives that learn from word alignments (`data.links`).
+"""Links between the tokens of training pairs, for objectives that learn from word alignments
+(`data.links`).
 
-They are the embedded corpus's gold links, come from a Pharaoh file, or are estimated by IBM model 1.
+They are the embedded corpus's gold links, come from a Pharaoh file, or are estimated by IBM model
+1.
 """
 
 import os
@@ -38,32 +40,41 @@ def links_file(data: DataConfig) -> Path | None:
     """
     if data.links == GOLD and data.corpus != "captions":
         raise UsageError(
-            f"data.links=gold: data.corpus={data.corpus} has no gold links; name a Pharaoh file of its training pairs,"
-            f" or take {IBM1}"
+            f"data.links=gold: data.corpus={data.corpus} has no gold links; name a Pharaoh file of "
+            f"its training pairs, or take {IBM1}"
         )
     if data.links in (None, GOLD, IBM1):
         return None
     if not os.path.isfile(data.links):  # false for a name that is too long, too
         raise UserError(
-            f"data.links={shorten(data.links)}: no such file; name a Pharaoh file of training pairs, {GOLD} or {IBM1}"
+            f"data.links={shorten(data.links)}: no such file; name a Pharaoh file of training "
+            f"pairs, {GOLD} or {IBM1}"
         )
     return Path(data.links)
 
 
 def links_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the folder's hash that depends on the links; empty without links. Raises UsageError, UserError as
-    `links_file`."""
+    """The part of the folder's hash that depends on the links; empty without links. Raises
+    UsageError, UserError as `links_file`."""
     path = links_file(data)
     if path is not None:
         return {"links": sha256_of(path)}
     if data.links == IBM1:
-        return {"links": {"name": IBM1, "num_iterations": ibm1.NUM_ITERATIONS, "max_cells": ibm1.MAX_CELLS}}
+        return {
+            "links": {
+                "name": IBM1,
+                "num_iterations": ibm1.NUM_ITERATIONS,
+                "max_cells": ibm1.MAX_CELLS,
+            }
+        }
     return {} if data.links is None else {"links": data.links}
 
 
-def parse_links(path: Path, number: int, line: str, num_source: int, num_target: int) -> tuple[Link, ...]:
-    """The links of a line, for a pair with these numbers of words. Raises UserError: the line is not in Pharaoh format,
-    or a link lies outside the pair."""
+def parse_links(
+    path: Path, number: int, line: str, num_source: int, num_target: int
+) -> tuple[Link, ...]:
+    """The links of a line, for a pair with these numbers of words. Raises UserError: the line is
+    not in Pharaoh format, or a link lies outside the pair."""
     try:
         links = parse_pharaoh(line)
     except UserError as error:
@@ -71,19 +82,21 @@ def parse_links(path: Path, number: int, line: str, num_source: int, num_target:
     for source, target in links:
         if source >= num_source or target >= num_target:
             raise UserError(
-                f"{path}, line {number}: link {source}-{target} lies outside a pair of {num_source} and {num_target} "
-                "words; split words at spaces and tabs only, number them from 0, and write the source first"
+                f"{path}, line {number}: link {source}-{target} lies outside a pair of "
+                f"{num_source} and {num_target} words; split words at spaces and tabs only, number "
+                "them from 0, and write the source first"
             )
     return links
 
 
 def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name: str) -> str:
-    """Convert a Pharaoh file to links between tokens and write them next to the training text in `directory`. Returns a
-    note for the user.
+    """Convert a Pharaoh file to links between tokens and write them next to the training text in
+    `directory`. Returns a note for the user.
 
     Args:
         directory: the prepared corpus being built.
-        path: a file of links, a line for each training pair that was read, in the format of `parse_links`.
+        path: a file of links, a line for each training pair that was read, in the format of
+            `parse_links`.
         keep: for each of these pairs, whether it is in `directory`.
         name: of the links in `data.links`.
 
@@ -101,34 +114,45 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
         for line, *sides, source_tokens, target_tokens in zip(lines, *texts, *tokens, strict=True):
             source, target = map(words, sides)
             try:
-                yield links_between_tokens(parse_pharaoh(line), source, target, source_tokens, target_tokens)
+                yield links_between_tokens(
+                    parse_pharaoh(line), source, target, source_tokens, target_tokens
+                )
             except ValueError:  # a tokenizer that drops or replaces characters
                 yield ()
                 num_unlike += 1
 
     num_links = _write(directory, token_links())
-    note = f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words" * bool(num_unlike)
+    note = (
+        f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words"
+        * bool(num_unlike)
+    )
     if not num_links:
         raise UserError(
-            f"data.links={name}: no link between tokens of training pairs; expected lines such as 0-0 1-2{note}"
+            f"data.links={name}: no link between tokens of training pairs; expected lines such as "
+            f"0-0 1-2{note}"
         )
     return f"links: {num_links:,} between tokens of training pairs, from {name}{note}"
 
 
 def write_estimated_links(directory: Path, draft_dir: Path) -> str:
-    """Write links between the tokens of the training pairs in `directory` as estimated by IBM model 1, which has a
-    number for each distinct token, also for those that the vocabulary lacks. Returns a note for the user."""
+    """Write links between the tokens of the training pairs in `directory` as estimated by IBM model
+    1, which has a number for each distinct token, also for those that the vocabulary lacks. Returns
+    a note for the user."""
     stores = []
     for side in SIDES:
         numbers: dict[str, int] = {}
         path = draft_dir / f"{side}.numbers"
         writer = SequenceWriter(path)
         for tokens, lengths in TokenStore(split_path(directory, "train", side, "tokens")).blocks():
-            writer.add(np.array([numbers.setdefault(token, len(numbers)) for token in tokens]), lengths)
+            writer.add(
+                np.array([numbers.setdefault(token, len(numbers)) for token in tokens]), lengths
+            )
         stores.append(SequenceStore(path))
     source, target = stores
     num_links = _write(directory, ibm1.align(source.__getitem__, target.__getitem__, len(source)))
-    return f"links: {num_links:,} between tokens of training pairs, by IBM model 1 in both directions"
+    return (
+        f"links: {num_links:,} between tokens of training pairs, by IBM model 1 in both directions"
+    )
 
 
 def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:

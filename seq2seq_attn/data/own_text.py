@@ -1,6 +1,6 @@
-"""The user's own parallel text, and any corpus as files of a line per pair. Validation pairs are set aside if none are
-named, chosen by a hash of the source, so that the choice does not depend on the order of the lines. All pairs with a
-chosen source leave the training split."""
+"""The user's own parallel text, and any corpus as files of a line per pair. Validation pairs are
+set aside if none are named, chosen by a hash of the source, so that the choice does not depend on
+the order of the lines. All pairs with a chosen source leave the training split."""
 
 import heapq
 import re
@@ -25,32 +25,45 @@ from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS
 
 ONE_IN = 10
 MAX_PAIRS = 1_000
-"""Pairs to set aside at most: as many as common validation sets have. More would cost training time."""
+"""Pairs to set aside at most: as many as common validation sets have. More would cost training
+time."""
 _SIZE = 16
 _AT_ONCE = 4_096
 """pairs that are judged at once"""
 _VARIANT = re.compile(r"(?<=\S)\(\d+\)$")
 """the mark of another pronunciation of a word in dictionaries, as in `read(2)`"""
 SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
-"""the settings that, with the text, determine which pairs are set aside; part of the folder's hash"""
+"""the settings that, with the text, determine which pairs are set aside; part of the folder's
+hash"""
 
 
 def name_splits(data: DataConfig) -> dict[str, Spec]:
-    """The text named for each split, `train` first; without `valid` if that is to be set aside. Files need not exist.
-    Raises UsageError: there is no training text, or a test set's name is not valid."""
+    """The text named for each split, `train` first; without `valid` if that is to be set aside.
+    Files need not exist. Raises UsageError: there is no training text, or a test set's name is not
+    valid."""
     if data.train is None:
-        raise UsageError(f"data.train is not set: with data.corpus=files, name your text by --train TEXT: {KINDS}")
+        raise UsageError(
+            "data.train is not set: with data.corpus=files, name your text by --train TEXT: "
+            f"{KINDS}"
+        )
     for split in data.test:
         if split in ("train", "valid") or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
-            raise UsageError(f"data.test.{split}: not valid as a name; use letters, digits, '_', '-' and '.'")
-    return {"train": data.train, **({} if data.valid is None else {"valid": data.valid}), **data.test}
+            raise UsageError(
+                f"data.test.{split}: not valid as a name; use letters, digits, '_', '-' and '.'"
+            )
+    return {
+        "train": data.train,
+        **({} if data.valid is None else {"valid": data.valid}),
+        **data.test,
+    }
 
 
 def find_splits(data: DataConfig) -> dict[str, Text]:
     """Locate the text of each split.
 
     Raises:
-        UsageError: as `name_splits`, a name is nearly right, or the columns of tables are in different orders.
+        UsageError: as `name_splits`, a name is nearly right, or the columns of tables are in
+            different orders.
         UserError: a file does not exist.
     """
     languages = (*data.sources, data.target_language)
@@ -60,27 +73,34 @@ def find_splits(data: DataConfig) -> dict[str, Text]:
 
 
 def check_headers(texts: Sequence[Text]) -> None:
-    """Raises UsageError if a table without a header is read in the order of its columns, but another is not: its own
-    columns are most likely in that order too."""
+    """Raises UsageError if a table without a header is read in the order of its columns, but
+    another is not: its own columns are most likely in that order too."""
     tables = [text for text in texts if text.columns and all(map(str.isdigit, text.columns))]
     moved = [text for text in tables if [*text.columns] != sorted(text.columns, key=int)]
     bare = [text for text in tables if text not in moved and not text.has_header]
     if moved and bare:
-        raise UsageError(f"{bare[0]}: no header, but the columns of {moved[0]} are in another order; head both")
+        raise UsageError(
+            f"{bare[0]}: no header, but the columns of {moved[0]} are in another order; head both"
+        )
 
 
 def write_splits(
-    directory: Path, data: DataConfig, texts: Mapping[str, Text], links: Mapping[str, Mapping[str, Path]]
+    directory: Path,
+    data: DataConfig,
+    texts: Mapping[str, Text],
+    links: Mapping[str, Mapping[str, Path]],
 ) -> tuple[dict[str, int], dict[str, Noise], list[str]]:
-    """Write the first pairs of each split as `split_path` names its files, up to `data.limit`, without the noise that
-    the training text is to drop. Without a validation text, set pairs aside as `valid`. Returns the number of pairs by
-    split; for each split of the user's own text, a `Noise` that finds what is kept; and notes on the text.
+    """Write the first pairs of each split as `split_path` names its files, up to `data.limit`,
+    without the noise that the training text is to drop. Without a validation text, set pairs aside
+    as `valid`. Returns the number of pairs by split; for each split of the user's own text, a
+    `Noise` that finds what is kept; and notes on the text.
 
     Args:
         directory: for the files.
         data: its filter, limits and languages are read.
         texts: by split.
-        links: by split, the files of word alignments that are written beside its pairs, by kind: `GOLD`, `LINKS`.
+        links: by split, the files of word alignments that are written beside its pairs, by kind:
+            `GOLD`, `LINKS`.
 
     Raises:
         UserError: text or links cannot be read, or there is too little text.
@@ -99,7 +119,8 @@ def write_splits(
             chosen = choose_sources(pairs, sentence_side(text))
             if not chosen:
                 raise UserError(
-                    f"{text}: fewer than two distinct source sentences; add text, or name some with --valid"
+                    f"{text}: fewer than two distinct source sentences; add text, or name some "
+                    "with --valid"
                 )
         counts = _write(directory, data, split, text, chosen, dropped, links.get(split, {}))
         parts = [split, "valid"] if chosen else [split]
@@ -107,12 +128,15 @@ def write_splits(
             num_pairs[part] = min(counts[part], data.limit.for_split(part) or counts[part])
         if is_checked:
             noise |= dict.fromkeys(parts, Noise(text.pairs()))
-        notes += describe_noise(split, {kind: len(numbers) for kind, numbers in noise_to_drop.items()}, is_dropped=True)
+        notes += describe_noise(
+            split, {kind: len(numbers) for kind, numbers in noise_to_drop.items()}, is_dropped=True
+        )
         if chosen:
             notes.append(
-                f"validation: {counts['valid']:,} of {counts.total():,} training pairs set aside (chosen by a hash of "
-                f"their sources), because no --valid was given; {counts[None]:,} more (with these sources, or noise) "
-                "removed from the training pairs"
+                f"validation: {counts['valid']:,} of {counts.total():,} training pairs set aside "
+                "(chosen by a hash of their sources), because no --valid was given; "
+                f"{counts[None]:,} more (with these sources, or noise) removed from the training "
+                "pairs"
             )
     return num_pairs, noise, notes
 
@@ -140,15 +164,19 @@ def _write(
     dropped: Container[int],
     links: Mapping[str, Path],
 ) -> Counter[str | None]:
-    """Write a split, and the pairs set aside from it, without those whose numbers (from 0) are in `dropped`. Returns
-    the number of pairs by split; None: dropped."""
+    """Write a split, and the pairs set aside from it, without those whose numbers (from 0) are in
+    `dropped`. Returns the number of pairs by split; None: dropped."""
     counts: Counter[str | None] = Counter()
     is_empty, side = True, sentence_side(text)
-    limits = {part: data.limit.for_split(part) for part in ([split, "valid"] if chosen else [split])}
+    limits = {
+        part: data.limit.for_split(part) for part in ([split, "valid"] if chosen else [split])
+    }
     with ExitStack() as stack:
         streams = {
             part: [
-                stack.enter_context(split_path(directory, part, kind).open("w", encoding="utf-8", newline="\n"))
+                stack.enter_context(
+                    split_path(directory, part, kind).open("w", encoding="utf-8", newline="\n")
+                )
                 for kind in (*SIDES, *links)
             ]
             for part in limits
@@ -158,13 +186,20 @@ def _write(
             for kind, path in links.items()
         ]
         pairs = text.pairs()
-        parts = assign(pairs, chosen, dropped, side) if chosen or dropped else ((pair, split) for pair in pairs)
+        parts = (
+            assign(pairs, chosen, dropped, side)
+            if chosen or dropped
+            else ((pair, split) for pair in pairs)
+        )
         missing = (None, None)  # if the pairs, or a file of links, end early
         rows: Iterator[Any] = zip_longest(parts, *lines_by_kind, fillvalue=missing)
         for number, ((pair, part), *lines) in enumerate(rows, 1):
             if pair is None or missing in lines:
                 names = " and ".join(map(str, links.values()))
-                raise UserError(f"{names}: expected a line for each pair of {text}; they differ at line {number:,}")
+                raise UserError(
+                    f"{names}: expected a line for each pair of {text}; they differ at line "
+                    f"{number:,}"
+                )
             for (kind, path), line in zip(links.items(), lines, strict=False):
                 parse_links(path, number, line, *(len(WORDS[kind](sentence)) for sentence in pair))
             counts[part] += 1
@@ -174,18 +209,21 @@ def _write(
                     stream.write(f"{value}\n")
     if is_empty:
         purpose = {"train": "train", "valid": "validate"}.get(split, "evaluate")
-        raise UserError(f"{text}: no sentence pair to {purpose} on: empty, or a side of every line is blank")
+        raise UserError(
+            f"{text}: no sentence pair to {purpose} on: empty, or a side of every line is blank"
+        )
     return counts
 
 
 def sentence_side(text: Text) -> int:
-    """The index in a pair of the sentence by which the pair is set aside: that of the source, if the text has one."""
+    """The index in a pair of the sentence by which the pair is set aside: that of the source, if
+    the text has one."""
     return 1 if NONE in text.languages else 0
 
 
 def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes]:
-    """The digests of the sources (`side` 1: targets) to set aside: a tenth of the distinct ones, at most 1,000; none if
-    there are fewer than two. Pairs with a blank side are never chosen."""
+    """The digests of the sources (`side` 1: targets) to set aside: a tenth of the distinct ones, at
+    most 1,000; none if there are fewer than two. Pairs with a blank side are never chosen."""
     largest_first: list[int] = []
     kept: set[int] = set()
     for pair in pairs:
@@ -204,10 +242,14 @@ def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes
 
 
 def assign(
-    pairs: Iterable[tuple[str, str]], chosen: Container[bytes], dropped: Container[int] = (), side: int = 0
+    pairs: Iterable[tuple[str, str]],
+    chosen: Container[bytes],
+    dropped: Container[int] = (),
+    side: int = 0,
 ) -> Iterator[tuple[tuple[str, str], str | None]]:
-    """Assign each training pair to a split. The first pair with a chosen source (`side` 1: target) goes to `valid`, and
-    its other pairs to no split (None), like those numbered in `dropped` (from 0). All the rest goes to `train`."""
+    """Assign each training pair to a split. The first pair with a chosen source (`side` 1: target)
+    goes to `valid`, and its other pairs to no split (None), like those numbered in `dropped` (from
+    0). All the rest goes to `train`."""
     taken: set[bytes] = set()
     for number, pair in enumerate(pairs):
         digest = source_digest(pair[side]) if chosen else None
@@ -223,7 +265,8 @@ def assign(
 
 
 def source_digest(source: str) -> bytes | None:
-    """The digest of a normalized sentence, the same for all variants of a dictionary's word; None if it is blank."""
+    """The digest of a normalized sentence, the same for all variants of a dictionary's word; None
+    if it is blank."""
     text = normalize(source)
     text = text if " " in text else _VARIANT.sub("", text)
     return blake2b(text.encode(), digest_size=_SIZE).digest() if text else None

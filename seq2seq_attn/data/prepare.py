@@ -1,5 +1,5 @@
-"""Prepare a corpus: read, tokenize, filter, count and numericalize raw text. The result is reused if nothing
-changed."""
+"""Prepare a corpus: read, tokenize, filter, count and numericalize raw text. The result is reused
+if nothing changed."""
 
 import importlib.metadata
 import logging
@@ -33,8 +33,22 @@ from seq2seq_attn.data.links import (
 from seq2seq_attn.data.own_text import write_splits
 from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.reuse import count_unknown, draw_pairs, find_vocab_dir, reuse_identity
-from seq2seq_attn.data.sources import EXTRA, RawCorpus, extra_identity, find_extra, find_raw_corpus, write_extra
-from seq2seq_attn.data.store import FORMAT_VERSION, META_NAME, PreparedCorpus, split_path, vocab_path, write_vectors
+from seq2seq_attn.data.sources import (
+    EXTRA,
+    RawCorpus,
+    extra_identity,
+    find_extra,
+    find_raw_corpus,
+    write_extra,
+)
+from seq2seq_attn.data.store import (
+    FORMAT_VERSION,
+    META_NAME,
+    PreparedCorpus,
+    split_path,
+    vocab_path,
+    write_vectors,
+)
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import list_files, naming, sha256_of_values, temporary_name, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
@@ -47,7 +61,8 @@ from seq2seq_attn.text.vocab import Vocab, build_vocab
 log = logging.getLogger(__name__)
 
 SMALL_CORPUS = 100_000
-"""Corpora below this number of pairs use one process, which finishes before worker processes would have started."""
+"""Corpora below this number of pairs use one process, which finishes before worker processes would
+have started."""
 MAX_TRAINING_LINES = 100_000
 """Lines per side that a tokenizer is trained on, approximately."""
 _STALE_AFTER_S = 24 * 3600.0
@@ -62,14 +77,16 @@ def prepare_corpus(
     before_build: Callable[[], None] = lambda: None,
     show_progress: bool = False,
 ) -> PreparedCorpus:
-    """The prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the same text was prepared the
-    same way before.
+    """The prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the same
+    text was prepared the same way before.
 
     Args:
         config: its `data` section is read.
-        own_run: a run that was trained on this corpus; it replaces `data.vocab_from`, which may be gone.
+        own_run: a run that was trained on this corpus; it replaces `data.vocab_from`, which may be
+            gone.
         also_in: other data folders to look in.
-        before_build: called if the corpus must be prepared, before anything is written; raises an error to forbid it.
+        before_build: called if the corpus must be prepared, before anything is written; raises an
+            error to forbid it.
         show_progress: draw tqdm bars on stderr.
 
     Raises:
@@ -90,7 +107,9 @@ def prepare_corpus(
         with _temporary_folder(folders[0]) as temporary:
             _build(temporary, config.data, raw, vocab_dir, identity, show_progress)
             if _identity(config.data, find_raw_corpus(config.data), vocab_dir) != identity:
-                raise UserError("the text changed while it was prepared; stop what writes to it, then try again")
+                raise UserError(
+                    "the text changed while it was prepared; stop what writes to it, then try again"
+                )
             prepared = _put(temporary, folders[0])
         log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
     for note in prepared.meta["notes"]:
@@ -99,8 +118,13 @@ def prepare_corpus(
 
 
 def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[str, Any]:
-    """Everything that decides the folder's content, and nothing else (not the location of files, not the model)."""
-    used = None if data.tokenizer.name == "sentencepiece" else {"name", "target", "lowercase", "sentences"}
+    """Everything that decides the folder's content, and nothing else (not the location of files,
+    not the model)."""
+    used = (
+        None
+        if data.tokenizer.name == "sentencepiece"
+        else {"name", "target", "lowercase", "sentences"}
+    )
     package = data.tokenizer.name if data.tokenizer.name in ("spacy", "sentencepiece") else None
     return {
         "format": FORMAT_VERSION,
@@ -143,21 +167,35 @@ def _build(
     with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as drafts:
         draft_dir = Path(drafts)
         texts, train_links = raw.locate(), links_file(data)
-        links: dict[str, dict[str, Path]] = {split: {GOLD: path} for split, path in raw.gold.items()}
+        links: dict[str, dict[str, Path]] = {
+            split: {GOLD: path} for split, path in raw.gold.items()
+        }
         if train_links is not None:
             links["train"] = {**links.get("train", {}), LINKS: train_links}
         num_pairs, noise, notes = write_splits(draft_dir, data, texts, links)
-        extra_texts = [(", ".join(map(str, extra.paths)), extra.pairs()) for extra in find_extra(data)]
+        extra_texts = [
+            (", ".join(map(str, extra.paths)), extra.pairs()) for extra in find_extra(data)
+        ]
         if data.mix and data.vocab_from is not None:
             old = _old_corpus(data.vocab_from, identity["mix"]["text"])
-            extra_texts.append((f"data.mix={data.mix:g}", draw_pairs(old, round(data.mix * num_pairs["train"]))))
+            extra_texts.append(
+                (f"data.mix={data.mix:g}", draw_pairs(old, round(data.mix * num_pairs["train"])))
+            )
         num_extra, extra_notes = write_extra(draft_dir, extra_texts, data, [*num_pairs][1:])
-        in_vocab = {"train": num_pairs["train"], **({EXTRA: num_extra} if data.extra_in_vocab else {})}
-        for name, tokenizer in zip(SIDES, _tokenizers(draft_dir, data, in_vocab, vocab_dir), strict=True):
+        in_vocab = {
+            "train": num_pairs["train"],
+            **({EXTRA: num_extra} if data.extra_in_vocab else {}),
+        }
+        for name, tokenizer in zip(
+            SIDES, _tokenizers(draft_dir, data, in_vocab, vocab_dir), strict=True
+        ):
             tokenizer.save(directory, name)
         splits = {split: SplitBuilder(directory, split) for split in num_pairs}
         train = splits["train"]
-        files = {split: [split_path(draft_dir, split, side) for side in SIDES] for split in (*num_pairs, EXTRA)}
+        files = {
+            split: [split_path(draft_dir, split, side) for side in SIDES]
+            for split in (*num_pairs, EXTRA)
+        }
         extra_files = {"train": files.pop(EXTRA)}
         _tokenize(splits, files, directory, data, noise, sum(num_pairs.values()), show_progress)
         for split, builder in splits.items():
@@ -171,39 +209,53 @@ def _build(
         _check_not_empty(train, identity["config"])
         for builder in splits.values():
             builder.write_ids(vocabs)
-        audit = {name: builder.audit(vocabs, None if builder is train else train) for name, builder in splits.items()}
+        audit = {
+            name: builder.audit(vocabs, None if builder is train else train)
+            for name, builder in splits.items()
+        }
         for split in num_pairs if VECTORS in data.sources else ():
             lines = iter_lines(split_path(directory, split, "source", "txt"))
-            write_vectors(split_path(directory, split, "vectors"), lines, data.sources.index(VECTORS))
+            write_vectors(
+                split_path(directory, split, "vectors"), lines, data.sources.index(VECTORS)
+            )
         notes += _write_all_links(directory, draft_dir, data, links, splits)
     for name, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, name))
-    write_json(directory / META_NAME, {**identity, "notes": notes, "splits": list(splits), "audit": audit})
+    write_json(
+        directory / META_NAME, {**identity, "notes": notes, "splits": list(splits), "audit": audit}
+    )
     list_files(directory, directory.iterdir())
 
 
 def _old_corpus(run_dir: Path, text_hash: str) -> PreparedCorpus:
-    """The corpus of the run whose text is mixed in. Raises UserError if it cannot be prepared or has changed."""
+    """The corpus of the run whose text is mixed in. Raises UserError if it cannot be prepared or
+    has changed."""
     try:
         old = prepare_corpus(load_run_config(run_dir), own_run=run_dir)
     except UserError as error:
         raise type(error)(f"data.mix: {error}") from None
     if old.text_hashes()["train"] != text_hash:
-        raise UserError(f"data.mix: the training text of {run_dir} has changed; put it back, or set data.mix=0")
+        raise UserError(
+            f"data.mix: the training text of {run_dir} has changed; put it back, or set data.mix=0"
+        )
     return old
 
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
-    """Warns if more than 5 % of the training pairs are dropped. Raises UserError if none is kept."""
+    """Warns if more than 5 % of the training pairs are dropped. Raises UserError if none is
+    kept."""
     reasons = describe_dropped(train.dropped, limits)
     dropped = ", ".join(f"{count} because {reason}" for reason, count in reasons.items())
     keep = train.keep
     if not keep.any():
         raise UserError(
-            f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or data.max_length_ratio"
+            f"train: no pair is left: {dropped}; look at the files, or raise data.max_length or "
+            "data.max_length_ratio"
         )
     if keep.mean() < 0.95:
-        message = "dropped from %s training pairs: %s; see data.max_length and data.max_length_ratio"
+        message = (
+            "dropped from %s training pairs: %s; see data.max_length and data.max_length_ratio"
+        )
         log.warning(message, f"{len(keep):,}", dropped)
 
 
@@ -214,11 +266,14 @@ def _write_all_links(
     links: Mapping[str, Mapping[str, Path]],
     splits: Mapping[str, SplitBuilder],
 ) -> list[str]:
-    """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if any."""
+    """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if
+    any."""
     for split in [split for split, kinds in links.items() if GOLD in kinds]:
         if split != "train" or not (data.extra or data.mix):  # extra pairs have no gold links
             kept = compress(iter_lines(split_path(draft_dir, split, GOLD)), splits[split].keep)
-            with split_path(directory, split, "links").open("w", encoding="utf-8", newline="\n") as stream:
+            with split_path(directory, split, "links").open(
+                "w", encoding="utf-8", newline="\n"
+            ) as stream:
                 stream.writelines(f"{line}\n" for line in kept)
     if data.links == IBM1:
         return [write_estimated_links(directory, draft_dir)]
@@ -237,13 +292,17 @@ def _tokenizers(
         return NoTokenizer() if NONE in data.sources else source, target
 
     def sample(side: Side) -> Iterator[str]:
-        """All lines of a side, or a random sample of about `MAX_TRAINING_LINES`, always the same."""
+        """All lines of a side, or a random sample of about `MAX_TRAINING_LINES`, always the
+        same."""
         total = sum(num_pairs.values())
         for split in num_pairs:
             generator = random.Random("tokenizer")
             with split_path(draft_dir, split, side).open(encoding="utf-8", newline="\n") as lines:
                 for line in lines:
-                    if total <= MAX_TRAINING_LINES or generator.random() * total < MAX_TRAINING_LINES:
+                    if (
+                        total <= MAX_TRAINING_LINES
+                        or generator.random() * total < MAX_TRAINING_LINES
+                    ):
                         yield line[:-1]
 
     return build_tokenizers(
@@ -267,8 +326,12 @@ def _tokenize(
     limits = data.model_dump(include={"max_length", "max_length_ratio"})
     tokenize = partial(tokenize_chunk, tokenizer_dir=tokenizer_dir, noise=noise, **limits)
     num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
-    with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress) as bar:
-        for chunk, tokenized in map_in_order(tokenize, read_chunks(files), num_processes=num_processes):
+    with tqdm(
+        total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress
+    ) as bar:
+        for chunk, tokenized in map_in_order(
+            tokenize, read_chunks(files), num_processes=num_processes
+        ):
             splits[chunk.split].add(chunk, tokenized)
             bar.update(2 * len(chunk.sources))
 
@@ -276,7 +339,11 @@ def _tokenize(
 def _vocabs(data: DataConfig, train: SplitBuilder, vocab_dir: Path | None) -> list[Vocab]:
     if vocab_dir is not None:
         vocabs = [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
-        return [build_vocab(Counter()), vocabs[1]] if NONE in data.sources and not data.vocab.joint else vocabs
+        return (
+            [build_vocab(Counter()), vocabs[1]]
+            if NONE in data.sources and not data.vocab.joint
+            else vocabs
+        )
     counters = [side.kept for side in train.sides]
     if data.vocab.joint:
         counters = [counters[0] + counters[1]] * 2
@@ -305,7 +372,10 @@ def _put(temporary: Path, directory: Path) -> PreparedCorpus:
     """Rename a complete folder to its name, unless another process has done so."""
     with suppress(UserError):
         return PreparedCorpus(directory)
-    with tempfile.TemporaryDirectory(".tmp", ".", directory.parent) as rubbish, suppress(FileNotFoundError):
+    with (
+        tempfile.TemporaryDirectory(".tmp", ".", directory.parent) as rubbish,
+        suppress(FileNotFoundError),
+    ):
         directory.rename(Path(rubbish, "damaged"))  # at once, so that nobody sees it half removed
     try:
         temporary.rename(directory)

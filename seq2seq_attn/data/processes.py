@@ -24,10 +24,12 @@ _AHEAD = 2
 def map_in_order(
     function: Callable[[ItemT], ResultT], items: Iterable[ItemT], *, num_processes: int
 ) -> Generator[tuple[ItemT, ResultT], None, None]:
-    """Each item with `function(item)`, in order. Few items are read ahead, so memory does not grow with their number.
+    """Each item with `function(item)`, in order. Few items are read ahead, so memory does not grow
+    with their number.
 
     Args:
-        function: pickled for each item if there are several processes; an exception it raises is raised here.
+        function: pickled for each item if there are several processes; an exception it raises is
+            raised here.
         items: pickled too.
         num_processes: 1 runs in this process.
 
@@ -59,7 +61,8 @@ def map_in_order(
 
 
 def follow_parent() -> None:
-    """Begin a worker process: Ctrl-C, which reaches every process of the terminal, is left to its parent."""
+    """Begin a worker process: Ctrl-C, which reaches every process of the terminal, is left to its
+    parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

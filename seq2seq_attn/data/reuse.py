@@ -1,7 +1,8 @@
-"""Tokenizers and vocabularies of another run (`data.vocab_from`), and pairs of its training text (`data.mix`).
+"""Tokenizers and vocabularies of another run (`data.vocab_from`), and pairs of its training text
+(`data.mix`).
 
-A run that was trained on such a corpus has copies of both, and the hash of that text. So it can be resumed and
-evaluated without the other run.
+A run that was trained on such a corpus has copies of both, and the hash of that text. So it can be
+resumed and evaluated without the other run.
 """
 
 import random
@@ -26,8 +27,8 @@ NUM_EXAMPLES = 3
 
 
 def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
-    """The run directory with the tokenizers and vocabularies to use: `own_run`, which was trained on this corpus, if it
-    has begun; else `data.vocab_from`. None: they are made from the text.
+    """The run directory with the tokenizers and vocabularies to use: `own_run`, which was trained
+    on this corpus, if it has begun; else `data.vocab_from`. None: they are made from the text.
 
     Raises:
         UsageError: the other run has other settings, or `data.mix` lacks a run.
@@ -35,7 +36,10 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
     """
     if data.vocab_from is None:
         if data.mix:
-            raise UsageError(f"data.mix={data.mix:g}: expected data.vocab_from, the run whose text is mixed in, or 0")
+            raise UsageError(
+                f"data.mix={data.mix:g}: expected data.vocab_from, the run whose text is mixed in, "
+                "or 0"
+            )
         return None
     if own_run is not None and (own_run / RUN_CORPUS).exists():
         return own_run
@@ -43,18 +47,24 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
         other = load_run_config(data.vocab_from).data
     except UserError as error:
         raise type(error)(f"data.vocab_from: {error}") from None
-    for name in (*(() if NONE in data.sources else ("sources",)), "target_language", "tokenizer", "vocab"):
+    for name in (
+        *(() if NONE in data.sources else ("sources",)),
+        "target_language",
+        "tokenizer",
+        "vocab",
+    ):
         old, new = getattr(other, name), getattr(data, name)
         if old != new:
             raise UsageError(
-                f"data.vocab_from={data.vocab_from}: its data.{name} differs, {shorten(old)}; here {shorten(new)}"
+                f"data.vocab_from={data.vocab_from}: its data.{name} differs, {shorten(old)}; here "
+                f"{shorten(new)}"
             )
     return data.vocab_from
 
 
 def reuse_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
-    """The part of the folder's hash that depends on the other run; empty without. Raises UserError if the run is
-    damaged."""
+    """The part of the folder's hash that depends on the other run; empty without. Raises UserError
+    if the run is damaged."""
     if vocab_dir is None:
         return {}
     sides = SIDES[1:] if NONE in data.sources else SIDES
@@ -62,12 +72,15 @@ def reuse_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
     if not data.mix:
         return files
     key = "train" if vocab_dir == data.vocab_from else "mixed"
-    return {**files, "mix": {"weight": data.mix, "text": read_listed_json(vocab_dir / RUN_CORPUS)[key]}}
+    return {
+        **files,
+        "mix": {"weight": data.mix, "text": read_listed_json(vocab_dir / RUN_CORPUS)[key]},
+    }
 
 
 def draw_pairs(corpus: PreparedCorpus, number: int) -> Iterator[tuple[str, str]]:
-    """Training pairs of a corpus, in their order: the whole text as often as it fits into `number`, and for the rest
-    different pairs, drawn at random, always the same."""
+    """Training pairs of a corpus, in their order: the whole text as often as it fits into `number`,
+    and for the rest different pairs, drawn at random, always the same."""
     num_pairs = len(corpus.pairs("train"))
     times, rest = divmod(number, num_pairs)
     drawn = set(random.Random("mix").sample(range(num_pairs), rest))
@@ -77,14 +90,18 @@ def draw_pairs(corpus: PreparedCorpus, number: int) -> Iterator[tuple[str, str]]
 
 
 def count_unknown(train: SplitBuilder, vocabs: Sequence[Vocab]) -> list[str]:
-    """A note per side: how many tokens of the training text the other run's vocabulary lacks, and the most frequent."""
+    """A note per side: how many tokens of the training text the other run's vocabulary lacks, and
+    the most frequent."""
     notes = []
     for side, builder, vocab in zip(SIDES, train.sides, vocabs, strict=True):
         unknown = {token: count for token, count in builder.kept.items() if token not in vocab}
         number, total = sum(unknown.values()), builder.kept.total()
-        examples = ", ".join(map(repr, nlargest(NUM_EXAMPLES, unknown, key=lambda token: (unknown[token], token))))
+        examples = ", ".join(
+            map(repr, nlargest(NUM_EXAMPLES, unknown, key=lambda token: (unknown[token], token)))
+        )
         notes.append(
-            f"{side}: {number:,} of {total:,} tokens ({100 * number / max(total, 1):.1f} %) are unknown to the "
-            f"vocabulary that is taken over{f', such as {examples}' if examples else ''}"
+            f"{side}: {number:,} of {total:,} tokens ({100 * number / max(total, 1):.1f} %) are "
+            "unknown to the vocabulary that is taken "
+            f"over{f', such as {examples}' if examples else ''}"
         )
     return notes

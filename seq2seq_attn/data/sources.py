@@ -1,5 +1,6 @@
-"""Locate the raw text of a corpus: Multi30k, the embedded corpus, or the user's own files; and extra training pairs
-(`data.extra`), without any sentence of the corpus's validation and test sets."""
+"""Locate the raw text of a corpus: Multi30k, the embedded corpus, or the user's own files; and
+extra training pairs (`data.extra`), without any sentence of the corpus's validation and test
+sets."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from seq2seq_attn.text.tokenizers.vectors import hash_vectors, real_name
 
 EXTRA = ".extra"
 """the lines of extra pairs, as a split"""
-PACKAGED_NEEDS = "if the configuration is a packaged one, the comment at its top says how to make what it needs"
+PACKAGED_NEEDS = (
+    "if the configuration is a packaged one, the comment at its top says how to make what it needs"
+)
 """after an error about a file or a run that a configuration names"""
 _DENIED = "equal letters, digits and marks, case ignored; with one source, tabs are spaces"
 """which sentences count as one of a validation or test set: part of the folder's hash"""
@@ -36,7 +39,8 @@ class RawCorpus(NamedTuple):
     identity: dict[str, Any]
     """the part of the folder's hash that stands for the raw text"""
     locate: Callable[[], Mapping[str, Text]]
-    """the text of each split; downloads it where necessary, so it is called only if the corpus must be prepared"""
+    """the text of each split; downloads it where necessary, so it is called only if the corpus must
+    be prepared"""
     gold: Mapping[str, Path] = {}
     """files of gold alignments by split"""
 
@@ -53,65 +57,90 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
         published = multi30k.published_splits(*languages)
 
         def fetch() -> Mapping[str, Text]:
-            folder = multi30k.fetch(data.data_dir, data.source_dir, languages=languages, show_progress=show_progress)
+            folder = multi30k.fetch(
+                data.data_dir, data.source_dir, languages=languages, show_progress=show_progress
+            )
             return {
-                split: Text(tuple(folder / name for name in names), languages) for split, names in published.items()
+                split: Text(tuple(folder / name for name in names), languages)
+                for split, names in published.items()
             }
 
-        # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the network
-        hashes = {split: [multi30k.SHA256[name] for name in names] for split, names in published.items()}
+        # the checksums are known in advance, so a prepared corpus needs neither the raw files nor
+        # the network
+        hashes = {
+            split: [multi30k.SHA256[name] for name in names] for split, names in published.items()
+        }
         return RawCorpus(hashes, fetch)
     if data.corpus == "captions":
         files = captions.find_captions(data.source_dir, data.source_name, data.target_language)
         return RawCorpus(
             identity={split: [*map(sha256_of, paths)] for split, paths in files.items()},
-            locate=lambda: {split: Text((paths.source, paths.target), languages) for split, paths in files.items()},
+            locate=lambda: {
+                split: Text((paths.source, paths.target), languages)
+                for split, paths in files.items()
+            },
             gold={split: paths.links for split, paths in files.items()},
         )
     texts = own_text.find_splits(data)
     splits = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
-    rules = {"languages": texts["train"].languages, "filter": sorted(data.filter), "set_aside": own_text.SET_ASIDE}
+    rules = {
+        "languages": texts["train"].languages,
+        "filter": sorted(data.filter),
+        "set_aside": own_text.SET_ASIDE,
+    }
     return RawCorpus({"splits": splits, **rules}, lambda: texts)
 
 
 def split_names(data: DataConfig) -> list[str]:
-    """The splits of a corpus, `train` and `valid` first. Files need not exist. Raises UsageError: the configuration
-    does not name a valid corpus, a text is named that the corpus does not read, a source language is given twice, or
-    several sources or a source of vectors are combined with settings for a single text."""
+    """The splits of a corpus, `train` and `valid` first. Files need not exist. Raises UsageError:
+    the configuration does not name a valid corpus, a text is named that the corpus does not read, a
+    source language is given twice, or several sources or a source of vectors are combined with
+    settings for a single text."""
     for key, spec in (("train", data.train), ("valid", data.valid), ("test", data.test)):
         if spec and data.corpus != "files":
             raise UsageError(
-                f"data.{key}={shorten(spec)}: not read with data.corpus={data.corpus}; set data.corpus=files, or use "
-                "--train TEXT"
+                f"data.{key}={shorten(spec)}: not read with data.corpus={data.corpus}; set "
+                "data.corpus=files, or use --train TEXT"
             )
     if len(data.sources) > 1 and NONE in data.sources:
-        raise UsageError(f"data.source_languages={shorten(data.source_languages)}: {NONE} stands alone")
+        raise UsageError(
+            f"data.source_languages={shorten(data.source_languages)}: {NONE} stands alone"
+        )
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(
-            f"data.source_languages={shorten(data.source_languages)}: a language is given twice; name each source once"
+            f"data.source_languages={shorten(data.source_languages)}: a language is given twice; "
+            "name each source once"
         )
     if len(data.sources) > 1 or data.sources[0] in (NONE, VECTORS):
         need = f"needs a single source of text, but data.source_languages={shorten(data.sources)}: name one language"
         if data.links is not None:
             raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
         if data.tokenizer.sentences:
-            raise UsageError(f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false")
+            raise UsageError(
+                f"data.tokenizer.sentences=true: {need}, or set data.tokenizer.sentences=false"
+            )
     languages = (*data.sources, data.target_language)
     if data.corpus == "multi30k":
         return list(multi30k.published_splits(*languages))
     if data.corpus == "captions":
         captions.check_languages(data.source_name, data.target_language)
         return [*captions.SPLITS]
-    return list(dict.fromkeys(["train", "valid", *own_text.name_splits(data)]))  # valid may be set aside
+    return list(
+        dict.fromkeys(["train", "valid", *own_text.name_splits(data)])
+    )  # valid may be set aside
 
 
 def _hashes(sources: Sequence[str], text: Text) -> list[str]:
-    """The hashes of the files of a text, and that of the files that its source of vectors names. Raises UserError: a
-    file cannot be read."""
+    """The hashes of the files of a text, and that of the files that its source of vectors names.
+    Raises UserError: a file cannot be read."""
     hashes = [*map(sha256_of, text.paths)]
     if VECTORS in sources:
         number = list(sources).index(VECTORS)
-        hashes.append(hash_vectors(source.split(SOURCE_END)[number] for source, _ in text.pairs() if source.strip()))
+        hashes.append(
+            hash_vectors(
+                source.split(SOURCE_END)[number] for source, _ in text.pairs() if source.strip()
+            )
+        )
     return hashes
 
 
@@ -119,14 +148,14 @@ def find_extra(data: DataConfig) -> list[Text]:
     """Locate the texts that `data.extra` names.
 
     Raises:
-        UsageError: word alignments are given, which extra pairs lack; a name is not valid; or the columns of tables are
-            in different orders.
+        UsageError: word alignments are given, which extra pairs lack; a name is not valid; or the
+            columns of tables are in different orders.
         UserError: a file does not exist.
     """
     if (data.extra or data.mix) and data.links not in (None, IBM1):
         raise UsageError(
-            f"data.links={shorten(data.links)}: aligns the pairs of the corpus, not those of data.extra and data.mix; "
-            f"set data.links={IBM1} or null"
+            f"data.links={shorten(data.links)}: aligns the pairs of the corpus, not those of "
+            f"data.extra and data.mix; set data.links={IBM1} or null"
         )
     own = own_text.find_splits(data).values() if data.extra and data.corpus == "files" else ()
     try:
@@ -138,8 +167,8 @@ def find_extra(data: DataConfig) -> list[Text]:
 
 
 def extra_identity(data: DataConfig) -> dict[str, Any]:
-    """The part of the folder's hash that depends on the extra pairs; empty without. Raises UsageError, UserError as
-    `find_extra`."""
+    """The part of the folder's hash that depends on the extra pairs; empty without. Raises
+    UsageError, UserError as `find_extra`."""
     texts = find_extra(data)
     if not texts:
         return {}
@@ -149,11 +178,14 @@ def extra_identity(data: DataConfig) -> dict[str, Any]:
 
 
 def write_extra(
-    directory: Path, texts: Iterable[tuple[str, Iterable[tuple[str, str]]]], data: DataConfig, held_out: Sequence[str]
+    directory: Path,
+    texts: Iterable[tuple[str, Iterable[tuple[str, str]]]],
+    data: DataConfig,
+    held_out: Sequence[str],
 ) -> tuple[int, list[str]]:
-    """Write the pairs of named texts as split `EXTRA` beside the lines of the corpus in `directory`, without those that
-    have a sentence of one of its splits `held_out` on either side. Returns their number, and a note about each text.
-    Raises UserError: a text cannot be read."""
+    """Write the pairs of named texts as split `EXTRA` beside the lines of the corpus in
+    `directory`, without those that have a sentence of one of its splits `held_out` on either side.
+    Returns their number, and a note about each text. Raises UserError: a text cannot be read."""
     denied: set[str] = set()
     for split in held_out:
         sources, targets = (iter_lines(split_path(directory, split, side)) for side in SIDES)
@@ -166,8 +198,12 @@ def write_extra(
         for name, pairs in texts:
             num_kept = num_dropped = 0
             for source, target in pairs:
-                if denied.isdisjoint(sentence_keys([source], data.sources) | sentence_keys([target])):
-                    sources_file.write("\n" if NONE in data.sources else f"{source}\n")  # language models read none
+                if denied.isdisjoint(
+                    sentence_keys([source], data.sources) | sentence_keys([target])
+                ):
+                    sources_file.write(
+                        "\n" if NONE in data.sources else f"{source}\n"
+                    )  # language models read none
                     targets_file.write(f"{target}\n")
                     num_kept += 1
                 else:
@@ -181,8 +217,9 @@ def write_extra(
 
 
 def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ("",)) -> set[str]:
-    """The sentences of these lines as `bare` leaves them, without blank ones; a line of several sources has a sentence
-    per source. `languages` are those of the sources. The key of a file of vectors is its real path."""
+    """The sentences of these lines as `bare` leaves them, without blank ones; a line of several
+    sources has a sentence per source. `languages` are those of the sources. The key of a file of
+    vectors is its real path."""
     keys = set()
     for line in lines:
         sentences = line.split(SOURCE_END) if len(languages) > 1 else [line]

@@ -1,7 +1,8 @@
-"""A prepared corpus, one folder: ids, tokens and vectors in memory-mapped files, text, vocabularies and tokenizers.
+"""A prepared corpus, one folder: ids, tokens and vectors in memory-mapped files, text, vocabularies
+and tokenizers.
 
-A memory-mapped file holds the values of all sentences, one after the other, without a header. A file beside it holds
-the offsets of the sentences.
+A memory-mapped file holds the values of all sentences, one after the other, without a header. A
+file beside it holds the offsets of the sentences.
 
 Shapes: S source positions without EOS, F dimension of a vector.
 """
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from seq2seq_attn.data.batch import Batch, LinkArray
 
 FORMAT_VERSION = 1
-"""Increased when the same text gives other files. Part of the folder's hash, so the text is prepared again."""
+"""Increased when the same text gives other files. Part of the folder's hash, so the text is
+prepared again."""
 META_NAME = "meta.json"
 RUN_CORPUS = "corpus.json"
 """the file in a run directory with the hashes by which it knows its corpus"""
@@ -75,8 +77,8 @@ class TokenStore:
         self._lines = SequenceStore(path, np.uint8)
 
     def blocks(self) -> Iterator[tuple[list[str], Values]]:
-        """The tokens of some thousand sentences, one after the other, and the number of each sentence's; then those of
-        the next sentences."""
+        """The tokens of some thousand sentences, one after the other, and the number of each
+        sentence's; then those of the next sentences."""
         for start in range(0, len(self), _SENTENCES_AT_ONCE):
             offsets = self._lines.offsets[start : start + _SENTENCES_AT_ONCE + 1]
             text = self._lines.values[offsets[0] : offsets[-1]]
@@ -112,8 +114,8 @@ class SequenceWriter:
 
 
 def write_vectors(path: Path, lines: Iterable[str], source: int) -> None:
-    """Write the vectors of source number `source` (from 0) from the source lines of a split. Raises UserError: a file
-    of vectors can no longer be read."""
+    """Write the vectors of source number `source` (from 0) from the source lines of a split. Raises
+    UserError: a file of vectors can no longer be read."""
     writer = SequenceWriter(path, np.float32)
     for line in lines:
         file = line.split(SOURCE_END)[source].strip() if line.strip() else ""
@@ -122,8 +124,9 @@ def write_vectors(path: Path, lines: Iterable[str], source: int) -> None:
 
 
 def place_vectors(values: FloatArray, ids: IdArray, source: int, size: int) -> FloatArray:
-    """The vectors of a sentence, one after the other, at their positions among the ids of all its sources, [S, F]; 0 at
-    those of texts. `source`: the number of the source that is of vectors, from 0; `size`: F."""
+    """The vectors of a sentence, one after the other, at their positions among the ids of all its
+    sources, [S, F]; 0 at those of texts. `source`: the number of the source that is of vectors,
+    from 0; `size`: F."""
     vectors = values.reshape(-1, size)
     ends = np.flatnonzero(ids == EOS)
     start = int(ends[source - 1]) + 1 if source and len(ends) else 0
@@ -143,7 +146,9 @@ def _offsets_path(path: Path) -> Path:
 
 
 def _map(path: Path, dtype: type[np.generic]) -> Values:
-    return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)
+    return (
+        np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)
+    )
 
 
 class PairStore:
@@ -158,8 +163,9 @@ class PairStore:
         vectors: Callable[[int, IdArray], FloatArray] | None = None,
         extended: Callable[[int], ExtendedIds] | None = None,
     ) -> None:
-        """`links`: source and target positions alternate. `vectors` gives those at the positions of a pair's source
-        ids. `extended` gives the extended ids of a pair; without, no target token is known to be a source token."""
+        """`links`: source and target positions alternate. `vectors` gives those at the positions of
+        a pair's source ids. `extended` gives the extended ids of a pair; without, no target token
+        is known to be a source token."""
         self._source = source
         self._target = target
         self._links = links
@@ -178,8 +184,8 @@ class PairStore:
         return self._target[index]
 
     def links(self, index: int) -> LinkArray:
-        """int32 [links, 2], source and target positions; a view into the file. Raises ValueError: the pairs have no
-        links."""
+        """int32 [links, 2], source and target positions; a view into the file. Raises ValueError:
+        the pairs have no links."""
         if self._links is None:
             raise ValueError("these pairs have no links")
         return self._links[index].reshape(-1, 2)
@@ -195,9 +201,11 @@ class PairStore:
         return np.diff(self._target.offsets)
 
     def batch(self, indices: Sequence[int], *, with_extended: bool = True) -> Batch:
-        """The pairs at these indices, padded. Extended ids serve outputs that copy; `with_extended=False` saves the
-        time to compute them."""
-        from seq2seq_attn.data.batch import collate  # torch, which reading a run's settings does without
+        """The pairs at these indices, padded. Extended ids serve outputs that copy;
+        `with_extended=False` saves the time to compute them."""
+        from seq2seq_attn.data.batch import (
+            collate,
+        )  # torch, which reading a run's settings does without
 
         sources = [self.source(index) for index in indices]
         return collate(
@@ -205,7 +213,9 @@ class PairStore:
             [self.target(index) for index in indices],
             indices,
             links=[self.links(index) for index in indices] if self._links is not None else None,
-            extended=[*map(self._extended, indices)] if self._extended is not None and with_extended else None,
+            extended=[*map(self._extended, indices)]
+            if self._extended is not None and with_extended
+            else None,
             vectors=[*map(self._vectors, indices, sources)] if self._vectors is not None else None,
         )
 
@@ -214,8 +224,8 @@ class PreparedCorpus:
     """A folder that `prepare_corpus` wrote."""
 
     def __init__(self, directory: Path) -> None:
-        """Open a folder and check that it is complete. Raises UserError: it is not a prepared corpus of this version,
-        or a file is missing or damaged."""
+        """Open a folder and check that it is complete. Raises UserError: it is not a prepared
+        corpus of this version, or a file is missing or damaged."""
         self.directory = directory
         self._hashes = check_files(directory)
         self.meta: dict[str, Any] = read_json(directory / META_NAME)
@@ -238,13 +248,18 @@ class PreparedCorpus:
         return dict(self.meta["audit"])
 
     def text_hashes(self, *, is_reverse: bool = False) -> dict[str, str]:
-        """The hashes by which a run knows its corpus: of the `content` of all files, however they were made; of the
-        `train` text and the `valid_sources`, whatever tokenizes them; and of the text that `data.mix` draws `mixed`
-        pairs from. `is_reverse`: for a run from target to source."""
+        """The hashes by which a run knows its corpus: of the `content` of all files, however they
+        were made; of the `train` text and the `valid_sources`, whatever tokenizes them; and of the
+        text that `data.mix` draws `mixed` pairs from. `is_reverse`: for a run from target to
+        source."""
         source, target = reversed(SIDES) if is_reverse else SIDES
         return {
-            "content": sha256_of_values({name: hashed for name, hashed in self._hashes.items() if name != META_NAME}),
-            "train": sha256_of_values([self._hashes[f"train.{side}.txt"] for side in (source, target)]),
+            "content": sha256_of_values(
+                {name: hashed for name, hashed in self._hashes.items() if name != META_NAME}
+            ),
+            "train": sha256_of_values(
+                [self._hashes[f"train.{side}.txt"] for side in (source, target)]
+            ),
             "valid_sources": self._hashes[f"valid.{source}.txt"],
             **({"mixed": self.meta["mix"]["text"]} if "mix" in self.meta else {}),
         }
@@ -268,7 +283,9 @@ class PreparedCorpus:
 
     def pairs(self, split: str) -> PairStore:
         """The pairs of a split as ids, with links between their tokens if configured."""
-        source, target = (SequenceStore(split_path(self.directory, split, side, "ids")) for side in SIDES)
+        source, target = (
+            SequenceStore(split_path(self.directory, split, side, "ids")) for side in SIDES
+        )
         tokens = [TokenStore(split_path(self.directory, split, side, "tokens")) for side in SIDES]
         links = SequenceStore(split_path(self.directory, split, "token_links"))
         vectors = SequenceStore(split_path(self.directory, split, "vectors"), np.float32)
@@ -280,7 +297,9 @@ class PreparedCorpus:
 
         def extended(index: int) -> ExtendedIds:
             source, target = (store[index] for store in tokens)
-            return extended_ids(self.target_tokenizer.spell_source(source), target, self.target_vocab)
+            return extended_ids(
+                self.target_tokenizer.spell_source(source), target, self.target_vocab
+            )
 
         return PairStore(
             source,
@@ -292,18 +311,22 @@ class PreparedCorpus:
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """The lines of both sides as published, aligned with `pairs(split)`."""
-        source, target = (_read_exact(split_path(self.directory, split, side, "txt")) for side in SIDES)
+        source, target = (
+            _read_exact(split_path(self.directory, split, side, "txt")) for side in SIDES
+        )
         return source, target
 
     def links(self, split: str) -> list[str] | None:
-        """Gold word alignments in Pharaoh format ("0-0 1-2"), aligned with `pairs(split)`; None if there are none."""
+        """Gold word alignments in Pharaoh format ("0-0 1-2"), aligned with `pairs(split)`; None if
+        there are none."""
         path = split_path(self.directory, split, "links")
         return _read_exact(path) if path.is_file() else None
 
 
 def split_path(directory: Path, split: str, *kind: str) -> Path:
-    """The path of a file of a split. With `source` or `target`: its lines (`txt`), the `TokenStore` (`tokens`), or the
-    `SequenceStore` of ids (`ids`). Else the stores of `token_links` and `vectors`, and the lines of gold `links`."""
+    """The path of a file of a split. With `source` or `target`: its lines (`txt`), the `TokenStore`
+    (`tokens`), or the `SequenceStore` of ids (`ids`). Else the stores of `token_links` and
+    `vectors`, and the lines of gold `links`."""
     return directory / ".".join((split, *kind))
 
 

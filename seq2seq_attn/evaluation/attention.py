@@ -1,9 +1,10 @@
-"""Attention under forced decoding: of the hypotheses, for entropy and coverage; of the references, against gold links.
+"""Attention under forced decoding: of the hypotheses, for entropy and coverage; of the references,
+against gold links.
 
-Forced decoding gives the same weights whichever search produced the hypotheses. It uses the tokenizer's split of a
-text, which may differ from the tokens that the model wrote. Coverage and alignment are of words, so that models with
-different tokenizers can be compared: of spaCy's words, or of the tokens that gold links are numbered in. Entropy is of
-the model's own tokens.
+Forced decoding gives the same weights whichever search produced the hypotheses. It uses the
+tokenizer's split of a text, which may differ from the tokens that the model wrote. Coverage and
+alignment are of words, so that models with different tokenizers can be compared: of spaCy's words,
+or of the tokens that gold links are numbered in. Entropy is of the model's own tokens.
 
 Shapes: T target positions, S source positions.
 """
@@ -40,25 +41,37 @@ def analyze_attention(
     *,
     batch_size: int | None = None,
 ) -> AttentionStatistics:
-    """Analyze the translations of a set: from the texts alone, or with a translator from its attention too, if it has
-    attention over source positions."""
-    words, reference_words = (split_words(languages.target, lines) for lines in (hypotheses, test_set.references))
-    overlap_N4 = np.array([overlap_counts(*pair) for pair in zip(words, reference_words, strict=True)], dtype=np.int64)
+    """Analyze the translations of a set: from the texts alone, or with a translator from its
+    attention too, if it has attention over source positions."""
+    words, reference_words = (
+        split_words(languages.target, lines) for lines in (hypotheses, test_set.references)
+    )
+    overlap_N4 = np.array(
+        [overlap_counts(*pair) for pair in zip(words, reference_words, strict=True)], dtype=np.int64
+    )
     if translator is None or not translator.has_attention:
         return AttentionStatistics(overlap_N4)
     tokenizer, lines = translator.source_tokenizer, split_words(languages.source, test_set.source)
     decoded = force_decode(translator, test_set.source, hypotheses, batch_size=batch_size)
 
     def pairs() -> Iterator[tuple[Translation, Sequence[str], Sequence[str]]]:
-        for pair, line, line_words, target_words in zip(decoded, test_set.source, lines, words, strict=True):
+        for pair, line, line_words, target_words in zip(
+            decoded, test_set.source, lines, words, strict=True
+        ):
             tokens = pair.source_tokens[:-1]
             has_vectors = bool(vector_positions(tokens, tokenizer))
-            yield pair, source_words(line, tokens, tokenizer) if has_vectors else line_words, target_words
+            yield (
+                pair,
+                source_words(line, tokens, tokenizer) if has_vectors else line_words,
+                target_words,
+            )
 
     counts = [attention_counts(*weights) for weights in word_weights(pairs())]
     gold = None
     if test_set.gold is not None:
-        gold = decode_gold(translator, test_set.source, test_set.references, test_set.gold, batch_size=batch_size)
+        gold = decode_gold(
+            translator, test_set.source, test_set.references, test_set.gold, batch_size=batch_size
+        )
     return AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64), gold)
 
 
@@ -70,7 +83,8 @@ def decode_gold(
     *,
     batch_size: int | None = None,
 ) -> GoldPairs:
-    """The weights of a model on given pairs, and their gold links (`test_sets.caption_links`), pair by pair.
+    """The weights of a model on given pairs, and their gold links (`test_sets.caption_links`), pair
+    by pair.
 
     Raises:
         UsageError: lists of different lengths.
@@ -86,16 +100,19 @@ def decode_gold(
 def word_weights(
     pairs: Iterable[tuple[Translation, Sequence[str], Sequence[str]]],
 ) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]]:
-    """The attention of pairs between tokens, [T, S], and between the source and target words that stand beside each,
-    [T, S] too. Warns at the end of pairs whose tokens are not those words; their weights between words are 0. Raises
-    ValueError: a pair without attention over source positions."""
+    """The attention of pairs between tokens, [T, S], and between the source and target words that
+    stand beside each, [T, S] too. Warns at the end of pairs whose tokens are not those words; their
+    weights between words are 0. Raises ValueError: a pair without attention over source
+    positions."""
     num_pairs, errors = 0, []
     for pair, left, right in pairs:
         if pair.attention is None:
             raise ValueError("this model's attention has no source positions")
         num_pairs += 1
         try:
-            weights_TS = words_from_tokens(pair.attention, pair.source_tokens[:-1], pair.tokens, left, right)
+            weights_TS = words_from_tokens(
+                pair.attention, pair.source_tokens[:-1], pair.tokens, left, right
+            )
         except ValueError as error:
             errors.append(error)
             weights_TS = np.zeros((len(right), len(left)))

@@ -1,5 +1,5 @@
-"""The scores of several arms on one test set: overall, by length, and against the first one, which is the baseline of
-every paired test."""
+"""The scores of several arms on one test set: overall, by length, and against the first one, which
+is the baseline of every paired test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from seq2seq_attn.metrics.table import METRICS
 
 @dataclass(frozen=True)
 class ArmScore:
-    """One arm under one metric on some sentence pairs, and against the first arm unless it is the first."""
+    """One arm under one metric on some sentence pairs, and against the first arm unless it is the
+    first."""
 
     values: Sequence[float]
     """that of each seed"""
@@ -28,7 +29,8 @@ class ArmScore:
     randomization: PairedTest | None = None
     """between two runs only: with several seeds there is no one run to swap sentences with"""
     retention: Interval | None = None
-    """this arm's mean / the first arm's; None for the first arm, for error rates, and where that mean is 0"""
+    """this arm's mean / the first arm's; None for the first arm, for error rates, and where that
+    mean is 0"""
     is_too_short: bool = False
     """whether the metric says little: BLEU, where few references have four tokens"""
 
@@ -40,7 +42,11 @@ class ArmScore:
     def seed_values(self) -> dict[str, Any]:
         """The spread over seeds as plain values, for JSON."""
         values = {"mean": self.interval.value, "standard_deviation": self.deviation}
-        return values | {"min": min(self.values), "max": max(self.values), "num_seeds": len(self.values)}
+        return values | {
+            "min": min(self.values),
+            "max": max(self.values),
+            "num_seeds": len(self.values),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -49,14 +55,18 @@ class ArmScore:
             "paired_randomization": self.randomization,
             "retention": self.retention,
         }
-        interval = {"score": self.interval.value, "low": self.interval.low, "high": self.interval.high}
+        interval = {
+            "score": self.interval.value,
+            "low": self.interval.low,
+            "high": self.interval.high,
+        }
         return interval | {name: asdict(test) for name, test in tests.items() if test is not None}
 
 
 @dataclass(frozen=True)
 class BucketScores:
-    """The sentence pairs of one length, or all of a set: each metric's scores, in the order of the arms, and in that of
-    the runs, each as an arm of its own."""
+    """The sentence pairs of one length, or all of a set: each metric's scores, in the order of the
+    arms, and in that of the runs, each as an arm of its own."""
 
     bucket: Bucket
     scores: dict[str, list[ArmScore]]
@@ -108,16 +118,20 @@ class SetScores:
 
     @property
     def bucket_metrics(self) -> list[str]:
-        """The metrics that buckets are scored by, the one to show where there is room for one first."""
+        """The metrics that buckets are scored by, the one to show where there is room for one
+        first."""
         return metrics_by_length(self.whole.scores)
 
     def ungrouped(self) -> SetScores:
         """The same scores with each run as an arm of its own."""
-        whole, *buckets = (replace(part, scores=part.run_scores) for part in (self.whole, *self.buckets))
+        whole, *buckets = (
+            replace(part, scores=part.run_scores) for part in (self.whole, *self.buckets)
+        )
         return replace(self, arms=named_arms(self.runs), whole=whole, buckets=buckets)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; `groups` are the arms, where there are fewer of them than runs."""
+        """Plain values, for JSON; `groups` are the arms, where there are fewer of them than
+        runs."""
         measures = self._measures(self.whole)
         for measure in measures:
             measure["signature"] = self.signatures[measure["name"]]
@@ -131,10 +145,15 @@ class SetScores:
         }
         if self.counts:
             values["translations"] = self._by_run(counts._asdict() for counts in self.counts)
-        values["buckets"] = [{**part.bucket.to_dict(), "measures": self._measures(part)} for part in self.buckets]
+        values["buckets"] = [
+            {**part.bucket.to_dict(), "measures": self._measures(part)} for part in self.buckets
+        ]
         if self.whole.attention:
             whole, *buckets = (
-                {"label": part.bucket.label, "runs": self._by_run(run.to_dict() for run in part.attention)}
+                {
+                    "label": part.bucket.label,
+                    "runs": self._by_run(run.to_dict() for run in part.attention),
+                }
                 for part in (self.whole, *self.buckets)
             )
             values["attention"] = {"runs": whole["runs"], "buckets": buckets}
@@ -146,10 +165,18 @@ class SetScores:
     def _measures(self, part: BucketScores) -> list[dict[str, Any]]:
         measures = []
         for name, run_scores in part.run_scores.items():
-            values: dict[str, Any] = {"name": name, "runs": self._by_run(score.to_dict() for score in run_scores)}
+            values: dict[str, Any] = {
+                "name": name,
+                "runs": self._by_run(score.to_dict() for score in run_scores),
+            }
             if self.is_grouped:
                 values["groups"] = [
-                    {"arm": arm.name, "seeds": list(arm.seeds), **score.seed_values(), **score.to_dict()}
+                    {
+                        "arm": arm.name,
+                        "seeds": list(arm.seeds),
+                        **score.seed_values(),
+                        **score.to_dict(),
+                    }
                     for arm, score in zip(self.arms, part.scores[name], strict=True)
                 ]
             measures.append(values)

@@ -1,4 +1,5 @@
-"""Score the translations of several sets: lengths, buckets that all systems share, and the sets pooled."""
+"""Score the translations of several sets: lengths, buckets that all systems share, and the sets
+pooled."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +10,22 @@ import numpy as np
 
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores, metrics_by_length
-from seq2seq_attn.evaluation.test_sets import GERMAN_TO_ENGLISH, EvaluationSet, Languages, concatenated_name
+from seq2seq_attn.evaluation.test_sets import (
+    GERMAN_TO_ENGLISH,
+    EvaluationSet,
+    Languages,
+    concatenated_name,
+)
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
 from seq2seq_attn.metrics.attention import AttentionStatistics, join_statistics
 from seq2seq_attn.metrics.bleu import CorpusStatistics, IntArray, Measure
-from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, Bucket, make_buckets, parse_edges, quantile_edges
+from seq2seq_attn.metrics.by_length import (
+    MULTI30K_EDGES,
+    Bucket,
+    make_buckets,
+    parse_edges,
+    quantile_edges,
+)
 from seq2seq_attn.metrics.significance import (
     DEFAULT_RESAMPLING,
     BootstrapSamples,
@@ -40,13 +52,15 @@ class Settings:
     """How scores are cut by length and resampled, for any number of systems."""
 
     by_length: str | None = None
-    """first lengths of the buckets (`9,12,15`) or `quantiles:N`; None: Multi30k's own, six quantiles for other text"""
+    """first lengths of the buckets (`9,12,15`) or `quantiles:N`; None: Multi30k's own, six
+    quantiles for other text"""
     length_of: LengthOf = "source"
     metrics: tuple[str, ...] = ()
     """none: `DEFAULT_METRICS`, after the metric of the runs' validation"""
     resampling: Resampling = DEFAULT_RESAMPLING
     merge_below: int = 0
-    """a bucket of fewer sentence pairs is joined to its smaller neighbor; 0: none is joined, thin buckets are marked"""
+    """a bucket of fewer sentence pairs is joined to its smaller neighbor; 0: none is joined, thin
+    buckets are marked"""
     length_in: LengthIn = "tokens"
     """the unit of length; tokens are spaCy's, whatever tokenizes a run"""
 
@@ -61,7 +75,8 @@ DEFAULT_SETTINGS = Settings()
 
 @dataclass(frozen=True)
 class Scored:
-    """The scores of several sets, each by itself and pooled, and how their lengths were counted and cut."""
+    """The scores of several sets, each by itself and pooled, and how their lengths were counted and
+    cut."""
 
     sets: list[SetScores]
     """each set, then the pooled ones"""
@@ -74,14 +89,16 @@ class Scored:
     languages: Languages
 
     def length_values(self) -> dict[str, Any]:
-        """How length was counted and cut, for JSON; `edges` are those of the first number of concatenated pairs."""
+        """How length was counted and cut, for JSON; `edges` are those of the first number of
+        concatenated pairs."""
         return {
             "of": self.settings.length_of,
             "in": self.settings.length_in,
             "tokenizer": self.length_tokenizer,
             "edges": list(next(iter(self.edges.values()))),
             "edges_by_num_concatenated": [
-                {"num_concatenated": number, "edges": list(edges)} for number, edges in self.edges.items()
+                {"num_concatenated": number, "edges": list(edges)}
+                for number, edges in self.edges.items()
             ],
             "merge_below": self.settings.merge_below,
         }
@@ -96,8 +113,9 @@ def score_sets(
     arms: Sequence[Arm] = (),
     analyses: Sequence[Sequence[AttentionStatistics]] = (),
 ) -> Scored:
-    """Score the translations (system -> those of each set; the first system is the baseline), set by set and pooled, by
-    the same buckets. Sets of different numbers of concatenated pairs have buckets of their own and are not pooled.
+    """Score the translations (system -> those of each set; the first system is the baseline), set
+    by set and pooled, by the same buckets. Sets of different numbers of concatenated pairs have
+    buckets of their own and are not pooled.
 
     Args:
         arms: the systems grouped; empty: each is an arm of its own.
@@ -107,24 +125,40 @@ def score_sets(
         UsageError: `by_length` is not a list of bucket edges.
         UserError: another number of translations than of references.
     """
-    if not separates_words(languages.source if settings.length_of == "source" else languages.target):
+    if not separates_words(
+        languages.source if settings.length_of == "source" else languages.target
+    ):
         settings = replace(settings, length_in="characters")
     lengths, tokenizer_name = _lengths(sets, settings, languages)
     groups: dict[int, list[int]] = {}
     for index, test_set in enumerate(sets):
         groups.setdefault(test_set.num_concatenated, []).append(index)
-    edges = {k: _choose_edges(settings, [lengths[i] for i in group], languages, k) for k, group in groups.items()}
+    edges = {
+        k: _choose_edges(settings, [lengths[i] for i in group], languages, k)
+        for k, group in groups.items()
+    }
     scored, all_lengths = [], []
-    for indices in [*([index] for index in range(len(sets))), *(group for group in groups.values() if len(group) > 1)]:
+    for indices in [
+        *([index] for index in range(len(sets))),
+        *(group for group in groups.values() if len(group) > 1),
+    ]:
         test_set = _merge_sets([sets[index] for index in indices])
         all_lengths.append(np.concatenate([lengths[index] for index in indices]))
-        buckets = make_buckets(all_lengths[-1], edges[test_set.num_concatenated], merge_below=settings.merge_below)
+        buckets = make_buckets(
+            all_lengths[-1], edges[test_set.num_concatenated], merge_below=settings.merge_below
+        )
         made = {}
         for name, parts in translations.items():
             counts = zip(*(parts[i].counts for i in indices), strict=True)
-            made[name] = SetTranslations(flatten(parts[i].lines for i in indices), LineCounts(*map(sum, counts)))
-        attention = [join_statistics([run_sets[index] for index in indices]) for run_sets in analyses]
-        scored.append(_score_set(test_set, made, buckets, settings, languages.target, arms, attention))
+            made[name] = SetTranslations(
+                flatten(parts[i].lines for i in indices), LineCounts(*map(sum, counts))
+            )
+        attention = [
+            join_statistics([run_sets[index] for index in indices]) for run_sets in analyses
+        ]
+        scored.append(
+            _score_set(test_set, made, buckets, settings, languages.target, arms, attention)
+        )
     return Scored(scored, all_lengths, tokenizer_name, edges, settings, languages)
 
 
@@ -140,7 +174,9 @@ def _score_set(
     arms = list(arms) or named_arms(list(translations))
     statistics: dict[str, list[CorpusStatistics]] = {}
     for metric in settings.metrics or DEFAULT_METRICS:
-        measure = Measure(metric, test_set.references, *test_set.other_references, target_language=target_language)
+        measure = Measure(
+            metric, test_set.references, *test_set.other_references, target_language=target_language
+        )
         statistics[metric] = [measure.statistics(made.lines) for made in translations.values()]
     whole = Bucket(0, None, np.arange(len(test_set.references)))
     by_length = {metric: statistics[metric] for metric in metrics_by_length(statistics)}
@@ -150,7 +186,9 @@ def _score_set(
         list(translations),
         arms,
         whole=_score_bucket(whole, statistics, attention, arms, resampling),
-        buckets=[_score_bucket(bucket, by_length, attention, arms, resampling) for bucket in buckets],
+        buckets=[
+            _score_bucket(bucket, by_length, attention, arms, resampling) for bucket in buckets
+        ],
         signatures={metric: runs[0].signature for metric, runs in statistics.items()},
         details={metric: [run.details for run in runs] for metric, runs in statistics.items()},
         num_concatenated=test_set.num_concatenated,
@@ -170,12 +208,17 @@ def _score_bucket(
         runs = bootstrap([run.subset(bucket.indices) for run in set_runs], resampling)
         scores[metric] = run_scores[metric] = _compare(runs, resampling)
         if len(arms) < len(runs):
-            scores[metric] = _compare([pool([runs[run] for run in arm.runs]) for arm in arms], resampling)
-    return BucketScores(bucket, scores, run_scores, [run.subset(bucket.indices).score() for run in attention])
+            scores[metric] = _compare(
+                [pool([runs[run] for run in arm.runs]) for arm in arms], resampling
+            )
+    return BucketScores(
+        bucket, scores, run_scores, [run.subset(bucket.indices).score() for run in attention]
+    )
 
 
 def _compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
-    """The score of each arm with its spread and interval, and paired tests of all but the first against the first."""
+    """The score of each arm with its spread and interval, and paired tests of all but the first
+    against the first."""
     baseline, scores = arms[0], []
     for arm in arms:
         interval = percentile_interval(arm.mean, arm.means_R)
@@ -185,7 +228,9 @@ def _compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[A
             score = replace(
                 score,
                 bootstrap=mean_difference(baseline, arm, resampling),
-                randomization=paired_randomization(baseline.runs[0], arm.runs[0], resampling) if is_pair else None,
+                randomization=paired_randomization(baseline.runs[0], arm.runs[0], resampling)
+                if is_pair
+                else None,
                 retention=mean_retention(baseline, arm),
             )
         scores.append(score)
@@ -197,7 +242,9 @@ def flatten(parts: Iterable[Iterable[ItemT]]) -> list[ItemT]:
     return [item for part in parts for item in part]
 
 
-def _lengths(sets: Sequence[EvaluationSet], settings: Settings, languages: Languages) -> tuple[list[IntArray], str]:
+def _lengths(
+    sets: Sequence[EvaluationSet], settings: Settings, languages: Languages
+) -> tuple[list[IntArray], str]:
     """The lengths of each set's sentences, and the name of the tokenizer that counts them."""
     counts_source = settings.length_of == "source"
     language = languages.source if counts_source else languages.target
@@ -206,7 +253,9 @@ def _lengths(sets: Sequence[EvaluationSet], settings: Settings, languages: Langu
     if settings.length_in == "characters":
         split, name = CharacterTokenizer().tokenize_many, CharacterTokenizer.name
     texts = [test_set.source if counts_source else test_set.references for test_set in sets]
-    return [np.array([len(tokens) for tokens in split(lines)], dtype=np.int64) for lines in texts], name
+    return [
+        np.array([len(tokens) for tokens in split(lines)], dtype=np.int64) for lines in texts
+    ], name
 
 
 def _choose_edges(
@@ -216,8 +265,18 @@ def _choose_edges(
     if settings.by_length is not None:
         edges = parse_edges(settings.by_length)
         return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
-    counted = (languages.corpus, languages.source, settings.length_of, settings.length_in, num_concatenated)
-    return MULTI30K_EDGES if counted == ("multi30k", "de", "source", "tokens", 1) else quantile_edges(lengths)
+    counted = (
+        languages.corpus,
+        languages.source,
+        settings.length_of,
+        settings.length_in,
+        num_concatenated,
+    )
+    return (
+        MULTI30K_EDGES
+        if counted == ("multi30k", "de", "source", "tokens", 1)
+        else quantile_edges(lengths)
+    )
 
 
 def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:
@@ -225,7 +284,9 @@ def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:
         return sets[0]
     number = sets[0].num_concatenated
     held_out = {concatenated_name(name, number) for name in ("train", "valid")}
-    pooled = POOLED if held_out.isdisjoint(test_set.name for test_set in sets) else POOLED_WITH_OTHERS
+    pooled = (
+        POOLED if held_out.isdisjoint(test_set.name for test_set in sets) else POOLED_WITH_OTHERS
+    )
     return EvaluationSet(
         concatenated_name(pooled, number),
         flatten(test_set.source for test_set in sets),

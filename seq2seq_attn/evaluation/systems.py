@@ -1,4 +1,5 @@
-"""Systems under evaluation: a single run or an ensemble of runs, with the validations of their training."""
+"""Systems under evaluation: a single run or an ensemble of runs, with the validations of their
+training."""
 
 import json
 import logging
@@ -19,7 +20,8 @@ from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translator import Translator
 
 ENSEMBLE_HYPS = "ensemble"
-"""The folder of an ensemble's hypotheses, in its first member's `hyps/` or beside those of the members."""
+"""The folder of an ensemble's hypotheses, in its first member's `hyps/` or beside those of the
+members."""
 _MAX_SHOWN = 1e12
 """Larger values of a validation count as missing: only a diverged run has such a perplexity."""
 _REPORTED = {"beam_size", "length_penalty", "max_length_ratio"}
@@ -45,8 +47,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class System:
-    """One run, or an ensemble, of which the first run gives the search settings and keeps the hypotheses. The model is
-    loaded when it is first needed."""
+    """One run, or an ensemble, of which the first run gives the search settings and keeps the
+    hypotheses. The model is loaded when it is first needed."""
 
     name: str
     runs: Sequence[RunDir]
@@ -81,12 +83,17 @@ class System:
 
     @property
     def variation(self) -> str:
-        """The differences from the first run's own search and from fp32, for file names: `.beam1.penalty0.5.bf16`."""
+        """The differences from the first run's own search and from fp32, for file names:
+        `.beam1.penalty0.5.bf16`."""
         default = decisive_options(find_search(self.config.search, {})[1])
         parts = []
         for key, value in decisive_options(self.search).items():
             if default.get(key) != value:
-                text = f"{value:g}" if isinstance(value, int | float) else re.sub(r"\W+", "-", str(value)).strip("-")
+                text = (
+                    f"{value:g}"
+                    if isinstance(value, int | float)
+                    else re.sub(r"\W+", "-", str(value)).strip("-")
+                )
                 parts.append(f".{_SHORT_NAMES.get(key, key)}{text[:_MAX_NAME]}")
         precision = self.resolved_precision
         return "".join([*parts, *([f".{precision}"] if precision != "fp32" else [])])
@@ -108,19 +115,28 @@ class System:
         return hashes if self.is_ensemble else hashes[0]
 
     def history(self) -> tuple[dict[str, Any], list[Validation]]:
-        """The configuration as plain values, and the validations of the training; an ensemble has neither."""
+        """The configuration as plain values, and the validations of the training; an ensemble has
+        neither."""
         if self.is_ensemble:
             return {}, []
         return self.config.model_dump(mode="json"), read_validations(self.runs[0].metrics_path)
 
     def describe(self) -> dict[str, Any]:
-        """Which run, of what, from which seed and commit, and how it translates. An ensemble has no seed, training or
-        directory of its own."""
-        # the options of the search that a report names: some always, the others where they have been changed
-        defaults = {**decisive_options(SearchConfig()), "max_length_extra": self.search.max_length_extra}
+        """Which run, of what, from which seed and commit, and how it translates. An ensemble has no
+        seed, training or directory of its own."""
+        # the options of the search that a report names: some always, the others where they have
+        # been changed
+        defaults = {
+            **decisive_options(SearchConfig()),
+            "max_length_extra": self.search.max_length_extra,
+        }
         options = decisive_options(self.search).items()
         how = {
-            "search": {key: value for key, value in options if key in _REPORTED or value != defaults.get(key)},
+            "search": {
+                key: value
+                for key, value in options
+                if key in _REPORTED or value != defaults.get(key)
+            },
             "precision": self.resolved_precision,
         }
         lowercases = self.config.data.tokenizer.lowercase
@@ -128,7 +144,13 @@ class System:
             attentions = {config.model.attention.name for config in self.configs}
             attention = attentions.pop() if len(attentions) == 1 else "several"
             members = list(self.members)
-            return {"name": self.name, "members": members, "attention": attention, "lowercases": lowercases, **how}
+            return {
+                "name": self.name,
+                "members": members,
+                "attention": attention,
+                "lowercases": lowercases,
+                **how,
+            }
         [run] = self.runs
         return {
             "name": self.name,
@@ -162,8 +184,8 @@ def decisive_options(search: SearchConfig) -> dict[str, Any]:
 
 
 def read_validations(path: Path) -> list[Validation]:
-    """The validations in a run's `metrics.jsonl`, by update; none where the file is missing. Lines that are not
-    validations are skipped, as the file may be untrusted."""
+    """The validations in a run's `metrics.jsonl`, by update; none where the file is missing. Lines
+    that are not validations are skipped, as the file may be untrusted."""
     try:
         content = read_regular(path)
     except FileNotFoundError:

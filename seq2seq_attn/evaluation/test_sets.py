@@ -1,5 +1,5 @@
-"""Test sets: splits of the runs' corpus or files of sentence pairs, as they are or with K pairs concatenated into
-one."""
+"""Test sets: splits of the runs' corpus or files of sentence pairs, as they are or with K pairs
+concatenated into one."""
 
 import logging
 import os
@@ -77,38 +77,51 @@ def find_sets(
     concatenate: Sequence[int] = (),
     show_progress: bool = False,
 ) -> list[EvaluationSet]:
-    """The sets that all runs are evaluated on; with `concatenate`, for each K in it the sets of K concatenated pairs.
+    """The sets that all runs are evaluated on; with `concatenate`, for each K in it the sets of K
+    concatenated pairs.
 
     Raises:
-        UsageError: files and splits together, one file without the other, an unknown split, runs of different data or
-            numbers of sources, a number of pairs that a set does not have, pairs of several sources to be concatenated.
+        UsageError: files and splits together, one file without the other, an unknown split, runs of
+            different data or numbers of sources, a number of pairs that a set does not have, pairs
+            of several sources to be concatenated.
         UserError: a file that cannot be read.
     """
-    for run, data in ((run, config.data) for run, config in zip(runs, configs, strict=True) if concatenate):
-        if len(data.sources) > 1 or VECTORS in data.sources or data.tokenizer.target == PositionTokenizer.name:
+    for run, data in (
+        (run, config.data) for run, config in zip(runs, configs, strict=True) if concatenate
+    ):
+        if (
+            len(data.sources) > 1
+            or VECTORS in data.sources
+            or data.tokenizer.target == PositionTokenizer.name
+        ):
             raise UsageError(
-                f"--concatenate {concatenate[0]}: concatenates pairs of two texts, and {run.path} reads several "
-                "sources or vectors, or writes positions; leave --concatenate out"
+                f"--concatenate {concatenate[0]}: concatenates pairs of two texts, and {run.path} "
+                "reads several sources or vectors, or writes positions; leave --concatenate out"
             )
     if (source is None) != (not references):
         raise UsageError("--source and --reference go together: name both files, or neither")
     if source is None:
         sets = _corpus_sets(runs, configs, splits, show_progress)
     elif splits:
-        raise UsageError("--split and --source: give splits of the corpus or a pair of files, not both")
+        raise UsageError(
+            "--split and --source: give splits of the corpus or a pair of files, not both"
+        )
     else:
         sets = [_file_set(runs, configs, source, references)]
-    return [concatenated(test_set, k) for k in dict.fromkeys(concatenate or [1]) for test_set in sets]
+    return [
+        concatenated(test_set, k) for k in dict.fromkeys(concatenate or [1]) for test_set in sets
+    ]
 
 
 def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
-    """Random groups of K pairs of a set, each concatenated; pairs left over are dropped. K = 1: the set itself. Raises
-    UsageError: K is not positive, or more than the set has pairs."""
+    """Random groups of K pairs of a set, each concatenated; pairs left over are dropped. K = 1: the
+    set itself. Raises UsageError: K is not positive, or more than the set has pairs."""
     if k == 1:
         return test_set
     if not 1 < k <= len(test_set.source):
         raise UsageError(
-            f"--concatenate {k}: {test_set.name} has {len(test_set.source)} sentence pairs; expected 1 to that many"
+            f"--concatenate {k}: {test_set.name} has {len(test_set.source)} sentence pairs; "
+            "expected 1 to that many"
         )
     groups = equal_groups(len(test_set.source), k, seed=CONCATENATION_SEED)
     gold = test_set.gold
@@ -119,7 +132,8 @@ def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
             source_lengths=[len(words) for words in gold.source_words],
             target_lengths=[len(words) for words in gold.target_words],
         )
-        # The words of the parts, not those of the concatenated lines, in which full stops stand elsewhere.
+        # The words of the parts, not those of the concatenated lines, in which full stops stand
+        # elsewhere.
         source_words, target_words = (
             [[word for pair in group for word in words[pair]] for group in groups]
             for words in (gold.source_words, gold.target_words)
@@ -130,7 +144,9 @@ def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
         name=concatenated_name(test_set.name, k),
         source=concatenate_lines(test_set.source, groups),
         references=concatenate_lines(test_set.references, groups),
-        other_references=tuple(concatenate_lines(lines, groups) for lines in test_set.other_references),
+        other_references=tuple(
+            concatenate_lines(lines, groups) for lines in test_set.other_references
+        ),
         gold=gold,
         num_concatenated=k,
     )
@@ -141,9 +157,13 @@ def concatenated_name(name: str, num_concatenated: int) -> str:
     return name if num_concatenated == 1 else f"{name}.x{num_concatenated}"
 
 
-def caption_links(sources: Sequence[str], targets: Sequence[str], links: Sequence[str]) -> GoldLinks:
+def caption_links(
+    sources: Sequence[str], targets: Sequence[str], links: Sequence[str]
+) -> GoldLinks:
     """The gold links of captions (Pharaoh lines) with the words that they are numbered in."""
-    return GoldLinks(list(links), [*map(tokenize_caption, sources)], [*map(tokenize_caption, targets)])
+    return GoldLinks(
+        list(links), [*map(tokenize_caption, sources)], [*map(tokenize_caption, targets)]
+    )
 
 
 def set_name(path: Path) -> str:
@@ -163,8 +183,8 @@ def _file_set(
     for run, config in zip(runs, configs, strict=True):
         if len(config.data.sources) != num_sources:
             raise UsageError(
-                f"--source: {runs[0].path} and {run.path} read lines of {num_sources} and {len(config.data.sources)} "
-                "sources; evaluate each on a file of its own"
+                f"--source: {runs[0].path} and {run.path} read lines of {num_sources} and "
+                f"{len(config.data.sources)} sources; evaluate each on a file of its own"
             )
     columns = [*map(list, zip(*aligned_lines([source, *references]), strict=True))]
     if not columns:
@@ -178,17 +198,26 @@ def _file_set(
 def _corpus_sets(
     runs: Sequence[RunDir], configs: Sequence[Config], splits: Sequence[str], show_progress: bool
 ) -> list[EvaluationSet]:
-    """Splits of the corpus that all runs share. What the settings alone show to be wrong is an error before minutes are
-    spent on preparing it."""
+    """Splits of the corpus that all runs share. What the settings alone show to be wrong is an
+    error before minutes are spent on preparing it."""
     for run, config in zip(runs, configs, strict=True):
         data, first = config.data, configs[0].data
         for split in splits:
             if split not in split_names(data):
-                raise UsageError(f"--split {split!r}: this corpus has {', '.join(split_names(data))}")
+                raise UsageError(
+                    f"--split {split!r}: this corpus has {', '.join(split_names(data))}"
+                )
         if not splits and not has_test_set(data):
-            raise UsageError("this corpus has no test set: give --split valid, or --source FILE --reference FILE")
-        has_other_sides = (data.sources, data.target_language) != (first.sources, first.target_language)
-        if has_other_sides or (data.corpus != first.corpus and "files" not in (data.corpus, first.corpus)):
+            raise UsageError(
+                "this corpus has no test set: give --split valid, or --source FILE --reference FILE"
+            )
+        has_other_sides = (data.sources, data.target_language) != (
+            first.sources,
+            first.target_language,
+        )
+        if has_other_sides or (
+            data.corpus != first.corpus and "files" not in (data.corpus, first.corpus)
+        ):
             raise _different(run, runs[0])
     corpora: dict[str, PreparedCorpus] = {}  # the same settings prepare the same text
     sets: list[EvaluationSet] = []
@@ -199,7 +228,11 @@ def _corpus_sets(
             run_sets = []
             for split in dict.fromkeys(splits or prepared.test_splits):
                 text, links = prepared.text(split), prepared.links(split)
-                run_sets.append(EvaluationSet(split, *text, None if links is None else caption_links(*text, links)))
+                run_sets.append(
+                    EvaluationSet(
+                        split, *text, None if links is None else caption_links(*text, links)
+                    )
+                )
             if sets and run_sets != sets:
                 raise _different(run, runs[0])
             sets = run_sets
@@ -208,7 +241,10 @@ def _corpus_sets(
 
 
 def _different(run: RunDir, first: RunDir) -> UsageError:
-    return UsageError(f"{run.path} and {first.path} have different test sets; give both --source FILE --reference FILE")
+    return UsageError(
+        f"{run.path} and {first.path} have different test sets; give both --source FILE "
+        "--reference FILE"
+    )
 
 
 def _prepare_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCorpus:
@@ -223,52 +259,71 @@ def _prepare_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCo
             show_progress=show_progress,
         )
     except UserError as error:  # the training text may not be on this machine
-        raise type(error)(f"{error}; or evaluate on files: --source FILE --reference FILE") from None
+        raise type(error)(
+            f"{error}; or evaluate on files: --source FILE --reference FILE"
+        ) from None
 
 
-def _check_text(run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]) -> None:
-    """Warn if the run was trained on other training pairs. Check that it was validated on these validation pairs.
-    Otherwise some of them may be its training pairs: the text may have changed since they were set aside, or the run is
-    a reverse model, whose pairs were set aside by the source side of the first model. The content hash cannot tell,
-    because it also depends on extra pairs, test sets and tokenizer versions. Raises UserError: the run was validated on
-    other pairs."""
+def _check_text(
+    run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]
+) -> None:
+    """Warn if the run was trained on other training pairs. Check that it was validated on these
+    validation pairs. Otherwise some of them may be its training pairs: the text may have changed
+    since they were set aside, or the run is a reverse model, whose pairs were set aside by the
+    source side of the first model. The content hash cannot tell, because it also depends on extra
+    pairs, test sets and tokenizer versions. Raises UserError: the run was validated on other
+    pairs."""
     try:
         trained_on, now = run.text_hashes(), prepared.text_hashes()
     except UserError:  # translation raises the error that explains it
         return
     if "train" in splits and not (data.extra or data.mix) and trained_on["train"] != now["train"]:
-        log.warning("%s: trained on other pairs than --split train has now: the text has changed", run.path)
+        log.warning(
+            "%s: trained on other pairs than --split train has now: the text has changed", run.path
+        )
     if data.corpus != "files" or data.valid is not None or "valid" not in splits:
         return
     if trained_on["valid_sources"] != now["valid_sources"]:
         raise UserError(
-            f"{run.path} was validated on other pairs than those that are set aside from data.train="
-            f"{shorten(data.train)} now, which may be training pairs of the run: the text has changed, or the pairs "
-            "were set aside for the model of the other direction; put the text back, or name the sets with --source "
-            "and --reference"
+            f"{run.path} was validated on other pairs than those that are set aside from "
+            f"data.train={shorten(data.train)} now, which may be training pairs of the run: the "
+            "text has changed, or the pairs were set aside for the model of the other direction; "
+            "put the text back, or name the sets with --source and --reference"
         )
 
 
 def _check_paths(run: RunDir, config: Config) -> None:
-    """Raise UserError if a path in a run's configuration lies outside the current folder: the run may come from a
-    stranger."""
+    """Raise UserError if a path in a run's configuration lies outside the current folder: the run
+    may come from a stranger."""
     data = config.data
-    named = {"data_dir": [data.data_dir], "source_dir": [data.source_dir] if data.source_dir else []}
+    named = {
+        "data_dir": [data.data_dir],
+        "source_dir": [data.source_dir] if data.source_dir else [],
+    }
     if data.corpus == "files":
-        texts = {"train": data.train, "valid": data.valid, **{f"test.{name}": spec for name, spec in data.test.items()}}
+        texts = {
+            "train": data.train,
+            "valid": data.valid,
+            **{f"test.{name}": spec for name, spec in data.test.items()},
+        }
         for key, spec in texts.items():
             named[key] = [Path(part) for part in ([spec] if isinstance(spec, str) else spec or [])]
     if (links := links_file(data)) is not None:
         named["links"] = [links]
     for key, paths in named.items():
         for path in paths:
-            leads_out = _is_inside(path, run.path) and not _is_inside(path.resolve(), run.path.resolve())
+            leads_out = _is_inside(path, run.path) and not _is_inside(
+                path.resolve(), run.path.resolve()
+            )
             if leads_out or not _is_inside(path, Path.cwd()):
                 alone = " --set 'data.extra=[]'" if data.extra else ""
-                alone += f" --set data.vocab_from={run.path} --set data.mix=0" if data.vocab_from else ""
+                alone += (
+                    f" --set data.vocab_from={run.path} --set data.mix=0" if data.vocab_from else ""
+                )
                 raise UserError(
-                    f"data.{key}={path}: {run.path} names it, and it lies outside the current folder; if you trust the "
-                    f"run, run `seq2seq prepare -c {run.path}/config.yaml{alone}`"
+                    f"data.{key}={path}: {run.path} names it, and it lies outside the current "
+                    "folder; if you trust the run, run `seq2seq prepare -c "
+                    f"{run.path}/config.yaml{alone}`"
                 )
 
 

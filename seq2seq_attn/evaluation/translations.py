@@ -1,4 +1,5 @@
-"""Translations of a set by one system, a run or an ensemble of runs: made now, or saved by an earlier evaluation."""
+"""Translations of a set by one system, a run or an ensemble of runs: made now, or saved by an
+earlier evaluation."""
 
 import hashlib
 import logging
@@ -14,7 +15,13 @@ from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.systems import System, decisive_options
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
-from seq2seq_attn.files import read_listed, read_listed_json, remove_listed, write_listed, write_listed_json
+from seq2seq_attn.files import (
+    read_listed,
+    read_listed_json,
+    remove_listed,
+    write_listed,
+    write_listed_json,
+)
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
@@ -25,7 +32,8 @@ log = logging.getLogger(__name__)
 
 
 class LineCounts(NamedTuple):
-    """Counts that say whether the scores of a set can be trusted; named as in the JSON of reports."""
+    """Counts that say whether the scores of a set can be trusted; named as in the JSON of
+    reports."""
 
     num_cut: int = 0
     """translations that the length limit cut, or that won because it cut a better one"""
@@ -35,14 +43,16 @@ class LineCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class SetTranslations:
-    """The translations of one set by one system. Attention and unknown tokens are for the HTML page."""
+    """The translations of one set by one system. Attention and unknown tokens are for the HTML
+    page."""
 
     lines: Sequence[str]
     counts: LineCounts = field(default_factory=LineCounts)
     maps: Sequence[PackedMap | None] = ()
     """the attention of each line; empty: not kept"""
     unknown: Sequence[tuple[tuple[str, ...], tuple[int, ...]] | None] = ()
-    """the source tokens of each line that has unknown ones, and the positions of these; empty: not recorded"""
+    """the source tokens of each line that has unknown ones, and the positions of these; empty: not
+    recorded"""
     no_map: str = "no attention was kept"
     """why a line has no map; completes the message "<run>: ..." """
     seconds: float = 0.0
@@ -62,33 +72,54 @@ def translate_set(
     """Translate each source line.
 
     Args:
-        hyps_dir: takes the lines (of files under `files/`) with a note of how they were made; None: they are not saved.
-            Search settings and precision that differ from the run's own are in the file's name: `test.beam1.txt`.
-        reuse_hypotheses: take saved translations if the same model made them of the same lines in the same way.
+        hyps_dir: takes the lines (of files under `files/`) with a note of how they were made; None:
+            they are not saved. Search settings and precision that differ from the run's own are in
+            the file's name: `test.beam1.txt`.
+        reuse_hypotheses: take saved translations if the same model made them of the same lines in
+            the same way.
         keep_maps: keep attention maps for the HTML page.
     """
     folder = "files/" if test_set.is_file else ""
     name = f"{folder}{test_set.name}{system.variation}.txt"
     made_by = _how_made(system, test_set)
     if reuse_hypotheses:
-        paths = [folder / name for folder in dict.fromkeys((hyps_dir, system.hyps_dir)) if folder is not None]
-        saved = _read_saved([path for path in paths if path.exists()], made_by, len(test_set.source))
+        paths = [
+            folder / name
+            for folder in dict.fromkeys((hyps_dir, system.hyps_dir))
+            if folder is not None
+        ]
+        saved = _read_saved(
+            [path for path in paths if path.exists()], made_by, len(test_set.source)
+        )
         if saved is not None:
             return saved
     translations = _translate(
-        system, test_set, made_by["max_source_length"], keep_maps=keep_maps, show_progress=show_progress
+        system,
+        test_set,
+        made_by["max_source_length"],
+        keep_maps=keep_maps,
+        show_progress=show_progress,
     )
     if hyps_dir is not None:
         run = system.runs[0].path
-        if hyps_dir == system.hyps_dir and not (hyps_dir / name).parent.resolve().is_relative_to(run.resolve()):
-            log.warning("%s: not saved: a symbolic link there leads outside the run", hyps_dir / name)
+        if hyps_dir == system.hyps_dir and not (hyps_dir / name).parent.resolve().is_relative_to(
+            run.resolve()
+        ):
+            log.warning(
+                "%s: not saved: a symbolic link there leads outside the run", hyps_dir / name
+            )
         else:
             _save(hyps_dir / name, translations.lines, {**made_by, **translations.counts._asdict()})
     return translations
 
 
 def _translate(
-    system: System, test_set: EvaluationSet, max_source_length: int, *, keep_maps: bool, show_progress: bool
+    system: System,
+    test_set: EvaluationSet,
+    max_source_length: int,
+    *,
+    keep_maps: bool,
+    show_progress: bool,
 ) -> SetTranslations:
     translator = system.translator
     if test_set.num_concatenated > 1:
@@ -113,14 +144,22 @@ def _translate(
     no_map = "its attention does not look at source positions"
     if translator.has_attention:
         no_map = "its translation is empty, or its map is too large"
-    return SetTranslations(lines, LineCounts(num_cut, num_unknown), maps, unknown, no_map, time.monotonic() - started)
+    return SetTranslations(
+        lines, LineCounts(num_cut, num_unknown), maps, unknown, no_map, time.monotonic() - started
+    )
 
 
-def _read_saved(paths: Sequence[Path], made_by: dict[str, Any], num_lines: int) -> SetTranslations | None:
-    """The translations in the first of these files that the same model made of the same lines in the same way."""
+def _read_saved(
+    paths: Sequence[Path], made_by: dict[str, Any], num_lines: int
+) -> SetTranslations | None:
+    """The translations in the first of these files that the same model made of the same lines in
+    the same way."""
     for path in paths:
         try:
-            note, lines = read_listed_json(path.with_suffix(".json")), read_listed(path)[0].decode().split("\n")[:-1]
+            note, lines = (
+                read_listed_json(path.with_suffix(".json")),
+                read_listed(path)[0].decode().split("\n")[:-1],
+            )
             counts = LineCounts(*(note[name] for name in LineCounts._fields))
         except Exception:  # missing or damaged
             continue
@@ -129,7 +168,9 @@ def _read_saved(paths: Sequence[Path], made_by: dict[str, Any], num_lines: int) 
             no_map = "its saved hypotheses were used, which come without attention"
             return SetTranslations(lines, counts, no_map=no_map, is_reused=True)
     for path in paths:
-        log.warning("%s: not reused: not made by this model of these lines with these search settings", path)
+        log.warning(
+            "%s: not reused: not made by this model of these lines with these search settings", path
+        )
     return None
 
 
@@ -149,11 +190,16 @@ def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
     """All that decides the translations of a set."""
     sources, hashes = system.config.data.sources, {}
     if VECTORS in sources:
-        files = (line.split(SOURCE_END)[sources.index(VECTORS)] for line in test_set.source if line.strip())
+        files = (
+            line.split(SOURCE_END)[sources.index(VECTORS)]
+            for line in test_set.source
+            if line.strip()
+        )
         hashes["vectors_sha256"] = hash_vectors(files)
     return {
         **decisive_options(system.search),
-        # the length above which sources are split; concatenated pairs are not: they would be single pairs again
+        # the length above which sources are split; concatenated pairs are not: they would be single
+        # pairs again
         "max_source_length": test_set.num_concatenated * system.config.data.max_length,
         "precision": system.resolved_precision,
         "model_sha256": system.model_hash,

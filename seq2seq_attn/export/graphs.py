@@ -1,7 +1,8 @@
 """A model as two graphs of tensor operations: one encodes sentences, one makes a decoder step.
 
-`torch.export` records the operations of `Seq2Seq.prepare` and `Seq2Seq.step`, of the plain code; nothing depends on
-variants here. Numbers of sentences and of source positions are free; so is any dimension that grows with the steps.
+`torch.export` records the operations of `Seq2Seq.prepare` and `Seq2Seq.step`, of the plain code;
+nothing depends on variants here. Numbers of sentences and of source positions are free; so is any
+dimension that grows with the steps.
 
 Shapes: B sentences, S source positions, V target vocabulary.
 """
@@ -28,17 +29,19 @@ class Graphs(NamedTuple):
     """The graphs of a model in float32, and the names of what they exchange."""
 
     prepare: ExportedProgram
-    """int64 source ids [B, S], each sentence with EOS, padded with PAD, and the ids of the same tokens in the extended
-    target vocabulary (`text/vocab.py`), which outputs that copy read -> the memory, then the state"""
+    """int64 source ids [B, S], each sentence with EOS, padded with PAD, and the ids of the same
+    tokens in the extended target vocabulary (`text/vocab.py`), which outputs that copy read -> the
+    memory, then the state"""
     step: ExportedProgram
-    """int64 previous ids [B] (BOS at first), the memory, the state -> log-probabilities [B, V] (of outputs that copy
-    [B, V + S]), attention weights [B, S], the next state"""
+    """int64 previous ids [B] (BOS at first), the memory, the state -> log-probabilities [B, V] (of
+    outputs that copy [B, V + S]), attention weights [B, S], the next state"""
     memory: list[str]
     state: list[str]
 
 
 class _Prepare(nn.Module):
-    """Returns lists of tensors: PyTorch's exporter confuses the fields of a structure if one name begins another."""
+    """Returns lists of tensors: PyTorch's exporter confuses the fields of a structure if one name
+    begins another."""
 
     def __init__(self, model: Seq2Seq) -> None:
         super().__init__()
@@ -62,10 +65,12 @@ class _Step(nn.Module):
 
 
 def export_graphs(model: Seq2Seq) -> Graphs:
-    """Export a model. Raises UsageError: its operations depend on values, as with several sources; or its state changes
-    its form."""
+    """Export a model. Raises UsageError: its operations depend on values, as with several sources;
+    or its state changes its form."""
     if model.output.needs_history:
-        raise UsageError("this model cannot be exported, as its output points to earlier target tokens")
+        raise UsageError(
+            "this model cannot be exported, as its output points to earlier target tokens"
+        )
     model = model.eval()
     ids_BS = torch.full((3, 5), len(SPECIALS))
     ids_BS[:, -2:] = EOS  # as in several sentences: their number is free
@@ -81,21 +86,36 @@ def export_graphs(model: Seq2Seq) -> Graphs:
             step = _export(_Step(model, memory, state), (previous_B, *leaves.values()), Dim.AUTO)
         except Exception as error:  # of many kinds, private ones among them
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            raise UsageError(f"this model cannot be exported, as PyTorch's exporter says: {reason[:300]}") from error
+            raise UsageError(
+                f"this model cannot be exported, as PyTorch's exporter says: {reason[:300]}"
+            ) from error
     outputs: Any = step.graph.output_node().args[0]
     sizes = [*outputs[0].meta["val"].shape[:1], *outputs[1].meta["val"].shape]  # B, B, and S or 1
     if any(isinstance(size, int) and size > 1 for size in sizes):
-        raise UsageError("this model cannot be exported, as its steps work for one number of sentences or positions")
+        raise UsageError(
+            "this model cannot be exported, as its steps work for one number of sentences or "
+            "positions"
+        )
     counts = {kind: sum(leaf is not None for leaf in leaves[kind]) for kind in leaves}
-    return Graphs(prepare, step, *([f"{kind}_{index}" for index in range(count)] for kind, count in counts.items()))
+    return Graphs(
+        prepare,
+        step,
+        *([f"{kind}_{index}" for index in range(count)] for kind, count in counts.items()),
+    )
 
 
 def _export(module: nn.Module, inputs: tuple[Any, ...], dimension: Any) -> ExportedProgram:
     def free_dimensions(leaf: Tensor | None) -> dict[int, Any] | None:
-        return None if leaf is None else {axis: dimension for axis, size in enumerate(leaf.shape) if size > 1}
+        return (
+            None
+            if leaf is None
+            else {axis: dimension for axis, size in enumerate(leaf.shape) if size > 1}
+        )
 
     free = tree_map(free_dimensions, inputs)
     table = torch.export.default_decompositions()
     program = export(module, inputs, dynamic_shapes=free, strict=False)
-    simpler: ExportedProgram = program.run_decompositions({operation: table[operation] for operation in _DECOMPOSED})
+    simpler: ExportedProgram = program.run_decompositions(
+        {operation: table[operation] for operation in _DECOMPOSED}
+    )
     return simpler

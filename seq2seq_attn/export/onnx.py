@@ -1,4 +1,5 @@
-"""Write a run as ONNX: `prepare.onnx`, `step.onnx` and `model.json`, all that a program needs to translate tokens."""
+"""Write a run as ONNX: `prepare.onnx`, `step.onnx` and `model.json`, all that a program needs to
+translate tokens."""
 
 import importlib.util
 import logging
@@ -24,11 +25,17 @@ def export_onnx(run: RunDir, folder: Path) -> None:
         UsageError: the model cannot be exported.
     """
     if missing := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
-        raise UserError(f"{', '.join(missing)}: not installed; run: pip install 'seq2seq-attn[onnx]'")
+        raise UserError(
+            f"{', '.join(missing)}: not installed; run: pip install 'seq2seq-attn[onnx]'"
+        )
     model, _ = run.load_model(run.config().model)
     graphs, described = export_graphs(model), describe_run(run)
     write_graphs(graphs, folder)
-    described |= {"copies_source": model.output.copies_source, "memory": graphs.memory, "state": graphs.state}
+    described |= {
+        "copies_source": model.output.copies_source,
+        "memory": graphs.memory,
+        "state": graphs.state,
+    }
     write_json(folder / "model.json", described)
 
 
@@ -37,15 +44,28 @@ def write_graphs(graphs: Graphs, folder: Path) -> None:
     memory, state = graphs.memory, graphs.state
     next_state = [f"next_{name}" for name in state]
     folder.mkdir(parents=True, exist_ok=True)
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of packages that are not needed
+    logging.getLogger("torch.onnx").setLevel(
+        logging.ERROR
+    )  # it warns of packages that are not needed
     for name, program, inputs, outputs in (
         ("prepare", graphs.prepare, ["source_ids", "extended_ids"], [*memory, *state]),
-        ("step", graphs.step, ["previous_ids", *memory, *state], ["log_probs", "weights", *next_state]),
+        (
+            "step",
+            graphs.step,
+            ["previous_ids", *memory, *state],
+            ["log_probs", "weights", *next_state],
+        ),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             written = torch.onnx.export(
-                program, (), input_names=inputs, output_names=outputs, dynamo=True, verbose=False, optimize=True
+                program,
+                (),
+                input_names=inputs,
+                output_names=outputs,
+                dynamo=True,
+                verbose=False,
+                optimize=True,
             )
         assert written is not None
         written.save(folder / f"{name}.onnx")

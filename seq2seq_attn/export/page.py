@@ -1,4 +1,5 @@
-"""A page in which one run or two translate: graphs, weights, tokenizers and interpreter in one file."""
+"""A page in which one run or two translate: graphs, weights, tokenizers and interpreter in one
+file."""
 
 import base64
 import json
@@ -33,17 +34,29 @@ def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat 
 
     Raises:
         UserError: a file of a run is missing or damaged.
-        UsageError: a model cannot be exported, a page has no such tokenizer, or the runs differ in their languages.
+        UsageError: a model cannot be exported, a page has no such tokenizer, or the runs differ in
+            their languages.
     """
     described = [_describe(run, weight_format) for run in runs]
     title = ", ".join(run.path.resolve().name for run in runs)
     if len({tuple(short_code(run[side]["language"]) for side in SIDES) for run in described}) > 1:
-        raise UsageError(f"{title}: these runs translate different languages; export a page for each")
+        raise UsageError(
+            f"{title}: these runs translate different languages; export a page for each"
+        )
     kernel = base64.b64encode((_WEB / "kernel.wasm").read_bytes()).decode("ascii")
     pairs = _test_pairs(runs[0])
     by_length = sorted(pairs, key=lambda pair: len(pair[0]))
-    places = [number * (len(pairs) - 1) // (NUM_SENTENCES - 1) for number in range(NUM_SENTENCES)] if pairs else []
-    payload = {"title": title, "kernel": kernel, "runs": described, "accuracy": _accuracy(runs, pairs)}
+    places = (
+        [number * (len(pairs) - 1) // (NUM_SENTENCES - 1) for number in range(NUM_SENTENCES)]
+        if pairs
+        else []
+    )
+    payload = {
+        "title": title,
+        "kernel": kernel,
+        "runs": described,
+        "accuracy": _accuracy(runs, pairs),
+    }
     payload["sentences"] = [by_length[place] for place in places]
     write_text(path, fill_page(_WEB, title, ["page.css"], _SCRIPTS, payload), is_named=True)
 
@@ -53,8 +66,11 @@ def _describe(run: RunDir, weight_format: WeightFormat) -> dict[str, Any]:
     model, _ = run.load_model(config.model)
     written = write_program(export_graphs(model), weight_format)
     step = written["program"]["step"]
-    # attention weights, the second output, that no operation reads are a mean over heads: forcing them has no effect
-    can_force = model.has_attention and json.dumps({"$": step["outputs"][1]}) in json.dumps(step["nodes"])
+    # attention weights, the second output, that no operation reads are a mean over heads: forcing
+    # them has no effect
+    can_force = model.has_attention and json.dumps({"$": step["outputs"][1]}) in json.dumps(
+        step["nodes"]
+    )
     kind = f"{config.model.attention.name} attention" if model.has_attention else "one vector"
     title = f"{run.path.resolve().name}: {kind}"
     about = {"title": title, "has_attention": model.has_attention, "can_force": can_force}
@@ -67,12 +83,15 @@ def _test_pairs(run: RunDir) -> list[tuple[str, str]]:
     if data.corpus != "captions":
         return []
     files = find_captions(None, data.source_language, data.target_language)["test"]
-    return list(zip(read_lines(files.source), read_lines(files.target), strict=True))[: data.limit.test]
+    return list(zip(read_lines(files.source), read_lines(files.target), strict=True))[
+        : data.limit.test
+    ]
 
 
 def _accuracy(runs: Sequence[RunDir], pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-    """For groups of test sentences by length: the mean `length` in words, and the `shares` that each run translated as
-    the reference. Empty unless `evaluate` has saved the translations of all runs."""
+    """For groups of test sentences by length: the mean `length` in words, and the `shares` that
+    each run translated as the reference. Empty unless `evaluate` has saved the translations of all
+    runs."""
     try:
         saved = [read_listed(run.hyps_dir / "test.txt")[0].decode().splitlines() for run in runs]
     except UserError:
@@ -80,9 +99,14 @@ def _accuracy(runs: Sequence[RunDir], pairs: Sequence[tuple[str, str]]) -> list[
     if not pairs or any(len(lines) != len(pairs) for lines in saved):
         return []
     lengths = np.array([len(source.split()) for source, _ in pairs])
-    is_right = np.array([[line == pair[1] for line, pair in zip(lines, pairs, strict=True)] for lines in saved])
+    is_right = np.array(
+        [[line == pair[1] for line, pair in zip(lines, pairs, strict=True)] for lines in saved]
+    )
     groups = lengths // WORDS_PER_GROUP
     return [
-        {"length": lengths[groups == group].mean(), "shares": is_right[:, groups == group].mean(axis=1).tolist()}
+        {
+            "length": lengths[groups == group].mean(),
+            "shares": is_right[:, groups == group].mean(axis=1).tolist(),
+        }
         for group in np.unique(groups)
     ]

@@ -1,10 +1,11 @@
 """Exported graphs as JSON and bytes, for the interpreter of a web page (`web/interpreter.js`).
 
-A graph is `{"inputs": [names], "outputs": [names], "nodes": [[operation, name, arguments], ...]}`, with nodes in the
-order of execution. Operations are called as in PyTorch, without `aten` and `default`: `tanh`, `add.Tensor`; `add`,
-`mul` and `getitem` are those of Python, for sizes and lists. Arguments are positional, in the order of the operation's
-schema, without those that concern placement and without defaults at the end. An argument is a number, string, boolean,
-null, list, or `{"$": name}`: a value, a weight, `inf`, `-inf` or `nan`. A dtype is a string. The first argument of
+A graph is `{"inputs": [names], "outputs": [names], "nodes": [[operation, name, arguments], ...]}`,
+with nodes in the order of execution. Operations are called as in PyTorch, without `aten` and
+`default`: `tanh`, `add.Tensor`; `add`, `mul` and `getitem` are those of Python, for sizes and
+lists. Arguments are positional, in the order of the operation's schema, without those that concern
+placement and without defaults at the end. An argument is a number, string, boolean, null, list, or
+`{"$": name}`: a value, a weight, `inf`, `-inf` or `nan`. A dtype is a string. The first argument of
 `scan` is a graph: its body.
 """
 
@@ -23,14 +24,16 @@ from seq2seq_attn.export.graphs import Graphs
 _CHECKS = ("_assert_tensor_metadata", "_assert_scalar")
 _PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "cudnn_enable")
 WeightFormat = Literal["int16", "fp32", "int8"]
-"""How matrices among the parameters are stored; `int16` and `int8`: as integers with a scale for each row. All else is
-stored as it is. Integers of 16 bits lie 7 times closer to the parameters of the demo's models than float16."""
+"""How matrices among the parameters are stored; `int16` and `int8`: as integers with a scale for
+each row. All else is stored as it is. Integers of 16 bits lie 7 times closer to the parameters of
+the demo's models than float16."""
 
 
 def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> dict[str, Any]:
-    """Plain JSON: `program` has the graphs `prepare` and `step`, the names of `memory` and `state`, and the name, shape
-    and dtype of each of its `weights`; beside it stand the `weights` themselves, little-endian, in base64. Raises
-    UsageError: a graph has an argument that JSON cannot hold."""
+    """Plain JSON: `program` has the graphs `prepare` and `step`, the names of `memory` and `state`,
+    and the name, shape and dtype of each of its `weights`; beside it stand the `weights`
+    themselves, little-endian, in base64. Raises UsageError: a graph has an argument that JSON
+    cannot hold."""
     weights = _Weights(weight_format)
     program = {
         "prepare": _write_program(graphs.prepare, weights),
@@ -39,7 +42,10 @@ def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> dict
         "state": graphs.state,
         "weights": list(weights.entries.values()),
     }
-    return {"program": program, "weights": base64.b64encode(b"".join(weights.parts)).decode("ascii")}
+    return {
+        "program": program,
+        "weights": base64.b64encode(b"".join(weights.parts)).decode("ascii"),
+    }
 
 
 class _Weights:
@@ -80,7 +86,9 @@ def _write_program(program: ExportedProgram, weights: _Weights) -> dict[str, Any
         elif placeholders[spec.arg.name].users:
             assert spec.target is not None
             tensors = program.state_dict if spec.target in program.state_dict else program.constants
-            names[spec.arg.name] = weights.add(spec.target, tensors[spec.target], spec.kind == InputKind.PARAMETER)
+            names[spec.arg.name] = weights.add(
+                spec.target, tensors[spec.target], spec.kind == InputKind.PARAMETER
+            )
     return {"inputs": inputs, **_write_graph(program.graph_module, names)}
 
 
@@ -92,7 +100,10 @@ def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any
             if argument.op != "get_attr":
                 return {"$": names.get(argument.name, argument.name)}
             body = getattr(module, str(argument.target))
-            return {"inputs": [node.name for node in body.graph.find_nodes(op="placeholder")], **_write_graph(body, {})}
+            return {
+                "inputs": [node.name for node in body.graph.find_nodes(op="placeholder")],
+                **_write_graph(body, {}),
+            }
         if isinstance(argument, list | tuple):
             return [encode(item) for item in argument]
         if isinstance(argument, torch.dtype):
@@ -101,22 +112,33 @@ def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any
             return {"$": str(argument)}
         if argument is None or isinstance(argument, bool | int | float | str):
             return argument
-        raise UsageError(f"this model cannot be exported, as its graph has an argument {argument!r}")
+        raise UsageError(
+            f"this model cannot be exported, as its graph has an argument {argument!r}"
+        )
 
-    nodes = [[*_operation(node), node.name] for node in module.graph.nodes if node.op == "call_function"]
+    nodes = [
+        [*_operation(node), node.name] for node in module.graph.nodes if node.op == "call_function"
+    ]
     [returned] = module.graph.output_node().args
     return {
         "outputs": [item["$"] for item in encode(returned) if item is not None],
-        "nodes": [[name, value, encode(arguments)] for name, arguments, value in nodes if name not in _CHECKS],
+        "nodes": [
+            [name, value, encode(arguments)]
+            for name, arguments, value in nodes
+            if name not in _CHECKS
+        ],
     }
 
 
 def _operation(node: fx.Node) -> tuple[str, list[Any]]:
-    """The name of a node's operation, and its arguments by position, without those that concern placement."""
+    """The name of a node's operation, and its arguments by position, without those that concern
+    placement."""
     if not isinstance(node.target, torch._ops.OpOverload):  # Python's, and `scan`
         return getattr(node.target, "__name__", str(node.target)), list(node.args)
     schema = node.target._schema.arguments
-    passed = dict(zip((argument.name for argument in schema), node.args, strict=False)) | node.kwargs
+    passed = (
+        dict(zip((argument.name for argument in schema), node.args, strict=False)) | node.kwargs
+    )
     kept = [argument for argument in schema if argument.name not in _PLACEMENT]
     while kept and kept[-1].name not in passed:
         kept.pop()

@@ -1,4 +1,5 @@
-"""What a program needs besides the graphs of a run: tokenizers, vocabularies, search options; as plain values."""
+"""What a program needs besides the graphs of a run: tokenizers, vocabularies, search options; as
+plain values."""
 
 import re
 from typing import Any
@@ -38,28 +39,37 @@ def describe_run(run: RunDir) -> dict[str, Any]:
 
 
 def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The settings of a tokenizer: of SentencePiece with the score of each subword, of spaCy with its rules. Raises
-    UsageError: it is not spaCy's rules, SentencePiece, characters or spaces."""
+    """The settings of a tokenizer: of SentencePiece with the score of each subword, of spaCy with
+    its rules. Raises UsageError: it is not spaCy's rules, SentencePiece, characters or spaces."""
     described = {"tokenizer": tokenizer.name, "lowercase": getattr(tokenizer, "lowercase", False)}
     if isinstance(tokenizer, SentencePieceTokenizer):
         scores = tokenizer.scores()
-        is_bpe = all(score == int(score) for score in scores.values())  # ranks; those of a unigram model are logarithms
+        is_bpe = all(
+            score == int(score) for score in scores.values()
+        )  # ranks; those of a unigram model are logarithms
         return described | {"model": "bpe" if is_bpe else "unigram", "subwords": scores}
     if isinstance(tokenizer, SpacyTokenizer):
         if (rules := tokenizer.rules()) is None:
-            raise UsageError(f"language {tokenizer.language!r}: spaCy tokenizes it with a program, not with rules")
+            raise UsageError(
+                f"language {tokenizer.language!r}: spaCy tokenizes it with a program, not with "
+                "rules"
+            )
         patterns = {name: _for_javascript(pattern) for name, pattern in rules.patterns.items()}
-        return described | {"language": tokenizer.language, "rules": {"special": rules.special_cases, **patterns}}
+        return described | {
+            "language": tokenizer.language,
+            "rules": {"special": rules.special_cases, **patterns},
+        }
     if type(tokenizer) not in (CharacterTokenizer, SpaceTokenizer):
         raise UsageError(
-            f"tokenizer {tokenizer.name!r}: a page knows spaCy, SentencePiece, characters and spaces, but no sentences"
+            f"tokenizer {tokenizer.name!r}: a page knows spaCy, SentencePiece, characters and "
+            "spaces, but no sentences"
         )
     return described
 
 
 def _for_javascript(pattern: str | None) -> str | None:
-    """A regular expression of Python's, for JavaScript with the flag `u`: that refuses superfluous escapes, and its
-    classes `\\w` and `\\d` are ASCII."""
+    """A regular expression of Python's, for JavaScript with the flag `u`: that refuses superfluous
+    escapes, and its classes `\\w` and `\\d` are ASCII."""
     if pattern is None:
         return None
     parts: list[str] = []
@@ -73,7 +83,9 @@ def _for_javascript(pattern: str | None) -> str | None:
             part = r"\p{L}\p{N}_" if is_in_class else r"[\p{L}\p{N}_]"
         elif part == "\\d":
             part = r"\p{Nd}"
-        elif part[0] == "\\" and not (part[1].isalnum() or part[1] in _SYNTAX or (is_in_class and part == "\\-")):
+        elif part[0] == "\\" and not (
+            part[1].isalnum() or part[1] in _SYNTAX or (is_in_class and part == "\\-")
+        ):
             part = part[1]
         parts.append(part)
     return "".join(parts)

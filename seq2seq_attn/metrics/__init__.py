@@ -1,1 +1,2 @@
-"""Scores of translations and of alignments: strings and arrays in, score objects out; no model, no torch."""
+"""Scores of translations and of alignments: strings and arrays in, score objects out; no model, no
+torch."""

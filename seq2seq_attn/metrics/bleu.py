@@ -1,9 +1,10 @@
-"""Corpus scores, each with its signature: sacreBLEU's BLEU under three conventions, chrF and TER; and exact match, CER
-and WER (`edits.py`).
+"""Corpus scores, each with its signature: sacreBLEU's BLEU under three conventions, chrF and TER;
+and exact match, CER and WER (`edits.py`).
 
-All scores come from per-sentence sufficient statistics (n-gram matches, totals, lengths): a corpus's score is that of
-their sum, so buckets, resamples and paired tests cost sums, not scoring. Point scores are computed by sacreBLEU
-itself from the sums; `score_sums` is the same formula over many sums at once, for resampling.
+All scores come from per-sentence sufficient statistics (n-gram matches, totals, lengths): a
+corpus's score is that of their sum, so buckets, resamples and paired tests cost sums, not scoring.
+Point scores are computed by sacreBLEU itself from the sums; `score_sums` is the same formula over
+many sums at once, for resampling.
 
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 """
@@ -59,8 +60,9 @@ class CorpusStatistics:
         return replace(self, rows_ND=self.rows_ND[np.asarray(indices, dtype=np.int64)])
 
     def score(self) -> Score:
-        """The score of all rows, exactly what sacreBLEU's `corpus_score` gives for the normalized sentences: 0 to 100;
-        of TER, CER and WER, edits per 100 words or characters of the references."""
+        """The score of all rows, exactly what sacreBLEU's `corpus_score` gives for the normalized
+        sentences: 0 to 100; of TER, CER and WER, edits per 100 words or characters of the
+        references."""
         if not len(self):
             raise ValueError("no sentence pairs to score")
         score: Score = self.metric._compute_score_from_stats(self.rows_ND.sum(axis=0).tolist())
@@ -79,7 +81,8 @@ class CorpusStatistics:
 
     @property
     def is_too_short(self) -> bool:
-        """Whether BLEU depends on less than `MIN_LONG` of the references; it is 0 if it depends on none."""
+        """Whether BLEU depends on less than `MIN_LONG` of the references; it is 0 if it depends on
+        none."""
         return self.share_long < MIN_LONG
 
     def score_sums(self, sums_RD: npt.NDArray[Any]) -> FloatArray:
@@ -88,21 +91,32 @@ class CorpusStatistics:
 
 
 class Measure:
-    """One metric against one list of references; the references are prepared once for any number of systems.
+    """One metric against one list of references; the references are prepared once for any number of
+    systems.
 
-    Both sides are normalized as the text of models is (`text/normalize.py`): Unicode has several spellings of one text,
-    and a model writes only one. The tutorial's BLEU is of spaCy's words, joined by spaces.
+    Both sides are normalized as the text of models is (`text/normalize.py`): Unicode has several
+    spellings of one text, and a model writes only one. The tutorial's BLEU is of spaCy's words,
+    joined by spaces.
     """
 
-    def __init__(self, name: str, references: Sequence[str], *others: Sequence[str], target_language: str = "en"):
-        """`others` are further references of the same sentences. `target_language` chooses the tokenizer of BLEU;
-        TER and WER count characters where it does not separate words."""
+    def __init__(
+        self,
+        name: str,
+        references: Sequence[str],
+        *others: Sequence[str],
+        target_language: str = "en",
+    ):
+        """`others` are further references of the same sentences. `target_language` chooses the
+        tokenizer of BLEU; TER and WER count characters where it does not separate words."""
         if name not in METRICS:
             raise UserError(f"metric {name!r}: not one of {', '.join(METRICS)}")
         streams = (references, *others)
         for stream in streams:
             if len(stream) != len(references):
-                raise UserError(f"{len(references)} and {len(stream)} references: expected as many of each sentence")
+                raise UserError(
+                    f"{len(references)} and {len(stream)} references: expected as many of each "
+                    "sentence"
+                )
         self.name, self._num_pairs, self._language = name, len(references), target_language
         metric = METRICS[name]
         counts_characters = name in ("ter", "wer") and not separates_words(target_language)
@@ -114,26 +128,35 @@ class Measure:
 
         from seq2seq_attn.metrics.edits import EditMetric
 
-        logging.getLogger("sacrebleu").setLevel(logging.ERROR)  # its advice is on options of its own command
+        logging.getLogger("sacrebleu").setLevel(
+            logging.ERROR
+        )  # its advice is on options of its own command
         kind = EditMetric if metric.kind == "edits" else getattr(metrics, metric.kind)
         # sacreBLEU takes a list of reference *streams*, and silently accepts the transposed list
-        self._metric: Metric = kind(references=[self._prepare(stream) for stream in streams], **options)
+        self._metric: Metric = kind(
+            references=[self._prepare(stream) for stream in streams], **options
+        )
 
     def statistics(self, hypotheses: Sequence[str]) -> CorpusStatistics:
-        """The sufficient statistics of one system's hypotheses, aligned with the references. Raises UserError: another
-        number of hypotheses than of references."""
+        """The sufficient statistics of one system's hypotheses, aligned with the references. Raises
+        UserError: another number of hypotheses than of references."""
         if len(hypotheses) != self._num_pairs:
             raise UserError(
-                f"{len(hypotheses)} hypotheses against {self._num_pairs} references: line i of one must belong to line "
-                "i of the other; translate the same file that the references are for"
+                f"{len(hypotheses)} hypotheses against {self._num_pairs} references: line i of one "
+                "must belong to line i of the other; translate the same file that the references "
+                "are for"
             )
         rows_ND = np.array(self._metric._extract_corpus_statistics(self._prepare(hypotheses), None))
         counts_ND = rows_ND.astype(np.int64)
-        if np.array_equal(counts_ND, rows_ND):  # else TER takes the mean length of several references
+        if np.array_equal(
+            counts_ND, rows_ND
+        ):  # else TER takes the mean length of several references
             rows_ND = counts_ND
         suffix = f"|{words_name(self._language)}" if self._splits_words else ""
         suffix += "|<unk>:whole" if suffix and separates_words(self._language) else ""
-        return CorpusStatistics(self.name, f"{self._metric.get_signature()}{suffix}", rows_ND, self._metric)
+        return CorpusStatistics(
+            self.name, f"{self._metric.get_signature()}{suffix}", rows_ND, self._metric
+        )
 
     def _prepare(self, lines: Sequence[str]) -> list[str]:
         if self._splits_words:
@@ -142,8 +165,8 @@ class Measure:
 
 
 def bleu_tokenizer(language: str) -> str:
-    """sacreBLEU's tokenizer for a target language: `13a`; `zh` for Chinese; for Japanese and Korean that by MeCab if it
-    is installed; `char` where nothing else separates words."""
+    """sacreBLEU's tokenizer for a target language: `13a`; `zh` for Chinese; for Japanese and Korean
+    that by MeCab if it is installed; `char` where nothing else separates words."""
     code = short_code(language)
     if code in ("zh", "yue", "wuu"):
         return "zh"
@@ -155,19 +178,24 @@ def bleu_tokenizer(language: str) -> str:
 def _bleu_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
     """BLEU (Papineni et al. 2002) with sacreBLEU's `exp` smoothing, row by row.
 
-    A row is [hypothesis length, reference length, matches of 1- to 4-grams, totals of 1- to 4-grams].
+    A row is [hypothesis length, reference length, matches of 1- to 4-grams, totals of 1- to
+    4-grams].
     """
     lengths = sums_RD[:, :2].astype(np.float64)
     matches, totals = sums_RD[:, 2 : 2 + _MAX_ORDER], sums_RD[:, 2 + _MAX_ORDER :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        brevity = np.where(lengths[:, 0] < lengths[:, 1], np.exp(1 - lengths[:, 1] / lengths[:, 0]), 1.0)
+        brevity = np.where(
+            lengths[:, 0] < lengths[:, 1], np.exp(1 - lengths[:, 1] / lengths[:, 0]), 1.0
+        )
         log_sum = np.zeros(len(sums_RD))
         smoothing = np.ones(len(sums_RD))
         for order in range(_MAX_ORDER):
             has_no_match = matches[:, order] == 0
             smoothing = np.where(has_no_match, 2 * smoothing, smoothing)
             smoothed = 100.0 / (smoothing.astype(sums_RD.dtype) * totals[:, order])
-            precisions = np.where(has_no_match, smoothed, 100.0 * matches[:, order] / totals[:, order])
+            precisions = np.where(
+                has_no_match, smoothed, 100.0 * matches[:, order] / totals[:, order]
+            )
             log_sum += np.log(precisions.astype(np.float64))
         scores = brevity * np.exp(log_sum / _MAX_ORDER)
     # No match at all, or an order with no n-gram (every order must exist): 0, as in sacreBLEU.
@@ -175,15 +203,22 @@ def _bleu_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
 
 
 def _chrf_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
-    """chrF2 (Popović 2015) as sacreBLEU computes it; a row: [hypothesis's, reference's, matching n-grams] per order."""
+    """chrF2 (Popović 2015) as sacreBLEU computes it; a row: [hypothesis's, reference's, matching
+    n-grams] per order."""
     dtype = _float_type(sums_RD)
     hypothesis, reference, matching = np.moveaxis(sums_RD.reshape(-1, _NUM_CHRF_ORDERS, 3), 2, 0)
     precision, recall = np.zeros(len(sums_RD), dtype), np.zeros(len(sums_RD), dtype)
     counts = (hypothesis > 0) & (reference > 0)
-    for order in range(_NUM_CHRF_ORDERS):  # not a sum over the axis, which rounds otherwise than sacreBLEU
+    for order in range(
+        _NUM_CHRF_ORDERS
+    ):  # not a sum over the axis, which rounds otherwise than sacreBLEU
         is_counted, common = counts[:, order], matching[:, order]
-        precision += np.where(is_counted, common / np.where(is_counted, hypothesis[:, order], 1), 0).astype(dtype)
-        recall += np.where(is_counted, common / np.where(is_counted, reference[:, order], 1), 0).astype(dtype)
+        precision += np.where(
+            is_counted, common / np.where(is_counted, hypothesis[:, order], 1), 0
+        ).astype(dtype)
+        recall += np.where(
+            is_counted, common / np.where(is_counted, reference[:, order], 1), 0
+        ).astype(dtype)
     num_orders = np.maximum(counts.sum(axis=1), 1).astype(dtype)
     precision /= num_orders
     recall /= num_orders
@@ -194,7 +229,8 @@ def _chrf_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
 
 
 def _rate_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
-    """TER (Snover et al. 2006) and the metrics of `edits.py`; a row is [edits or matches, what they are counted in]."""
+    """TER (Snover et al. 2006) and the metrics of `edits.py`; a row is [edits or matches, what they
+    are counted in]."""
     counted, totals = sums_RD[:, 0], sums_RD[:, 1]
     without_total = np.where(counted > 0, 1.0, 0.0)
     ratios = np.where(totals > 0, counted / np.where(totals > 0, totals, 1), without_total)

@@ -1,7 +1,8 @@
 """Sentence pairs by length: half-open buckets, each to be scored as a corpus of its own.
 
-Length is counted in the tokens of one named tokenizer, the same for every system compared. A bucket's score is that of
-its summed statistics, never a mean of sentence scores; the buckets' sums add up to the corpus's.
+Length is counted in the tokens of one named tokenizer, the same for every system compared. A
+bucket's score is that of its summed statistics, never a mean of sentence scores; the buckets' sums
+add up to the corpus's.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.metrics.bleu import IntArray
 
 MULTI30K_EDGES = (9, 12, 15, 18, 21)
-"""up to 8, 9-11, 12-14, 15-17, 18-20, 21 and more German tokens: enough pairs in each when the test sets are pooled"""
+"""up to 8, 9-11, 12-14, 15-17, 18-20, 21 and more German tokens: enough pairs in each when the test
+sets are pooled"""
 MIN_PAIRS = 50
 """the corpus score of fewer pairs is mostly noise"""
 DEFAULT_NUM_BUCKETS = 6
@@ -57,31 +59,44 @@ class Bucket:
 
 
 def parse_edges(text: str) -> tuple[int, ...] | int:
-    """The edges of `9,12,15`, each the first length of a bucket; of `quantiles:6`, the number of quantiles. Raises
-    UsageError: not edges or quantiles, edges that do not rise, or more than `MAX_BUCKETS` buckets."""
+    """The edges of `9,12,15`, each the first length of a bucket; of `quantiles:6`, the number of
+    quantiles. Raises UsageError: not edges or quantiles, edges that do not rise, or more than
+    `MAX_BUCKETS` buckets."""
     kind, colon, number = text.partition(":")
     parts = [part.strip() for part in (number if colon else text).split(",")]
     if all(part.isdecimal() and len(part) <= _MAX_DIGITS for part in parts):
         edges = tuple(int(part) for part in parts)
-        if colon and kind.strip() == "quantiles" and len(edges) == 1 and 1 <= edges[0] <= MAX_BUCKETS:
+        if (
+            colon
+            and kind.strip() == "quantiles"
+            and len(edges) == 1
+            and 1 <= edges[0] <= MAX_BUCKETS
+        ):
             return edges[0]
-        if not colon and 0 < edges[0] and len(edges) < MAX_BUCKETS and all(a < b for a, b in pairwise(edges)):
+        if (
+            not colon
+            and 0 < edges[0]
+            and len(edges) < MAX_BUCKETS
+            and all(a < b for a, b in pairwise(edges))
+        ):
             return edges
     raise UsageError(
-        f"--by-length {shorten(text)}: expected rising first lengths of buckets, for example 9,12,15,18,21, or "
-        f"quantiles:6; at most {MAX_BUCKETS} buckets"
+        f"--by-length {shorten(text)}: expected rising first lengths of buckets, for example "
+        f"9,12,15,18,21, or quantiles:6; at most {MAX_BUCKETS} buckets"
     )
 
 
 def quantile_edges(lengths: IntArray, num_buckets: int = DEFAULT_NUM_BUCKETS) -> tuple[int, ...]:
-    """Edges that cut the lengths into at most `num_buckets` buckets of about equal size (fewer where lengths tie)."""
+    """Edges that cut the lengths into at most `num_buckets` buckets of about equal size (fewer
+    where lengths tie)."""
     quantiles = np.quantile(lengths, np.arange(1, num_buckets) / num_buckets)
     edges = {int(edge) for edge in np.ceil(quantiles)}
     return tuple(sorted(edge for edge in edges if lengths.min() < edge <= lengths.max()))
 
 
 def make_buckets(lengths: IntArray, edges: Sequence[int], *, merge_below: int = 0) -> list[Bucket]:
-    """The non-empty buckets, shortest first; those under `merge_below` pairs are joined to their smaller neighbor."""
+    """The non-empty buckets, shortest first; those under `merge_below` pairs are joined to their
+    smaller neighbor."""
     bounds = [0, *edges]
     buckets = []
     for position, lower in enumerate(bounds):

@@ -1,11 +1,12 @@
-"""Exact match, character error rate (CER) and word error rate (WER), as sacreBLEU metrics: the counts of each sentence,
-whose sums give the corpus's score.
+"""Exact match, character error rate (CER) and word error rate (WER), as sacreBLEU metrics: the
+counts of each sentence, whose sums give the corpus's score.
 
     exact = 100 * sum_n [h_n = r_n] / N                 CER, WER = 100 * sum_n d(h_n, r_n) / sum_n |r_n|
 
-h_n and r_n are the hypothesis and the reference of sentence n, with single spaces. d is their Levenshtein distance
-(1966): the fewest insertions, deletions and substitutions that turn one into the other, in characters (spaces count)
-for CER and in words split at spaces for WER. Error rates may exceed 100; less is better.
+h_n and r_n are the hypothesis and the reference of sentence n, with single spaces. d is their
+Levenshtein distance (1966): the fewest insertions, deletions and substitutions that turn one into
+the other, in characters (spaces count) for CER and in words split at spaces for WER. Error rates
+may exceed 100; less is better.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,8 +31,8 @@ def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 class EditMetric(Metric):
-    """Statistics of a sentence: [matches, 1] in whole sentences, otherwise [edits, length of the reference]; of several
-    references those of the nearest."""
+    """Statistics of a sentence: [matches, 1] in whole sentences, otherwise [edits, length of the
+    reference]; of several references those of the nearest."""
 
     def __init__(self, unit: str, *, references: Sequence[Sequence[str]]) -> None:
         """`unit`: sentence, character or word."""
@@ -42,7 +43,9 @@ class EditMetric(Metric):
     def get_signature(self) -> Signature:
         """sacreBLEU's signature with the unit of the edits, and the version of this package."""
         signature = Signature(self.__dict__)
-        signature.info.update({"case": "mixed", "unit": self.unit, "version": f"seq2seq-attn-{__version__}"})
+        signature.info.update(
+            {"case": "mixed", "unit": self.unit, "version": f"seq2seq-attn-{__version__}"}
+        )
         return signature
 
     def _preprocess_segment(self, sent: str) -> str:
@@ -56,7 +59,9 @@ class EditMetric(Metric):
         if self.unit == "sentence":
             return [int(hypothesis in references), 1]
         split: Callable[[str], list[str]] = list if self.unit == "character" else str.split
-        return list(min((edit_distance(split(hypothesis), one), len(one)) for one in map(split, references)))
+        return list(
+            min((edit_distance(split(hypothesis), one), len(one)) for one in map(split, references))
+        )
 
     def _compute_score_from_stats(self, stats: Sequence[int]) -> Score:
         counted, total = stats

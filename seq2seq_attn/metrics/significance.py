@@ -1,15 +1,16 @@
 """Intervals of arms and paired tests between two, by resampling sufficient statistics.
 
-An arm is one run, or several that differ in their seed; its score is the mean of its runs' corpus scores. In each
-resample all runs are scored on the same sentence pairs, so an interval covers the choice of test sentences; the spread
-over seeds is reported beside it.
+An arm is one run, or several that differ in their seed; its score is the mean of its runs' corpus
+scores. In each resample all runs are scored on the same sentence pairs, so an interval covers the
+choice of test sentences; the spread over seeds is reported beside it.
 
-With one run in each arm the draws, the precision and the p-values are those of sacreBLEU's `--paired-bs` and
-`--paired-ar` (a test compares them), except that a trial of the randomization that ties with the
-difference counts. All resamples are scored at once, so a test per length bucket costs milliseconds.
+With one run in each arm the draws, the precision and the p-values are those of sacreBLEU's
+`--paired-bs` and `--paired-ar` (a test compares them), except that a trial of the randomization
+that ties with the difference counts. All resamples are scored at once, so a test per length bucket
+costs milliseconds.
 
-Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation". Approximate randomization:
-Riezler and Maxwell 2005.
+Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation".
+Approximate randomization: Riezler and Maxwell 2005.
 
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
 """
@@ -26,7 +27,9 @@ from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
 from seq2seq_attn.metrics.table import METRICS
 
 _ROUNDING = 1e-9  # sums of the same numbers in another order differ by some 1e-15
-CHUNK_CELLS = 1 << 22  # of resamples x sentence pairs held at once, so that memory does not grow with the corpus
+CHUNK_CELLS = (
+    1 << 22
+)  # of resamples x sentence pairs held at once, so that memory does not grow with the corpus
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,9 @@ class Interval:
 
     def to_text(self, num_digits: int = 1, unit: str = "") -> str:
         """`32.1 BLEU [30.9, 33.2]`."""
-        value, low, high = (f"{number:.{num_digits}f}" for number in (self.value, self.low, self.high))
+        value, low, high = (
+            f"{number:.{num_digits}f}" for number in (self.value, self.low, self.high)
+        )
         return f"{value}{unit} [{low}, {high}]"
 
 
@@ -72,7 +77,8 @@ class PairedTest:
 
 @dataclass(frozen=True, eq=False)
 class BootstrapSamples:
-    """Scores of runs over resamples of the sentence pairs; runs that are compared share the resamples."""
+    """Scores of runs over resamples of the sentence pairs; runs that are compared share the
+    resamples."""
 
     runs: tuple[CorpusStatistics, ...]
     values: tuple[float, ...]
@@ -93,14 +99,21 @@ class BootstrapSamples:
         return np.asarray(np.mean(np.stack(self.samples), axis=0, dtype=np.float64))
 
 
-def bootstrap(runs: Sequence[CorpusStatistics], resampling: Resampling = DEFAULT_RESAMPLING) -> list[BootstrapSamples]:
-    """Score each run by itself over the same R resamples of the sentence pairs; `pool` makes arms of the runs."""
+def bootstrap(
+    runs: Sequence[CorpusStatistics], resampling: Resampling = DEFAULT_RESAMPLING
+) -> list[BootstrapSamples]:
+    """Score each run by itself over the same R resamples of the sentence pairs; `pool` makes arms
+    of the runs."""
     sums: list[list[npt.NDArray[np.float32]]] = [[] for _ in runs]
     num_pairs, rng = _common_length(runs), np.random.default_rng(resampling.seed)
     for size in _chunks(num_pairs, resampling.num_resamples):
         drawn_RN = rng.choice(num_pairs, size=(size, num_pairs), replace=True)
         cells = (drawn_RN + num_pairs * np.arange(size)[:, None]).ravel()
-        counts_RN = np.bincount(cells, minlength=size * num_pairs).reshape(size, num_pairs).astype(np.float64)
+        counts_RN = (
+            np.bincount(cells, minlength=size * num_pairs)
+            .reshape(size, num_pairs)
+            .astype(np.float64)
+        )
         for parts, run in zip(sums, runs, strict=True):
             # float32 is exact up to 2^24; sacreBLEU scores its resamples in it, so we do
             parts.append((counts_RN @ run.rows_ND.astype(np.float64)).astype(np.float32))
@@ -120,7 +133,8 @@ def pool(parts: Sequence[BootstrapSamples]) -> BootstrapSamples:
 
 
 def percentile_interval(value: float, samples: FloatArray) -> Interval:
-    """The interval that leaves out a fortieth of the samples on each side (the order statistics sacreBLEU takes)."""
+    """The interval that leaves out a fortieth of the samples on each side (the order statistics
+    sacreBLEU takes)."""
     ordered = np.sort(samples)
     cut = len(ordered) // 40
     return Interval(value, float(ordered[cut]), float(ordered[len(ordered) - cut - 1]))
@@ -131,9 +145,9 @@ def mean_difference(
 ) -> PairedTest:
     """The paired bootstrap of the two means.
 
-    p is that of sacreBLEU's `--paired-bs`: the share of resamples whose absolute difference exceeds the mean of these
-    differences by more than the absolute difference on the whole corpus. Where the arms differ, that is one tail: about
-    half of a two-sided p. Equal scores: 1.
+    p is that of sacreBLEU's `--paired-bs`: the share of resamples whose absolute difference exceeds
+    the mean of these differences by more than the absolute difference on the whole corpus. Where
+    the arms differ, that is one tail: about half of a two-sided p. Equal scores: 1.
     """
     difference = arm.mean - baseline.mean
     if abs(difference) < _ROUNDING:
@@ -144,29 +158,42 @@ def mean_difference(
 
 
 def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
-    """The arm's mean score / the baseline's, with its paired interval; None where the baseline scores 0, and for error
-    rates, of which less is better."""
-    if METRICS[baseline.runs[0].name].is_lower_better or baseline.mean == 0 or not baseline.means_R.all():
+    """The arm's mean score / the baseline's, with its paired interval; None where the baseline
+    scores 0, and for error rates, of which less is better."""
+    if (
+        METRICS[baseline.runs[0].name].is_lower_better
+        or baseline.mean == 0
+        or not baseline.means_R.all()
+    ):
         return None
     ratios = arm.means_R.astype(np.float64) / baseline.means_R.astype(np.float64)
     return percentile_interval(arm.mean / baseline.mean, ratios)
 
 
 def paired_randomization(
-    baseline: CorpusStatistics, system: CorpusStatistics, resampling: Resampling = DEFAULT_RESAMPLING
+    baseline: CorpusStatistics,
+    system: CorpusStatistics,
+    resampling: Resampling = DEFAULT_RESAMPLING,
 ) -> PairedTest:
-    """Paired approximate randomization: each trial swaps the two systems' outputs sentence by sentence with probability
-    one half. p is the share of trials whose absolute difference is at least that of the systems, both plus one; 1 for
-    equal scores.
+    """Paired approximate randomization: each trial swaps the two systems' outputs sentence by
+    sentence with probability one half. p is the share of trials whose absolute difference is at
+    least that of the systems, both plus one; 1 for equal scores.
 
-    sacreBLEU's `--paired-ar` counts strictly larger differences. Where the systems differ in a few sentences, most
-    trials tie with the difference, and its p is far too small: 1 / (trials + 1) for a single sentence, instead of 1.
+    sacreBLEU's `--paired-ar` counts strictly larger differences. Where the systems differ in a few
+    sentences, most trials tie with the difference, and its p is far too small: 1 / (trials + 1) for
+    a single sentence, instead of 1.
     """
-    num_pairs, num_trials, seed = _common_length((baseline, system)), resampling.num_trials, resampling.seed
+    num_pairs, num_trials, seed = (
+        _common_length((baseline, system)),
+        resampling.num_trials,
+        resampling.seed,
+    )
     difference = system.score().score - baseline.score().score
     if abs(difference) < _ROUNDING:
         return PairedTest("randomization", 0.0, 1.0, num_trials, seed)
-    baseline_D, system_D = (run.rows_ND.sum(axis=0).astype(np.float64) for run in (baseline, system))
+    baseline_D, system_D = (
+        run.rows_ND.sum(axis=0).astype(np.float64) for run in (baseline, system)
+    )
     gained_ND = (baseline.rows_ND - system.rows_ND).astype(np.float64)
     rng, differences = np.random.default_rng(seed), []
     for size in _chunks(num_pairs, num_trials):
@@ -186,13 +213,17 @@ def _p_value(samples: FloatArray, difference: float) -> float:
 def _common_length(systems: Sequence[CorpusStatistics]) -> int:
     lengths = {len(system) for system in systems}
     if len(lengths) != 1 or len({system.name for system in systems}) != 1:
-        raise ValueError("systems of a paired test need the same sentence pairs and the same metric")
+        raise ValueError(
+            "systems of a paired test need the same sentence pairs and the same metric"
+        )
     return lengths.pop()
 
 
 def _chunks(num_pairs: int, num_rows: int) -> Iterator[int]:
-    """The numbers of rows of a resampling that are drawn at once. The chunks continue one stream of draws."""
-    # Multiples of 32 rows: numpy draws booleans 32 to a word, so only then do chunks continue the undivided stream.
+    """The numbers of rows of a resampling that are drawn at once. The chunks continue one stream of
+    draws."""
+    # Multiples of 32 rows: numpy draws booleans 32 to a word, so only then do chunks continue the
+    # undivided stream.
     chunk = max(32, CHUNK_CELLS // num_pairs // 32 * 32)
     for start in range(0, num_rows, chunk):
         yield min(chunk, num_rows - start)

@@ -1,4 +1,5 @@
-"""The table of metrics: all that is said of a metric by its name. `bleu.py` has the statistics and formulas by kind.
+"""The table of metrics: all that is said of a metric by its name. `bleu.py` has the statistics and
+formulas by kind.
 
 Nothing heavy is imported, so that the command line can list the metrics in its help.
 """

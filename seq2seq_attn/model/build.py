@@ -1,4 +1,5 @@
-"""Build and initialize a model from its configuration. Variants receive plain numbers, not configuration objects."""
+"""Build and initialize a model from its configuration. Variants receive plain numbers, not
+configuration objects."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -36,9 +37,10 @@ def build_model(
     vector_sizes: Sequence[int | None] = (None,),
     is_loaded: bool = False,
 ) -> Seq2Seq:
-    """An initialized model. Draws from the global generator. With several sources each has an encoder of its own;
-    `vector_sizes`: the dimension of each source's vectors; None for text. `is_loaded`: saved values follow, so
-    `initialize`, which takes a second for large recurrent matrices, is left out.
+    """An initialized model. Draws from the global generator. With several sources each has an
+    encoder of its own; `vector_sizes`: the dimension of each source's vectors; None for text.
+    `is_loaded`: saved values follow, so `initialize`, which takes a second for large recurrent
+    matrices, is left out.
 
     Raises:
         UsageError: a variant is unknown, or sizes do not fit together.
@@ -56,17 +58,23 @@ def build_model(
     return model
 
 
-def _build_encoder(config: ModelConfig, num_ids: int, vector_sizes: Sequence[int | None]) -> Encoder:
+def _build_encoder(
+    config: ModelConfig, num_ids: int, vector_sizes: Sequence[int | None]
+) -> Encoder:
     settings = config.encoder
     name, cell = ENCODER_SHORTHANDS.get(settings.name, (settings.name, settings.cell))
     embedding_size, dropout = config.embedding_size, config.dropout.embedding
-    text_embedding = Embedding(num_ids, embedding_size, dropout=dropout) if None in vector_sizes else None
+    text_embedding = (
+        Embedding(num_ids, embedding_size, dropout=dropout) if None in vector_sizes else None
+    )
     encoders: list[Encoder] = [
         build_variant(
             "encoder",
             name,
             settings.options,
-            embedding=VectorEmbedding(size, embedding_size, dropout=dropout) if size else text_embedding,
+            embedding=VectorEmbedding(size, embedding_size, dropout=dropout)
+            if size
+            else text_embedding,
             build_cell=partial(build_variant, "cell", cell, {}),
             hidden_size=settings.hidden_size,
             num_layers=settings.num_layers,
@@ -97,17 +105,29 @@ def _build_decoder(config: ModelConfig, memory_size: int) -> Decoder:
         num_layers=config.decoder.num_layers,
         dropout=config.dropout.readout,
     )
-    decoder: Decoder = build_variant("decoder", config.decoder.name, config.decoder.options, settings=settings)
+    decoder: Decoder = build_variant(
+        "decoder", config.decoder.name, config.decoder.options, settings=settings
+    )
     return decoder
 
 
 def _build_output(
-    config: ModelConfig, encoder: Encoder, decoder: Decoder, num_source_ids: int, num_target_ids: int
+    config: ModelConfig,
+    encoder: Encoder,
+    decoder: Decoder,
+    num_source_ids: int,
+    num_target_ids: int,
 ) -> Output:
     attention, embedding = decoder.attention, getattr(encoder, "embedding", None)
     if not isinstance(embedding, Embedding):
-        source = f"model.encoder.name={config.encoder.name!r}" if embedding is None else "a source of vectors"
-        embedding = Missing(f"reads the embeddings of source tokens, and {source} has none; add -c output/softmax")
+        source = (
+            f"model.encoder.name={config.encoder.name!r}"
+            if embedding is None
+            else "a source of vectors"
+        )
+        embedding = Missing(
+            f"reads the embeddings of source tokens, and {source} has none; add -c output/softmax"
+        )
     output: Output = build_variant(
         "output",
         config.output.name,
@@ -121,25 +141,32 @@ def _build_output(
         num_source_ids=num_source_ids,
         source_attention=source_attention(config, attention, alternative="add -c output/softmax"),
         source_embedding=embedding,
-        readout=getattr(decoder, "readout", Missing("reads out each source value, and this decoder has no `readout`")),
+        readout=getattr(
+            decoder,
+            "readout",
+            Missing("reads out each source value, and this decoder has no `readout`"),
+        ),
     )
     return output
 
 
-def source_attention(config: ModelConfig, attention: Attention, *, alternative: str) -> Attention | Missing:
-    """The attention, for outputs and objectives that read its weights over source positions. `alternative`: what else a
-    user may do who has chosen an attention without any."""
+def source_attention(
+    config: ModelConfig, attention: Attention, *, alternative: str
+) -> Attention | Missing:
+    """The attention, for outputs and objectives that read its weights over source positions.
+    `alternative`: what else a user may do who has chosen an attention without any."""
     if attention.is_positional:
         return attention
     return Missing(
-        f"reads attention weights over source positions, and model.attention.name={config.attention.name!r} has none; "
-        f"choose another attention, such as additive, or {alternative}"
+        "reads attention weights over source positions, and "
+        f"model.attention.name={config.attention.name!r} has none; choose another attention, such "
+        f"as additive, or {alternative}"
     )
 
 
 def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:
-    """A model on the meta device: without memory for its tensors, and without drawing random numbers. `sizes` as
-    `build_model` takes them.
+    """A model on the meta device: without memory for its tensors, and without drawing random
+    numbers. `sizes` as `build_model` takes them.
 
     Raises:
         UsageError: as `build_model`.
@@ -149,11 +176,15 @@ def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:
 
 
 class _WithoutInit(TorchFunctionMode):
-    """Skip filling and scaling tensors. On the meta device both have no effect, yet their first call imports 800
-    modules, which takes more than a second."""
+    """Skip filling and scaling tensors. On the meta device both have no effect, yet their first
+    call imports 800 modules, which takes more than a second."""
 
     def __torch_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        self,
+        function: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
         is_init = getattr(function, "__module__", None) == nn.init.__name__
@@ -163,15 +194,20 @@ class _WithoutInit(TorchFunctionMode):
 
 
 def initialize(model: nn.Module) -> None:
-    """Initialize every parameter by its name and shape: embeddings N(0, 1/E), biases 0, recurrent matrices orthogonal
-    (a block per gate), other matrices Glorot-uniform (each matrix of a stack by itself; the filters of a convolution
-    with their width as part of the fan-in and fan-out), vectors and the score vector of each head uniform in
-    +-1 / sqrt(size). The gates of a cell's input matrix count as one matrix. Scalars, the factors of PyTorch's
-    normalization layers and parameters with `norm` in their own name keep their values. Then each module that has a
-    method `init_parameters()` sets the values of its own that should differ."""
+    """Initialize every parameter by its name and shape: embeddings N(0, 1/E), biases 0, recurrent
+    matrices orthogonal (a block per gate), other matrices Glorot-uniform (each matrix of a stack by
+    itself; the filters of a convolution with their width as part of the fan-in and fan-out),
+    vectors and the score vector of each head uniform in +-1 / sqrt(size). The gates of a cell's
+    input matrix count as one matrix. Scalars, the factors of PyTorch's normalization layers and
+    parameters with `norm` in their own name keep their values. Then each module that has a method
+    `init_parameters()` sets the values of its own that should differ."""
     if any(parameter.is_meta for parameter in model.parameters()):
         return
-    layers = [module for module in model.modules() if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm)]
+    layers = [
+        module
+        for module in model.modules()
+        if isinstance(module, nn.LayerNorm | nn.RMSNorm | nn.GroupNorm)
+    ]
     factors = {id(parameter) for layer in layers for parameter in layer.parameters()}
     filters = {id(module.weight) for module in model.modules() if isinstance(module, nn.Conv1d)}
     for name, parameter in model.named_parameters():
@@ -180,7 +216,12 @@ def initialize(model: nn.Module) -> None:
             nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
         elif "bias" in kind:
             nn.init.zeros_(parameter)
-        elif parameter.numel() == 0 or parameter.dim() == 0 or id(parameter) in factors or "norm" in kind:
+        elif (
+            parameter.numel() == 0
+            or parameter.dim() == 0
+            or id(parameter) in factors
+            or "norm" in kind
+        ):
             continue
         elif kind.startswith(("recurrent_weight", "weight_hh")):
             for block in parameter.detach().view(-1, parameter.shape[-1], parameter.shape[-1]):
@@ -205,21 +246,28 @@ def count_parameters(model: nn.Module) -> int:
 
 
 def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
-    """Share the target embedding with the output layer, and with the source embedding (Press and Wolf 2017)."""
+    """Share the target embedding with the output layer, and with the source embedding (Press and
+    Wolf 2017)."""
     projection, embedding = getattr(model.output, "projection", None), model.embedding
     if not isinstance(projection, nn.Linear):
-        raise UsageError("model.tie_embeddings: this output has no weights to tie; set model.tie_embeddings=none")
+        raise UsageError(
+            "model.tie_embeddings: this output has no weights to tie; set model.tie_embeddings=none"
+        )
     if projection.weight.shape != embedding.weight.shape:
         raise UsageError(
-            f"model.tie_embeddings needs model.readout_size={embedding.embedding_dim} (model.embedding_size): "
-            f"the output layer must have the embedding's shape; its features are {projection.in_features} wide"
+            f"model.tie_embeddings needs model.readout_size={embedding.embedding_dim} "
+            "(model.embedding_size): the output layer must have the embedding's shape; its "
+            f"features are {projection.in_features} wide"
         )
     projection.weight = embedding.weight
     if not tie_source:
         return
     source = embedding_of(model, "source")
     if source.weight.shape != embedding.weight.shape:
-        raise UsageError("model.tie_embeddings=all needs one vocabulary for both sides: set data.vocab.joint=true")
+        raise UsageError(
+            "model.tie_embeddings=all needs one vocabulary for both sides: set "
+            "data.vocab.joint=true"
+        )
     source.weight = embedding.weight
 
 
@@ -232,8 +280,8 @@ def embedding_of(model: Seq2Seq, side: Side) -> Embedding:
     embedding = model.embedding if side == "target" else getattr(model.encoder, "embedding", None)
     if not isinstance(embedding, Embedding):
         raise UsageError(
-            "model.encoder: it has no embedding of tokens; set model.tie_embeddings to target or none, and "
-            "model.embedding.source_vectors=null"
+            "model.encoder: it has no embedding of tokens; set model.tie_embeddings to target or "
+            "none, and model.embedding.source_vectors=null"
         )
     return embedding
 
@@ -244,15 +292,15 @@ def _freeze_embeddings(model: Seq2Seq, config: ModelConfig) -> None:
     embeddings = [embedding_of(model, side) for side in sides]
     if len(sides) == 2 and config.tie_embeddings == "all":
         raise UsageError(
-            "model.tie_embeddings=all: both sides share one embedding; set only one of model.embedding.source_vectors "
-            "and target_vectors"
+            "model.tie_embeddings=all: both sides share one embedding; set only one of "
+            "model.embedding.source_vectors and target_vectors"
         )
     if not config.embedding.freeze or not sides:
         return
     if config.tie_embeddings == "all" or (config.tie_embeddings == "target" and "target" in sides):
         raise UsageError(
-            f"model.embedding.freeze=true: model.tie_embeddings={config.tie_embeddings} would freeze the output layer "
-            "too; set model.tie_embeddings=none"
+            f"model.embedding.freeze=true: model.tie_embeddings={config.tie_embeddings} would "
+            "freeze the output layer too; set model.tie_embeddings=none"
         )
     for embedding in embeddings:
         embedding.weight.requires_grad_(False)

@@ -1,6 +1,6 @@
-"""Layers and helpers for tensors that several variants use, and search: dropout and embeddings; float32 or wider (the
-precision of states, weights and losses, also under autocast); rows of structures of tensors; the best next tokens,
-deterministically.
+"""Layers and helpers for tensors that several variants use, and search: dropout and embeddings;
+float32 or wider (the precision of states, weights and losses, also under autocast); rows of
+structures of tensors; the best next tokens, deterministically.
 
 Shapes: R rows in search, V target vocabulary, J candidates of a row, L tokens of a shortlist.
 """
@@ -18,8 +18,8 @@ _BLOCK_SIZE = 64
 
 
 class Dropout(nn.Module):
-    """Dropout (Srivastava et al. 2014, section 4, with the factor 1 / (1 - rate) in training): `nn.Dropout` with the
-    faster random numbers of `dropout_mask`."""
+    """Dropout (Srivastava et al. 2014, section 4, with the factor 1 / (1 - rate) in training):
+    `nn.Dropout` with the faster random numbers of `dropout_mask`."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
@@ -32,14 +32,23 @@ class Dropout(nn.Module):
         return inputs * dropout_mask(inputs.shape, self.rate, inputs.device, inputs.dtype)
 
 
-def dropout_mask(shape: tuple[int, ...], rate: float, device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
-    """Elements 1 / (1 - rate) with probability 1 - rate, else 0, from the device's global generator. On a CPU the rate
-    is rounded to a multiple of 1/65,536."""
+def dropout_mask(
+    shape: tuple[int, ...], rate: float, device: torch.device, dtype: torch.dtype | None = None
+) -> Tensor:
+    """Elements 1 / (1 - rate) with probability 1 - rate, else 0, from the device's global
+    generator. On a CPU the rate is rounded to a multiple of 1/65,536."""
     if device.type != "cpu":
-        return torch.empty(shape, device=device, dtype=dtype).bernoulli_(1.0 - rate).div_(1.0 - rate)
-    # `bernoulli_` draws a number per element; here 64 random bits give four elements, in a tenth of the time
+        return (
+            torch.empty(shape, device=device, dtype=dtype).bernoulli_(1.0 - rate).div_(1.0 - rate)
+        )
+    # `bernoulli_` draws a number per element; here 64 random bits give four elements, in a tenth of
+    # the time
     count = math.prod(shape)
-    bits = torch.empty(-(-count // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:count]
+    bits = (
+        torch.empty(-(-count // 4), dtype=torch.int64)
+        .random_(-(2**63), None)
+        .view(torch.int16)[:count]
+    )
     num_dropped = round(rate * 65_536)
     keep = (bits >= num_dropped - 32_768).view(shape)
     return keep.to(dtype or torch.get_default_dtype()).mul_(65_536 / (65_536 - num_dropped))
@@ -59,8 +68,9 @@ class Embedding(nn.Embedding):
 
 
 class VectorEmbedding(nn.Module):
-    """Project given vectors, such as those of picture regions, to the size of token embeddings (after Huang et al.
-    2016). Dropout is that of `Embedding`. EOS is a vector of zeros, so its embedding is the bias."""
+    """Project given vectors, such as those of picture regions, to the size of token embeddings
+    (after Huang et al. 2016). Dropout is that of `Embedding`. EOS is a vector of zeros, so its
+    embedding is the bias."""
 
     def __init__(self, vector_size: int, size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
@@ -79,8 +89,8 @@ SourceEmbedding = Embedding | VectorEmbedding
 
 
 class Positions(nn.Module):
-    """Adds a learned vector for each position (Gehring et al. 2016, section 3.1); all positions past the last share
-    its vector."""
+    """Adds a learned vector for each position (Gehring et al. 2016, section 3.1); all positions
+    past the last share its vector."""
 
     def __init__(self, num_positions: int, size: int) -> None:
         super().__init__()
@@ -89,13 +99,15 @@ class Positions(nn.Module):
     def forward(self, embedded_BSE: Tensor) -> Tensor:
         """The sum, [B, S, E]."""
         positions_S = torch.arange(embedded_BSE.shape[1], device=embedded_BSE.device)
-        added: Tensor = embedded_BSE + self.embedding(positions_S.clamp(max=self.embedding.num_embeddings - 1))
+        added: Tensor = embedded_BSE + self.embedding(
+            positions_S.clamp(max=self.embedding.num_embeddings - 1)
+        )
         return added
 
 
 def select_rows(fields: Rows, index_R: Tensor) -> Rows:
-    """The same structure with row `index_R[i]` of each tensor as its row i. Search reorders and shortens the batches of
-    a decoder's memory and state with it.
+    """The same structure with row `index_R[i]` of each tensor as its row i. Search reorders and
+    shortens the batches of a decoder's memory and state with it.
 
     Args:
         fields: a batch-first tensor, or a tuple, named or plain, of tensors and tuples. None stays
@@ -111,11 +123,14 @@ def select_rows(fields: Rows, index_R: Tensor) -> Rows:
         return cast(Rows, fields._make(parts) if hasattr(fields, "_make") else tuple(parts))
     if fields is None:
         return fields
-    raise TypeError(f"memory or state holds a {type(fields).__name__}; expected tensors, or tuples of them")
+    raise TypeError(
+        f"memory or state holds a {type(fields).__name__}; expected tensors, or tuples of them"
+    )
 
 
 def token_rows(steps_TBX: Tensor, positions_N: Tensor) -> Tensor:
-    """The rows [N, X] at positions of the flattened [T, B]; all of them, not copied, if there are as many positions."""
+    """The rows [N, X] at positions of the flattened [T, B]; all of them, not copied, if there are
+    as many positions."""
     flat = steps_TBX.flatten(0, 1)
     return flat if len(flat) == len(positions_N) else flat.index_select(0, positions_N)
 
@@ -131,25 +146,29 @@ def wide(tensor: Tensor) -> Tensor:
 
 
 def forbid_tokens_(log_probs_RV: Tensor, forbidden: Iterable[int]) -> Tensor:
-    """Set the log-probabilities of forbidden ids to -inf, in place. The others are not renormalized, so that a
-    hypothesis keeps the model's log-probability."""
+    """Set the log-probabilities of forbidden ids to -inf, in place. The others are not
+    renormalized, so that a hypothesis keeps the model's log-probability."""
     for token_id in forbidden:
         log_probs_RV[:, token_id].fill_(-torch.inf)
     return log_probs_RV
 
 
 def spread_tokens(log_probs_RL: Tensor, ids_L: Tensor | None, num_ids: int) -> Tensor:
-    """`log_probs_RV` of V = `num_ids` tokens from those of the ids `ids_L` (None: of all); -inf for the rest."""
+    """`log_probs_RV` of V = `num_ids` tokens from those of the ids `ids_L` (None: of all); -inf for
+    the rest."""
     if ids_L is None:
         return log_probs_RL
-    return log_probs_RL.new_full((len(log_probs_RL), num_ids), -torch.inf).index_copy_(1, ids_L, log_probs_RL)
+    return log_probs_RL.new_full((len(log_probs_RL), num_ids), -torch.inf).index_copy_(
+        1, ids_L, log_probs_RL
+    )
 
 
 def top_tokens(log_probs_RV: Tensor, num_candidates: int) -> tuple[Tensor, Tensor]:
-    """The best tokens of each row, best first, ties by the lower id (`torch.topk` leaves the order of ties open):
-    `log_probs_RJ` and `ids_RJ` with J = min(num_candidates, V).
+    """The best tokens of each row, best first, ties by the lower id (`torch.topk` leaves the order
+    of ties open): `log_probs_RJ` and `ids_RJ` with J = min(num_candidates, V).
 
-    The best J tokens lie in the J blocks of adjacent ids with the largest maxima, so only those are searched.
+    The best J tokens lie in the J blocks of adjacent ids with the largest maxima, so only those are
+    searched.
     """
     num_rows, vocab_size = log_probs_RV.shape
     num_candidates = min(num_candidates, vocab_size)
@@ -158,7 +177,9 @@ def top_tokens(log_probs_RV: Tensor, num_candidates: int) -> tuple[Tensor, Tenso
     if padding:
         log_probs_RV = functional.pad(log_probs_RV, (0, padding), value=-torch.inf)
     blocks = log_probs_RV.view(num_rows, num_blocks, _BLOCK_SIZE)
-    if num_candidates == 1:  # an `argmax` over all tokens would be sixteen times slower than this maximum over blocks
+    if (
+        num_candidates == 1
+    ):  # an `argmax` over all tokens would be sixteen times slower than this maximum over blocks
         block = blocks.amax(-1).argmax(dim=-1, keepdim=True)
         tokens = blocks.gather(1, block.unsqueeze(-1).expand(-1, -1, _BLOCK_SIZE)).squeeze(1)
         value, index = tokens.max(dim=-1, keepdim=True)
@@ -172,10 +193,11 @@ def top_tokens(log_probs_RV: Tensor, num_candidates: int) -> tuple[Tensor, Tenso
 
 
 def _top_indices(log_probs: Tensor, count: int) -> Tensor:
-    """Indices of the `count` largest float32 log-probabilities along the last axis, ties by the lower index.
+    """Indices of the `count` largest float32 log-probabilities along the last axis, ties by the
+    lower index.
 
-    They have the smallest 64-bit keys, made of the bits of -log p in the high half (non-negative floats are ordered as
-    their bits) and the index in the low half.
+    They have the smallest 64-bit keys, made of the bits of -log p in the high half (non-negative
+    floats are ordered as their bits) and the index in the low half.
     """
     negative = torch.rsub(log_probs, 0.0)  # 0 - x: unlike -x, this never gives -0.0
     keys = negative.view(torch.int32).to(torch.int64).bitwise_left_shift_(32)

@@ -1,6 +1,7 @@
 """The translation model: an encoder, a target embedding, an attention decoder, an output.
 
-Shapes: B sentence pairs, T steps, N target tokens, padded to a multiple, R rows in search, V target vocabulary.
+Shapes: B sentence pairs, T steps, N target tokens, padded to a multiple, R rows in search, V target
+vocabulary.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +19,8 @@ from seq2seq_attn.text.vocab import PAD, UNK
 
 
 class Recorded(NamedTuple):
-    """The decoder's state and its steps so far: the state of a model whose output needs the history."""
+    """The decoder's state and its steps so far: the state of a model whose output needs the
+    history."""
 
     decoder: Any
     history: History | None
@@ -26,9 +28,12 @@ class Recorded(NamedTuple):
 
 
 class Seq2Seq(nn.Module):
-    """Encoder and decoder as one module: `forward` for training, `prepare` and `step` for search."""
+    """Encoder and decoder as one module: `forward` for training, `prepare` and `step` for
+    search."""
 
-    def __init__(self, encoder: Encoder, embedding: Embedding, decoder: Decoder, output: Output) -> None:
+    def __init__(
+        self, encoder: Encoder, embedding: Embedding, decoder: Decoder, output: Output
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.embedding = embedding
@@ -36,7 +41,8 @@ class Seq2Seq(nn.Module):
         self.output = output
 
     def forward(self, batch: Batch, teacher_forcing_ratio: float = 1.0) -> DecoderOutputs:
-        """All decoder steps of a batch (see `unroll`). Dropout and fed-back tokens draw from the global generator."""
+        """All decoder steps of a batch (see `unroll`). Dropout and fed-back tokens draw from the
+        global generator."""
         fast = speed.find("unroll", self, teacher_forcing_ratio)
         return fast(self, batch) if fast else unroll(self, batch, teacher_forcing_ratio)
 
@@ -56,12 +62,14 @@ class Seq2Seq(nn.Module):
         step = self.decoder.step(self.embedding(read_ids_R), state.decoder, memory)
         history = History(read_ids_R.unsqueeze(1), step.hidden_BH.unsqueeze(1))
         if state.history is not None:
-            history = History(*(torch.cat(parts, dim=1) for parts in zip(state.history, history, strict=True)))
+            history = History(
+                *(torch.cat(parts, dim=1) for parts in zip(state.history, history, strict=True))
+            )
         return step._replace(state=Recorded(step.state, history), history=history)
 
     def replace_copied(self, prev_ids: Tensor) -> Tensor:
-        """Previous target tokens as the decoder reads them: UNK for those beyond the target vocabulary, which were
-        copied from the source."""
+        """Previous target tokens as the decoder reads them: UNK for those beyond the target
+        vocabulary, which were copied from the source."""
         return prev_ids.masked_fill(prev_ids >= self.embedding.num_embeddings, UNK)
 
     @property
@@ -73,8 +81,9 @@ class Seq2Seq(nn.Module):
 def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> DecoderOutputs:
     """All decoder steps, with teacher forcing or scheduled sampling.
 
-    With a ratio below 1, each input token but the first is replaced by the model's greedy choice with probability
-    1 - ratio, drawn per token (Bengio et al. 2015, section 2.4). Padding stays padding.
+    With a ratio below 1, each input token but the first is replaced by the model's greedy choice
+    with probability 1 - ratio, drawn per token (Bengio et al. 2015, section 2.4). Padding stays
+    padding.
     """
     memory, state = model.prepare(batch.source)
     tgt_in_TB = batch.tgt_in_BT.t()
@@ -93,7 +102,9 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Decode
         if t + 1 < len(tgt_in_TB):
             ids_B = tgt_in_TB[t + 1]
             if keep_TB is not None:
-                choice_B = model.output.log_probs(step, memory).argmax(dim=-1)  # without gradient, as any index
+                choice_B = model.output.log_probs(step, memory).argmax(
+                    dim=-1
+                )  # without gradient, as any index
                 ids_B = torch.where(keep_TB[t + 1], ids_B, choice_B)
     extras = [step.extra for step in steps]
     features_TBF = torch.stack([step.features_BF for step in steps])
@@ -108,6 +119,8 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Decode
         memory=memory,
         output=model.output,
         batch=batch,
-        extra=None if extras[0] is None else type(extras[0])(*map(torch.stack, zip(*extras, strict=True))),
+        extra=None
+        if extras[0] is None
+        else type(extras[0])(*map(torch.stack, zip(*extras, strict=True))),
         read_ids_TB=torch.stack(read) if model.output.needs_history else None,
     )

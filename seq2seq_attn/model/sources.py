@@ -1,16 +1,17 @@
 """Several sources: an encoder for each (Zoph and Knight 2016, section 3).
 
-A line of several sources holds them one after the other, each with its EOS at the end. Each encoder reads its own
-source, and its values take that source's positions in the line. So any attention gives one distribution over the
-positions of all sources (Libovicky and Helcl 2017, section 3.2, "flat"); `attention/hierarchical.py` gives one per
-source.
+A line of several sources holds them one after the other, each with its EOS at the end. Each encoder
+reads its own source, and its values take that source's positions in the line. So any attention
+gives one distribution over the positions of all sources (Libovicky and Helcl 2017, section 3.2,
+"flat"); `attention/hierarchical.py` gives one per source.
 
     h_final = tanh(W_c [h^1_final ; h^2_final ; ...])
 
-W_c, the paper's "basic" combination, is `combination`; it has a bias here. A source may be of vectors (Huang et al.
-2016): its encoder embeds these instead of ids.
+W_c, the paper's "basic" combination, is `combination`; it has a bias here. A source may be of
+vectors (Huang et al. 2016): its encoder embeds these instead of ids.
 
-Shapes: B sentence pairs, S positions of all sources, P positions of one source, M value size, F dimension of a vector.
+Shapes: B sentence pairs, S positions of all sources, P positions of one source, M value size, F
+dimension of a vector.
 """
 
 from collections.abc import Sequence
@@ -25,14 +26,15 @@ from seq2seq_attn.text.vocab import EOS, PAD
 
 
 def source_indices(ids_BS: Tensor) -> Tensor:
-    """The index of the source that each position belongs to: the number of EOS tokens before it. Undefined on
-    padding."""
+    """The index of the source that each position belongs to: the number of EOS tokens before it.
+    Undefined on padding."""
     is_end_BS = (ids_BS == EOS).long()
     return is_end_BS.cumsum(dim=1) - is_end_BS
 
 
 class SeveralSources(Encoder):
-    """An encoder per source; those of texts share the embedding. A source that a line lacks is an EOS alone."""
+    """An encoder per source; those of texts share the embedding. A source that a line lacks is an
+    EOS alone."""
 
     def __init__(self, encoders: Sequence[Encoder]) -> None:
         memory_size = encoders[0].memory_size
@@ -44,7 +46,9 @@ class SeveralSources(Encoder):
     def embedding(self) -> Embedding | None:
         """The embedding of the tokens of all texts; None if the encoders have none."""
         embeddings = (getattr(encoder, "embedding", None) for encoder in self.encoders)
-        return next((embedding for embedding in embeddings if isinstance(embedding, Embedding)), None)
+        return next(
+            (embedding for embedding in embeddings if isinstance(embedding, Embedding)), None
+        )
 
     def forward(self, source: SourceBatch) -> Encoded:
         mask_BS = source.mask_BS
@@ -58,14 +62,20 @@ class SeveralSources(Encoder):
             own = source if reads_vectors else source._replace(vectors_BSF=None)
             part, starts_B = _part(own, mask_BS & (numbers_BS == number))
             encoded = encoder(part)
-            index_BS = torch.where(numbers_BS == number, positions_S - starts_B.unsqueeze(1) + width, index_BS)
+            index_BS = torch.where(
+                numbers_BS == number, positions_S - starts_B.unsqueeze(1) + width, index_BS
+            )
             width += encoded.values_BSM.shape[1]
             encodings.append(encoded)
         index_BS = index_BS.masked_fill(~mask_BS, 0)
         values_BSM = _gathered([encoded.values_BSM for encoded in encodings], index_BS)
-        embedded = [encoded.embedded_BSE for encoded in encodings if encoded.embedded_BSE is not None]
+        embedded = [
+            encoded.embedded_BSE for encoded in encodings if encoded.embedded_BSE is not None
+        ]
         embedded_BSE = _gathered(embedded, index_BS) if len(embedded) == len(encodings) else None
-        final_BM = torch.tanh(self.combination(torch.cat([encoded.final_BM for encoded in encodings], dim=-1)))
+        final_BM = torch.tanh(
+            self.combination(torch.cat([encoded.final_BM for encoded in encodings], dim=-1))
+        )
         return Encoded(values_BSM, mask_BS, final_BM, embedded_BSE)
 
 
@@ -76,7 +86,8 @@ def _gathered(parts: Sequence[Tensor], index_BS: Tensor) -> Tensor:
 
 
 def _part(source: SourceBatch, is_inside_BS: Tensor) -> tuple[SourceBatch, Tensor]:
-    """One source of each line as a batch of its own, and `starts_B`, the positions in the lines where it begins."""
+    """One source of each line as a batch of its own, and `starts_B`, the positions in the lines
+    where it begins."""
     lengths_B = is_inside_BS.sum(dim=1)
     starts_B = is_inside_BS.long().argmax(dim=1)
     positions_P = torch.arange(max(1, int(lengths_B.max())), device=lengths_B.device)
@@ -90,6 +101,10 @@ def _part(source: SourceBatch, is_inside_BS: Tensor) -> tuple[SourceBatch, Tenso
 
     vectors_BPF = None
     if source.vectors_BSF is not None:
-        vectors_BPF = _gathered([source.vectors_BSF], index_BP).masked_fill(~is_real_BP.unsqueeze(-1), 0.0)
+        vectors_BPF = _gathered([source.vectors_BSF], index_BP).masked_fill(
+            ~is_real_BP.unsqueeze(-1), 0.0
+        )
     lengths_B = lengths_B.clamp(min=1).cpu()
-    return SourceBatch(select(source.ids_BS), lengths_B, select(source.extended_ids_BS), vectors_BPF), starts_B
+    return SourceBatch(
+        select(source.ids_BS), lengths_B, select(source.extended_ids_BS), vectors_BPF
+    ), starts_B

@@ -1,7 +1,8 @@
-"""Find variants by name: a file in the axis's folder, or a module that the user imported with `--import`.
+"""Find variants by name: a file in the axis's folder, or a module that the user imported with
+`--import`.
 
-A configuration may come from someone else, so a name in it never imports a module. Only `import_variants` does, with
-the names that the user gave.
+A configuration may come from someone else, so a name in it never imports a module. Only
+`import_variants` does, with the names that the user gave.
 """
 
 from __future__ import annotations
@@ -31,21 +32,25 @@ ModelAxis = Literal["encoder", "cell", "attention", "normalizer", "decoder", "ou
 
 @dataclass(frozen=True)
 class Axis:
-    """A folder of variants, and where a configuration names one of them. In both keys, `{name}` is the variant's."""
+    """A folder of variants, and where a configuration names one of them. In both keys, `{name}` is
+    the variant's."""
 
     package: str
     key: str
     options_key: str
     contract: str = ""
-    """the name of the class in the package's `base` that every variant is an instance of; empty: variants are functions
-    that nothing builds"""
+    """the name of the class in the package's `base` that every variant is an instance of; empty:
+    variants are functions that nothing builds"""
     base: str = ""
     """the module of that class, if it is another one"""
     support: tuple[str, ...] = ("base",)
     """files of the folder that are no variants"""
 
 
-_SETTINGS_ELSEWHERE = {"normalizer": "model.attention.normalizer", "cell": "model.encoder.cell or model.decoder.cell"}
+_SETTINGS_ELSEWHERE = {
+    "normalizer": "model.attention.normalizer",
+    "cell": "model.encoder.cell or model.decoder.cell",
+}
 """keys of the axes that have no section of their own"""
 AXES = {
     axis: Axis(
@@ -57,7 +62,9 @@ AXES = {
     for axis in get_args(ModelAxis)
 }
 """the folders beside this file"""
-SEARCH = Axis("seq2seq_attn.search", "search.method={name!r}", "search", support=("base", "loop", "steps"))
+SEARCH = Axis(
+    "seq2seq_attn.search", "search.method={name!r}", "search", support=("base", "loop", "steps")
+)
 SCORER = Axis(
     "seq2seq_attn.search.scorers",
     "search.scorers.{name}",
@@ -72,14 +79,16 @@ _files: set[str] = set()
 
 @dataclass(frozen=True)
 class Missing:
-    """A parameter of `build` that this model or its data does not have: a variant that asks for it is refused."""
+    """A parameter of `build` that this model or its data does not have: a variant that asks for it
+    is refused."""
 
     reason: str
 
 
 class Nested(Section):
-    """An option that is itself a variant of the axis, such as an attention of a pair: `{name, options}`. A call builds
-    it, for the sizes of the variant that holds it and those of the call."""
+    """An option that is itself a variant of the axis, such as an attention of a pair: `{name,
+    options}`. A call builds it, for the sizes of the variant that holds it and those of the
+    call."""
 
     name: str
     options: NestedOptions = Field(default_factory=dict)
@@ -91,10 +100,11 @@ class Nested(Section):
 
 
 def import_variants(modules: str | Sequence[str]) -> None:
-    """Import modules with variants, from the current folder or installed, so that configurations can name them.
+    """Import modules with variants, from the current folder or installed, so that configurations
+    can name them.
 
-    `model.attention.name: my_module` calls the module's function `build`, `my_module:Cosine` its class or function
-    `Cosine`.
+    `model.attention.name: my_module` calls the module's function `build`, `my_module:Cosine` its
+    class or function `Cosine`.
 
     Raises:
         UsageError: there is no module of that name.
@@ -103,7 +113,9 @@ def import_variants(modules: str | Sequence[str]) -> None:
     folder = str(Path.cwd())
     for name in [modules] if isinstance(modules, str) else modules:
         if name.endswith(".py") or not all(part.isidentifier() for part in name.split(".")):
-            raise UsageError(f"--import {name}: expected a module name, for example my_module for my_module.py")
+            raise UsageError(
+                f"--import {name}: expected a module name, for example my_module for my_module.py"
+            )
         sys.path.insert(0, folder)  # not on the installed command's path
         try:
             spec = importlib.util.find_spec(name)
@@ -112,15 +124,17 @@ def import_variants(modules: str | Sequence[str]) -> None:
         except Exception as error:
             absent = error.name if isinstance(error, ModuleNotFoundError) else None
             if absent is not None and f"{name}.".startswith(f"{absent}."):
-                raise UsageError(f"--import {name}: no such module, neither in {folder} nor installed") from None
+                raise UsageError(
+                    f"--import {name}: no such module, neither in {folder} nor installed"
+                ) from None
             raise UserError(f"--import {name}: cannot be imported ({located(error)})") from error
         finally:
             sys.path.remove(folder)
 
 
 def located(error: Exception) -> str:
-    """The error in one line; it begins with file and line where an imported module has raised it, or called what has
-    raised it."""
+    """The error in one line; it begins with file and line where an imported module has raised it,
+    or called what has raised it."""
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
         lines.append((str(error.filename), error.lineno))
@@ -134,22 +148,27 @@ def packaged_variants(axis: Axis | ModelAxis) -> list[str]:
     spec = importlib.util.find_spec(axis.package)
     assert spec is not None
     modules = pkgutil.iter_modules(spec.submodule_search_locations)
-    return sorted(module.name for module in modules if not module.ispkg and module.name not in axis.support)
+    return sorted(
+        module.name for module in modules if not module.ispkg and module.name not in axis.support
+    )
 
 
 def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") -> Callable[..., Any]:
-    """The function that builds a variant: the module's `build`, or its only class that meets the contract. For a
-    variant that is a plain function, such as a normalizer, `function` is its name.
+    """The function that builds a variant: the module's `build`, or its only class that meets the
+    contract. For a variant that is a plain function, such as a normalizer, `function` is its name.
 
     Raises:
-        UsageError: there is no such variant, or the module has no such function, or only an imported one.
+        UsageError: there is no such variant, or the module has no such function, or only an
+            imported one.
     """
     axis = AXES[axis] if isinstance(axis, str) else axis
     key = axis.key.format(name=name)
     module_name, _, attribute = name.partition(":")
     packaged = packaged_variants(axis)
     if name in packaged and name in _imported:
-        raise UsageError(f"{key}: names both a packaged variant and your module; write '{name}:build' for yours")
+        raise UsageError(
+            f"{key}: names both a packaged variant and your module; write '{name}:build' for yours"
+        )
     if name in packaged:
         module = importlib.import_module(f"{axis.package}.{name}")
     elif module_name in _imported:
@@ -157,28 +176,43 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
     else:
         nearest = difflib.get_close_matches(name, packaged, n=1, cutoff=0.75)
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"variants are {', '.join(packaged)}"
-        raise UsageError(f"{key}: no such variant; {hint} (a variant of your own module needs --import {module_name})")
+        raise UsageError(
+            f"{key}: no such variant; {hint} (a variant of your own module needs --import "
+            f"{module_name})"
+        )
     build: Callable[..., Any] | None = getattr(module, attribute or function, None)
     if build is None and not attribute and function == "build":
-        kinds = [kind for kind in vars(module).values() if inspect.isclass(kind) and issubclass(kind, _contract(axis))]
+        kinds = [
+            kind
+            for kind in vars(module).values()
+            if inspect.isclass(kind) and issubclass(kind, _contract(axis))
+        ]
         own = [kind for kind in kinds if kind.__module__ == module.__name__]
         build = own[0] if len(own) == 1 else None
     if not callable(build):
-        raise UsageError(f"{key}: {module.__name__} has no function or class {attribute or function!r}")
-    # a configuration may come from someone else, and must not call `subprocess.run` because a module imports it; other
-    # callables, such as a `functools.partial`, were made in the module
+        raise UsageError(
+            f"{key}: {module.__name__} has no function or class {attribute or function!r}"
+        )
+    # a configuration may come from someone else, and must not call `subprocess.run` because a
+    # module imports it; other callables, such as a `functools.partial`, were made in the module
     if attribute and (inspect.isroutine(build) or inspect.isclass(build)):
         if build.__module__ != module_name and not build.__module__.startswith(f"{axis.package}."):
-            raise UsageError(f"{key}: {module_name} only imports {attribute}; name a function or class that it defines")
+            raise UsageError(
+                f"{key}: {module_name} only imports {attribute}; name a function or class that it "
+                "defines"
+            )
     return build
 
 
-def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any], **sizes: Any) -> Any:
-    """Build a variant from its options and from those `sizes` of its axis that its `build` has a parameter for.
+def build_variant(
+    axis: Axis | ModelAxis, name: str, options: Mapping[str, Any], **sizes: Any
+) -> Any:
+    """Build a variant from its options and from those `sizes` of its axis that its `build` has a
+    parameter for.
 
     Raises:
-        UsageError: there is no such variant, an option is unknown or of the wrong type, the sizes do not fit it, or
-            it asks for one that is missing.
+        UsageError: there is no such variant, an option is unknown or of the wrong type, the sizes
+            do not fit it, or it asks for one that is missing.
     """
     axis = AXES[axis] if isinstance(axis, str) else axis
     key, build = axis.key.format(name=name), find_build(axis, name)
@@ -187,49 +221,71 @@ def build_variant(axis: Axis | ModelAxis, name: str, options: Mapping[str, Any],
         raise UsageError(f"{key}: {missing.reason}")
     built = build(**asked, **_checked_options(axis, name, build, sizes, options))
     if not isinstance(built, _contract(axis)):
-        raise UsageError(f"{key}: built {type(built).__name__}; expected an instance of {axis.contract}")
+        raise UsageError(
+            f"{key}: built {type(built).__name__}; expected an instance of {axis.contract}"
+        )
     return built
 
 
 def _contract(axis: Axis) -> type[Any]:
-    contract: type[Any] = getattr(importlib.import_module(axis.base or f"{axis.package}.base"), axis.contract)
+    contract: type[Any] = getattr(
+        importlib.import_module(axis.base or f"{axis.package}.base"), axis.contract
+    )
     return contract
 
 
 def _checked_options(
-    axis: Axis, name: str, build: Callable[..., Any], sizes: Mapping[str, Any], options: Mapping[str, Any]
+    axis: Axis,
+    name: str,
+    build: Callable[..., Any],
+    sizes: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Check the options of a variant against the parameters of `build` and their types (`attention_size: int`).
+    """Check the options of a variant against the parameters of `build` and their types
+    (`attention_size: int`).
 
     Raises:
         UsageError: an option is unknown, missing, or of the wrong type.
     """
-    parameters = {key: parameter for key, parameter in read_parameters(build).items() if key not in sizes}
+    parameters = {
+        key: parameter for key, parameter in read_parameters(build).items() if key not in sizes
+    }
     is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     prefix = axis.options_key.format(name=name)
     checked = {}
     for option, value in options.items():
         if option not in parameters and not is_open:
             raise UsageError(
-                f"{prefix}.{option}: not an option of {name!r}, which has {', '.join(parameters) or 'none'}"
+                f"{prefix}.{option}: not an option of {name!r}, which has "
+                f"{', '.join(parameters) or 'none'}"
             )
-        declared = parameters[option].annotation if option in parameters else inspect.Parameter.empty
+        declared = (
+            parameters[option].annotation if option in parameters else inspect.Parameter.empty
+        )
         checked[option] = _checked_value(f"{prefix}.{option}", declared, value)
     for option, parameter in parameters.items():
         is_named = parameter.kind in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         if option not in checked and is_named and parameter.default is parameter.empty:
             raise UsageError(f"{prefix}.{option}: not set, and {name!r} has no default for it")
         if isinstance(nested := checked.get(option, parameter.default), Nested):
-            inner = replace(axis, key=f"{prefix}.{option}.name={{name!r}}", options_key=f"{prefix}.{option}.options")
+            inner = replace(
+                axis,
+                key=f"{prefix}.{option}.name={{name!r}}",
+                options_key=f"{prefix}.{option}.options",
+            )
             checked[option] = nested.model_copy()
-            checked[option]._build = partial(build_variant, inner, nested.name, nested.options, **sizes)
+            checked[option]._build = partial(
+                build_variant, inner, nested.name, nested.options, **sizes
+            )
     return checked
 
 
 def _checked_value(key: str, declared: Any, value: object) -> Any:
     """The value of an option, as its declared type reads it."""
     try:
-        return TypeAdapter(Any if declared is inspect.Parameter.empty else declared).validate_python(value)
+        return TypeAdapter(
+            Any if declared is inspect.Parameter.empty else declared
+        ).validate_python(value)
     except ValidationError as error:
         problems = error.errors(include_url=False)
         is_shape = declared is Nested and problems[0]["type"] != "string_type"
@@ -238,7 +294,8 @@ def _checked_value(key: str, declared: Any, value: object) -> Any:
         raise UsageError(explain_value(key, problems, hint)) from None
     except PydanticUserError:  # a type imported for type checkers only
         raise UsageError(
-            f"{key}: its type {declared} is not known at run time; import it outside of TYPE_CHECKING"
+            f"{key}: its type {declared} is not known at run time; import it outside of "
+            "TYPE_CHECKING"
         ) from None
 
 
@@ -252,7 +309,8 @@ def takes(axis: Axis | ModelAxis, name: str, parameter: str) -> bool:
 
 
 def read_parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a function with their types, or the types' names where these are not known at run time."""
+    """The parameters of a function with their types, or the types' names where these are not known
+    at run time."""
     try:
         return inspect.signature(build, eval_str=True).parameters
     except NameError:  # a type imported for type checkers only

@@ -1,4 +1,5 @@
-"""Tensors on disk: a safetensors file with JSON values in its header, listed in the manifest of its folder."""
+"""Tensors on disk: a safetensors file with JSON values in its header, listed in the manifest of its
+folder."""
 
 from __future__ import annotations
 
@@ -14,9 +15,20 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _VALUES = "values"
-"""the only entry of the header's metadata: safetensors writes several in random order, and equal models should give
-equal files"""
-_TYPES = ("bool", "uint8", "int8", "int16", "float16", "bfloat16", "int32", "float32", "float64", "int64")
+"""the only entry of the header's metadata: safetensors writes several in random order, and equal
+models should give equal files"""
+_TYPES = (
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "float16",
+    "bfloat16",
+    "int32",
+    "float32",
+    "float64",
+    "int64",
+)
 """torch's names of types, in the order of safetensors, which writes the widest first"""
 _CODES = ("BOOL", "U8", "I8", "I16", "F16", "BF16", "I32", "F32", "F64", "I64")
 """the format's names"""
@@ -40,17 +52,25 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str
     """
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise UserError(f"{path}: not saved: values of {name} are not finite; lower the learning rate")
+            raise UserError(
+                f"{path}: not saved: values of {name} are not finite; lower the learning rate"
+            )
     write_listed(path, _serialize(tensors, values))
 
 
-def _serialize(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> Iterator[bytes | memoryview]:
-    """The parts of the file. `safetensors.torch.save` makes the same bytes, but of all tensors at once: with the state
-    of `multi30k`, 126 MiB more at the peak of training. It refuses tied parameters too; here each name gets the values.
+def _serialize(
+    tensors: Mapping[str, Tensor], values: Mapping[str, Any]
+) -> Iterator[bytes | memoryview]:
+    """The parts of the file. `safetensors.torch.save` makes the same bytes, but of all tensors at
+    once: with the state of `multi30k`, 126 MiB more at the peak of training. It refuses tied
+    parameters too; here each name gets the values.
     """
     import torch
 
-    types = {name: _TYPES.index(str(tensor.dtype).removeprefix("torch.")) for name, tensor in tensors.items()}
+    types = {
+        name: _TYPES.index(str(tensor.dtype).removeprefix("torch."))
+        for name, tensor in tensors.items()
+    }
     order = sorted(tensors, key=lambda name: (-types[name], name))
     header: dict[str, Any] = {"__metadata__": {_VALUES: json.dumps(values)}}
     end = 0
@@ -80,4 +100,6 @@ def read_tensors(path: Path) -> Saved:
         return Saved(load(content), dict(json.loads(header["__metadata__"][_VALUES])), sha256)
     except Exception as error:  # a file of another kind can raise anything
         reason = " ".join(str(error).split())
-        raise UserError(f"{path}: not a file that `seq2seq train` wrote ({reason}); name another run") from None
+        raise UserError(
+            f"{path}: not a file that `seq2seq train` wrote ({reason}); name another run"
+        ) from None

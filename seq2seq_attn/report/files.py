@@ -1,4 +1,5 @@
-"""The files that an evaluation leaves: JSON, a page to read, plots, a CSV row per score, and tables in LaTeX."""
+"""The files that an evaluation leaves: JSON, a page to read, plots, a CSV row per score, and tables
+in LaTeX."""
 
 import csv
 import io
@@ -20,7 +21,16 @@ from seq2seq_attn.text.normalize import is_latin, normalize
 from seq2seq_attn.translate.figure import PlotFormat
 
 COLUMNS = (
-    *("test_set", "num_concatenated", "length", "lower", "upper", "num_pairs", "is_thin", "measure"),
+    *(
+        "test_set",
+        "num_concatenated",
+        "length",
+        "lower",
+        "upper",
+        "num_pairs",
+        "is_thin",
+        "measure",
+    ),
     *("kind", "name", "num_seeds", "score", "sd", "low", "high"),
     *("difference", "p_value", "kept", "kept_low", "kept_high"),
 )
@@ -38,19 +48,26 @@ _LATEX = {
 }
 
 
-def plot_path(beside: Path, kind: str, image: PlotFormat = "png", *, num_concatenated: int = 1) -> Path:
+def plot_path(
+    beside: Path, kind: str, image: PlotFormat = "png", *, num_concatenated: int = 1
+) -> Path:
     """The plot beside a report: `report.valid.json` has `bleu-by-length.valid.png`."""
     stem = f".{beside.stem}"
     suffix = stem.removeprefix(".report") if f"{stem}.".startswith(".report.") else stem
-    return beside.with_name(f"{concatenated_name(f'{kind}-by-length{suffix}', num_concatenated)}.{image}")
+    return beside.with_name(
+        f"{concatenated_name(f'{kind}-by-length{suffix}', num_concatenated)}.{image}"
+    )
 
 
 def check_report_files(files: Mapping[str, Path], inputs: Sequence[Path] = ()) -> None:
-    """`check_outputs` for the files that a user names for a report, as for `write_report_files`. Raises UsageError also
-    for a page that ends neither in .md nor in .html."""
+    """`check_outputs` for the files that a user names for a report, as for `write_report_files`.
+    Raises UsageError also for a page that ends neither in .md nor in .html."""
     page = files.get("report")
     if page is not None and page.suffix not in (".md", ".html"):
-        raise UsageError(f"--report {str(page)!r}: name a file that ends in .md (Markdown) or .html (with attention)")
+        raise UsageError(
+            f"--report {str(page)!r}: name a file that ends in .md (Markdown) or .html (with "
+            "attention)"
+        )
     check_outputs({f"--{part}": path for part, path in files.items()}, inputs)
 
 
@@ -65,12 +82,12 @@ def write_report_files(
     """Write the parts of a report. Returns what was written.
 
     Args:
-        files: by part: `json`, `report` (a page to read, .md or .html), `csv` (a row per score), `latex` (tables for
-            papers).
+        files: by part: `json`, `report` (a page to read, .md or .html), `csv` (a row per score),
+            `latex` (tables for papers).
         plots: plots in this format, beside the first of the files.
         page: makes the HTML page.
-        is_named: whether the user named the files; otherwise they lie in a run directory, which may be a stranger's: a
-            link there is replaced, not written through.
+        is_named: whether the user named the files; otherwise they lie in a run directory, which may
+            be a stranger's: a link there is replaced, not written through.
     """
     written = _write_plots(report, next(iter(files.values())), plots) if plots and files else []
     for part, path in files.items():
@@ -78,7 +95,11 @@ def write_report_files(
             write_json(path, report.data, is_named=is_named)
             continue
         if part == "report":
-            text = page() if path.suffix == ".html" else report.markdown([relpath(p, path.parent) for p in written])
+            text = (
+                page()
+                if path.suffix == ".html"
+                else report.markdown([relpath(p, path.parent) for p in written])
+            )
         else:
             text = csv_text(report.sets) if part == "csv" else latex_text(report)
         write_text(path, text, is_named=is_named)
@@ -86,8 +107,8 @@ def write_report_files(
 
 
 def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
-    """A plot of the scores by length, and of several runs one of the share that each keeps; of several test sets the
-    pooled one is drawn."""
+    """A plot of the scores by length, and of several runs one of the share that each keeps; of
+    several test sets the pooled one is drawn."""
     written = []
     for scores in report.drawn_sets:
         metric = scores.bucket_metrics[0]
@@ -96,12 +117,15 @@ def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
             kinds.append("retention")
         for kind in kinds:
             written.append(plot_path(beside, kind, image, num_concatenated=scores.num_concatenated))
-            plot_by_length(written[-1], scores, metric=metric, unit=report.unit, as_share=kind == "retention")
+            plot_by_length(
+                written[-1], scores, metric=metric, unit=report.unit, as_share=kind == "retention"
+            )
     return written
 
 
 def csv_text(sets: Sequence[SetScores]) -> str:
-    """A row for each test set, length bucket (and all lengths), metric, and run or arm; empty cells are not known."""
+    """A row for each test set, length bucket (and all lengths), metric, and run or arm; empty cells
+    are not known."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -116,7 +140,10 @@ def csv_text(sets: Sequence[SetScores]) -> str:
                 # a spreadsheet would take text that begins like this for a formula
                 cells = (about | where | values).items()
                 writer.writerow(
-                    {key: f"'{c}" if isinstance(c, str) and c[:1] in ("=", "+", "-", "@") else c for key, c in cells}
+                    {
+                        key: f"'{c}" if isinstance(c, str) and c[:1] in ("=", "+", "-", "@") else c
+                        for key, c in cells
+                    }
                 )
     return out.getvalue()
 
@@ -124,7 +151,10 @@ def csv_text(sets: Sequence[SetScores]) -> str:
 def _score_rows(scores: SetScores, part: BucketScores) -> Iterator[dict[str, Any]]:
     """The scores of the runs, then those of the arms where these have several runs."""
     arm_names = [arm.name for arm in scores.arms]
-    kinds = [("run", scores.runs, part.run_scores), *([("arm", arm_names, part.scores)] if scores.is_grouped else [])]
+    kinds = [
+        ("run", scores.runs, part.run_scores),
+        *([("arm", arm_names, part.scores)] if scores.is_grouped else []),
+    ]
     for kind, names, by_metric in kinds:
         for metric, metric_scores in by_metric.items():
             for name, score in zip(names, metric_scores, strict=True):
@@ -139,11 +169,13 @@ def _score_rows(scores: SetScores, part: BucketScores) -> Iterator[dict[str, Any
 
 
 def latex_text(report: Report) -> str:
-    r"""A file to `\input`, in UTF-8, in booktabs' style: the scores of each set, and by length where there is room for
-    one set."""
+    r"""A file to `\input`, in UTF-8, in booktabs' style: the scores of each set, and by length
+    where there is room for one set."""
     signatures = report.sets[0].signatures
     metric = report.sets[0].bucket_metrics[0]
-    notes = "; ".join(f"{METRICS[name].title} {signature}" for name, signature in signatures.items())
+    notes = "; ".join(
+        f"{METRICS[name].title} {signature}" for name, signature in signatures.items()
+    )
     blocks = ["% needs \\usepackage{booktabs}"]
     for scores in report.sets:
         caption = f"{scores.name}, {scores.num_pairs:,} sentence pairs. {notes}."
@@ -156,7 +188,8 @@ def latex_text(report: Report) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """Text that stays text in LaTeX; a character that its standard fonts lack becomes its number, U+65E5."""
+    """Text that stays text in LaTeX; a character that its standard fonts lack becomes its number,
+    U+65E5."""
     escaped = []
     for char in normalize(text):
         if char in _LATEX:
@@ -171,7 +204,10 @@ def escape_latex(text: str) -> str:
 def _latex_table(label: str, caption: str, table: Table) -> str:
     # The hyphens of numbers become minus signs.
     header, *rows = (
-        [re.sub(r"(?<![\w.])-(?=\d)", "$-$", "--" if cell == "-" else escape_latex(cell)) for cell in line]
+        [
+            re.sub(r"(?<![\w.])-(?=\d)", "$-$", "--" if cell == "-" else escape_latex(cell))
+            for cell in line
+        ]
         for line in (table.header, *table.rows)
     )
     # A row that begins with a bracket would be read as an option of the row before.

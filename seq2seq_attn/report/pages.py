@@ -1,4 +1,5 @@
-"""The report of an evaluation: scores in; text for the terminal, Markdown, and values for JSON out."""
+"""The report of an evaluation: scores in; text for the terminal, Markdown, and values for JSON
+out."""
 
 import textwrap
 from collections.abc import Sequence
@@ -29,8 +30,8 @@ from seq2seq_attn.report.tables import (
 FORMAT_VERSION = 1
 """of report.json"""
 SEEDS_NOTE = (
-    "arms: runs that differ in their seed alone; ± and sd: standard deviation over seeds; intervals and p: of the "
-    "means, over sentences"
+    "arms: runs that differ in their seed alone; ± and sd: standard deviation over seeds; "
+    "intervals and p: of the means, over sentences"
 )
 _SUMMARY_WIDTH = 100
 
@@ -57,26 +58,35 @@ class Report:
 
     @property
     def drawn_sets(self) -> list[SetScores]:
-        """The sets to show where there is room for one: for each `num_concatenated` the pooled set, or the only one."""
+        """The sets to show where there is room for one: for each `num_concatenated` the pooled set,
+        or the only one."""
         return list({scores.num_concatenated: scores for scores in self.sets}.values())
 
     @cached_property
     def conclusion(self) -> str:
-        """The conclusions for the fewest and for the most concatenated pairs, if there are several numbers of them."""
+        """The conclusions for the fewest and for the most concatenated pairs, if there are several
+        numbers of them."""
         attentions = [str(description.get("attention", "")) for description in self.descriptions]
         drawn = sorted(self.drawn_sets, key=lambda scores: scores.num_concatenated)
         if len(drawn) == 1:
             return conclude(drawn[0], unit=self.unit, attentions=attentions)
         ends = (drawn[0], drawn[-1])
-        return " ".join(f"{end.name}: {conclude(end, unit=self.unit, attentions=attentions)}" for end in ends)
+        return " ".join(
+            f"{end.name}: {conclude(end, unit=self.unit, attentions=attentions)}" for end in ends
+        )
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON; `groups` are the arms, where there are fewer of them than runs."""
+        """All of it as plain values, for JSON; `groups` are the arms, where there are fewer of them
+        than runs."""
         first, groups = self.sets[0], {}
         if first.is_grouped:
             groups["groups"] = [
-                {"name": arm.name, "runs": [first.runs[run] for run in arm.runs], "seeds": list(arm.seeds)}
+                {
+                    "name": arm.name,
+                    "runs": [first.runs[run] for run in arm.runs],
+                    "seeds": list(arm.seeds),
+                }
                 for arm in first.arms
             ]
         return {
@@ -93,22 +103,31 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """For the terminal, in short: the main metric of each test set, the same by length, the conclusion, and how to
-        read them."""
+        """For the terminal, in short: the main metric of each test set, the same by length, the
+        conclusion, and how to read them."""
         drawn = self.drawn_sets
         first, metric = drawn[0], drawn[0].bucket_metrics[0]
         blocks = [summary_table(self.sets, metric).to_text()]
         for scores in drawn:
             title = f"{METRICS[metric].title} by length, {scores.name}"
             blocks.append(f"{title}\n{length_table(scores, metric, unit=self.unit).to_text()}")
-        if cautions := [*self._cautions, *(line for scores in drawn for line in _count_lines(scores))]:
+        if cautions := [
+            *self._cautions,
+            *(line for scores in drawn for line in _count_lines(scores)),
+        ]:
             blocks.append("\n".join(cautions))
-        blocks.append(textwrap.fill(self.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False))
+        blocks.append(
+            textwrap.fill(
+                self.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False
+            )
+        )
         notes = ["[low, high]: 95 % bootstrap interval"]
         if first.is_grouped:
             notes.append(SEEDS_NOTE)
         if len(first.arms) == 2:
-            notes.append(f"difference, p, kept: against {first.arms[0].name}; kept = share of its score")
+            notes.append(
+                f"difference, p, kept: against {first.arms[0].name}; kept = share of its score"
+            )
         if len(first.arms) > 1:
             notes.append(clear_note(has_seeds=first.is_grouped))
         if any(scores.has_thin_bucket for scores in drawn):
@@ -118,20 +137,26 @@ class Report:
 
     @property
     def text(self) -> str:
-        """For the terminal, in full: scores and the main metric by length of each test set, attention analysis,
-        conclusion, settings and signatures."""
+        """For the terminal, in full: scores and the main metric by length of each test set,
+        attention analysis, conclusion, settings and signatures."""
         blocks = []
         for scores in self.sets:
-            blocks += [f"{scores.name}: {scores.num_pairs:,} sentence pairs", score_table(scores).to_text()]
-            blocks += [f"{title}\n{table.to_text()}" for title, table in _tables(scores, self.unit, in_detail=False)]
+            blocks += [
+                f"{scores.name}: {scores.num_pairs:,} sentence pairs",
+                score_table(scores).to_text(),
+            ]
+            blocks += [
+                f"{title}\n{table.to_text()}"
+                for title, table in _tables(scores, self.unit, in_detail=False)
+            ]
             if lines := _count_lines(scores):
                 blocks.append("\n".join(lines))
         blocks += [self.conclusion, "\n".join([*self.legend, *self._signatures])]
         return "\n\n".join(blocks)
 
     def markdown(self, plots: Sequence[str] = ()) -> str:
-        """`text` as Markdown, with every metric by length, each run by itself, and plots (names of files beside the
-        page)."""
+        """`text` as Markdown, with every metric by length, each run by itself, and plots (names of
+        files beside the page)."""
         blocks = ["# Evaluation", escape_markdown(self.conclusion)]
         for scores in self.sets:
             blocks += [
@@ -144,13 +169,21 @@ class Report:
                 blocks.append(_markdown_list(lines))
         blocks += [f"![{escape_markdown(name)}]({quote(name)})" for name in plots]
         environment, git = self.environment, self.environment.get("git")
-        commit = f", commit {git['commit'][:12]}{' with changes' if git['is_dirty'] else ''}" if git else ""
+        commit = (
+            f", commit {git['commit'][:12]}{' with changes' if git['is_dirty'] else ''}"
+            if git
+            else ""
+        )
         packages = environment["packages"]
         provenance = (
-            f"seq2seq-attn {environment['seq2seq_attn']}{commit}, sacreBLEU {packages['sacrebleu']}, "
-            f"torch {packages['torch']}, {environment['device_name']}, {environment['written_at']}"
+            f"seq2seq-attn {environment['seq2seq_attn']}{commit}, sacreBLEU "
+            f"{packages['sacrebleu']}, torch {packages['torch']}, {environment['device_name']}, "
+            f"{environment['written_at']}"
         )
-        blocks += ["## How it was measured", _markdown_list([*self.legend, *self._signatures, provenance])]
+        blocks += [
+            "## How it was measured",
+            _markdown_list([*self.legend, *self._signatures, provenance]),
+        ]
         return "\n\n".join(blocks) + "\n"
 
     @property
@@ -160,14 +193,14 @@ class Report:
         lines = [
             *(line for description in self.descriptions for line in _search_lines(description)),
             *self._cautions,
-            f"[low, high]: 95 % bootstrap interval, {resampling.num_resamples:,} resamples, seed {resampling.seed}; "
-            f"length in {self.unit} of {self.scored.length_tokenizer}",
+            f"[low, high]: 95 % bootstrap interval, {resampling.num_resamples:,} resamples, seed "
+            f"{resampling.seed}; length in {self.unit} of {self.scored.length_tokenizer}",
         ]
         if len(first.arms) > 1:
             lines.append(
-                f"difference, p, kept: against {first.arms[0].name}, by sacreBLEU's paired bootstrap (the JSON has "
-                f"approximate randomization too, run by run); kept = share of its score; "
-                + clear_note(has_seeds=first.is_grouped)
+                f"difference, p, kept: against {first.arms[0].name}, by sacreBLEU's paired "
+                "bootstrap (the JSON has approximate randomization too, run by run); kept = share "
+                "of its score; " + clear_note(has_seeds=first.is_grouped)
             )
         if first.is_grouped:
             lines.append(SEEDS_NOTE)
@@ -181,9 +214,11 @@ class Report:
 
     @property
     def _cautions(self) -> list[str]:
-        """Reasons to read scores with care: a system that lower-cases, references too short for BLEU."""
+        """Reasons to read scores with care: a system that lower-cases, references too short for
+        BLEU."""
         lines = [
-            f"{description['name']} lower-cases its output, so its cased scores are too low; use the lower-cased ones"
+            f"{description['name']} lower-cases its output, so its cased scores are too low; use "
+            "the lower-cased ones"
             for description in self.descriptions
             if description.get("lowercases")
         ]
@@ -191,25 +226,40 @@ class Report:
         for scores in self.sets:
             short = [part.bucket.label for part in scores.buckets if part.is_too_short]
             is_short = scores.whole.is_too_short
-            where += [scores.name] if is_short else [f"{scores.name}, {self.unit} {label}" for label in short]
+            where += (
+                [scores.name]
+                if is_short
+                else [f"{scores.name}, {self.unit} {label}" for label in short]
+            )
         if where:
             lines.append(
-                f"fewer than a tenth of the references have four tokens in {'; '.join(where)}: BLEU counts little else "
-                "there, and is 0 if none has; see --metric exact or --metric chrf"
+                f"fewer than a tenth of the references have four tokens in {'; '.join(where)}: "
+                "BLEU counts little else there, and is 0 if none has; see --metric exact or "
+                "--metric chrf"
             )
         return lines
 
     @property
     def _signatures(self) -> list[str]:
-        return [f"{METRICS[name].title}: {signature}" for name, signature in self.sets[0].signatures.items()]
+        return [
+            f"{METRICS[name].title}: {signature}"
+            for name, signature in self.sets[0].signatures.items()
+        ]
 
 
 def _search_lines(description: dict[str, Any]) -> list[str]:
     """How a system searched; none of saved hypotheses."""
     if not (search := description.get("search")):
         return []
-    shown = {name.replace("_", " "): value for name, value in search.items() if name != "max_length_ratio"}
-    settings = [f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in shown.items()]
+    shown = {
+        name.replace("_", " "): value
+        for name, value in search.items()
+        if name != "max_length_ratio"
+    }
+    settings = [
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in shown.items()
+    ]
     if (precision := description.get("precision", "fp32")) != "fp32":
         settings.append(precision)
     return [f"{description['name']}: {', '.join(settings)}"]
@@ -226,17 +276,21 @@ def _count_lines(scores: SetScores) -> list[str]:
         where = f"{name}, {scores.name}"
         if counts.num_cut:
             lines.append(
-                f"{where}: the length limit cut {counts.num_cut:,} of {scores.num_pairs:,} translations; "
-                "--max-length-ratio raises it"
+                f"{where}: the length limit cut {counts.num_cut:,} of {scores.num_pairs:,} "
+                "translations; --max-length-ratio raises it"
             )
         if counts.num_unknown_source_tokens:
-            lines.append(f"{where}: {counts.num_unknown_source_tokens:,} source tokens are unknown to this run")
+            lines.append(
+                f"{where}: {counts.num_unknown_source_tokens:,} source tokens are unknown to this "
+                "run"
+            )
     return lines
 
 
 def _tables(scores: SetScores, unit: str, *, in_detail: bool) -> list[tuple[str, Table]]:
-    """All tables but `score_table`: how far seeds differ where an arm has several, the scores by length, and attention.
-    In detail they show every metric, and each run by itself where arms have several."""
+    """All tables but `score_table`: how far seeds differ where an arm has several, the scores by
+    length, and attention. In detail they show every metric, and each run by itself where arms have
+    several."""
     metrics = scores.bucket_metrics if in_detail else scores.bucket_metrics[:1]
     means = ", means over seeds" if scores.is_grouped else ""
     tables = [("Seeds", seeds_table(scores))] if scores.is_grouped else []

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-# Okabe and Ito's palette (black and yellow left out): told apart with any color vision, and by marker and dash too.
+# Okabe and Ito's palette (black and yellow left out): told apart with any color vision, and by
+# marker and dash too.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
 _TITLE_CHARACTERS_PER_INCH = 9
@@ -22,28 +23,44 @@ _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
 
 
 def plot_by_length(
-    path: Path, scores: SetScores, *, metric: str = "bleu", unit: str = "source tokens", as_share: bool = False
+    path: Path,
+    scores: SetScores,
+    *,
+    metric: str = "bleu",
+    unit: str = "source tokens",
+    as_share: bool = False,
 ) -> None:
-    """Write the score by length: a line per arm with its 95 % band, n under each bucket. `as_share`: the share of the
-    first arm's score that each other arm keeps, with its paired band.
+    """Write the score by length: a line per arm with its 95 % band, n under each bucket.
+    `as_share`: the share of the first arm's score that each other arm keeps, with its paired band.
 
-    Of several seeds the line is the mean (the share that of the first arm's mean), the band covers the choice of
-    sentences, and bars show the seeds' extremes.
+    Of several seeds the line is the mean (the share that of the first arm's mean), the band covers
+    the choice of sentences, and bars show the seeds' extremes.
     """
-    width = max(6.0, 1.1 * len(scores.buckets) + 2)  # inches, with room for the label of each bucket
+    width = max(
+        6.0, 1.1 * len(scores.buckets) + 2
+    )  # inches, with room for the label of each bucket
     figure = new_figure(width, 4.5)
     axes = figure.add_subplot()
     figure.set_layout_engine("constrained")
     arms = range(int(as_share), len(scores.arms))
-    lines = [line for arm in arms for line in _draw_arm(axes, scores, arm, metric, as_share=as_share)]
+    lines = [
+        line for arm in arms for line in _draw_arm(axes, scores, arm, metric, as_share=as_share)
+    ]
     title, first = METRICS[metric].title, scores.arms[0].name
-    label = f"share of {first}'s {title} (95 % paired band" if as_share else f"{title} (95 % bootstrap band"
+    label = (
+        f"share of {first}'s {title} (95 % paired band"
+        if as_share
+        else f"{title} (95 % bootstrap band"
+    )
     axes.set_ylabel(label + ("; bars: seeds)" if scores.is_grouped else ")"), parse_math=False)
     share = f", as a share of {first}'s" if as_share else ""
     heading = f"{title} by sentence length{share}, {scores.name}"
     columns = int(width * _TITLE_CHARACTERS_PER_INCH)
     axes.set_title(textwrap.fill(heading, columns, break_on_hyphens=False), parse_math=False)
-    labels = [f"{row.bucket.label}\nn={len(row.bucket):,}{'*' * row.bucket.is_thin}" for row in scores.buckets]
+    labels = [
+        f"{row.bucket.label}\nn={len(row.bucket):,}{'*' * row.bucket.is_thin}"
+        for row in scores.buckets
+    ]
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.6, len(labels) - 0.4)  # so that no label reaches the edge
     axes.set_xlabel(f"length in {unit}")
@@ -59,11 +76,16 @@ def plot_by_length(
     save_figure(figure, path)
 
 
-def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share: bool) -> list[Line2D]:
+def _draw_arm(
+    axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share: bool
+) -> list[Line2D]:
     """Draw an arm's line and band. Returns the line in a list, which is empty without values."""
     points = []
     for x, row in enumerate(scores.buckets):
-        score, mean = row.scores[metric][arm], row.scores[metric][0].interval.value if as_share else 1.0
+        score, mean = (
+            row.scores[metric][arm],
+            row.scores[metric][0].interval.value if as_share else 1.0,
+        )
         if interval := score.retention if as_share else score.interval:
             points.append((x, interval, min(score.values) / mean, max(score.values) / mean))
     if not points:
@@ -75,7 +97,13 @@ def _draw_arm(axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share:
     axes.fill_between(xs, low, high, color=color, alpha=0.18, linewidth=0)
     values, label = [interval.value for interval in intervals], scores.arms[arm].name
     line = axes.plot(
-        xs, values, color=color, marker=_MARKERS[other], linestyle=_DASHES[other], linewidth=1.8, label=label
+        xs,
+        values,
+        color=color,
+        marker=_MARKERS[other],
+        linestyle=_DASHES[other],
+        linewidth=1.8,
+        label=label,
     )
     if any(low < high for low, high in zip(least, most, strict=True)):
         axes.vlines(xs, least, most, color=color, linewidth=1.2)

@@ -1,5 +1,6 @@
-"""Tables of scores and of the attention analysis, as aligned text for the terminal and as Markdown. A table is a header
-and rows of strings. Where a system is an arm of several runs, it shows their mean."""
+"""Tables of scores and of the attention analysis, as aligned text for the terminal and as Markdown.
+A table is a header and rows of strings. Where a system is an arm of several runs, it shows their
+mean."""
 
 import html
 from collections.abc import Sequence
@@ -15,13 +16,14 @@ from seq2seq_attn.text.normalize import display_width
 THIN_MARK = "*"
 THIN_NOTE = f"{THIN_MARK} fewer than {MIN_PAIRS} sentence pairs: mostly noise"
 ATTENTION_NOTE = (
-    "entropy: of the attention, nats per target token; dropped, repeated: source words whose attention, summed over "
-    f"the target words, is below {DROPPED_BELOW:g}, above {REPEATED_ABOVE:g}; missing, excess: words of the reference "
-    "that the hypothesis lacks, and the other way round"
+    "entropy: of the attention, nats per target token; dropped, repeated: source words whose "
+    f"attention, summed over the target words, is below {DROPPED_BELOW:g}, above "
+    f"{REPEATED_ABOVE:g}; missing, excess: words of the reference that the hypothesis lacks, and "
+    "the other way round"
 )
 GOLD_NOTE = (
-    "gold links: forced decoding of the references; shift +1: the attention of the next target word, -1: of the one "
-    "before; mass: share of the attention that falls on linked words"
+    "gold links: forced decoding of the references; shift +1: the attention of the next target "
+    "word, -1: of the one before; mass: share of the attention that falls on linked words"
 )
 _FIELDS = ("entropy", "dropped", "repeated", "missing", "excess")
 _GOLD_FIELDS = ("error_rate", "precision", "recall", "mass")
@@ -36,10 +38,15 @@ class Table:
 
     def to_text(self) -> str:
         """Columns aligned and separated by two spaces, a rule under the header."""
-        widths = [max(map(display_width, column)) for column in zip(self.header, *self.rows, strict=True)]
+        widths = [
+            max(map(display_width, column)) for column in zip(self.header, *self.rows, strict=True)
+        ]
         lines = []
         for cells in (self.header, ["-" * width for width in widths], *self.rows):
-            spaces = [" " * (width - display_width(cell)) for cell, width in zip(cells, widths, strict=True)]
+            spaces = [
+                " " * (width - display_width(cell))
+                for cell, width in zip(cells, widths, strict=True)
+            ]
             numbers = [space + cell for space, cell in zip(spaces[1:], cells[1:], strict=True)]
             lines.append("  ".join([cells[0] + spaces[0], *numbers]).rstrip())
         return "\n".join(lines)
@@ -49,7 +56,8 @@ class Table:
         marks = [":--" if column == 0 else "--:" for column in range(len(self.header))]
         lines = [self.header, marks, *self.rows]
         return "\n".join(
-            "| " + " | ".join(escape_markdown(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
+            "| " + " | ".join(escape_markdown(cell).replace("|", "\\|") for cell in line) + " |"
+            for line in lines
         )
 
 
@@ -60,13 +68,19 @@ def escape_markdown(text: str) -> str:
 
 def summary_table(sets: Sequence[SetScores], metric: str) -> Table:
     """One row per test set: each arm's score and interval; with two arms also difference and p."""
-    rows = [[scores.name, f"{scores.num_pairs:,}", *_score_cells(scores.whole.scores[metric])] for scores in sets]
+    rows = [
+        [scores.name, f"{scores.num_pairs:,}", *_score_cells(scores.whole.scores[metric])]
+        for scores in sets
+    ]
     return Table([METRICS[metric].title, "n", *_arm_headers(sets[0])], rows)
 
 
 def score_table(scores: SetScores) -> Table:
     """One row per metric: each arm's score and interval; with two arms also difference and p."""
-    rows = [[METRICS[metric].title, *_score_cells(arm_scores)] for metric, arm_scores in scores.whole.scores.items()]
+    rows = [
+        [METRICS[metric].title, *_score_cells(arm_scores)]
+        for metric, arm_scores in scores.whole.scores.items()
+    ]
     return Table(["measure", *_arm_headers(scores)], rows)
 
 
@@ -78,34 +92,52 @@ def seeds_table(scores: SetScores) -> Table:
         for arm, score in zip(scores.arms, arm_scores, strict=True):
             deviation = "-" if score.deviation is None else f"{score.deviation:.2f}"
             extremes = f"{min(score.values):.1f} to {max(score.values):.1f}"
-            rows.append([title, arm.name, str(len(score.values)), f"{score.interval.value:.1f}", deviation, extremes])
+            rows.append(
+                [
+                    title,
+                    arm.name,
+                    str(len(score.values)),
+                    f"{score.interval.value:.1f}",
+                    deviation,
+                    extremes,
+                ]
+            )
             title = ""
     return Table(["measure", "arm", "seeds", "mean", "sd", "min to max"], rows)
 
 
 def length_table(scores: SetScores, metric: str = "bleu", *, unit: str = "source tokens") -> Table:
-    """One row per bucket, and one for the whole set if there are several: n, each arm's score and interval; with two
-    arms also difference, p and the share of the first arm's score that the second keeps."""
+    """One row per bucket, and one for the whole set if there are several: n, each arm's score and
+    interval; with two arms also difference, p and the share of the first arm's score that the
+    second keeps."""
     rows = []
     for label, part in _length_parts(scores):
-        cells = _score_cells(part.scores[metric], with_retention=True, is_thin=label.endswith(THIN_MARK))
+        cells = _score_cells(
+            part.scores[metric], with_retention=True, is_thin=label.endswith(THIN_MARK)
+        )
         rows.append([label, f"{len(part.bucket):,}", *cells])
     return Table([unit, "n", *_arm_headers(scores, with_retention=True)], rows)
 
 
-def comparison_table(scores: SetScores, metric: str = "bleu", *, unit: str = "source tokens") -> Table:
-    """The rows of `length_table`: of each arm after the first the difference to the first, p and the share kept. For
-    three arms and more, where `length_table` has no room for them."""
+def comparison_table(
+    scores: SetScores, metric: str = "bleu", *, unit: str = "source tokens"
+) -> Table:
+    """The rows of `length_table`: of each arm after the first the difference to the first, p and
+    the share kept. For three arms and more, where `length_table` has no room for them."""
     rows = []
     for label, part in _length_parts(scores):
         is_thin = label.endswith(THIN_MARK)
-        compared = [_comparison_cells(score, with_retention=True, is_thin=is_thin) for score in part.scores[metric][1:]]
+        compared = [
+            _comparison_cells(score, with_retention=True, is_thin=is_thin)
+            for score in part.scores[metric][1:]
+        ]
         rows.append([label, *("  ".join(cells) for cells in compared)])
     return Table([unit, *(f"{arm.name}: difference, p, kept" for arm in scores.arms[1:])], rows)
 
 
 def _length_parts(scores: SetScores) -> list[tuple[str, BucketScores]]:
-    """Each bucket with its label, marked where it is thin, and the whole set if there are several."""
+    """Each bucket with its label, marked where it is thin, and the whole set if there are
+    several."""
     parts = [(part.bucket.label + THIN_MARK * part.bucket.is_thin, part) for part in scores.buckets]
     return parts if len(parts) == 1 else [*parts, (scores.whole.bucket.label, scores.whole)]
 
@@ -115,7 +147,9 @@ def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str
     return [*(arm.name for arm in scores.arms), *(comparison if len(scores.arms) == 2 else [])]
 
 
-def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False, is_thin: bool = False) -> list[str]:
+def _score_cells(
+    scores: Sequence[ArmScore], *, with_retention: bool = False, is_thin: bool = False
+) -> list[str]:
     cells = []
     for score in scores:
         spread = "" if score.deviation is None else f" ± {score.deviation:.1f}"
@@ -126,10 +160,14 @@ def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False, is
 
 
 def _comparison_cells(score: ArmScore, *, with_retention: bool, is_thin: bool) -> list[str]:
-    """The difference to the first arm, p and the share kept. `is_thin`: of so few pairs that the bootstrap's p would be
-    far too small."""
+    """The difference to the first arm, p and the share kept. `is_thin`: of so few pairs that the
+    bootstrap's p would be far too small."""
     assert score.bootstrap is not None  # it is not the first arm
-    difference, p_value, kept = f"{score.bootstrap.difference:+.1f}", score.bootstrap.p_value, score.retention
+    difference, p_value, kept = (
+        f"{score.bootstrap.difference:+.1f}",
+        score.bootstrap.p_value,
+        score.retention,
+    )
     p_text = "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
     cells = ["0.0" if difference in ("+0.0", "-0.0") else difference, "-" if is_thin else p_text]
     if with_retention:
@@ -150,11 +188,14 @@ def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:
 
 
 def gold_table(scores: SetScores) -> Table | None:
-    """One row per arm and shift: error rate, precision, recall and mass; None without gold links."""
+    """One row per arm and shift: error rate, precision, recall and mass; None without gold
+    links."""
     rows = []
     for name, members in _by_arm(scores, scores.whole) if scores.whole.attention else ():
         for shift in members[0].gold:
-            values = [fmean(getattr(run.gold[shift], field) for run in members) for field in _GOLD_FIELDS]
+            values = [
+                fmean(getattr(run.gold[shift], field) for run in members) for field in _GOLD_FIELDS
+            ]
             label = name if shift == min(members[0].gold) else ""
             rows.append([label, f"{shift:+d}" if shift else "0", *map(_percent, values)])
     header = ["arm" if scores.is_grouped else "run", "shift", "AER", "precision", "recall", "mass"]

@@ -18,21 +18,23 @@ DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device called `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`. Raises UsageError: the name is none
-    of these, or there is no such GPU."""
+    """The device called `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`. Raises
+    UsageError: the name is none of these, or there is no such GPU."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, number = name.partition(":")
     if kind not in ("cpu", "cuda") or (":" in name and (kind == "cpu" or not number.isdecimal())):
         raise UsageError(f"device {name!r}: expected auto, cpu, cuda or cuda:N")
     if kind == "cuda" and int(number or 0) >= (num_gpus := torch.cuda.device_count()):
-        raise UsageError(f"device {name!r}: this machine has {num_gpus} usable CUDA GPUs; use auto or cpu")
+        raise UsageError(
+            f"device {name!r}: this machine has {num_gpus} usable CUDA GPUs; use auto or cpu"
+        )
     return torch.device(name)
 
 
 def training_precision(name: str, device: torch.device) -> Precision:
-    """The precision of training. `auto` is bf16 where the hardware has instructions for it, else fp16 on a GPU and fp32
-    on a CPU.
+    """The precision of training. `auto` is bf16 where the hardware has instructions for it, else
+    fp16 on a GPU and fp32 on a CPU.
 
     A CPU without AMX or AVX512-BF16 emulates bf16 and is slower with it than with fp32.
 
@@ -49,8 +51,9 @@ def training_precision(name: str, device: torch.device) -> Precision:
 
 
 def translation_precision(name: str, device: torch.device) -> Precision:
-    """The precision of translation. `auto` is fp32: with VNNI and without AMX, int8 translates 1.5 times as fast, but
-    of eight BLEU scores two fell by 0.10 and 0.13 (docs/speed/search-options.json).
+    """The precision of translation. `auto` is fp32: with VNNI and without AMX, int8 translates 1.5
+    times as fast, but of eight BLEU scores two fell by 0.10 and 0.13
+    (docs/speed/search-options.json).
 
     Raises:
         UsageError: the precision is unknown, or the device does not support it.
@@ -65,7 +68,8 @@ def translation_precision(name: str, device: torch.device) -> Precision:
 
 
 def multiplies_bf16(device: torch.device) -> bool:
-    """Whether the device has bf16 instructions. Without them bf16 is emulated, many times slower than fp32."""
+    """Whether the device has bf16 instructions. Without them bf16 is emulated, many times slower
+    than fp32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     return cpu_multiplies_bf16()
@@ -80,10 +84,11 @@ def cpu_multiplies_bf16(cpuinfo: Path = _CPUINFO) -> bool:
 
 @cache
 def cpu_slows_mkl(cpuinfo: Path = _CPUINFO) -> bool:
-    """Whether the CPU is one of AMD, from Zen 5 on (family 26), without AMX; False if /proc/cpuinfo cannot be read.
+    """Whether the CPU is one of AMD, from Zen 5 on (family 26), without AMX; False if /proc/cpuinfo
+    cannot be read.
 
-    On Zen 5, MKL's float32 products reach 42 % of the peak, oneDNN's 85 to 95 %. On Zen 4, MKL's reach 80 to 90 % and
-    oneDNN trains 1.02 times as fast.
+    On Zen 5, MKL's float32 products reach 42 % of the peak, oneDNN's 85 to 95 %. On Zen 4, MKL's
+    reach 80 to 90 % and oneDNN trains 1.02 times as fast.
     """
     cpu = _describe_cpu(cpuinfo)
     is_zen_5 = cpu.get("vendor_id") == "AuthenticAMD" and int(cpu.get("cpu family", 0)) >= 26
@@ -110,11 +115,13 @@ def autocast(precision: Precision, device: torch.device) -> AbstractContextManag
 def tune_float32(precision: Precision, device: torch.device) -> None:
     """Choose how float32 products are made, in this process.
 
-    With half precision on a GPU, the remaining ones may use TF32 (10-bit mantissa). With `fp32`, products stay in full
-    float32; on a CPU on which MKL is slow, oneDNN makes them, and an update of `multi30k` takes 0.62 of the time.
+    With half precision on a GPU, the remaining ones may use TF32 (10-bit mantissa). With `fp32`,
+    products stay in full float32; on a CPU on which MKL is slow, oneDNN makes them, and an update
+    of `multi30k` takes 0.62 of the time.
 
-    PyTorch has no setting for the latter. It hands float32 products to oneDNN if they may be rounded to bfloat16, which
-    oneDNN does only on CPUs with AMX. A product of factors that bfloat16 cannot hold shows whether it keeps to that.
+    PyTorch has no setting for the latter. It hands float32 products to oneDNN if they may be
+    rounded to bfloat16, which oneDNN does only on CPUs with AMX. A product of factors that bfloat16
+    cannot hold shows whether it keeps to that.
     """
     if device.type == "cuda" and precision != "fp32":
         torch.set_float32_matmul_precision("high")
@@ -126,9 +133,12 @@ def tune_float32(precision: Precision, device: torch.device) -> None:
 
 
 def build_scaler(precision: Precision, device: torch.device) -> torch.amp.GradScaler | None:
-    """The loss scaler for fp16, where small gradients would underflow; None for other precisions."""
+    """The loss scaler for fp16, where small gradients would underflow; None for other
+    precisions."""
     if precision != "fp16":
         return None
     scaler = torch.amp.GradScaler(device.type)
-    scaler.scale(torch.zeros((), device=device))  # set its scale now: a rank may have no loss in its first update
+    scaler.scale(
+        torch.zeros((), device=device)
+    )  # set its scale now: a rank may have no loss in its first update
     return scaler

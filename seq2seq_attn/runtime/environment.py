@@ -21,7 +21,8 @@ _PACKAGES = ("numpy", "torchtext", "spacy", "sentencepiece", "sacrebleu", "safet
 
 
 def describe_environment(command: Sequence[str], device: torch.device | str) -> dict[str, Any]:
-    """Versions, hardware, threads, the command, and the code's git commit if it runs from a checkout."""
+    """Versions, hardware, threads, the command, and the code's git commit if it runs from a
+    checkout."""
     import torch
 
     device = torch.device(device)
@@ -38,7 +39,9 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
         "num_cpus": os.cpu_count(),
         "num_threads": torch.get_num_threads(),
         "device": str(device),
-        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu_model(),
+        "device_name": torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else _cpu_model(),
         "cuda": torch.version.cuda,
         "git": _git_state(Path(__file__).parents[2]),
         "command": [os.fsencode(word).decode(errors="backslashreplace") for word in command],
@@ -56,12 +59,14 @@ def _cpu_model() -> str:
 
 
 def _git_state(checkout: Path) -> dict[str, Any] | None:
-    """The commit, and whether tracked files or untracked ones of the package differ from it; None if the code does not
-    run from a checkout."""
+    """The commit, and whether tracked files or untracked ones of the package differ from it; None
+    if the code does not run from a checkout."""
 
     def git(*arguments: str) -> str:
         command = ["git", "--no-optional-locks", "-C", str(checkout), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=20
+        ).stdout.strip()
 
     if not (checkout / ".git").exists():
         return None

@@ -1,21 +1,23 @@
-"""The contracts of search methods and scorers, the models that they read, and the hypotheses that a search returns.
+"""The contracts of search methods and scorers, the models that they read, and the hypotheses that a
+search returns.
 
 A method is a file of this folder, or of a module named by `--import`, with a function
 
     search(model: StepModel, source: SearchSource, options: SearchConfig) -> list[list[Hypothesis]]
 
-that returns hypotheses per sentence, best first, at least one each. A method with options of its own annotates the
-third parameter with a subclass of `SearchConfig` that has them.
+that returns hypotheses per sentence, best first, at least one each. A method with options of its
+own annotates the third parameter with a subclass of `SearchConfig` that has them.
 
 A scorer changes what ranks the next tokens:
 
     total(y_1 ... y_t) = total(y_1 ... y_t-1) + rescore(log p(. | y_<t, x))[y_t]
 
-Scorers stack: each reads the scores of the one before it, the first the model's log-probabilities. A search keeps the
-hypotheses with the highest totals. A hypothesis's `log_prob` stays the model's, its `score` comes from its total.
+Scorers stack: each reads the scores of the one before it, the first the model's log-probabilities.
+A search keeps the hypotheses with the highest totals. A hypothesis's `log_prob` stays the model's,
+its `score` comes from its total.
 
-Shapes: B sentences, K rows (beams) of a sentence, R = B * K rows in search, S source positions, V target vocabulary,
-J candidates of a row, T target positions, L tokens of a shortlist.
+Shapes: B sentences, K rows (beams) of a sentence, R = B * K rows in search, S source positions, V
+target vocabulary, J candidates of a row, T target positions, L tokens of a shortlist.
 """
 
 from __future__ import annotations
@@ -46,26 +48,31 @@ class NextTokens(Protocol):
 
     @property
     def weights_RS(self) -> Tensor | None:
-        """The attention of the step; None for models without attention over source positions, such as those
-        with a fixed vector."""
+        """The attention of the step; None for models without attention over source positions, such
+        as those with a fixed vector."""
         ...
 
-    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
-        """`log_probs_RJ` (float32) and `ids_RJ` of the most probable tokens that are not forbidden, best first, ties by
-        the lower id; J = min(num_candidates, V). `stride` = K: only for rows 0, K, 2 K, ..."""
+    def top(
+        self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1
+    ) -> tuple[Tensor, Tensor]:
+        """`log_probs_RJ` (float32) and `ids_RJ` of the most probable tokens that are not forbidden,
+        best first, ties by the lower id; J = min(num_candidates, V). `stride` = K: only for rows 0,
+        K, 2 K, ..."""
         ...
 
     def log_probs(self) -> Tensor:
-        """`log_probs_RV` of all tokens, float32; [R, V + S] with an output that copies source positions."""
+        """`log_probs_RV` of all tokens, float32; [R, V + S] with an output that copies source
+        positions."""
         ...
 
 
 class StepModel(Protocol[StateT]):
-    """The interface that search needs from a translation model: one decoder step at a time. Rows of a sentence are
-    adjacent: row r belongs to sentence r // K."""
+    """The interface that search needs from a translation model: one decoder step at a time. Rows of
+    a sentence are adjacent: row r belongs to sentence r // K."""
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> StateT:
-        """Encode B sentences and give the state before the first step, with R = B * `rows_per_sentence` rows."""
+        """Encode B sentences and give the state before the first step, with R = B *
+        `rows_per_sentence` rows."""
         ...
 
     def step(self, prev_ids_R: Tensor, state: StateT) -> tuple[NextTokens, StateT]:
@@ -73,13 +80,14 @@ class StepModel(Protocol[StateT]):
         ...
 
     def reorder(self, state: StateT, index_R: Tensor) -> StateT:
-        """The state whose row i is the old row `index_R[i]`. Whole sentences may be removed. A sentence
-        that stays has K rows, each selected from its own old rows."""
+        """The state whose row i is the old row `index_R[i]`. Whole sentences may be removed. A
+        sentence that stays has K rows, each selected from its own old rows."""
         ...
 
     def narrowed(self, ids_L: Tensor) -> StepModel[StateT]:
-        """The same steps without other target tokens than these, in ascending order and with the special tokens. Their
-        probabilities sum to 1. A model may have a faster way than this one, by the probabilities of all tokens."""
+        """The same steps without other target tokens than these, in ascending order and with the
+        special tokens. Their probabilities sum to 1. A model may have a faster way than this one,
+        by the probabilities of all tokens."""
         return Narrowed(self, ids_L)
 
 
@@ -87,12 +95,18 @@ class TokenScores:
     """`NextTokens` with all log-probabilities, or those of the ids `ids_L` of `num_ids`."""
 
     def __init__(
-        self, log_probs_RL: Tensor, weights_RS: Tensor | None, ids_L: Tensor | None = None, num_ids: int = 0
+        self,
+        log_probs_RL: Tensor,
+        weights_RS: Tensor | None,
+        ids_L: Tensor | None = None,
+        num_ids: int = 0,
     ) -> None:
         self._log_probs_RL, self._ids_L, self._num_ids = log_probs_RL, ids_L, num_ids
         self.weights_RS = weights_RS
 
-    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
+    def top(
+        self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1
+    ) -> tuple[Tensor, Tensor]:
         log_probs_RL = self._log_probs_RL[::stride]
         allowed_RL = forbid_tokens_(log_probs_RL.clone(), forbidden) if forbidden else log_probs_RL
         log_probs_RJ, ids_RJ = top_tokens(allowed_RL, num_candidates)
@@ -116,7 +130,9 @@ class Narrowed(StepModel[StateT]):
         tokens, state = self._model.step(prev_ids_R, state)
         log_probs_RV = tokens.log_probs()
         log_probs_RL = log_probs_RV[:, self._ids_L].log_softmax(dim=-1)
-        return TokenScores(log_probs_RL, tokens.weights_RS, self._ids_L, log_probs_RV.shape[1]), state
+        return TokenScores(
+            log_probs_RL, tokens.weights_RS, self._ids_L, log_probs_RV.shape[1]
+        ), state
 
     def reorder(self, state: StateT, index_R: Tensor) -> StateT:
         return self._model.reorder(state, index_R)
@@ -127,9 +143,11 @@ class Hypothesis:
     """A translation of a sentence, as ids."""
 
     ids: list[int]
-    """target tokens without BOS and EOS; ids from the target vocabulary's size on are copies of source positions"""
+    """target tokens without BOS and EOS; ids from the target vocabulary's size on are copies of
+    source positions"""
     log_prob: float
-    """sum of the model's log-probabilities of the tokens in nats, with EOS if the hypothesis is finished"""
+    """sum of the model's log-probabilities of the tokens in nats, with EOS if the hypothesis is
+    finished"""
     score: float
     """the score that ranks hypotheses (`beam.py`)"""
     is_finished: bool
@@ -137,19 +155,20 @@ class Hypothesis:
     is_cut: bool
     """the length limit cut this hypothesis, or another hypothesis with a higher score"""
     weights_TS: npt.NDArray[np.float32] | None
-    """attention of each step, including the EOS step (T = len(ids) + 1 if finished), over the sentence's source
-    positions (EOS included, no padding); rows sum to 1"""
+    """attention of each step, including the EOS step (T = len(ids) + 1 if finished), over the
+    sentence's source positions (EOS included, no padding); rows sum to 1"""
 
 
 class SearchSource(NamedTuple):
-    """The sentences of a search. A method that needs no text leaves `to_ids` and `to_text` alone."""
+    """The sentences of a search. A method that needs no text leaves `to_ids` and `to_text`
+    alone."""
 
     batch: SourceBatch
     max_lengths_B: Sequence[int]
     """maximum number of tokens of a sentence's hypotheses, EOS included, at least 1"""
     prefixes: Sequence[Sequence[int]] = ()
-    """ids that each sentence's hypotheses begin with; empty: no prefixes. Ids of source positions count as UNK if the
-    model copies no source tokens"""
+    """ids that each sentence's hypotheses begin with; empty: no prefixes. Ids of source positions
+    count as UNK if the model copies no source tokens"""
     scorers: Sequence[Scorer] = ()
     """in the order in which they stack"""
     keeps_weights: bool = True
@@ -161,7 +180,8 @@ class SearchSource(NamedTuple):
 
 
 class Scorer(ABC):
-    """Keeps nothing on `self` between steps; its state holds a row for each row of the search (`model/layers.py`)."""
+    """Keeps nothing on `self` between steps; its state holds a row for each row of the search
+    (`model/layers.py`)."""
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Any:
         """The state before the first step."""
@@ -169,10 +189,11 @@ class Scorer(ABC):
 
     @abstractmethod
     def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """New scores of the next tokens, float32, and the next state. `tokens_RT` are the tokens so far, without BOS.
+        """New scores of the next tokens, float32, and the next state. `tokens_RT` are the tokens so
+        far, without BOS.
 
-        -inf excludes a token. No score may be above 0: a beam ends when no total can rise above those of its finished
-        hypotheses. `scores_RV` is not changed in place.
+        -inf excludes a token. No score may be above 0: a beam ends when no total can rise above
+        those of its finished hypotheses. `scores_RV` is not changed in place.
         """
 
     def reorder(self, state: Any, index_R: Tensor) -> Any:
@@ -183,8 +204,11 @@ class Scorer(ABC):
 Search = Callable[[StepModel[Any], SearchSource, Any], list[list[Hypothesis]]]
 
 
-def find_search(config: SearchConfig, options: Mapping[str, object] | None = None) -> tuple[Search, SearchConfig]:
-    """The search method and its options: those of `config`, with those of `options` that are not None on top.
+def find_search(
+    config: SearchConfig, options: Mapping[str, object] | None = None
+) -> tuple[Search, SearchConfig]:
+    """The search method and its options: those of `config`, with those of `options` that are not
+    None on top.
 
     Raises:
         UsageError: an unknown method or option, or a value outside its limits.
@@ -196,8 +220,8 @@ def find_search(config: SearchConfig, options: Mapping[str, object] | None = Non
     kind = parameters[2].annotation if len(parameters) > 2 else None
     if not (isinstance(kind, type) and issubclass(kind, SearchConfig)):
         raise UsageError(
-            f"search.method={name!r}: expected a function of a model, a source and options, the last annotated as "
-            "SearchConfig or a subclass that is known at run time"
+            f"search.method={name!r}: expected a function of a model, a source and options, the "
+            "last annotated as SearchConfig or a subclass that is known at run time"
         )
     configured = config.model_dump(exclude_unset=True)
     if name != config.method:  # without the former method's own options
@@ -205,7 +229,11 @@ def find_search(config: SearchConfig, options: Mapping[str, object] | None = Non
     values = {**configured, **options}
     if unknown := next((key for key in values if key not in kind.model_fields), None):
         nearest = get_close_matches(unknown, kind.model_fields, n=1)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else f"its options are {', '.join(kind.model_fields)}"
+        hint = (
+            f"did you mean {nearest[0]!r}?"
+            if nearest
+            else f"its options are {', '.join(kind.model_fields)}"
+        )
         raise UsageError(f"search.{unknown}: not an option of method {name!r}; {hint}")
     try:
         return search, kind.model_validate(values)

@@ -1,18 +1,21 @@
 """Beam search over many sentences at once.
 
-A sentence has K slots. Each step fills its free slots with the best continuations of its alive hypotheses. A hypothesis
-that ends with EOS is finished and keeps its slot, so that the beam narrows as hypotheses finish (as in Bahdanau's own
-decoder). K = 1 is therefore greedy search, whatever the length penalty. A sentence leaves the batch when no alive
-hypothesis can still beat the worst of its `n_best` finished ones, or when it reaches its length limit.
+A sentence has K slots. Each step fills its free slots with the best continuations of its alive
+hypotheses. A hypothesis that ends with EOS is finished and keeps its slot, so that the beam narrows
+as hypotheses finish (as in Bahdanau's own decoder). K = 1 is therefore greedy search, whatever the
+length penalty. A sentence leaves the batch when no alive hypothesis can still beat the worst of its
+`n_best` finished ones, or when it reaches its length limit.
 
     score(y | x) = log p(y | x) / |y|^alpha + beta sum_j log min(sum_t a_tj, 1)
 
-alpha is `length_penalty`, with the length in target tokens including EOS, beta is `coverage_penalty` (Wu et al. 2016,
-section 7, equation 14, but with |y| in place of (5 + |y|) / 6), a_tj the attention weight of source position j at step
-t. With scorers, the total of their scores takes the place of log p(y | x).
+alpha is `length_penalty`, with the length in target tokens including EOS, beta is
+`coverage_penalty` (Wu et al. 2016, section 7, equation 14, but with |y| in place of (5 + |y|) / 6),
+a_tj the attention weight of source position j at step t. With scorers, the total of their scores
+takes the place of log p(y | x).
 
-Shapes: B beams, one for each sentence still in the batch, K slots of a beam, R = B * K rows, J candidates of a row,
-C candidates of a beam, N hypotheses returned per sentence, T tokens so far, S source positions.
+Shapes: B beams, one for each sentence still in the batch, K slots of a beam, R = B * K rows, J
+candidates of a row, C candidates of a beam, N hypotheses returned per sentence, T tokens so far, S
+source positions.
 """
 
 from __future__ import annotations
@@ -43,7 +46,8 @@ class Options(SearchConfig):
     def _check_n_best(self) -> Options:
         if self.n_best > self.beam_size:
             raise UsageError(
-                f"n_best={self.n_best}: more than beam_size={self.beam_size}; set a larger beam_size or n_best=1"
+                f"n_best={self.n_best}: more than beam_size={self.beam_size}; set a larger "
+                "beam_size or n_best=1"
             )
         return self
 
@@ -76,15 +80,17 @@ class Candidates(NamedTuple):
     scores_RJ: Tensor
     """their scores, added to the totals of the rows"""
     order_BK: Tensor
-    """int64, of the C = K J candidates of a beam, row by row, those that fill its free slots in this order"""
+    """int64, of the C = K J candidates of a beam, row by row, those that fill its free slots in
+    this order"""
 
 
 Choose = Callable[[Beam, Ranked], Candidates]
 
 
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
-    """Up to `n_best` hypotheses per sentence. Hypotheses cut at the length limit follow the finished ones, if too few
-    have finished. A model without attention over source positions has no coverage penalty."""
+    """Up to `n_best` hypotheses per sentence. Hypotheses cut at the length limit follow the
+    finished ones, if too few have finished. A model without attention over source positions has no
+    coverage penalty."""
     if options.beam_size == 1 and not options.coverage_penalty:
         return greedy.search(model, source, options)
     return search_beams(model, source, options, choose_best, num_slots=options.beam_size)
@@ -100,8 +106,9 @@ def search_beams(
     num_slots: int,
     num_beams: int = 1,
 ) -> list[list[Hypothesis]]:
-    """Beam search with a choice of the continuations: hypotheses of each beam. A sentence has `num_beams` beams side by
-    side, each of `num_slots` slots; `choose` sees them all, a sentence's beams adjacent."""
+    """Beam search with a choice of the continuations: hypotheses of each beam. A sentence has
+    `num_beams` beams side by side, each of `num_slots` slots; `choose` sees them all, a sentence's
+    beams adjacent."""
     steps_model = RankedSteps(model, source, options)
     beam = _start(source, options, num_slots, num_beams)
     state = steps_model.start(num_slots * num_beams)
@@ -116,10 +123,17 @@ def search_beams(
         open_B = is_open_B.nonzero().squeeze(1)
         if len(open_B) == 0:
             break
-        state = steps_model.reorder(state, (open_B.unsqueeze(1) * num_slots + step.parents_BK[open_B]).flatten())
+        state = steps_model.reorder(
+            state, (open_B.unsqueeze(1) * num_slots + step.parents_BK[open_B]).flatten()
+        )
         if len(open_B) < len(beam.sentences_B):
             beam = select_rows(beam, open_B)
-    return finish(steps, source.batch.lengths_B.repeat_interleave(num_beams).tolist(), options.n_best, num_beams)
+    return finish(
+        steps,
+        source.batch.lengths_B.repeat_interleave(num_beams).tolist(),
+        options.n_best,
+        num_beams,
+    )
 
 
 def choose_best(beam: Beam, ranked: Ranked) -> Candidates:
@@ -128,7 +142,9 @@ def choose_best(beam: Beam, ranked: Ranked) -> Candidates:
     is_first = beam.tokens_BKT.shape[2] == 1  # before the first step, the slots of a beam are equal
     scores_RJ, ids_RJ = ranked.top(num_slots, stride=num_slots if is_first else 1)
     if is_first:
-        scores_RJ, ids_RJ = (best.repeat_interleave(num_slots, dim=0) for best in (scores_RJ, ids_RJ))
+        scores_RJ, ids_RJ = (
+            best.repeat_interleave(num_slots, dim=0) for best in (scores_RJ, ids_RJ)
+        )
     return Candidates(ids_RJ, scores_RJ, rank_candidates(beam, scores_RJ)[:, :num_slots])
 
 
@@ -146,7 +162,9 @@ def is_taken(beam: Beam, totals_BK: Tensor) -> Tensor:
     """`is_taken_BK`: the continuation with this total exists, and has a free slot."""
     num_slots = beam.totals_BK.shape[1]
     num_free_B1 = (num_slots - beam.num_finished_B).unsqueeze(1)
-    return (torch.arange(num_slots, device=num_free_B1.device) < num_free_B1) & (totals_BK > -torch.inf)
+    return (torch.arange(num_slots, device=num_free_B1.device) < num_free_B1) & (
+        totals_BK > -torch.inf
+    )
 
 
 def _start(source: SearchSource, options: SearchConfig, num_slots: int, num_beams: int) -> Beam:
@@ -161,7 +179,9 @@ def _start(source: SearchSource, options: SearchConfig, num_slots: int, num_beam
         coverage_BKS = is_padding_BS.float().unsqueeze(1).repeat(1, num_slots, 1)
     return Beam(
         sentences_B=sentences_B,
-        limits_B=torch.tensor(list(source.max_lengths_B), device=device).repeat_interleave(num_beams),
+        limits_B=torch.tensor(list(source.max_lengths_B), device=device).repeat_interleave(
+            num_beams
+        ),
         tokens_BKT=torch.full((len(sentences_B), num_slots, 1), BOS, device=device),
         totals_BK=totals_BK,
         log_probs_BK=torch.zeros_like(totals_BK),
@@ -174,7 +194,8 @@ def _start(source: SearchSource, options: SearchConfig, num_slots: int, num_beam
 def _advance(
     beam: Beam, ranked: Ranked, candidates: Candidates, length: int, options: SearchConfig
 ) -> tuple[Beam, Step]:
-    """One step: fill the free slots with the candidates, whose hypotheses are now `length` tokens long."""
+    """One step: fill the free slots with the candidates, whose hypotheses are now `length` tokens
+    long."""
     ids_RJ, scores_RJ, order_BK = candidates
     totals_BK = add(beam.totals_BK, scores_RJ).gather(1, order_BK)
     log_probs_BK = add(beam.log_probs_BK, ranked.log_probs(ids_RJ, scores_RJ)).gather(1, order_BK)
@@ -183,7 +204,9 @@ def _advance(
     is_taken_BK = is_taken(beam, totals_BK)
     is_ended_BK = is_taken_BK & (ids_BK == EOS)
     is_alive_BK = is_taken_BK & (ids_BK != EOS)
-    coverage_BKS, penalty_BK = _covered(beam, ranked.tokens.weights_RS, parents_BK, options.coverage_penalty)
+    coverage_BKS, penalty_BK = _covered(
+        beam, ranked.tokens.weights_RS, parents_BK, options.coverage_penalty
+    )
     scores_BK = totals_BK / length**options.length_penalty + penalty_BK
     step = Step(
         sentences_B=beam.sentences_B,
@@ -195,9 +218,13 @@ def _advance(
         is_cut_BK=is_alive_BK & (beam.limits_B <= length).unsqueeze(1),
         weights_RS=ranked.tokens.weights_RS,
     )
-    best_BN = torch.cat([beam.best_scores_BN, scores_BK.masked_fill(~is_ended_BK, -torch.inf)], dim=1)
+    best_BN = torch.cat(
+        [beam.best_scores_BN, scores_BK.masked_fill(~is_ended_BK, -torch.inf)], dim=1
+    )
     beam = beam._replace(
-        tokens_BKT=torch.cat([_from_parents(beam.tokens_BKT, parents_BK), ids_BK.unsqueeze(2)], dim=2),
+        tokens_BKT=torch.cat(
+            [_from_parents(beam.tokens_BKT, parents_BK), ids_BK.unsqueeze(2)], dim=2
+        ),
         totals_BK=totals_BK.masked_fill(~is_alive_BK, -torch.inf),
         log_probs_BK=log_probs_BK,
         num_finished_B=beam.num_finished_B + is_ended_BK.sum(dim=1),
@@ -210,10 +237,13 @@ def _advance(
 def _covered(
     beam: Beam, weights_RS: Tensor | None, parents_BK: Tensor, coverage_penalty: float
 ) -> tuple[Tensor | None, Tensor | float]:
-    """The coverage of each hypothesis with this step's weights, and beta sum_j log min(coverage_j, 1)."""
+    """The coverage of each hypothesis with this step's weights, and beta sum_j log min(coverage_j,
+    1)."""
     if beam.coverage_BKS is None or weights_RS is None:
         return None, 0.0
-    coverage_BKS = _from_parents(beam.coverage_BKS + weights_RS.view(beam.coverage_BKS.shape), parents_BK)
+    coverage_BKS = _from_parents(
+        beam.coverage_BKS + weights_RS.view(beam.coverage_BKS.shape), parents_BK
+    )
     return coverage_BKS, coverage_penalty * coverage_BKS.clamp(LEAST_COVERAGE, 1.0).log().sum(dim=2)
 
 
@@ -222,11 +252,15 @@ def _from_parents(values_BKX: Tensor, parents_BK: Tensor) -> Tensor:
 
 
 def _is_open(beam: Beam, length: int, length_penalty: float) -> Tensor:
-    """`is_open_B`: the sentence is below its limit, and an alive hypothesis can still beat its worst finished one.
+    """`is_open_B`: the sentence is below its limit, and an alive hypothesis can still beat its
+    worst finished one.
 
-    Totals only fall. So a hypothesis's score is bounded by its current total taken at the limit's length if the penalty
-    is positive, and at the next length if it is negative. The coverage penalty is never positive.
+    Totals only fall. So a hypothesis's score is bounded by its current total taken at the limit's
+    length if the penalty is positive, and at the next length if it is negative. The coverage
+    penalty is never positive.
     """
-    best_length_B = beam.limits_B if length_penalty > 0 else torch.full_like(beam.limits_B, length + 1)
+    best_length_B = (
+        beam.limits_B if length_penalty > 0 else torch.full_like(beam.limits_B, length + 1)
+    )
     attainable_B = beam.totals_BK.amax(dim=1) / best_length_B**length_penalty
     return (attainable_B > beam.best_scores_BN[:, -1]) & (beam.limits_B > length)

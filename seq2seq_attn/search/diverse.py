@@ -1,12 +1,15 @@
-"""Diverse beam search: groups of beams, each of which avoids the tokens of those before it (Vijayakumar et al. 2016).
+"""Diverse beam search: groups of beams, each of which avoids the tokens of those before it
+(Vijayakumar et al. 2016).
 
     group g keeps the continuations with the highest  log p(y_1 ... y_t | x) - lambda n_t(y_t)
 
-n_t(w) is the number of hypotheses in the groups before g that take w at the same step t, the paper's Hamming diversity,
-and lambda is `diversity`. The penalty only decides what a group keeps: the scores of hypotheses, which rank those of
-all groups at the end, are without it. With lambda = 0, all groups find the same.
+n_t(w) is the number of hypotheses in the groups before g that take w at the same step t, the
+paper's Hamming diversity, and lambda is `diversity`. The penalty only decides what a group keeps:
+the scores of hypotheses, which rank those of all groups at the end, are without it. With lambda =
+0, all groups find the same.
 
-Shapes: B sentences, G groups, K slots of a group, R = B * G * K rows, V target vocabulary, J candidates of a row.
+Shapes: B sentences, G groups, K slots of a group, R = B * G * K rows, V target vocabulary, J
+candidates of a row.
 """
 
 from __future__ import annotations
@@ -31,9 +34,11 @@ class Options(beam.Options):
     """The options of a beam whose slots are shared by groups."""
 
     num_groups: NumSamples | None = None
-    """Groups of beam_size / N slots. None: a group for each slot, which gives the most diversity."""
+    """Groups of beam_size / N slots. None: a group for each slot, which gives the most
+    diversity."""
     diversity: NonNegativeFloat = 0.5
-    """Penalty in nats for each hypothesis of an earlier group that has the same token at the same step."""
+    """Penalty in nats for each hypothesis of an earlier group that has the same token at the same
+    step."""
 
     @model_validator(mode="after")
     def _check_groups(self) -> Options:
@@ -67,10 +72,13 @@ def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: f
         scores_RJ = scores_RV[rows_R].gather(1, ids_RJ)
         order_BK = rank_candidates(own, ranks_RJ)[:, :num_slots]
         is_taken_BK = is_taken(own, add(own.totals_BK, scores_RJ).gather(1, order_BK))
-        taken_BV.scatter_add_(1, ids_RJ.view(len(own.totals_BK), -1).gather(1, order_BK), is_taken_BK.float())
+        taken_BV.scatter_add_(
+            1, ids_RJ.view(len(own.totals_BK), -1).gather(1, order_BK), is_taken_BK.float()
+        )
         chosen.append(Candidates(ids_RJ, scores_RJ, order_BK))
     fields = (
-        [values.view(len(rows_BGK), -1, values.shape[1]) for values in each] for each in zip(*chosen, strict=True)
+        [values.view(len(rows_BGK), -1, values.shape[1]) for values in each]
+        for each in zip(*chosen, strict=True)
     )
     return Candidates._make(torch.stack(values, dim=1).flatten(0, 2) for values in fields)
 
@@ -78,4 +86,6 @@ def choose_diverse(beams: Beam, ranked: Ranked, *, num_groups: int, diversity: f
 def _merge(groups: Sequence[Sequence[Hypothesis]]) -> list[Hypothesis]:
     """The different hypotheses of all groups: finished ones first, then by score."""
     different = {tuple(hypothesis.ids): hypothesis for group in groups for hypothesis in group}
-    return sorted(different.values(), key=lambda hypothesis: (not hypothesis.is_finished, -hypothesis.score))
+    return sorted(
+        different.values(), key=lambda hypothesis: (not hypothesis.is_finished, -hypothesis.score)
+    )

@@ -15,10 +15,13 @@ from seq2seq_attn.search.loop import Ranked, RankedSteps, Step, finish
 from seq2seq_attn.text.vocab import BOS, EOS
 
 Choose = Callable[[Ranked, Tensor, int], tuple[Tensor, Tensor]]
-"""the next token of each row, from `Ranked`, `sentences_R` and the number of tokens so far: `scores_R1` and `ids_R1`"""
+"""the next token of each row, from `Ranked`, `sentences_R` and the number of tokens so far:
+`scores_R1` and `ids_R1`"""
 
 
-def search(model: StepModel[Any], source: SearchSource, options: SearchConfig) -> list[list[Hypothesis]]:
+def search(
+    model: StepModel[Any], source: SearchSource, options: SearchConfig
+) -> list[list[Hypothesis]]:
     """One hypothesis per sentence. The length penalty only changes its score."""
     return search_rows(model, source, options, lambda ranked, sentences_R, length: ranked.top(1))
 
@@ -61,6 +64,10 @@ def search_rows(
             break
         if len(index_R) < len(sentences_R):
             state = steps_model.reorder(state, index_R)
-            sentences_R, limits_R, tokens_RT = sentences_R[index_R], limits_R[index_R], tokens_RT[index_R]
+            sentences_R, limits_R, tokens_RT = (
+                sentences_R[index_R],
+                limits_R[index_R],
+                tokens_RT[index_R],
+            )
             totals_R, log_probs_R = totals_R[index_R], log_probs_R[index_R]
     return finish(steps, source.batch.lengths_B.tolist(), n_best=1)

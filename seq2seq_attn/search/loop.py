@@ -1,13 +1,15 @@
-"""The two ends of every search: next tokens as rules and scorers rank them, and hypotheses from the recorded steps.
+"""The two ends of every search: next tokens as rules and scorers rank them, and hypotheses from the
+recorded steps.
 
-Rules exclude tokens that a translation must not contain, make it begin with its prefix, and stop n-grams from
-repeating. The log-probabilities of the rest are not renormalized.
+Rules exclude tokens that a translation must not contain, make it begin with its prefix, and stop
+n-grams from repeating. The log-probabilities of the rest are not renormalized.
 
-A search records each `Step` and copies nothing while it runs. At the end, all best hypotheses are traced back from
-their last token to their first at once.
+A search records each `Step` and copies nothing while it runs. At the end, all best hypotheses are
+traced back from their last token to their first at once.
 
-Shapes: B sentences, K slots (beams) of a sentence, R = B * K rows, S source positions, P prefix tokens or hypotheses
-picked, V target vocabulary, J candidates of a row, T steps, W n-grams of a row.
+Shapes: B sentences, K slots (beams) of a sentence, R = B * K rows, S source positions, P prefix
+tokens or hypotheses picked, V target vocabulary, J candidates of a row, T steps, W n-grams of a
+row.
 """
 
 from collections.abc import Sequence
@@ -20,7 +22,14 @@ from torch import Tensor
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.model.layers import forbid_tokens_
-from seq2seq_attn.search.base import Hypothesis, NextTokens, Scorer, SearchSource, StepModel, TokenScores
+from seq2seq_attn.search.base import (
+    Hypothesis,
+    NextTokens,
+    Scorer,
+    SearchSource,
+    StepModel,
+    TokenScores,
+)
 from seq2seq_attn.text.vocab import BOS, PAD, UNK
 
 IntArray = npt.NDArray[np.int64]
@@ -29,8 +38,8 @@ FREE = -1
 
 
 class Ranked(NamedTuple):
-    """The next tokens of each row with the scores that rank them: the model's log-probabilities, unless rules or
-    scorers change them."""
+    """The next tokens of each row with the scores that rank them: the model's log-probabilities,
+    unless rules or scorers change them."""
 
     tokens: NextTokens
     """their scores in place of log-probabilities"""
@@ -48,20 +57,24 @@ class Ranked(NamedTuple):
         return forbid_tokens_(scores_RV.clone(), self.forbidden) if self.forbidden else scores_RV
 
     def log_probs(self, ids_RJ: Tensor, scores_RJ: Tensor) -> Tensor:
-        """The model's log-probabilities of tokens with these scores, -inf for those that are excluded."""
+        """The model's log-probabilities of tokens with these scores, -inf for those that are
+        excluded."""
         if self.log_probs_RV is None:
             return scores_RJ
         return self.log_probs_RV.gather(1, ids_RJ).masked_fill(scores_RJ == -torch.inf, -torch.inf)
 
 
 class RankedSteps:
-    """The steps of a model with the rules and scorers of a search. Its state is the model's and that of each scorer."""
+    """The steps of a model with the rules and scorers of a search. Its state is the model's and
+    that of each scorer."""
 
     def __init__(self, model: StepModel[Any], source: SearchSource, options: SearchConfig) -> None:
         self._model, self._source = model, source
         self._forbidden = (PAD, BOS, UNK) if options.unk == "forbid" else (PAD, BOS)
         needs_rules = bool(any(source.prefixes) or options.no_repeat_ngram or source.scorers)
-        rules: list[Scorer] = [Rules(self._forbidden, options.no_repeat_ngram)] if needs_rules else []
+        rules: list[Scorer] = (
+            [Rules(self._forbidden, options.no_repeat_ngram)] if needs_rules else []
+        )
         self._scorers = [*rules, *source.scorers]
 
     def start(self, rows_per_sentence: int) -> tuple[Any, ...]:
@@ -83,12 +96,14 @@ class RankedSteps:
 
     def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
         movers: list[StepModel[Any] | Scorer] = [self._model, *self._scorers]
-        return tuple(mover.reorder(part, index_R) for mover, part in zip(movers, state, strict=True))
+        return tuple(
+            mover.reorder(part, index_R) for mover, part in zip(movers, state, strict=True)
+        )
 
 
 class Rules(Scorer):
-    """Excludes tokens, and completes no n-gram of a given length twice (0: no such rule). The prefix takes precedence
-    over both. The state is `prefixes_RP`, None without prefixes."""
+    """Excludes tokens, and completes no n-gram of a given length twice (0: no such rule). The
+    prefix takes precedence over both. The state is `prefixes_RP`, None without prefixes."""
 
     def __init__(self, forbidden: Sequence[int], no_repeat_ngram: int) -> None:
         self._forbidden, self._no_repeat_ngram = forbidden, no_repeat_ngram
@@ -98,12 +113,18 @@ class Rules(Scorer):
         if not width:
             return None
         rows = [[*prefix, *[FREE] * (width - len(prefix))] for prefix in source.prefixes]
-        return torch.tensor(rows, device=source.batch.ids_BS.device).repeat_interleave(rows_per_sentence, dim=0)
+        return torch.tensor(rows, device=source.batch.ids_BS.device).repeat_interleave(
+            rows_per_sentence, dim=0
+        )
 
-    def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def rescore(
+        self, scores_RV: Tensor, tokens_RT: Tensor, state: Tensor | None
+    ) -> tuple[Tensor, Tensor | None]:
         allowed_RV = forbid_tokens_(scores_RV.clone(), self._forbidden)
         length, n = tokens_RT.shape[1], self._no_repeat_ngram
-        if n and length >= n:  # forbid each token that would complete an n-gram which the row already has
+        if (
+            n and length >= n
+        ):  # forbid each token that would complete an n-gram which the row already has
             ngrams_RWn = tokens_RT.unfold(1, n, 1)
             is_again_RW = (ngrams_RWn[..., :-1] == tokens_RT[:, None, length - n + 1 :]).all(dim=2)
             ids_RW = ngrams_RWn[..., -1].where(is_again_RW, PAD)  # PAD is forbidden in any case
@@ -112,7 +133,9 @@ class Rules(Scorer):
             return allowed_RV, state
         next_R1 = state[:, length].unsqueeze(1)
         ids_R1 = next_R1.clamp(min=0).masked_fill(next_R1 >= scores_RV.shape[1], UNK)
-        forced_RV = torch.full_like(allowed_RV, -torch.inf).scatter(1, ids_R1, scores_RV.gather(1, ids_R1))
+        forced_RV = torch.full_like(allowed_RV, -torch.inf).scatter(
+            1, ids_R1, scores_RV.gather(1, ids_R1)
+        )
         return torch.where(next_R1 == FREE, allowed_RV, forced_RV), state
 
 
@@ -150,10 +173,13 @@ class _Kept(NamedTuple):
     """the sentence's index in the batch at that step"""
 
 
-def finish(steps: Sequence[Step], lengths_B: Sequence[int], n_best: int, num_beams: int = 1) -> list[list[Hypothesis]]:
-    """The `n_best` best hypotheses of each sentence, best first: finished ones, then, if there are too few, those cut
-    at the length limit. Ties are broken by the earlier step, then the lower slot. Each sentence has at least one.
-    Each sentence has `num_beams` beams, one after another: if one is cut, that counts for all."""
+def finish(
+    steps: Sequence[Step], lengths_B: Sequence[int], n_best: int, num_beams: int = 1
+) -> list[list[Hypothesis]]:
+    """The `n_best` best hypotheses of each sentence, best first: finished ones, then, if there are
+    too few, those cut at the length limit. Ties are broken by the earlier step, then the lower
+    slot. Each sentence has at least one. Each sentence has `num_beams` beams, one after another: if
+    one is cut, that counts for all."""
     kept = _keep(steps, num_sentences=len(lengths_B))
     ends = [_rank_ends(kept, b) for b in range(len(lengths_B))]
     picks_P = [(b, *end) for b, (ended, cut) in enumerate(ends) for end in [*ended, *cut][:n_best]]
@@ -172,12 +198,18 @@ def finish(steps: Sequence[Step], lengths_B: Sequence[int], n_best: int, num_bea
                 score=score,
                 is_finished=is_finished,
                 is_cut=not is_finished or bool(score < best_cut_B[b]),
-                weights_TS=None if weights_PTS is None else weights_PTS[p, : last + 1, : lengths_B[b]].copy(),
+                weights_TS=None
+                if weights_PTS is None
+                else weights_PTS[p, : last + 1, : lengths_B[b]].copy(),
             )
         )
     for num_source, best in zip(lengths_B, hypotheses, strict=True):
-        if not best:  # every token had probability 0, or NaN: return the empty hypothesis with log-prob -inf
-            weights_TS = None if weights_PTS is None else np.zeros((0, num_source), dtype=np.float32)
+        if (
+            not best
+        ):  # every token had probability 0, or NaN: return the empty hypothesis with log-prob -inf
+            weights_TS = (
+                None if weights_PTS is None else np.zeros((0, num_source), dtype=np.float32)
+            )
             best.append(Hypothesis([], float("-inf"), float("-inf"), False, False, weights_TS))
     return hypotheses
 
@@ -185,7 +217,10 @@ def finish(steps: Sequence[Step], lengths_B: Sequence[int], n_best: int, num_bea
 def _keep(steps: Sequence[Step], num_sentences: int) -> _Kept:
     shape = (len(steps), num_sentences, steps[0].ids_BK.shape[1])
     index_TB = np.zeros(shape[:2], dtype=np.int64)
-    fields = [np.zeros(shape, dtype=kind) for kind in (np.int64, np.int64, np.float32, np.float32, np.bool_, np.bool_)]
+    fields = [
+        np.zeros(shape, dtype=kind)
+        for kind in (np.int64, np.int64, np.float32, np.float32, np.bool_, np.bool_)
+    ]
     for t, (sentences_B, *parts, _) in enumerate(steps):
         rows = sentences_B.cpu().numpy()
         index_TB[t, rows] = np.arange(len(rows))
@@ -195,7 +230,8 @@ def _keep(steps: Sequence[Step], num_sentences: int) -> _Kept:
 
 
 def _rank_ends(kept: _Kept, sentence: int) -> tuple[list[tuple[int, int]], ...]:
-    """(step, slot) of the last token of the sentence's finished and of its cut hypotheses, each best first."""
+    """(step, slot) of the last token of the sentence's finished and of its cut hypotheses, each
+    best first."""
     ends = []
     for is_end_TK in (kept.is_ended_TBK[:, sentence], kept.is_cut_TBK[:, sentence]):
         steps, slots = np.nonzero(is_end_TK)
@@ -204,8 +240,11 @@ def _rank_ends(kept: _Kept, sentence: int) -> tuple[list[tuple[int, int]], ...]:
     return tuple(ends)
 
 
-def _trace(kept: _Kept, sentence_P: IntArray, last_P: IntArray, slot_P: IntArray) -> tuple[IntArray, IntArray]:
-    """The tokens of each hypothesis, and at each step the row with its attention weights (-1 after its end)."""
+def _trace(
+    kept: _Kept, sentence_P: IntArray, last_P: IntArray, slot_P: IntArray
+) -> tuple[IntArray, IntArray]:
+    """The tokens of each hypothesis, and at each step the row with its attention weights (-1 after
+    its end)."""
     num_steps, _, num_slots = kept.ids_TBK.shape
     ids_PT = np.zeros((len(sentence_P), num_steps), dtype=np.int64)
     rows_PT = np.full_like(ids_PT, -1)

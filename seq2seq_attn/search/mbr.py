@@ -1,5 +1,5 @@
-"""Minimum Bayes risk: of many samples, the translation that the others resemble most (Kumar & Byrne 2004; with samples
-as in Eikema & Aziz 2020, section 6).
+"""Minimum Bayes risk: of many samples, the translation that the others resemble most (Kumar & Byrne
+2004; with samples as in Eikema & Aziz 2020, section 6).
 
     y* = argmax_y 1/N sum_n chrF(y, y_n)        over the samples y_1 ... y_N
 
@@ -32,23 +32,31 @@ class Options(sample.Options):
     def _check_n_best(self) -> Options:
         if self.n_best > self.num_samples:
             raise UsageError(
-                f"n_best={self.n_best}: more than num_samples={self.num_samples}; set a larger num_samples"
+                f"n_best={self.n_best}: more than num_samples={self.num_samples}; set a larger "
+                "num_samples"
             )
         return self
 
 
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
-    """The `n_best` samples of each sentence with different texts and the highest expected chrF, their score."""
+    """The `n_best` samples of each sentence with different texts and the highest expected chrF,
+    their score."""
     samples = sample.search(model, source, options)
     best = []
     for row, drawn in enumerate(samples):
         texts = [source.to_text(row, sample) for sample in drawn]
-        best.append([replace(drawn[index], score=score) for index, score in least_risk(texts, options.n_best)])
+        best.append(
+            [
+                replace(drawn[index], score=score)
+                for index, score in least_risk(texts, options.n_best)
+            ]
+        )
     return best
 
 
 def least_risk(texts: Sequence[str], n_best: int) -> list[tuple[int, float]]:
-    """The first index and the expected chrF of the `n_best` different texts where it is highest, best first."""
+    """The first index and the expected chrF of the `n_best` different texts where it is highest,
+    best first."""
     from sacrebleu.metrics.chrf import CHRF
 
     counts = Counter(texts)
@@ -58,7 +66,8 @@ def least_risk(texts: Sequence[str], n_best: int) -> list[tuple[int, float]]:
         return 100.0 if text == other else chrf.sentence_score(text, [other]).score
 
     expected = {
-        text: sum(count * utility(text, other) for other, count in counts.items()) / len(texts) for text in counts
+        text: sum(count * utility(text, other) for other, count in counts.items()) / len(texts)
+        for text in counts
     }
     ranked = sorted(expected, key=lambda text: -expected[text])
     return [(texts.index(text), expected[text]) for text in ranked[:n_best]]

@@ -1,13 +1,17 @@
-"""Required words: a beam search whose translations contain given words (Post and Vilar 2018, dynamic beam allocation).
+"""Required words: a beam search whose translations contain given words (Post and Vilar 2018,
+dynamic beam allocation).
 
-A hypothesis belongs to bank m if its tokens meet m of the n required tokens: all tokens of a phrase that it contains,
-and of each other phrase the tokens that it ends with. Each of the n + 1 banks keeps its best k / (n + 1) continuations,
-rounded down, k being the number of free slots; the best of the rest fill the slots that are left. So hypotheses that
-have yet to meet a word compete with their own kind only. A hypothesis ends only after all phrases.
+A hypothesis belongs to bank m if its tokens meet m of the n required tokens: all tokens of a phrase
+that it contains, and of each other phrase the tokens that it ends with. Each of the n + 1 banks
+keeps its best k / (n + 1) continuations, rounded down, k being the number of free slots; the best
+of the rest fill the slots that are left. So hypotheses that have yet to meet a word compete with
+their own kind only. A hypothesis ends only after all phrases.
 
-Besides its most probable tokens, a hypothesis is continued by the next token of each phrase that it lacks.
+Besides its most probable tokens, a hypothesis is continued by the next token of each phrase that it
+lacks.
 
-Shapes: B beams, K slots, R = B * K rows, J candidates of a row, C of a beam, P phrases, X any rows, T tokens.
+Shapes: B beams, K slots, R = B * K rows, J candidates of a row, C of a beam, P phrases, X any rows,
+T tokens.
 """
 
 from collections.abc import Sequence
@@ -31,17 +35,20 @@ class Options(beam.Options):
     """The options of a beam with required words."""
 
     required: tuple[str, ...] = ()
-    """Words or phrases that every translation contains; subwords may continue the last word. A line that is split into
-    segments has them in each."""
+    """Words or phrases that every translation contains; subwords may continue the last word. A line
+    that is split into segments has them in each."""
 
 
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
     """Up to `n_best` hypotheses per sentence. One that the length limit cuts may lack words.
 
     Raises:
-        UsageError: a required word is not in the vocabulary, or the beam has fewer slots than banks.
+        UsageError: a required word is not in the vocabulary, or the beam has fewer slots than
+            banks.
     """
-    phrases = [[*ids] for ids in dict.fromkeys(tuple(source.to_ids(text)) for text in options.required)]
+    phrases = [
+        [*ids] for ids in dict.fromkeys(tuple(source.to_ids(text)) for text in options.required)
+    ]
     for text in options.required:
         if not (ids := source.to_ids(text)) or UNK in ids:
             raise UsageError(f"required={text!r}: not in the run's target vocabulary")
@@ -49,12 +56,17 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
         raise UsageError("search.shortlist: may lack a required word; set it to 0")
     num_banks = 1 + sum(map(len, phrases))
     if options.beam_size < num_banks:
-        raise UsageError(f"beam_size={options.beam_size}: too few for {num_banks - 1} required tokens; set {num_banks}")
+        raise UsageError(
+            f"beam_size={options.beam_size}: too few for {num_banks - 1} required tokens; set "
+            f"{num_banks}"
+        )
     choose = partial(choose_by_bank, phrases=phrases, num_banks=num_banks)
     return search_beams(model, source, options, choose, num_slots=options.beam_size)
 
 
-def choose_by_bank(beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int]], num_banks: int) -> Candidates:
+def choose_by_bank(
+    beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int]], num_banks: int
+) -> Candidates:
     """The best continuations of each bank, then the best of the rest."""
     num_beams, num_slots = beam.totals_BK.shape
     tokens_RT, scores_RV = beam.tokens_BKT.flatten(0, 1)[:, 1:], ranked.scores()
@@ -63,14 +75,20 @@ def choose_by_bank(beam: Beam, ranked: Ranked, *, phrases: Sequence[Sequence[int
     is_end_V = torch.arange(scores_RV.shape[1], device=scores_RV.device) == EOS
     scores_RV = scores_RV.masked_fill(lacks_any_R1 & is_end_V, -torch.inf)
     scores_RJ, ids_RJ = _candidates(scores_RV, met_RP, phrases, num_slots)
-    longer_XT = torch.cat([tokens_RT.repeat_interleave(ids_RJ.shape[1], dim=0), ids_RJ.view(-1, 1)], dim=1)
+    longer_XT = torch.cat(
+        [tokens_RT.repeat_interleave(ids_RJ.shape[1], dim=0), ids_RJ.view(-1, 1)], dim=1
+    )
     banks_BC = count_met(longer_XT, phrases).sum(dim=1).view(num_beams, -1)
 
     order_BC = rank_candidates(beam, scores_RJ)
     in_bank_BCN = functional.one_hot(banks_BC.gather(1, order_BC), num_banks)
-    position_BC = ((in_bank_BCN.cumsum(dim=1) - 1) * in_bank_BCN).sum(dim=2)  # among those of the same bank
+    position_BC = ((in_bank_BCN.cumsum(dim=1) - 1) * in_bank_BCN).sum(
+        dim=2
+    )  # among those of the same bank
     share_B1 = ((num_slots - beam.num_finished_B) // num_banks).unsqueeze(1)
-    is_rest_BC = (position_BC >= share_B1) | (add(beam.totals_BK, scores_RJ).gather(1, order_BC) == -torch.inf)
+    is_rest_BC = (position_BC >= share_B1) | (
+        add(beam.totals_BK, scores_RJ).gather(1, order_BC) == -torch.inf
+    )
     order_BK = order_BC.gather(1, is_rest_BC.int().argsort(dim=1, stable=True))[:, :num_slots]
     return Candidates(ids_RJ, scores_RJ, order_BK)
 
@@ -93,12 +111,17 @@ def count_met(tokens_XT: Tensor, phrases: Sequence[Sequence[int]]) -> Tensor:
 def _candidates(
     scores_RV: Tensor, met_RP: Tensor, phrases: Sequence[Sequence[int]], num_slots: int
 ) -> tuple[Tensor, Tensor]:
-    """`scores_RJ` and `ids_RJ`: the best tokens of each row, and the next one of each phrase; -inf where it is among
-    the others already."""
+    """`scores_RJ` and `ids_RJ`: the best tokens of each row, and the next one of each phrase; -inf
+    where it is among the others already."""
     scores_RJ, ids_RJ = top_tokens(scores_RV, num_slots)
     for column, phrase in enumerate(phrases):
-        next_R1 = torch.tensor([*phrase, EOS], device=ids_RJ.device)[met_RP[:, column]].unsqueeze(1)  # EOS: met
+        next_R1 = torch.tensor([*phrase, EOS], device=ids_RJ.device)[met_RP[:, column]].unsqueeze(
+            1
+        )  # EOS: met
         is_known_R1 = (ids_RJ == next_R1).any(dim=1, keepdim=True) | (next_R1 == EOS)
         scores_R1 = scores_RV.gather(1, next_R1).masked_fill(is_known_R1, -torch.inf)
-        scores_RJ, ids_RJ = torch.cat([scores_RJ, scores_R1], dim=1), torch.cat([ids_RJ, next_R1], dim=1)
+        scores_RJ, ids_RJ = (
+            torch.cat([scores_RJ, scores_R1], dim=1),
+            torch.cat([ids_RJ, next_R1], dim=1),
+        )
     return scores_RJ, ids_RJ

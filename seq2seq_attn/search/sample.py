@@ -2,12 +2,12 @@
 
     q(w) proportional to p(w)^(1 / temperature), over the `top_k` most probable tokens
 
-Of these tokens, the fewest are kept whose q adds up to at least `top_p`, and q is renormalized over them (Holtzman et
-al. 2020, section 3).
+Of these tokens, the fewest are kept whose q adds up to at least `top_p`, and q is renormalized over
+them (Holtzman et al. 2020, section 3).
 
-The random numbers of a sample depend on its source ids (for a source of vectors, on how many there are), its index
-among the samples of that source, and the seed. They do not depend on the other sentences of the batch. A hypothesis
-keeps the model's own log-probability.
+The random numbers of a sample depend on its source ids (for a source of vectors, on how many there
+are), its index among the samples of that source, and the seed. They do not depend on the other
+sentences of the batch. A hypothesis keeps the model's own log-probability.
 
 Shapes: B sentences, R rows = sentences still in the batch, V target vocabulary, T target positions.
 """
@@ -37,14 +37,18 @@ class Options(SearchConfig):
 def search(model: StepModel[Any], source: SearchSource, options: Options) -> list[list[Hypothesis]]:
     """The samples of each sentence, in the order in which they are drawn; some may be equal."""
     number = options.rows_per_sentence
-    parts: Any = (None if part is None else part.repeat_interleave(number, dim=0) for part in source.batch)
+    parts: Any = (
+        None if part is None else part.repeat_interleave(number, dim=0) for part in source.batch
+    )
     batch = SourceBatch._make(parts)
     source = source._replace(
         batch=batch,
         max_lengths_B=[limit for limit in source.max_lengths_B for _ in range(number)],
         prefixes=[prefix for prefix in source.prefixes for _ in range(number)],
     )
-    draws_BT = _draws(batch, options.seed, number, max(source.max_lengths_B)).to(batch.ids_BS.device)
+    draws_BT = _draws(batch, options.seed, number, max(source.max_lengths_B)).to(
+        batch.ids_BS.device
+    )
 
     def draw(ranked: Ranked, sentences_R: Tensor, length: int) -> tuple[Tensor, Tensor]:
         scores_RV = ranked.scores()
@@ -52,25 +56,34 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
         return scores_RV.gather(1, ids_R1), ids_R1
 
     samples = search_rows(model, source, options, draw)
-    return [[sample for [sample] in samples[at : at + number]] for at in range(0, len(samples), number)]
+    return [
+        [sample for [sample] in samples[at : at + number]] for at in range(0, len(samples), number)
+    ]
 
 
 def _draws(batch: SourceBatch, seed: int, num_samples: int, num_steps: int) -> Tensor:
     """float64 [B, T], uniform in [0, 1)."""
     rows = enumerate(zip(batch.ids_BS.tolist(), batch.lengths_B.tolist(), strict=True))
-    generators = [np.random.default_rng([seed, row % num_samples, *ids[:length]]) for row, (ids, length) in rows]
+    generators = [
+        np.random.default_rng([seed, row % num_samples, *ids[:length]])
+        for row, (ids, length) in rows
+    ]
     return torch.from_numpy(np.stack([generator.random(num_steps) for generator in generators]))
 
 
 def _draw_ids(log_probs_RV: Tensor, options: SearchConfig, draws_R: Tensor) -> Tensor:
-    """`ids_R1`: the token at which the cumulative probability passes the draw. With `top_k` or `top_p`, tokens are
-    taken best first; otherwise by id, which needs no sorting."""
+    """`ids_R1`: the token at which the cumulative probability passes the draw. With `top_k` or
+    `top_p`, tokens are taken best first; otherwise by id, which needs no sorting."""
     if not options.top_k and options.top_p == 1.0:
         cumulative_RV = (log_probs_RV.double() / options.temperature).softmax(dim=1).cumsum(dim=1)
-        limit_R1 = draws_R.unsqueeze(1) * cumulative_RV[:, -1:]  # a draw is at most 1 - 2^-53, so this stays below
+        limit_R1 = (
+            draws_R.unsqueeze(1) * cumulative_RV[:, -1:]
+        )  # a draw is at most 1 - 2^-53, so this stays below
         ids_R1 = torch.searchsorted(cumulative_RV, limit_R1, right=True)
         return ids_R1.clamp(max=log_probs_RV.shape[1] - 1)  # beyond it if the probabilities are NaN
-    ordered_RV, ids_RV = (log_probs_RV.double() / options.temperature).sort(dim=1, descending=True, stable=True)
+    ordered_RV, ids_RV = (log_probs_RV.double() / options.temperature).sort(
+        dim=1, descending=True, stable=True
+    )
     if options.top_k:
         ordered_RV, ids_RV = ordered_RV[:, : options.top_k], ids_RV[:, : options.top_k]
     cumulative_RV = ordered_RV.softmax(dim=1).cumsum(dim=1)
@@ -82,4 +95,6 @@ def _draw_ids(log_probs_RV: Tensor, options: SearchConfig, draws_R: Tensor) -> T
         limit_R1 = limit_R1 * cumulative_RV.masked_fill(~is_kept_RV, 0.0).amax(dim=1, keepdim=True)
     is_possible_RV = ordered_RV > -torch.inf
     position_R1 = (cumulative_RV <= limit_R1).sum(dim=1, keepdim=True)
-    return ids_RV.gather(1, position_R1.minimum(is_possible_RV.sum(dim=1, keepdim=True) - 1).clamp(min=0))
+    return ids_RV.gather(
+        1, position_R1.minimum(is_possible_RV.sum(dim=1, keepdim=True) - 1).clamp(min=0)
+    )

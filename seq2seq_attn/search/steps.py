@@ -1,7 +1,8 @@
-"""Step models: the plain steps of any model, its fast path, several models as one, or the steps with a shortlist.
+"""Step models: the plain steps of any model, its fast path, several models as one, or the steps
+with a shortlist.
 
-Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, U source and V target vocabulary, L tokens of
-a shortlist, N of them for a source token.
+Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, U source and V target
+vocabulary, L tokens of a shortlist, N of them for a source token.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from seq2seq_attn.text.vocab import SPECIALS
 NUM_FREQUENT = 100
 """the most frequent target tokens, which every shortlist has"""
 _LIST_STEP = 64
-"""a shortlist is filled up to a multiple of it, as each length is a shape of products that oneDNN compiles"""
+"""a shortlist is filled up to a multiple of it, as each length is a shape of products that oneDNN
+compiles"""
 
 
 def step_model(model: Seq2Seq, precision: Precision = "fp32") -> StepModel[Any]:
@@ -42,7 +44,8 @@ def step_model(model: Seq2Seq, precision: Precision = "fp32") -> StepModel[Any]:
         return steps
     if precision == "int8":
         raise UsageError(
-            "precision 'int8': not supported for this decoder, cell, attention and output; use bf16 or fp32"
+            "precision 'int8': not supported for this decoder, cell, attention and output; use "
+            "bf16 or fp32"
         )
     return PlainSteps(model, precision)
 
@@ -78,11 +81,13 @@ class PlainSteps(StepModel[State]):
         return TokenScores(log_probs_RV.float(), weights_RS), state._replace(decoder=step.state)
 
     def reorder(self, state: State, index_R: Tensor) -> State:
-        """See `StepModel.reorder`. The rows of a sentence have equal copies of its memory, so it need not move until
-        sentences leave."""
+        """See `StepModel.reorder`. The rows of a sentence have equal copies of its memory, so it
+        need not move until sentences leave."""
         memory, rows = state.memory, state.rows_per_sentence
         sentences = index_R[::rows] // rows
-        if not torch.equal(sentences, torch.arange(len(memory.source_ids_BS) // rows, device=index_R.device)):
+        if not torch.equal(
+            sentences, torch.arange(len(memory.source_ids_BS) // rows, device=index_R.device)
+        ):
             memory = select_rows(memory, index_R)
         return State(select_rows(state.decoder, index_R), memory, rows)
 
@@ -95,22 +100,32 @@ class Ensemble(StepModel[tuple[Any, ...]]):
 
         log p(y_t | y_<t, x) = log 1/N sum_n p_n(y_t | y_<t, x)
 
-    They may differ in everything but their vocabularies and whether their outputs copy source tokens. The attention is
-    the mean over the models that have attention over source positions. The state is the tuple of theirs.
+    They may differ in everything but their vocabularies and whether their outputs copy source
+    tokens. The attention is the mean over the models that have attention over source positions. The
+    state is the tuple of theirs.
     """
 
     def __init__(
-        self, models: Sequence[StepModel[Any]], *, has_attention: bool = True, copies_source: bool = False
+        self,
+        models: Sequence[StepModel[Any]],
+        *,
+        has_attention: bool = True,
+        copies_source: bool = False,
     ) -> None:
-        """`has_attention`: whether a model has attention over source positions. `copies_source`: see `Output`."""
+        """`has_attention`: whether a model has attention over source positions. `copies_source`:
+        see `Output`."""
         self._models = list(models)
         self.has_attention, self.copies_source = has_attention, copies_source
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> tuple[Any, ...]:
         return tuple(model.start(source, rows_per_sentence) for model in self._models)
 
-    def step(self, prev_ids_R: Tensor, state: tuple[Any, ...]) -> tuple[TokenScores, tuple[Any, ...]]:
-        steps = [model.step(prev_ids_R, own) for model, own in zip(self._models, state, strict=True)]
+    def step(
+        self, prev_ids_R: Tensor, state: tuple[Any, ...]
+    ) -> tuple[TokenScores, tuple[Any, ...]]:
+        steps = [
+            model.step(prev_ids_R, own) for model, own in zip(self._models, state, strict=True)
+        ]
         log_probs = torch.stack([tokens.log_probs() for tokens, _ in steps])
         weights = [tokens.weights_RS for tokens, _ in steps if tokens.weights_RS is not None]
         mean_RV = log_probs.logsumexp(dim=0) - math.log(len(steps))
@@ -118,7 +133,9 @@ class Ensemble(StepModel[tuple[Any, ...]]):
         return TokenScores(mean_RV, mean_RS), tuple(own for _, own in steps)
 
     def reorder(self, state: tuple[Any, ...], index_R: Tensor) -> tuple[Any, ...]:
-        return tuple(model.reorder(own, index_R) for model, own in zip(self._models, state, strict=True))
+        return tuple(
+            model.reorder(own, index_R) for model, own in zip(self._models, state, strict=True)
+        )
 
 
 @torch.inference_mode()
@@ -130,14 +147,18 @@ def shortlist(
     *,
     num_target_ids: int,
 ) -> StepModel[Any]:
-    """The model's steps without the target tokens that the source tokens of a batch do not suggest (Jean, Cho,
-    Memisevic, Bengio 2015, "On Using Very Large Target Vocabulary for Neural Machine Translation", section 3.2).
+    """The model's steps without the target tokens that the source tokens of a batch do not suggest
+    (Jean, Cho, Memisevic, Bengio 2015, "On Using Very Large Target Vocabulary for Neural Machine
+    Translation", section 3.2).
 
-    A shortlist has the special tokens, the most frequent ones, those of the prefixes and the candidates of each source
-    token. The probabilities of these sum to 1, so log-probabilities, and rarely a translation, depend on the batch.
+    A shortlist has the special tokens, the most frequent ones, those of the prefixes and the
+    candidates of each source token. The probabilities of these sum to 1, so log-probabilities, and
+    rarely a translation, depend on the batch.
     """
     listed = {*range(len(SPECIALS) + NUM_FREQUENT)}  # ids are in the order of frequency
     listed.update(candidates_UN[source.ids_BS.flatten().cpu()].flatten().tolist(), *prefixes)
-    listed.update(islice((number for number in count() if number not in listed), -len(listed) % _LIST_STEP))
+    listed.update(
+        islice((number for number in count() if number not in listed), -len(listed) % _LIST_STEP)
+    )
     ids_L = torch.tensor(sorted(listed.intersection(range(num_target_ids))))
     return model.narrowed(ids_L.to(source.ids_BS.device))

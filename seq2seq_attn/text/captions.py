@@ -1,7 +1,8 @@
-"""The embedded corpus `captions`: generated German-English captions with gold word alignments, as text.
+"""The embedded corpus `captions`: generated German-English captions with gold word alignments, as
+text.
 
-Each split is `SPLIT.de`, `SPLIT.en` and `SPLIT.links` (Pharaoh format, German first), plain or gzipped. Links number
-the words of `tokenize_caption`.
+Each split is `SPLIT.de`, `SPLIT.en` and `SPLIT.links` (Pharaoh format, German first), plain or
+gzipped. Links number the words of `tokenize_caption`.
 """
 
 import re
@@ -28,9 +29,11 @@ class CaptionFiles(NamedTuple):
     links: Path
 
 
-def find_captions(folder: Path | None, source_language: str, target_language: str) -> dict[str, CaptionFiles]:
-    """The files of each split, in either direction; the links are those of German to English. Without a folder, those
-    of the embedded corpus.
+def find_captions(
+    folder: Path | None, source_language: str, target_language: str
+) -> dict[str, CaptionFiles]:
+    """The files of each split, in either direction; the links are those of German to English.
+    Without a folder, those of the embedded corpus.
 
     Raises:
         UsageError: as `check_languages`.
@@ -46,8 +49,8 @@ def check_languages(source_language: str, target_language: str) -> None:
     """Raises UsageError unless the languages are German and English."""
     if {source_language, target_language} != {SOURCE, TARGET}:
         raise UsageError(
-            f"captions {source_language!r} -> {target_language!r}: these captions are German and English; set "
-            f"data.source_language={SOURCE} and data.target_language={TARGET}"
+            f"captions {source_language!r} -> {target_language!r}: these captions are German and "
+            f"English; set data.source_language={SOURCE} and data.target_language={TARGET}"
         )
 
 

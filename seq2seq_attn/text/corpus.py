@@ -1,7 +1,7 @@
 """Read parallel text as pairs: from a file of lines for each language, or from a table.
 
-The first characters of a file tell its format (`FORMATS`). Names of files, columns or keys tell the languages, or else
-the words of the first rows.
+The first characters of a file tell its format (`FORMATS`). Names of files, columns or keys tell the
+languages, or else the words of the first rows.
 """
 
 import csv
@@ -44,7 +44,10 @@ def _numbered(rows: Iterable[Sequence[str]]) -> Iterator[Row]:
     for cells in rows:
         size = size or len(cells)
         if cells and len(cells) != size:
-            raise ValueError(f"{len(cells)} columns, but {size} before; expected the same separators in each line")
+            raise ValueError(
+                f"{len(cells)} columns, but {size} before; expected the same separators in each "
+                "line"
+            )
         yield {str(number): cell for number, cell in enumerate(cells, 1)}
 
 
@@ -58,8 +61,9 @@ def _csv_rows(path: Path) -> Iterator[Row]:
 
 
 def _dialect(head: str) -> dict[str, Any] | None:
-    """The options of `csv.reader` with which all rows have the same number of columns, at least two. What looks like a
-    TSV is read as CSV only if quotation marks are doubled in it, as in `"a ""b"" c"`, or around each cell."""
+    """The options of `csv.reader` with which all rows have the same number of columns, at least
+    two. What looks like a TSV is read as CSV only if quotation marks are doubled in it, as in `"a
+    ""b"" c"`, or around each cell."""
     escapes = ["\\", None] if re.search(r'\\"(?!")', head) else [None, "\\"]
     is_tsv = all("\t" in line for line in head.split("\n") if line.strip())
     is_quoted = '""' in head or re.fullmatch(r'("[^"\t]*"[\t\r\n]+)+', f"{head}\n")
@@ -98,30 +102,44 @@ def _json_rows(path: Path) -> Iterator[Row]:
 
 
 def _json_row(value: Any) -> Row:
-    """The text in a list, or in an object and the objects in it, such as `translation`; a null is blank."""
-    value = {str(number): item for number, item in enumerate(value, 1)} if isinstance(value, list) else value
+    """The text in a list, or in an object and the objects in it, such as `translation`; a null is
+    blank."""
+    value = (
+        {str(number): item for number, item in enumerate(value, 1)}
+        if isinstance(value, list)
+        else value
+    )
     items = value if isinstance(value, dict) else {}
     for inner in [*items.values()]:
         items |= inner if isinstance(inner, dict) else {}
-    row = {key: one_line(text or "") for key, text in items.items() if text is None or isinstance(text, str)}
+    row = {
+        key: one_line(text or "")
+        for key, text in items.items()
+        if text is None or isinstance(text, str)
+    }
     if not row:
         raise ValueError('expected an object such as {"en": "...", "fr": "..."}')
     return row
 
 
 def _tmx_rows(path: Path) -> Iterator[Row]:
-    """The translation units. A text has two keys, such as `pt` and `pt-br`; a language that a unit lacks is blank."""
+    """The translation units. A text has two keys, such as `pt` and `pt-br`; a language that a unit
+    lacks is blank."""
     text = ""
     for block in iter_blocks(path):
         *units, text = (text + block).split("</tu>")
         for unit in units:
             row: dict[str, str] = defaultdict(str)
-            element = ElementTree.fromstring(re.sub(r"\A.*?(?=<tu\b)", "", f"{unit}</tu>", flags=re.S))
+            element = ElementTree.fromstring(
+                re.sub(r"\A.*?(?=<tu\b)", "", f"{unit}</tu>", flags=re.S)
+            )
             for markup in filter(lambda inner: inner.tag in _TMX_CODES, element.iter()):
                 markup.text = None
             for variant in element.iter("tuv"):
                 code = (variant.get(_LANG) or variant.get("lang") or "").lower()
-                row[code] = one_line("".join(part for segment in variant.iter("seg") for part in segment.itertext()))
+                row[code] = one_line(
+                    "".join(part for segment in variant.iter("seg") for part in segment.itertext())
+                )
                 row.setdefault(re.split("[-_]", code)[0], row[code])
             yield row
         if len(text) > MAX_LINE_BYTES:
@@ -131,7 +149,8 @@ def _tmx_rows(path: Path) -> Iterator[Row]:
 
 
 class Format(NamedTuple):
-    """A kind of table, told by its first characters. A format without `rows` is not read, and its name says why."""
+    """A kind of table, told by its first characters. A format without `rows` is not read, and its
+    name says why."""
 
     name: str
     matches: Callable[[str], object]
@@ -141,8 +160,16 @@ class Format(NamedTuple):
 
 FORMATS = (
     Format("TMX", re.compile(r"(?i)\A\s*<([^\0]*<)?tmx\b").match, _tmx_rows),
-    Format("XML; convert it to TMX or TSV", re.compile(r"(?i)\s*<(\?xml|!doctype|html|\w*set\b|doc\b)").match, None),
-    Format("subtitles; remove their time stamps", re.compile(r"(?m)^\s*[\d:]+[,.]\d+ *--> *[\d:]+").search, None),
+    Format(
+        "XML; convert it to TMX or TSV",
+        re.compile(r"(?i)\s*<(\?xml|!doctype|html|\w*set\b|doc\b)").match,
+        None,
+    ),
+    Format(
+        "subtitles; remove their time stamps",
+        re.compile(r"(?m)^\s*[\d:]+[,.]\d+ *--> *[\d:]+").search,
+        None,
+    ),
     Format("JSON", re.compile(r'\s*(\{\s*"|\[\s*[\[{"])').match, _json_rows),
     Format("CSV", _dialect, _csv_rows),
     Format("TSV", lambda head: "\t" in head or not head.strip(), _tsv_rows),
@@ -161,7 +188,8 @@ def _format_of(path: Path) -> Format | None:
 
 
 def _iter_rows(path: Path, format: Format) -> Iterator[tuple[int, Row]]:
-    """The rows of a table with their numbers, from 1. Raises UserError: it is damaged, or its format is not read."""
+    """The rows of a table with their numbers, from 1. Raises UserError: it is damaged, or its
+    format is not read."""
     if format.rows is None:
         raise UserError(f"{path}: {format.name}")
     number = 0
@@ -174,7 +202,8 @@ def _iter_rows(path: Path, format: Format) -> Iterator[tuple[int, Row]]:
 
 @dataclass(frozen=True)
 class Text:
-    """Parallel text: a file for each language, or a table; or one file, if the source's language is `none`."""
+    """Parallel text: a file for each language, or a table; or one file, if the source's language is
+    `none`."""
 
     paths: tuple[Path, ...]
     languages: tuple[str, ...]
@@ -189,10 +218,15 @@ class Text:
         return " and ".join(map(str, self.paths))
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Source (several are joined by tabs; blank without one) and target of each pair. Raises UserError: a file
-        cannot be read, the numbers of lines differ, or a row is not a pair."""
-        for *sources, target in self._cells(self.format) if self.format else aligned_lines(self.paths):
-            yield sources[0] if len(sources) == 1 else SOURCE_END.join(map(one_line, sources)), target
+        """Source (several are joined by tabs; blank without one) and target of each pair. Raises
+        UserError: a file cannot be read, the numbers of lines differ, or a row is not a pair."""
+        for *sources, target in (
+            self._cells(self.format) if self.format else aligned_lines(self.paths)
+        ):
+            yield (
+                sources[0] if len(sources) == 1 else SOURCE_END.join(map(one_line, sources)),
+                target,
+            )
 
     def _cells(self, format: Format) -> Iterator[Sequence[str]]:
         rows = _iter_rows(self.paths[0], format)
@@ -202,15 +236,18 @@ class Text:
             try:
                 yield [row[column] for column in self.columns] if row else [""] * len(self.columns)
             except KeyError as error:
-                raise UserError(f"{self}, row {number}: no text for {error}; {_OTHER_LANGUAGES}") from None
+                raise UserError(
+                    f"{self}, row {number}: no text for {error}; {_OTHER_LANGUAGES}"
+                ) from None
 
 
 def find_text(spec: Spec, *languages: str | None) -> Text:
-    """Locate the text of a split, in the languages of its sources, usually one, and of its target. A language that is
-    None is read from the names of files, columns or keys.
+    """Locate the text of a split, in the languages of its sources, usually one, and of its target.
+    A language that is None is read from the names of files, columns or keys.
 
     Raises:
-        UsageError: the languages are not clear, names or columns are those of others, or the two sides are the same.
+        UsageError: the languages are not clear, names or columns are those of others, or the two
+            sides are the same.
         UserError: a file cannot be read, or its format is not read.
     """
     names = [spec] if isinstance(spec, str) else [*spec]
@@ -226,32 +263,53 @@ def find_text(spec: Spec, *languages: str | None) -> Text:
     elif len(names) == 1 and (files := _files_by_suffix(path)):
         known = complete_languages(name, sorted(files), wanted, is_ordered=False)
         if missing := [language for language in known if language not in files]:
-            raise UserError(f"{name}.{missing[0]}: no such file; there is {', '.join(files)}; {_OTHER_LANGUAGES}")
+            raise UserError(
+                f"{name}.{missing[0]}: no such file; there is {', '.join(files)}; "
+                f"{_OTHER_LANGUAGES}"
+            )
         paths = [files[language] for language in known]
     else:
-        raise _no_text(name) if len(names) == 1 else UsageError(f"{name}: expected {len(wanted)} files; see {KINDS}")
+        raise (
+            _no_text(name)
+            if len(names) == 1
+            else UsageError(f"{name}: expected {len(wanted)} files; see {KINDS}")
+        )
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{name}: the same file twice, {paths[-1]}; name a file for each side")
     codes = [_split(path)[1] for path in paths]
-    if all(map(CODE.fullmatch, (*codes, *known))) and [*map(short_code, codes)] != [*map(short_code, known)]:
-        raise UsageError(f"{name}: names of {', '.join(codes)}; expected {', '.join(known)}, or {_OTHER_LANGUAGES}")
+    if all(map(CODE.fullmatch, (*codes, *known))) and [*map(short_code, codes)] != [
+        *map(short_code, known)
+    ]:
+        raise UsageError(
+            f"{name}: names of {', '.join(codes)}; expected {', '.join(known)}, or "
+            f"{_OTHER_LANGUAGES}"
+        )
     for path in paths:
         if not path.is_file():
             raise _no_text(str(path))
-        if (format := _format_of(path)) and format.name not in ("CSV", "TSV")[: len(paths)]:  # prose may look like them
-            raise UsageError(f"{path}: expected plain text of one side, or a table alone; not {format.name}")
+        if (format := _format_of(path)) and format.name not in ("CSV", "TSV")[
+            : len(paths)
+        ]:  # prose may look like them
+            raise UsageError(
+                f"{path}: expected plain text of one side, or a table alone; not {format.name}"
+            )
     return Text(tuple(paths), (NONE,) * (len(languages) - len(wanted)) + known)
 
 
 def _files_by_suffix(prefix: Path) -> dict[str, Path]:
     """The files `PREFIX.SUFFIX`; plain ones before compressed ones."""
     folder = prefix.parent
-    paths = [path for path in sorted(folder.iterdir()) if _split(path)[0] == prefix.name] if folder.is_dir() else []
+    paths = (
+        [path for path in sorted(folder.iterdir()) if _split(path)[0] == prefix.name]
+        if folder.is_dir()
+        else []
+    )
     return {_split(path)[1]: path for path in reversed(paths) if path.is_file()}
 
 
 def _split(path: Path) -> tuple[str, str]:
-    """The name of a file before its last suffix, and that suffix; the suffix of a compression is ignored."""
+    """The name of a file before its last suffix, and that suffix; the suffix of a compression is
+    ignored."""
     stem, _, suffix = (path.stem if path.suffix in _SUFFIXES else path.name).rpartition(".")
     return stem, suffix
 
@@ -259,28 +317,48 @@ def _split(path: Path) -> tuple[str, str]:
 def _no_text(name: str) -> UserError:
     """The error for a name that is not that of a text."""
     one_side = "one side only, or not the same separators in each line"
-    return UserError(f"{name}: {one_side if Path(name).is_file() else 'no such text file'}; expected {KINDS}")
+    return UserError(
+        f"{name}: {one_side if Path(name).is_file() else 'no such text file'}; expected {KINDS}"
+    )
 
 
 def _find_columns(path: Path, format: Format, languages: Sequence[str | None]) -> Text:
-    """The text of a table, in the columns that names, or else their cells, say to be in these languages."""
+    """The text of a table, in the columns that names, or else their cells, say to be in these
+    languages."""
     rows = [row for _, row in islice(_iter_rows(path, format), _SAMPLE_SIZE) if row]
     rows = rows or [{str(number): "" for number, _ in enumerate(languages, 1)}]
     is_keyed = "1" not in rows[0]
     names: Row = {key: key for row in rows for key in row} if is_keyed else rows[0]
     known = complete_languages(str(path), [*names.values()], languages)
-    texts = [key for key in names if len(names) == len(known) or is_text([row.get(key, "") for row in rows])]
-    header = {key: name for key, name in names.items() if len(rows) == 1 or rows[-1].get(key) != name}
+    texts = [
+        key
+        for key in names
+        if len(names) == len(known) or is_text([row.get(key, "") for row in rows])
+    ]
+    header = {
+        key: name for key, name in names.items() if len(rows) == 1 or rows[-1].get(key) != name
+    }
     if columns := columns_by_name(header, texts, known):
         return Text((path,), known, format, columns, has_header=not is_keyed)
-    names_others = len(find_codes(header.values())) >= len(known) and all(map(CODE.fullmatch, known))
+    names_others = len(find_codes(header.values())) >= len(known) and all(
+        map(CODE.fullmatch, known)
+    )
     if is_keyed or names_others or len(texts) < len(known):
         shown = ", ".join(names.values())
-        raise UsageError(f"{path}, row 1: {shown}; expected the names {', '.join(known)}, or {_OTHER_LANGUAGES}")
+        raise UsageError(
+            f"{path}, row 1: {shown}; expected the names {', '.join(known)}, or {_OTHER_LANGUAGES}"
+        )
     columns = columns_by_words(rows, texts, known)
     if columns != tuple(names):
-        where = ", ".join(f"{language} in column {column}" for language, column in zip(known, columns, strict=True))
+        where = ", ".join(
+            f"{language} in column {column}"
+            for language, column in zip(known, columns, strict=True)
+        )
         log.info("%s: %s of %d; a first line of names would decide", path, where, len(names))
     if all(re.fullmatch(r"[#\w-]+", name.strip()) for name in names.values()):
-        log.warning("%s: its first line (%s) is read as text; remove a header", path, ", ".join(names.values()))
+        log.warning(
+            "%s: its first line (%s) is read as text; remove a header",
+            path,
+            ", ".join(names.values()),
+        )
     return Text((path,), known, format, columns)

@@ -1,10 +1,11 @@
-"""IBM model 1: a translation table estimated from sentence pairs by expectation maximization, and the links that follow
-from it (Brown et al. 1993, "The Mathematics of Statistical Machine Translation", section 4.1).
+"""IBM model 1: a translation table estimated from sentence pairs by expectation maximization, and
+the links that follow from it (Brown et al. 1993, "The Mathematics of Statistical Machine
+Translation", section 4.1).
 
     p(t | s_0 ... s_n) = prod_j  1 / (n + 1)  sum_i t(t_j | s_i)        s_0: the empty word
 
-Every target token comes from one source token, and all positions are equally likely, so the counts of an iteration are
-exact. Tokens are whole numbers; each direction has a table of its own.
+Every target token comes from one source token, and all positions are equally likely, so the counts
+of an iteration are exact. Tokens are whole numbers; each direction has a table of its own.
 
 Shapes: C cells, P entries of the table.
 """
@@ -20,8 +21,8 @@ from seq2seq_attn.text.links import Link
 
 NUM_ITERATIONS = 5
 MAX_CELLS = 20_000_000
-"""pairs of a source and a target position that a table is estimated from: each takes about 40 bytes while keys are
-sorted, and Multi30k has 6 million"""
+"""pairs of a source and a target position that a table is estimated from: each takes about 40 bytes
+while keys are sorted, and Multi30k has 6 million"""
 EMPTY = -1
 """id of the empty word, the source of target tokens that translate nothing"""
 
@@ -39,19 +40,23 @@ class TranslationTable:
     probabilities_P: npt.NDArray[np.float64]
 
     def lookup(self, source: Ids, target: Ids) -> npt.NDArray[np.float64]:
-        """[target tokens, source tokens], t(target | source); 0 for tokens that never occur together."""
+        """[target tokens, source tokens], t(target | source); 0 for tokens that never occur
+        together."""
         keys = _keys(source, target)
         if not len(self.keys_P):
             return np.zeros(keys.shape)
         positions = np.searchsorted(self.keys_P, keys).clip(max=len(self.keys_P) - 1)
         return np.where(self.keys_P[positions] == keys, self.probabilities_P[positions], 0.0)
 
-    def entries(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    def entries(
+        self,
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Source id (`EMPTY` for the empty word), target id and probability of each entry."""
         return (self.keys_P >> 32) + EMPTY, self.keys_P & 0xFFFFFFFF, self.probabilities_P
 
     def best(self, number: int) -> tuple[Ids, Ids, Ids, npt.NDArray[np.float64]]:
-        """The most probable entries of each source id but `EMPTY`: source id, rank from 0, target id, probability."""
+        """The most probable entries of each source id but `EMPTY`: source id, rank from 0, target
+        id, probability."""
         source, target, probability = self.entries()
         is_known = (source != EMPTY) & (probability > 0.0)
         source, target, probability = source[is_known], target[is_known], probability[is_known]
@@ -65,8 +70,8 @@ class TranslationTable:
 def estimate_table(
     source: Sentences, target: Sentences, num_pairs: int, *, num_iterations: int = NUM_ITERATIONS
 ) -> TranslationTable:
-    """Estimate t(target | source), starting from equal probabilities. A corpus with more than `MAX_CELLS` cells is
-    sampled at evenly spaced pairs."""
+    """Estimate t(target | source), starting from equal probabilities. A corpus with more than
+    `MAX_CELLS` cells is sampled at evenly spaced pairs."""
     num_cells = sum((len(source(i)) + 1) * len(target(i)) for i in range(num_pairs))
     # the cells, pairs of a source and a target position, of a target position stand side by side
     keys, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
@@ -89,16 +94,20 @@ def estimate_table(
 
 
 def best_sources(table: TranslationTable, source: Ids, target: Ids) -> npt.NDArray[np.int64]:
-    """For each target token the position of the source token that it most likely comes from (the first of equals);
-    `EMPTY` for the empty word, or where no source token has ever been seen with it."""
+    """For each target token the position of the source token that it most likely comes from (the
+    first of equals); `EMPTY` for the empty word, or where no source token has ever been seen with
+    it."""
     scores = table.lookup(np.concatenate([np.array([EMPTY]), source]), target)
     return np.where(scores.max(axis=1) > 0.0, scores.argmax(axis=1) - 1, EMPTY)
 
 
 def align(source: Sentences, target: Sentences, num_pairs: int) -> Iterator[list[Link]]:
-    """The links of each pair that both directions agree on, by rising target position. On 8,000 captions they have a
-    precision of 0.98 and a recall of 0.77."""
-    forward, backward = estimate_table(source, target, num_pairs), estimate_table(target, source, num_pairs)
+    """The links of each pair that both directions agree on, by rising target position. On 8,000
+    captions they have a precision of 0.98 and a recall of 0.77."""
+    forward, backward = (
+        estimate_table(source, target, num_pairs),
+        estimate_table(target, source, num_pairs),
+    )
     for index in range(num_pairs):
         ids = source(index), target(index)
         sources, targets = best_sources(forward, *ids), best_sources(backward, *reversed(ids))

@@ -1,11 +1,13 @@
-"""Language codes: ISO 639-1 (`de`), 639-2 and 639-3 (`deu`, `ger`), with a region or script (`de-AT`, `deu_Latn`)."""
+"""Language codes: ISO 639-1 (`de`), 639-2 and 639-3 (`deu`, `ger`), with a region or script
+(`de-AT`, `deu_Latn`)."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 from seq2seq_attn.errors import UsageError
 
-# Two letters, then the codes of three letters that mean the same; of a macrolanguage also its usual member (`cmn`).
+# Two letters, then the codes of three letters that mean the same; of a macrolanguage also its usual
+# member (`cmn`).
 _CODES = """
 aa:aar ab:abk ae:ave af:afr ak:aka:twi:fat am:amh an:arg ar:ara:arb as:asm av:ava ay:aym:ayr az:aze:azj:azb ba:bak
 be:bel bg:bul bi:bis bm:bam bn:ben bo:bod:tib br:bre bs:bos ca:cat ce:che ch:cha co:cos cr:cre cs:ces:cze cu:chu cv:chv
@@ -21,7 +23,9 @@ sl:slv sm:smo sn:sna so:som sq:sqi:alb:als sr:srp ss:ssw st:sot su:sun sv:swe sw
 ti:tir tk:tuk tl:tgl tn:tsn to:ton tr:tur ts:tso tt:tat ty:tah ug:uig uk:ukr ur:urd uz:uzb:uzn ve:ven vi:vie vo:vol
 wa:wln wo:wol xh:xho yi:yid:ydd yo:yor za:zha zh:zho:chi:cmn zu:zul
 """
-_TWO_LETTERS = {three: two for two, *codes in (entry.split(":") for entry in _CODES.split()) for three in codes}
+_TWO_LETTERS = {
+    three: two for two, *codes in (entry.split(":") for entry in _CODES.split()) for three in codes
+}
 # Codes of three letters alone, as public corpora use them (FLORES-200, LAFAND).
 _OTHERS = """
 ace acm acq aeb ajp apc ars ary arz ast awa ban bbj bem bho bjn bug ceb cjk ckb crh dik dyu fil fon fur hne ilo kab kac
@@ -31,32 +35,40 @@ war wuu yue
 CODE = re.compile(
     rf"[a-z]{{2}}([-_][A-Za-z]{{2,4}})?|[a-z]{{3}}[-_][A-Z][a-z]{{3}}|{'|'.join([*_TWO_LETTERS, *_OTHERS.split()])}"
 )
-"""a code at the end of a file's name; of three letters only if it is known, as `txt` and `src` are codes too"""
+"""a code at the end of a file's name; of three letters only if it is known, as `txt` and `src` are
+codes too"""
 _WITHOUT_SPACES = frozenset("bo dz ja km lo my shn th wuu yue zh".split())
 
 
 def short_code(language: str) -> str:
-    """The code of two letters if the language has one, without region and script: `de` for `deu_Latn`."""
+    """The code of two letters if the language has one, without region and script: `de` for
+    `deu_Latn`."""
     code = re.split("[-_]", language)[0].lower()
     return _TWO_LETTERS.get(code, code)
 
 
 def separates_words(language: str) -> bool:
-    """Whether there are spaces between the words of a language. If not, words are counted as characters."""
+    """Whether there are spaces between the words of a language. If not, words are counted as
+    characters."""
     return short_code(language) not in _WITHOUT_SPACES
 
 
 def find_codes(names: Iterable[str]) -> list[str]:
     """Those of the names that are codes of languages; of two letters, in lower case."""
     stripped = map(str.strip, names)
-    return [code for name in stripped if CODE.fullmatch(code := name.lower() if len(name) == 2 else name)]
+    return [
+        code
+        for name in stripped
+        if CODE.fullmatch(code := name.lower() if len(name) == 2 else name)
+    ]
 
 
 def complete_languages(
     text: str, names: Iterable[str], languages: Sequence[str | None], *, is_ordered: bool = True
 ) -> tuple[str, ...]:
     """The languages of a text. Where one is None, the names of files, columns or keys tell it.
-    Raises UsageError: the names have more or fewer languages, or are not in the order of the sides."""
+    Raises UsageError: the names have more or fewer languages, or are not in the order of the
+    sides."""
     codes = [*dict.fromkeys(find_codes(names))]
     codes = [code for code in codes if code == short_code(code) or short_code(code) not in codes]
     if [*map(len, codes)] == [3]:  # a word of the first line, such as `cat`
@@ -65,5 +77,8 @@ def complete_languages(
     missing = languages.count(None)
     if missing and (len(rest) != missing or (missing > 1 and not is_ordered)):
         known = f" (of {', '.join(codes)})" if codes else ""
-        raise UsageError(f"{text}: its languages are not clear{known}; add --source-language and --target-language")
+        raise UsageError(
+            f"{text}: its languages are not clear{known}; add --source-language and "
+            "--target-language"
+        )
     return tuple(language or rest.pop(0) for language in languages)

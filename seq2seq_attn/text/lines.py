@@ -1,4 +1,5 @@
-"""Read a text file as lines: plain or compressed, in UTF-8 or UTF-16; the first bytes tell which."""
+"""Read a text file as lines: plain or compressed, in UTF-8 or UTF-16; the first bytes tell
+which."""
 
 import importlib
 import io
@@ -15,21 +16,32 @@ MAX_LINE_BYTES = 1 << 24
 """A longer line, JSON value or TMX unit is no sentence: 13 MB of gzip can hold a line of 3 GB."""
 _BLOCK_SIZE = 1 << 20
 """characters that are read at once"""
-_MODULES = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "lzma", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "compression.zstd"}
+_MODULES = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\0": "lzma",
+    b"BZh": "bz2",
+    b"\x28\xb5\x2f\xfd": "compression.zstd",
+}
 """by the first bytes of a compressed file"""
 _NOT_TEXT = (b"PK\3\4", b"%PDF", b"7z\xbc\xaf", b"\x93NUMPY")
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str, str]]:
-    """A text file, decompressed; its encoding; and the end of its lines, `\\r` as on old Macs if there is no `\\n`.
-    Reading it may raise whatever a decompressor raises. Raises UserError: the file is missing, or is not text."""
+    """A text file, decompressed; its encoding; and the end of its lines, `\\r` as on old Macs if
+    there is no `\\n`. Reading it may raise whatever a decompressor raises. Raises UserError: the
+    file is missing, or is not text."""
     with ExitStack() as stack:
         with explain_unreadable(path):
-            stream: io.BufferedReader[Any] = stack.enter_context(io.BufferedReader(io.FileIO(path), _BLOCK_SIZE))
+            stream: io.BufferedReader[Any] = stack.enter_context(
+                io.BufferedReader(io.FileIO(path), _BLOCK_SIZE)
+            )
             first = stream.peek(8)
             if first.startswith(_NOT_TEXT):
-                raise UserError(f"{path}: an archive, office document, PDF or array, not text; name a file of lines")
+                raise UserError(
+                    f"{path}: an archive, office document, PDF or array, not text; name a file of "
+                    "lines"
+                )
             for module in [module for magic, module in _MODULES.items() if first.startswith(magic)]:
                 file = stack.enter_context(importlib.import_module(module).open(stream))
                 stream = io.BufferedReader(file, _BLOCK_SIZE)
@@ -40,18 +52,26 @@ def open_bytes(path: Path) -> Iterator[tuple[io.BufferedReader, str, str]]:
 
 @contextmanager
 def explain_unreadable(path: Path) -> Iterator[None]:
-    """Turn whatever a file or a decompressor raises in the block, which only reads, into a UserError."""
+    """Turn whatever a file or a decompressor raises in the block, which only reads, into a
+    UserError."""
     try:
         yield
     except UserError:
         raise
     except Exception as error:
-        reason = "no such file" if isinstance(error, FileNotFoundError) else getattr(error, "strerror", None) or error
-        raise UserError(f"{path}: cannot be read ({reason}); name another file, or decompress it first") from None
+        reason = (
+            "no such file"
+            if isinstance(error, FileNotFoundError)
+            else getattr(error, "strerror", None) or error
+        )
+        raise UserError(
+            f"{path}: cannot be read ({reason}); name another file, or decompress it first"
+        ) from None
 
 
 def iter_blocks(path: Path) -> Iterator[str]:
-    """The text of a file in blocks of about 1 MiB. Raises UserError as `read_lines`, when the block is reached."""
+    """The text of a file in blocks of about 1 MiB. Raises UserError as `read_lines`, when the block
+    is reached."""
     with open_bytes(path) as (stream, encoding, line_end), explain_unreadable(path):
         text = io.TextIOWrapper(stream, encoding, newline=line_end)
         try:
@@ -74,27 +94,34 @@ def _damaged_line(path: Path) -> UserError:
                 start = error.start
             if start >= 0:
                 advice = advice_on_encoding(sample, line)
-                return UserError(f"{path}, line {number}: byte {line[start]:#04x} is not UTF-8 text; {advice}")
+                return UserError(
+                    f"{path}, line {number}: byte {line[start]:#04x} is not UTF-8 text; {advice}"
+                )
     return UserError(f"{path}: changed while it was read; try again")
 
 
 def advice_on_encoding(sample: bytes, line: bytes) -> str:
-    """How to convert a text that begins with `sample` and has a line that is not UTF-8 or holds a NUL character."""
+    """How to convert a text that begins with `sample` and has a line that is not UTF-8 or holds a
+    NUL character."""
     zeros = sample[::2].count(0), sample[1::2].count(0)
     if max(zeros) >= max(1, sample.count(b"\n")) and min(zeros) * 10 <= max(zeros):
         return f"convert the file, for example with iconv -f UTF-16{'LE' if zeros[1] > zeros[0] else 'BE'} -t UTF-8"
     if b"\0" in line:
         return "remove such characters, for example with tr -d '\\000', or unpack the file if it is an archive"
-    if any(not line.isascii() and "\ufffd" not in line.decode("utf-8", "replace") for line in sample.split(b"\n")):
+    if any(
+        not line.isascii() and "\ufffd" not in line.decode("utf-8", "replace")
+        for line in sample.split(b"\n")
+    ):
         return "other lines are UTF-8; drop the damaged bytes, for example with iconv -c -f UTF-8 -t UTF-8"
     return (
-        "convert the file from its encoding, for example with iconv -f WINDOWS-1252 -t UTF-8 if it is Western "
-        "European; others are GB18030, SHIFT_JIS and WINDOWS-1251"
+        "convert the file from its encoding, for example with iconv -f WINDOWS-1252 -t UTF-8 if it "
+        "is Western European; others are GB18030, SHIFT_JIS and WINDOWS-1251"
     )
 
 
 def iter_lines(path: Path) -> Iterator[str]:
-    """`read_lines` as a stream, in constant memory. Raises UserError as `read_lines`, when a block is reached."""
+    """`read_lines` as a stream, in constant memory. Raises UserError as `read_lines`, when a block
+    is reached."""
     number, rest = 1, ""
     for block in iter_blocks(path):
         *lines, rest = (rest + block).replace("\r\n", "\n").split("\n")
@@ -107,10 +134,11 @@ def iter_lines(path: Path) -> Iterator[str]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file, plain or compressed, in UTF-8, or in UTF-16 with a byte-order mark. Only '\\n' ends one
-    (`str.splitlines` would also split at U+2028 and others), or '\\r' if there is no '\\n'. A '\\r' before '\\n' and a
-    byte-order mark at the start of the file are dropped, and the last line needs no '\\n'. Raises UserError: the file
-    is missing or damaged, its compression or encoding is not read, or a line has more than 16 MiB."""
+    """The lines of a text file, plain or compressed, in UTF-8, or in UTF-16 with a byte-order mark.
+    Only '\\n' ends one (`str.splitlines` would also split at U+2028 and others), or '\\r' if there
+    is no '\\n'. A '\\r' before '\\n' and a byte-order mark at the start of the file are dropped,
+    and the last line needs no '\\n'. Raises UserError: the file is missing or damaged, its
+    compression or encoding is not read, or a line has more than 16 MiB."""
     return list(iter_lines(path))
 
 
@@ -120,7 +148,8 @@ def count_lines(path: Path) -> int:
 
 
 def aligned_lines(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
-    """Line i of each file. Raises UserError as `read_lines`, and at the end if the numbers of lines differ."""
+    """Line i of each file. Raises UserError as `read_lines`, and at the end if the numbers of lines
+    differ."""
     try:
         yield from zip(*map(iter_lines, paths), strict=True)
     except ValueError:

@@ -22,20 +22,22 @@ Link = tuple[int, int]
 
 
 def words_of(line: str) -> list[str]:
-    """The words that links number: separated by spaces and tabs only, as aligners do. `str.split` would also separate
-    words at a no-break space, which French has before some marks."""
+    """The words that links number: separated by spaces and tabs only, as aligners do. `str.split`
+    would also separate words at a no-break space, which French has before some marks."""
     return _WORD.findall(line)
 
 
 def parse_pharaoh(line: str) -> tuple[Link, ...]:
-    """The links of a line such as `0-0 1-2`. Raises UserError: a field is not two numbers of at most nine digits joined
-    by a hyphen."""
+    """The links of a line such as `0-0 1-2`. Raises UserError: a field is not two numbers of at
+    most nine digits joined by a hyphen."""
     links = []
     for field in line.split():
         match = _PHARAOH.fullmatch(field)
         if match is None:
             shown = field if len(field) <= 40 else f"{field[:39]}…"
-            raise UserError(f"alignment {shown!r}: expected SOURCE-TARGET positions from 0, for example 0-0 1-2")
+            raise UserError(
+                f"alignment {shown!r}: expected SOURCE-TARGET positions from 0, for example 0-0 1-2"
+            )
         links.append((int(match[1]), int(match[2])))
     return tuple(links)
 
@@ -47,12 +49,15 @@ def links_between_words(
     source_words: Sequence[str],
     target_words: Sequence[str],
 ) -> list[Link]:
-    """Distinct links between the words that hold the linked tokens, sorted by target, then source position. A token
-    that spans several words belongs to the first. Raises ValueError as `word_shares`."""
+    """Distinct links between the words that hold the linked tokens, sorted by target, then source
+    position. A token that spans several words belongs to the first. Raises ValueError as
+    `word_shares`."""
     sources = _first_words(source_tokens, *_match(source_tokens, source_words))
     targets = _first_words(target_tokens, *_match(target_tokens, target_words))
     distinct = {(sources[source], targets[target]) for source, target in links}
-    word_links = [(source, target) for source, target in distinct if source is not None and target is not None]
+    word_links = [
+        (source, target) for source, target in distinct if source is not None and target is not None
+    ]
     return sorted(word_links, key=lambda link: (link[1], link[0]))
 
 
@@ -63,22 +68,26 @@ def links_between_tokens(
     source_tokens: Sequence[str],
     target_tokens: Sequence[str],
 ) -> list[Link]:
-    """Distinct links from every token of a linked source word to every token of its target word, sorted. A token that
-    spans several words has the links of all of them. Raises ValueError as `word_shares`."""
+    """Distinct links from every token of a linked source word to every token of its target word,
+    sorted. A token that spans several words has the links of all of them. Raises ValueError as
+    `word_shares`."""
     if list(source_words) == list(source_tokens) and list(target_words) == list(target_tokens):
         return sorted(set(links))
     are_linked = np.zeros((len(source_words), len(target_words)), dtype=np.bool_)
     for source, target in links:
         are_linked[source, target] = True
-    sources, targets = word_shares(source_tokens, source_words), word_shares(target_tokens, target_words)
+    sources, targets = (
+        word_shares(source_tokens, source_words),
+        word_shares(target_tokens, target_words),
+    )
     between_tokens = (sources > 0) @ are_linked @ (targets > 0).T
     return [(int(source), int(target)) for source, target in np.argwhere(between_tokens)]
 
 
 def word_shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.float64]:
-    """The share of each token's characters in each word, [tokens, words]. Both segment the same text and are matched by
-    counting characters. The end of one of several sources belongs to no word. Raises ValueError: the numbers of
-    characters differ."""
+    """The share of each token's characters in each word, [tokens, words]. Both segment the same
+    text and are matched by counting characters. The end of one of several sources belongs to no
+    word. Raises ValueError: the numbers of characters differ."""
     sizes, character_words = _match(tokens, words)
     shares = np.zeros((len(tokens), len(words)))
     np.add.at(shares, (np.repeat(np.arange(len(tokens)), sizes), character_words), 1.0)
@@ -92,8 +101,8 @@ def word_shares(tokens: Sequence[str], words: Sequence[str]) -> npt.NDArray[np.f
 def _first_words(
     tokens: Sequence[str], sizes: Sequence[int], character_words: npt.NDArray[np.int64]
 ) -> list[int | None]:
-    """The position of each token's first word, from what `_match` returns; None: it is the end of a source, or the text
-    has no word there."""
+    """The position of each token's first word, from what `_match` returns; None: it is the end of a
+    source, or the text has no word there."""
     words: list[int | None] = []
     for token, size, start in zip(tokens, sizes, np.cumsum([0, *sizes]), strict=False):
         marks = decompose(token) if size == 0 else ""
@@ -105,16 +114,23 @@ def _first_words(
 
 
 def _match(tokens: Sequence[str], words: Sequence[str]) -> tuple[list[int], npt.NDArray[np.int64]]:
-    """The number of characters of each token, and the word of each character. Raises ValueError as `word_shares`."""
-    token_sizes, word_sizes = [_num_characters(token) for token in tokens], [_num_characters(word) for word in words]
+    """The number of characters of each token, and the word of each character. Raises ValueError as
+    `word_shares`."""
+    token_sizes, word_sizes = (
+        [_num_characters(token) for token in tokens],
+        [_num_characters(word) for word in words],
+    )
     if sum(token_sizes) != sum(word_sizes):
         raise ValueError(f"not the same text: {''.join(tokens)!r} and {''.join(words)!r}")
     return token_sizes, np.repeat(np.arange(len(words)), word_sizes)
 
 
 def _num_characters(text: str) -> int:
-    # Lower-cased and in compatibility form, as tokens may be; one letter can become two. Decomposed and without
-    # combining marks, so that the numbers of the parts of a text add up. Spaces and characters without width do not
-    # count.
+    # Lower-cased and in compatibility form, as tokens may be; one letter can become two. Decomposed
+    # and without combining marks, so that the numbers of the parts of a text add up. Spaces and
+    # characters without width do not count.
     letters = decompose(text.lower().replace(SPACE, ""))
-    return sum(unicodedata.category(letter) not in _UNSEEN and not unicodedata.combining(letter) for letter in letters)
+    return sum(
+        unicodedata.category(letter) not in _UNSEEN and not unicodedata.combining(letter)
+        for letter in letters
+    )

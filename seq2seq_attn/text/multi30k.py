@@ -1,6 +1,8 @@
-"""Multi30k, task 1 (Elliott et al. 2016): download it from the dataset's repository and verify each file's SHA-256.
+"""Multi30k, task 1 (Elliott et al. 2016): download it from the dataset's repository and verify each
+file's SHA-256.
 
-The dataset is for non-commercial research and education, so its text is downloaded by each user and never shipped.
+The dataset is for non-commercial research and education, so its text is downloaded by each user and
+never shipped.
 """
 
 import hashlib
@@ -21,7 +23,8 @@ from seq2seq_attn.files import atomic_path, sha256_of
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
 BASE_URL = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/task1/raw"
 SOURCE_DIR_VARIABLE = "SEQ2SEQ_MULTI30K_DIR"
-"""Environment variable: a folder with the published files, used when no other source folder is given."""
+"""Environment variable: a folder with the published files, used when no other source folder is
+given."""
 _TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 SPLITS = {"train": "train", "valid": "val", **{name: name for name in _TESTS}}
 """Our name of each split, and the dataset's."""
@@ -54,17 +57,23 @@ _log = logging.getLogger(__name__)
 
 
 def published_splits(*languages: str) -> dict[str, tuple[str, ...]]:
-    """The files of each split that the dataset publishes in all these languages, in their order: the sources, then the
-    target. Raises UsageError: the dataset lacks a language, or one is given twice."""
+    """The files of each split that the dataset publishes in all these languages, in their order:
+    the sources, then the target. Raises UsageError: the dataset lacks a language, or one is given
+    twice."""
     published = sorted({name.split(".")[1] for name in SHA256})
     for language in languages:
         if language not in published:
-            raise UsageError(f"language {language!r}: Multi30k has {', '.join(published)}; choose one of these")
+            raise UsageError(
+                f"language {language!r}: Multi30k has {', '.join(published)}; choose one of these"
+            )
     *sources, target = languages
     if target in sources:
         key = "source_language" if len(sources) == 1 else "source_languages"
         raise UsageError(f"data.{key} and data.target_language are both {target!r}; change one")
-    files = {split: tuple(f"{name}.{language}.gz" for language in languages) for split, name in SPLITS.items()}
+    files = {
+        split: tuple(f"{name}.{language}.gz" for language in languages)
+        for split, name in SPLITS.items()
+    }
     return {split: names for split, names in files.items() if all(name in SHA256 for name in names)}
 
 
@@ -78,10 +87,10 @@ def fetch(
     backoff_s: float = 1.0,
     show_progress: bool = False,
 ) -> Path:
-    """Put the files of some languages into `data_dir/multi30k/` and return that folder. Files that are already there
-    and verify are kept. The others are copied from `source_dir` (default: the folder named by `SEQ2SEQ_MULTI30K_DIR`,
-    if it exists) or downloaded. If it is interrupted, every file under its final name is good, and the next call gets
-    the rest.
+    """Put the files of some languages into `data_dir/multi30k/` and return that folder. Files that
+    are already there and verify are kept. The others are copied from `source_dir` (default: the
+    folder named by `SEQ2SEQ_MULTI30K_DIR`, if it exists) or downloaded. If it is interrupted, every
+    file under its final name is good, and the next call gets the rest.
 
     Raises:
         UserError: a file cannot be copied or downloaded, or has the wrong SHA-256.
@@ -101,13 +110,16 @@ def fetch(
         else:
             origin = str(source_dir / name)
             if not (source_dir / name).is_file():
-                raise UserError(f"{origin}: no such file; a source folder must hold the published .gz files")
+                raise UserError(
+                    f"{origin}: no such file; a source folder must hold the published .gz files"
+                )
             data = (source_dir / name).read_bytes()
         digest = hashlib.sha256(data).hexdigest()
         if digest != SHA256[name]:
             raise UserError(
                 f"{origin}: wrong SHA-256 {digest[:12]}..., expected {SHA256[name][:12]}...; "
-                "the file is damaged or not the published one, and was discarded: run again, or use another folder"
+                "the file is damaged or not the published one, and was discarded: run again, or "
+                "use another folder"
             )
         with atomic_path(directory / name) as temporary:
             temporary.write_bytes(data)
@@ -132,7 +144,8 @@ def _download(url: str, *, num_tries: int, backoff_s: float) -> bytes:
         try:
             with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
                 return bytes(answer.read())
-        # URLError, timeouts and broken connections are OSErrors; a truncated body is an HTTPException
+        # URLError, timeouts and broken connections are OSErrors; a truncated body is an
+        # HTTPException
         except (OSError, http.client.HTTPException) as error:
             reason = str(error) or type(error).__name__
             if isinstance(error, urllib.error.HTTPError):

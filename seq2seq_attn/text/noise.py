@@ -19,7 +19,8 @@ KINDS = {
 _WITHOUT_MEMORY = tuple(kind for kind in KINDS if kind != "duplicates")
 """kinds that a pair shows by itself"""
 _SAMPLE, _MIN_COUNT, _MIN_WORDS = 10_000, 5, 3
-"""pairs that show the words of a side, occurrences of such a word, and how many of them tell that a pair is swapped"""
+"""pairs that show the words of a side, occurrences of such a word, and how many of them tell that a
+pair is swapped"""
 _MAX_RATIO, _MIN_CHARACTERS = 3.0, 20
 _NEXT = "[\x80-\xbfŒœŠšŸŽžƒˆ˜–-›€™]"
 """bytes 0x80 to 0xBF, which continue a character in UTF-8, as Latin-1 and Windows-1252 show them"""
@@ -31,19 +32,25 @@ _SEGMENTED = re.compile(r"@@(?:\s|$)|@-@|▁|&(?:apos|quot|#39);|(?<=\w) [.,](?=
 
 
 class Noise:
-    """Finds the pairs of a text that are noise of some kinds, and learns from its first pairs what is usual. It keeps
-    pairs in memory only to find duplicates, in 80 bytes each."""
+    """Finds the pairs of a text that are noise of some kinds, and learns from its first pairs what
+    is usual. It keeps pairs in memory only to find duplicates, in 80 bytes each."""
 
-    def __init__(self, pairs: Iterable[tuple[str, str]], kinds: Sequence[str] = _WITHOUT_MEMORY) -> None:
+    def __init__(
+        self, pairs: Iterable[tuple[str, str]], kinds: Sequence[str] = _WITHOUT_MEMORY
+    ) -> None:
         self._kinds = kinds
         self._seen: set[bytes] = set()
         sample = list(islice(pairs, _SAMPLE))
-        sources, targets = (Counter(word for pair in sample for word in _words(pair[side])) for side in (0, 1))
+        sources, targets = (
+            Counter(word for pair in sample for word in _words(pair[side])) for side in (0, 1)
+        )
         self._source_words, self._target_words = (
             frozenset(word for word in own if own[word] >= max(_MIN_COUNT, 5 * other[word]))
             for own, other in ((sources, targets), (targets, sources))
         )
-        self._ratio = median([len(target) / len(source) for source, target in sample if source and target] or [1.0])
+        self._ratio = median(
+            [len(target) / len(source) for source, target in sample if source and target] or [1.0]
+        )
 
     def find(self, sources: Sequence[str], targets: Sequence[str]) -> dict[str, list[int]]:
         """The indices of the pairs that are noise, by kind."""
@@ -77,9 +84,17 @@ class Noise:
 
 def describe_noise(split: str, counts: Mapping[str, int], *, is_dropped: bool) -> list[str]:
     """A line for each kind of noise that a split has."""
-    advice = "dropped" if is_dropped else "kept; data.filter=[{}] drops them" if split == "train" else "kept"
+    advice = (
+        "dropped"
+        if is_dropped
+        else "kept; data.filter=[{}] drops them"
+        if split == "train"
+        else "kept"
+    )
     return [
-        f"{split}: {count:,} {kind} ({KINDS[kind]}), {advice.format(kind)}" for kind, count in counts.items() if count
+        f"{split}: {count:,} {kind} ({KINDS[kind]}), {advice.format(kind)}"
+        for kind, count in counts.items()
+        if count
     ]
 
 
@@ -100,9 +115,13 @@ def _is_segmented(source: str, target: str) -> bool:
 
 
 def _is_on_side(line: str, own: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether a line has at least `_MIN_WORDS` more of a side's own words than of the other side's."""
+    """Whether a line has at least `_MIN_WORDS` more of a side's own words than of the other
+    side's."""
     words = _words(line)
-    return not own.isdisjoint(words) and sum((word in own) - (word in other) for word in words) >= _MIN_WORDS
+    return (
+        not own.isdisjoint(words)
+        and sum((word in own) - (word in other) for word in words) >= _MIN_WORDS
+    )
 
 
 def _words(line: str) -> Iterable[str]:

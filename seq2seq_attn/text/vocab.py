@@ -1,13 +1,14 @@
 """The vocabulary: tokens to ids and back. The only user of torchtext's `Vocab`.
 
-An output that copies source tokens scores ids of the extended vocabulary (See, Liu, Manning 2017, section 2.2):
+An output that copies source tokens scores ids of the extended vocabulary (See, Liu, Manning 2017,
+section 2.2):
 
     extended(y) = its id in the target vocabulary            if it has one
                 = V + j, j the first source position with that spelling, otherwise
                 = UNK                                         if no source position has it
 
-V is the size of the target vocabulary, so an id from V on names a source position of its own sentence, and a search can
-read the token off the source.
+V is the size of the target vocabulary, so an id from V on names a source position of its own
+sentence, and a search can read the token off the source.
 """
 
 from __future__ import annotations
@@ -33,20 +34,26 @@ Ids = IdArray | Sequence[int]
 
 
 class Vocab:
-    """An immutable bijection between tokens and ids. Unknown tokens map to `UNK`, as does text spelled like a special
-    token (`<pad>`). `SOURCE_END`, which ends a source of several, maps to `EOS`."""
+    """An immutable bijection between tokens and ids. Unknown tokens map to `UNK`, as does text
+    spelled like a special token (`<pad>`). `SOURCE_END`, which ends a source of several, maps to
+    `EOS`."""
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """Take the tokens in order of their ids, specials first. Raises ValueError: the specials are not the first
-        tokens, or a token occurs twice."""
+        """Take the tokens in order of their ids, specials first. Raises ValueError: the specials
+        are not the first tokens, or a token occurs twice."""
         self._tokens = tuple(tokens)
         if self._tokens[: len(SPECIALS)] != SPECIALS:
-            raise ValueError(f"a vocabulary starts with {' '.join(SPECIALS)}, got {self._tokens[: len(SPECIALS)]}")
+            raise ValueError(
+                f"a vocabulary starts with {' '.join(SPECIALS)}, got "
+                f"{self._tokens[: len(SPECIALS)]}"
+            )
         if len(set(self._tokens)) != len(self._tokens):
             twice = Counter(self._tokens).most_common(1)[0][0]
             raise ValueError(f"token {twice!r} occurs twice")
         # without the specials, so that no text maps to them
-        self._ids = {SOURCE_END: EOS} | {token: i for i, token in enumerate(self._tokens) if i >= len(SPECIALS)}
+        self._ids = {SOURCE_END: EOS} | {
+            token: i for i, token in enumerate(self._tokens) if i >= len(SPECIALS)
+        }
 
     @property
     def tokens(self) -> list[str]:
@@ -75,22 +82,28 @@ class Vocab:
         return list(map(self._ids.get, tokens, repeat(UNK)))
 
     def tokens_of(self, ids: Iterable[int], beyond: Sequence[str] = ()) -> list[str]:
-        """The tokens of ids; specials by their names, ids from `len(self)` on by their index in `beyond`."""
+        """The tokens of ids; specials by their names, ids from `len(self)` on by their index in
+        `beyond`."""
         size = len(self)
         return [self._tokens[i] if i < size else beyond[i - size] for i in ids]
 
     def save(self, path: Path) -> None:
-        """Write one token per line, by id. A token that would not survive as a line is written as a JSON string."""
+        """Write one token per line, by id. A token that would not survive as a line is written as a
+        JSON string."""
         plain = {token for token in self._tokens if token.isprintable() and token.strip() == token}
         plain -= {"", *(token for token in plain if token.startswith('"'))}
-        write_lines(path, (token if token in plain else json.dumps(token) for token in self._tokens))
+        write_lines(
+            path, (token if token in plain else json.dumps(token) for token in self._tokens)
+        )
 
     @classmethod
     def load(cls, path: Path) -> Vocab:
         """Read what `save` wrote. Raises UserError: the file is missing or is not a vocabulary."""
         try:
             lines = read_regular(path).decode("utf-8").split("\n")
-            return cls(str(json.loads(line)) if line.startswith('"') else line for line in lines[:-1])
+            return cls(
+                str(json.loads(line)) if line.startswith('"') else line for line in lines[:-1]
+            )
         except Exception as error:  # of any bytes
             raise UserError(f"{path}: not a vocabulary file ({error})") from None
 
@@ -110,15 +123,20 @@ def extended_ids(source: Sequence[str], target: Sequence[str], target_vocab: Voc
         if source_ids[position] == UNK:
             source_ids[position] = first.setdefault(token, len(target_vocab) + position)
     if first:
-        target_ids = [first.get(token, UNK) if i == UNK else i for token, i in zip(target, target_ids, strict=True)]
+        target_ids = [
+            first.get(token, UNK) if i == UNK else i
+            for token, i in zip(target, target_ids, strict=True)
+        ]
     return ExtendedIds(source_ids, target_ids)
 
 
-def build_vocab(counter: Counter[str], *, max_size: int | None = None, min_frequency: int = 1) -> Vocab:
-    """A vocabulary of the `max_size` most frequent tokens (None: all; specials not counted) that occur at least
-    `min_frequency` times. Ties are broken by code points."""
-    # Only torchtext's list is used: its `stoi` adds every token that it is asked for. It drops text spelled like a
-    # special from the counts.
+def build_vocab(
+    counter: Counter[str], *, max_size: int | None = None, min_frequency: int = 1
+) -> Vocab:
+    """A vocabulary of the `max_size` most frequent tokens (None: all; specials not counted) that
+    occur at least `min_frequency` times. Ties are broken by code points."""
+    # Only torchtext's list is used: its `stoi` adds every token that it is asked for. It drops text
+    # spelled like a special from the counts.
     counter = Counter({token: count for token, count in counter.items() if token != SOURCE_END})
     counted = import_torchtext().vocab.Vocab(
         counter, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS)
@@ -127,13 +145,16 @@ def build_vocab(counter: Counter[str], *, max_size: int | None = None, min_frequ
 
 
 def import_torchtext() -> Any:
-    """Import torchtext with its `vocab` and `data`, on first use because it imports torch. Raises UserError: it is
-    missing, or a later release whose compiled extension does not load on a current torch."""
+    """Import torchtext with its `vocab` and `data`, on first use because it imports torch. Raises
+    UserError: it is missing, or a later release whose compiled extension does not load on a current
+    torch."""
     try:
         import torchtext
         import torchtext.data
         import torchtext.vocab
     except (ImportError, OSError) as error:
         reason = " ".join(str(error).split())
-        raise UserError(f"torchtext cannot be imported ({reason}); run: pip install torchtext==0.6.0") from None
+        raise UserError(
+            f"torchtext cannot be imported ({reason}); run: pip install torchtext==0.6.0"
+        ) from None
     return torchtext

@@ -1,7 +1,8 @@
-"""Pretrained word vectors from a text file: word2vec's text format, GloVe's, fastText's `.vec`; plain or `.gz`.
+"""Pretrained word vectors from a text file: word2vec's text format, GloVe's, fastText's `.vec`;
+plain or `.gz`.
 
-A line is a token and its numbers, separated by spaces. A first line of two whole numbers (how many vectors, how long)
-is skipped; GloVe has none.
+A line is a token and its numbers, separated by spaces. A first line of two whole numbers (how many
+vectors, how long) is skipped; GloVe has none.
 """
 
 import re
@@ -28,22 +29,23 @@ class WordVectors(NamedTuple):
 
 
 def vector_size(path: Path) -> int:
-    """How many numbers the vectors of a file have, by its first line. Raises UserError: the file is missing, not text,
-    or its first line is not that of a file of vectors."""
+    """How many numbers the vectors of a file have, by its first line. Raises UserError: the file is
+    missing, not text, or its first line is not that of a file of vectors."""
     fields = next(iter_lines(path), "").rstrip(" ").split(" ")
     if _is_header(fields):
         return int(fields[1])
     if len(fields) < 2 or _numbers(fields[1:]) is None:
         raise UserError(
-            f"{path}, line 1: expected a token and its numbers, or a header with the number and the size of the vectors"
+            f"{path}, line 1: expected a token and its numbers, or a header with the number and "
+            "the size of the vectors"
         )
     return len(fields) - 1
 
 
 def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVectors:
-    """The vectors of these tokens. A token that the file does not have takes the vector of the first one that differs
-    from it in case alone (`Hund` for `hund`). Raises UserError: as `vector_size`; a line that is not a token with
-    `size` finite numbers."""
+    """The vectors of these tokens. A token that the file does not have takes the vector of the
+    first one that differs from it in case alone (`Hund` for `hund`). Raises UserError: as
+    `vector_size`; a line that is not a token with `size` finite numbers."""
     exact = {token: index for index, token in enumerate(tokens)}
     by_case: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
@@ -57,7 +59,10 @@ def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVecto
         wanted = by_case.get(fields[0].lower(), []) if len(fields) == size + 1 else []
         values = _numbers(fields[1:]) if wanted else None
         if len(fields) != size + 1 or (wanted and values is None):
-            raise UserError(f"{path}, line {number}: expected a token and {size} finite numbers, as in the first lines")
+            raise UserError(
+                f"{path}, line {number}: expected a token and {size} finite numbers, as in the "
+                "first lines"
+            )
         if values is not None:
             for index in wanted:
                 other_case.setdefault(index, values)
@@ -65,7 +70,11 @@ def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVecto
                 same_case.setdefault(exact[fields[0]], values)
     together = {**other_case, **same_case}
     indices = sorted(together)
-    vectors = np.stack([together[index] for index in indices]) if indices else np.zeros((0, size), np.float32)
+    vectors = (
+        np.stack([together[index] for index in indices])
+        if indices
+        else np.zeros((0, size), np.float32)
+    )
     return WordVectors(np.array(indices, dtype=np.int64), vectors, len(together) - len(same_case))
 
 

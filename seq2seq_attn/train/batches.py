@@ -1,7 +1,8 @@
-"""The batches of an epoch (or a rank's share of them), from any position on. A thread builds them ahead of time.
+"""The batches of an epoch (or a rank's share of them), from any position on. A thread builds them
+ahead of time.
 
-The pairs of every batch are known before the epoch starts (`data/buckets.py`), so resuming in its middle is a slice,
-and the thread only pads.
+The pairs of every batch are known before the epoch starts (`data/buckets.py`), so resuming in its
+middle is a slice, and the thread only pads.
 """
 
 from collections import deque
@@ -32,11 +33,17 @@ class UpdateBatches(NamedTuple):
     ends_epoch: bool = False
 
 
-def plan_epoch(pairs: PairStore, config: BatchConfig, *, seed: int, epoch: int) -> list[list[list[int]]]:
-    """The sentence pairs of each micro-batch of each update. The last update may have fewer micro-batches."""
+def plan_epoch(
+    pairs: PairStore, config: BatchConfig, *, seed: int, epoch: int
+) -> list[list[list[int]]]:
+    """The sentence pairs of each micro-batch of each update. The last update may have fewer
+    micro-batches."""
     lengths = pairs.source_lengths, pairs.target_lengths
     batches = bucketed_batches(*lengths, size=config.size, unit=config.unit, seed=seed, epoch=epoch)
-    return [batches[start : start + config.accumulate] for start in range(0, len(batches), config.accumulate)]
+    return [
+        batches[start : start + config.accumulate]
+        for start in range(0, len(batches), config.accumulate)
+    ]
 
 
 def epoch_updates(
@@ -59,16 +66,22 @@ def epoch_updates(
     """
     if not 0 <= updates_done < len(plan):
         raise UserError(
-            f"update {updates_done} of an epoch with {len(plan)}: the saved state belongs to another corpus; start a "
-            "new run"
+            f"update {updates_done} of an epoch with {len(plan)}: the saved state belongs to "
+            "another corpus; start a new run"
         )
 
     def build(micro_batches: list[list[int]]) -> UpdateBatches:
         # rows are sorted by length, so every n-th row gives all ranks rows of similar length
         shares = [group.share(indices) for indices in micro_batches]
-        num_tokens = sum(int(pairs.target_lengths[indices].sum()) + len(indices) for indices in micro_batches)
-        batches = [prepare(pairs.batch(share, with_extended=with_extended)) for share in shares if share]
-        return UpdateBatches(batches, micro_batches, num_tokens, ends_epoch=micro_batches is plan[-1])
+        num_tokens = sum(
+            int(pairs.target_lengths[indices].sum()) + len(indices) for indices in micro_batches
+        )
+        batches = [
+            prepare(pairs.batch(share, with_extended=with_extended)) for share in shares if share
+        ]
+        return UpdateBatches(
+            batches, micro_batches, num_tokens, ends_epoch=micro_batches is plan[-1]
+        )
 
     return built_ahead(build, plan[updates_done:])
 
@@ -76,7 +89,8 @@ def epoch_updates(
 def built_ahead(
     build: Callable[[ItemT], BuiltT], items: Iterable[ItemT], *, num_ahead: int = 8
 ) -> Generator[BuiltT, None, None]:
-    """`build(item)` for each item in order, with up to `num_ahead` built ahead of time in one thread."""
+    """`build(item)` for each item in order, with up to `num_ahead` built ahead of time in one
+    thread."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
         pending: deque[Future[BuiltT]] = deque()
         for item in items:

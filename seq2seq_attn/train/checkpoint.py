@@ -1,8 +1,9 @@
 """Checkpoints: everything that an exact resume needs, in `last/state.safetensors` of a run.
 
-Its tensors are the weights, their average, the optimizer's moments and the random number generators; the values in its
-header are the counters (`TrainState`), the scaler, and the circumstances of training. The best model, which is for
-translating, is a separate file (`model.safetensors` of the run directory).
+Its tensors are the weights, their average, the optimizer's moments and the random number
+generators; the values in its header are the counters (`TrainState`), the scaler, and the
+circumstances of training. The best model, which is for translating, is a separate file
+(`model.safetensors` of the run directory).
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class TrainState:
     window: Window = field(default_factory=Window)
 
     def record_update(self, result: UpdateResult, batches: UpdateBatches) -> None:
-        """Record an update, applied or skipped, and the end of the epoch if these are its last batches."""
+        """Record an update, applied or skipped, and the end of the epoch if these are its last
+        batches."""
         self.batches_done += len(batches.indices)
         if batches.ends_epoch:
             self.epoch, self.batches_done = self.epoch + 1, 0
@@ -103,9 +105,9 @@ class TrainState:
                 window.terms[name] = [total_before + total, count_before + count]
 
     def record_validation(self, validation: Validation, config: TrainConfig) -> bool:
-        """Record a validation and return whether it is the best so far by the configured metric. Perplexity breaks ties
-        of other metrics (BLEU is 0 early on). The schedule `plateau` lowers the learning rate after each
-        `patience + 1` validations in a row that are not the best."""
+        """Record a validation and return whether it is the best so far by the configured metric.
+        Perplexity breaks ties of other metrics (BLEU is 0 early on). The schedule `plateau` lowers
+        the learning rate after each `patience + 1` validations in a row that are not the best."""
         self.validated_at = self.update
         metric = config.validation.metric
         score, perplexity = validation.scores[metric], validation.scores["perplexity"]
@@ -117,13 +119,16 @@ class TrainState:
             self.best_score, self.best_num_cut = score, validation.num_cut
         else:
             self.num_without_better += 1
-            if config.schedule.name == "plateau" and self.num_without_better % (config.schedule.patience + 1) == 0:
+            if (
+                config.schedule.name == "plateau"
+                and self.num_without_better % (config.schedule.patience + 1) == 0
+            ):
                 self.plateau_factor *= config.schedule.factor
         return is_best
 
     def is_validation_due(self, config: TrainConfig) -> bool:
-        """Whether a validation after this update is due and has not been made. (A resume may start with a
-        validation.)"""
+        """Whether a validation after this update is due and has not been made. (A resume may start
+        with a validation.)"""
         if self.update == self.validated_at:
             return False
         every_updates = config.validation.every_updates
@@ -131,7 +136,9 @@ class TrainState:
 
     def is_save_due(self, config: TrainConfig) -> bool:
         """Whether this is a new run, or the update is one to save after that has not been saved."""
-        is_regular = self.update != self.saved_at and self.update % config.checkpoint_every_updates == 0
+        is_regular = (
+            self.update != self.saved_at and self.update % config.checkpoint_every_updates == 0
+        )
         return self.saved_at is None or is_regular
 
     def stop_reason(self, config: TrainConfig) -> str | None:
@@ -150,8 +157,8 @@ class TrainState:
 
 
 def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
-    """Save everything, with the random number generators of all ranks. All ranks call this; the first one writes.
-    Raises UserError: a weight or moment is not finite; the former state stays."""
+    """Save everything, with the random number generators of all ranks. All ranks call this; the
+    first one writes. Raises UserError: a weight or moment is not finite; the former state stays."""
     group = updater.group
     rng_states = group.gather(rng_state(updater.device, group.rank))
     if group.is_first:
@@ -162,9 +169,9 @@ def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
 
 
 def restore_training(saved: Saved, updater: Updater) -> TrainState:
-    """Restore models, optimizer and random number generators, and return the counters. Warn if results will differ from
-    those of the session that saved the state. Raises UserError: the state belongs to another model, or to another
-    version of the package."""
+    """Restore models, optimizer and random number generators, and return the counters. Warn if
+    results will differ from those of the session that saved the state. Raises UserError: the state
+    belongs to another model, or to another version of the package."""
     tensors, values = saved.tensors, saved.values
     effects = {
         "num_threads": "the last bits of sums may differ; see train.num_threads",
@@ -174,7 +181,9 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
     try:
         for key, now in _circumstances(updater).items():
             if now != values[key] and (key != "num_threads" or updater.device.type == "cpu"):
-                log.warning("%s: %s in this session, %s before: %s", key, now, values[key], effects[key])
+                log.warning(
+                    "%s: %s in this session, %s before: %s", key, now, values[key], effects[key]
+                )
         load_tensors(updater, tensors)
         if updater.scaler and values["scaler"]:
             updater.scaler.load_state_dict(values["scaler"])
@@ -185,13 +194,19 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
         raise
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UserError(f"this version cannot resume the saved state ({reason}); start a new run") from None
+        raise UserError(
+            f"this version cannot resume the saved state ({reason}); start a new run"
+        ) from None
 
 
 def _circumstances(updater: Updater) -> dict[str, Any]:
     """Settings of a session on which the last bits of results depend."""
     num_threads, num_processes = torch.get_num_threads(), updater.group.size
-    return {"num_threads": num_threads, "precision": updater.precision, "num_processes": num_processes}
+    return {
+        "num_threads": num_threads,
+        "precision": updater.precision,
+        "num_processes": num_processes,
+    }
 
 
 def _weights(updater: Updater) -> dict[str, Tensor]:
@@ -206,18 +221,24 @@ def training_tensors(updater: Updater) -> dict[str, Tensor]:
     """Weights, their average, and the optimizer's moments and step counts by parameter index."""
     moments = updater.optimizer.state_dict()["state"]
     return _weights(updater) | {
-        f"optimizer/{number}/{key}": value for number, state in moments.items() for key, value in state.items()
+        f"optimizer/{number}/{key}": value
+        for number, state in moments.items()
+        for key, value in state.items()
     }
 
 
 @torch.no_grad()
 def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
-    """The inverse of `training_tensors`. The optimizer's settings stay those of the configuration. Raises UserError:
-    the state belongs to another model."""
+    """The inverse of `training_tensors`. The optimizer's settings stay those of the configuration.
+    Raises UserError: the state belongs to another model."""
     weights = _weights(updater)
-    saved = {name: tensor for name, tensor in tensors.items() if name.startswith(("model/", "average/"))}
+    saved = {
+        name: tensor for name, tensor in tensors.items() if name.startswith(("model/", "average/"))
+    }
     if {k: v.shape for k, v in weights.items()} != {k: v.shape for k, v in saved.items()}:
-        raise UserError("the saved state belongs to another model; resume with the run's own configuration")
+        raise UserError(
+            "the saved state belongs to another model; resume with the run's own configuration"
+        )
     for name, tensor in weights.items():
         tensor.copy_(saved[name])
     moments: dict[int, dict[str, Tensor]] = {}
@@ -229,7 +250,8 @@ def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
 
 
 def rng_state(device: torch.device, rank: int = 0) -> dict[str, Tensor]:
-    """The states of torch's random number generators, from which all training draws on this rank."""
+    """The states of torch's random number generators, from which all training draws on this
+    rank."""
     tensors = {f"rng/{rank}/torch": torch.get_rng_state()}
     if device.type == "cuda":
         tensors[f"rng/{rank}/cuda"] = torch.cuda.get_rng_state(device)

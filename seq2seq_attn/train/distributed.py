@@ -1,8 +1,10 @@
-"""Data-parallel training in several processes, which `torchrun` starts. With one process, nothing is exchanged.
+"""Data-parallel training in several processes, which `torchrun` starts. With one process, nothing
+is exchanged.
 
-Every process ("rank") has the whole model and a share of each batch's pairs. Gradients are sums over target tokens,
-divided by the number of tokens of all ranks, so an update without dropout equals that of a single process with the
-whole batch. The ranks share a prepared corpus and a run directory, to which only the first rank writes.
+Every process ("rank") has the whole model and a share of each batch's pairs. Gradients are sums
+over target tokens, divided by the number of tokens of all ranks, so an update without dropout
+equals that of a single process with the whole batch. The ranks share a prepared corpus and a run
+directory, to which only the first rank writes.
 """
 
 import logging
@@ -27,8 +29,8 @@ TIMEOUT = timedelta(hours=12)
 
 @dataclass(frozen=True)
 class Group:
-    """The processes of a training run, as seen by one rank. Methods that exchange values must be called by all
-    ranks."""
+    """The processes of a training run, as seen by one rank. Methods that exchange values must be
+    called by all ranks."""
 
     rank: int = 0
     size: int = 1
@@ -61,7 +63,8 @@ class Group:
 
         Raises:
             UserError, OSError: on the first rank, if its call raises it.
-            SystemExit: then on the others, with the same exit code, so that the error is printed once.
+            SystemExit: then on the others, with the same exit code, so that the error is printed
+                once.
         """
         if self.size == 1:
             return call()
@@ -82,8 +85,8 @@ class Group:
         return result  # type: ignore[no-any-return]
 
     def first_before_others(self, call: Callable[[], T]) -> T:
-        """The result of each rank's own call, where the first rank's call ends before the others start. Raises as
-        `broadcast`."""
+        """The result of each rank's own call, where the first rank's call ends before the others
+        start. Raises as `broadcast`."""
         results: list[T] = []
         self.broadcast(lambda: results.append(call()))
         return results[0] if results else call()
@@ -105,7 +108,8 @@ class Group:
         return self._reduced(values, torch.distributed.ReduceOp.MAX)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Replace every gradient by its sum over ranks, in one exchange. Missing gradients count as zeros."""
+        """Replace every gradient by its sum over ranks, in one exchange. Missing gradients count as
+        zeros."""
         if self.size == 1:
             return
         gradients = []
@@ -132,7 +136,8 @@ ALONE = Group()
 
 @contextmanager
 def join_group() -> Iterator[Group]:
-    """The group of processes that `torchrun` started, or this process alone. All ranks but the first log errors only.
+    """The group of processes that `torchrun` started, or this process alone. All ranks but the
+    first log errors only.
 
     Raises:
         UsageError: the environment variables of `torchrun` are incomplete or not valid.
@@ -140,12 +145,19 @@ def join_group() -> Iterator[Group]:
     """
     size = os.environ.get("WORLD_SIZE", "1")
     if not size.isascii() or not size.isdecimal() or int(size) < 1:
-        raise UsageError(f"WORLD_SIZE={size!r}: expected the number of processes that torchrun sets; unset it")
+        raise UsageError(
+            f"WORLD_SIZE={size!r}: expected the number of processes that torchrun sets; unset it"
+        )
     if int(size) == 1:
         yield ALONE
         return
-    if missing := [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]:
-        raise UsageError(f"WORLD_SIZE={size} without {', '.join(missing)}: start with torchrun, or unset WORLD_SIZE")
+    if missing := [
+        name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ
+    ]:
+        raise UsageError(
+            f"WORLD_SIZE={size} without {', '.join(missing)}: start with torchrun, or unset "
+            "WORLD_SIZE"
+        )
     launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
     # gradients on GPUs go through nccl, numbers and Python objects through gloo
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
@@ -159,7 +171,9 @@ def join_group() -> Iterator[Group]:
         yield group
     except RuntimeError as error:
         if isinstance(error, torch.distributed.DistError) or "gloo" in str(error):
-            raise UserError("another process of this training has ended; its own output says why") from None
+            raise UserError(
+                "another process of this training has ended; its own output says why"
+            ) from None
         raise
     finally:
         package_log.setLevel(former)
@@ -167,8 +181,9 @@ def join_group() -> Iterator[Group]:
 
 
 def local_device(name: str) -> torch.device:
-    """The device of a rank: as `resolve_device`, but each rank of a machine uses its own GPU. Raises UsageError: as
-    `resolve_device`, there are more ranks than GPUs, or one GPU is named for several ranks."""
+    """The device of a rank: as `resolve_device`, but each rank of a machine uses its own GPU.
+    Raises UsageError: as `resolve_device`, there are more ranks than GPUs, or one GPU is named for
+    several ranks."""
     device = resolve_device(name)
     ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if device.type != "cuda" or ranks_here == 1:
@@ -176,8 +191,9 @@ def local_device(name: str) -> torch.device:
     num_gpus = torch.cuda.device_count()
     if device.index is not None or ranks_here > num_gpus:
         raise UsageError(
-            f"device {name!r} for {ranks_here} processes and {num_gpus} usable CUDA GPUs: each process needs its own;"
-            " start fewer with --nproc-per-node and keep the device at auto, or use cpu"
+            f"device {name!r} for {ranks_here} processes and {num_gpus} usable CUDA GPUs: each "
+            "process needs its own; start fewer with --nproc-per-node and keep the device at auto, "
+            "or use cpu"
         )
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)

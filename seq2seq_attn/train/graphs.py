@@ -1,8 +1,9 @@
-"""Forward and backward passes as CUDA graphs, captured once per batch shape and then replayed by one call.
+"""Forward and backward passes as CUDA graphs, captured once per batch shape and then replayed by
+one call.
 
-A recurrent step is a dozen small kernels, each of which ends before the CPU has launched the next. A graph launches all
-kernels of a pass at once. Its shapes and addresses are fixed, so batches are padded to few shapes
-(`data.batch.rounded_up`) and copied to the graph's inputs.
+A recurrent step is a dozen small kernels, each of which ends before the CPU has launched the next.
+A graph launches all kernels of a pass at once. Its shapes and addresses are fixed, so batches are
+padded to few shapes (`data.batch.rounded_up`) and copied to the graph's inputs.
 """
 
 from collections.abc import Callable
@@ -19,24 +20,31 @@ from seq2seq_attn.text.tokenizers.base import VECTORS
 ROWS, POSITIONS = 16, 4
 """batches are padded to multiples of these numbers of pairs and tokens"""
 MAX_GRAPHS = 256
-"""Each graph keeps a pass's tensors. Beyond this limit, and on a shape's first occurrence, a pass runs eagerly."""
+"""Each graph keeps a pass's tensors. Beyond this limit, and on a shape's first occurrence, a pass
+runs eagerly."""
 
 Pass = Callable[[Batch, Tensor, float], Tensor]
-"""(batch, number of target tokens of the update as a 0-d tensor, teacher forcing ratio) -> [loss sum, nll sum] in
-float64; adds to the gradients"""
+"""(batch, number of target tokens of the update as a 0-d tensor, teacher forcing ratio) -> [loss
+sum, nll sum] in float64; adds to the gradients"""
 
 
 def check_graphs(config: Config) -> None:
-    """Raises UsageError if CUDA graphs are asked for with a setting whose pass they cannot replay."""
+    """Raises UsageError if CUDA graphs are asked for with a setting whose pass they cannot
+    replay."""
     sources, attention = config.data.sources, config.model.attention.name
     refused = {
         "train.precision=fp16": config.train.precision == "fp16",
         "train.objectives": bool(config.train.objectives),
         "several sources, or one of vectors": len(sources) > 1 or VECTORS in sources,
-        f"model.attention.name={attention}": attention == "hierarchical",  # it reads a size from the device
+        f"model.attention.name={attention}": attention
+        == "hierarchical",  # it reads a size from the device
     }
-    if config.train.cuda_graphs and (setting := next((name for name, is_set in refused.items() if is_set), None)):
-        raise UsageError(f"train.cuda_graphs=true: not supported with {setting}; set train.cuda_graphs=false")
+    if config.train.cuda_graphs and (
+        setting := next((name for name, is_set in refused.items() if is_set), None)
+    ):
+        raise UsageError(
+            f"train.cuda_graphs=true: not supported with {setting}; set train.cuda_graphs=false"
+        )
 
 
 class Recorded(NamedTuple):
@@ -49,7 +57,8 @@ class Recorded(NamedTuple):
 
 
 class GraphedPass:
-    """A `Pass` that replays graphs. Between calls, gradients may be zeroed but must stay in place."""
+    """A `Pass` that replays graphs. Between calls, gradients may be zeroed but must stay in
+    place."""
 
     def __init__(self, run: Pass, device: torch.device) -> None:
         self._run = run
@@ -59,17 +68,22 @@ class GraphedPass:
         self._pool: Any = None
 
     def __call__(self, batch: Batch, num_tokens: int, ratio: float) -> Tensor:
-        """Run the pass on the device, for a batch whose tensors are on the CPU. The result is overwritten by the next
-        call."""
+        """Run the pass on the device, for a batch whose tensors are on the CPU. The result is
+        overwritten by the next call."""
         key = (*batch.source.ids_BS.shape, batch.tgt_out_BT.shape[1], ratio)
         recorded = self.recorded.get(key)
         if recorded is None and (key not in self._seen or len(self.recorded) >= MAX_GRAPHS):
-            # only shapes that recur are captured; the first run also makes allocations that a capture must not make
+            # only shapes that recur are captured; the first run also makes allocations that a
+            # capture must not make
             self._seen.add(key)
-            return self._run(batch.to(self._device), torch.tensor(float(num_tokens), device=self._device), ratio)
+            return self._run(
+                batch.to(self._device), torch.tensor(float(num_tokens), device=self._device), ratio
+            )
         if recorded is None:
             recorded = self.recorded[key] = self.record(batch.to(self._device), ratio)
-        for source, target in zip(_device_tensors(batch), _device_tensors(recorded.batch), strict=True):
+        for source, target in zip(
+            _device_tensors(batch), _device_tensors(recorded.batch), strict=True
+        ):
             target.copy_(source, non_blocking=True)
         recorded.num_tokens.fill_(num_tokens)
         recorded.replay()
@@ -88,4 +102,11 @@ class GraphedPass:
 
 def _device_tensors(batch: Batch) -> tuple[Tensor, ...]:
     source = (batch.source.ids_BS, batch.source.extended_ids_BS)
-    return *source, batch.tgt_in_BT, batch.tgt_out_BT, batch.tgt_extended_BT, batch.positions_N, batch.targets_N
+    return (
+        *source,
+        batch.tgt_in_BT,
+        batch.tgt_out_BT,
+        batch.tgt_extended_BT,
+        batch.positions_N,
+        batch.targets_N,
+    )

@@ -1,7 +1,7 @@
 """The training loop: updates, with validations and saved states in between.
 
-With several processes, every rank runs the loop and only the first rank writes. Ranks agree on the clock and on signals
-before they act on them.
+With several processes, every rank runs the loop and only the first rank writes. Ranks agree on the
+clock and on signals before they act on them.
 """
 
 import logging
@@ -47,32 +47,39 @@ from seq2seq_attn.train.update import Updater, UpdateResult
 from seq2seq_attn.train.validate import Validator
 
 GIVE_BACK_EVERY_S = 15.0
-"""During hours of training the heap fragments: small allocations that stay (mostly compiled primitives) end up behind
-large blocks. Memory that was returned must be allocated and cleared again, so this is not done after every update."""
+"""During hours of training the heap fragments: small allocations that stay (mostly compiled
+primitives) end up behind large blocks. Memory that was returned must be allocated and cleared
+again, so this is not done after every update."""
 
 log = logging.getLogger(__name__)
 
 
-def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, overwrite: bool = False) -> RunDir:
-    """Train as configured and write a run directory. The data is prepared first if necessary. Under `torchrun`, all
-    processes train one model.
+def train(
+    config: Config, *, run_dir: Path | None = None, resume: bool = False, overwrite: bool = False
+) -> RunDir:
+    """Train as configured and write a run directory. The data is prepared first if necessary. Under
+    `torchrun`, all processes train one model.
 
     Args:
         config: all settings. To resume with a run's own, load them from its `config.yaml`.
-        run_dir: the run directory; None: `runs/<date>-<name>-s<seed>`, or for `resume` the newest unfinished run.
+        run_dir: the run directory; None: `runs/<date>-<name>-s<seed>`, or for `resume` the newest
+            unfinished run.
         resume: continue exactly from the last saved state, or from the start if there is none.
         overwrite: replace an existing run.
 
     Raises:
-        UsageError: the directory holds a run and neither `resume` nor `overwrite` was given; inconsistent settings.
-        UserError: the data cannot be prepared, the state is damaged, memory runs out, too many consecutive updates are
-            not finite, or another process trains in the directory.
+        UsageError: the directory holds a run and neither `resume` nor `overwrite` was given;
+            inconsistent settings.
+        UserError: the data cannot be prepared, the state is damaged, memory runs out, too many
+            consecutive updates are not finite, or another process trains in the directory.
         KeyboardInterrupt: on Ctrl-C, after saving.
         SystemExit: 143 on SIGTERM, 129 on SIGHUP, after saving.
     """
     reuse_large_blocks()
     with join_group() as group:
-        path = group.broadcast(lambda: check_start(config, run_dir, resume=resume, overwrite=overwrite))
+        path = group.broadcast(
+            lambda: check_start(config, run_dir, resume=resume, overwrite=overwrite)
+        )
         own_run = path if resume else None
         prepared = group.first_before_others(
             lambda: prepare_corpus(config, own_run=own_run, show_progress=sys.stderr.isatty())
@@ -87,17 +94,25 @@ def train(config: Config, *, run_dir: Path | None = None, resume: bool = False, 
             run = RunDir(path or group.broadcast(lambda: create_run_dir(config)))
             group.broadcast(lambda: locks.enter_context(locked(run.path)))
             if resume and group.broadcast(run.state_path.exists):
-                state, notes = group.first_before_others(lambda: _restore(run, config, prepared, updater)), []
+                state, notes = (
+                    group.first_before_others(lambda: _restore(run, config, prepared, updater)),
+                    [],
+                )
             else:
                 state, notes = TrainState(), set_start_values(updater, config, prepared)
-                group.broadcast(lambda: _write_run(run, config, prepared, updater, overwrite=overwrite or resume))
+                group.broadcast(
+                    lambda: _write_run(
+                        run, config, prepared, updater, overwrite=overwrite or resume
+                    )
+                )
             if not state.end_reason:
                 Trainer(run, config, prepared, updater, validator, state, stop).train(notes)
     return run
 
 
 def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Updater:
-    """A new model on this rank's device, with the reverse model if an objective needs one, and their optimizer."""
+    """A new model on this rank's device, with the reverse model if an objective needs one, and
+    their optimizer."""
     device = local_device(config.train.device)
     precision = training_precision(config.train.precision, device)
     tune_float32(precision, device)
@@ -112,20 +127,32 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
     if any(objective.needs_reverse for objective in objectives.values()):
         num_source_ids, num_target_ids = len(prepared.target_vocab), len(prepared.source_vocab)
         with torch.random.fork_rng(devices=[]):
-            reverse = build_model(config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids).to(device)
+            reverse = build_model(
+                config.model, num_source_ids=num_source_ids, num_target_ids=num_target_ids
+            ).to(device)
     if not group.is_first:  # ranks share the weights but not the dropout masks
         torch.manual_seed(random.Random(f"{config.seed}/rank {group.rank}").getrandbits(63))
     return Updater(
-        model, config.train, device=device, precision=precision, group=group, objectives=objectives, reverse=reverse
+        model,
+        config.train,
+        device=device,
+        precision=precision,
+        group=group,
+        objectives=objectives,
+        reverse=reverse,
     )
 
 
-def _write_run(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater, *, overwrite: bool) -> None:
+def _write_run(
+    run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater, *, overwrite: bool
+) -> None:
     """Write the files of a new run, and of that of the reverse model."""
     RunDir.create(run.path, overwrite=overwrite)
     configs = [(run, config)]
     if updater.reverse is not None:
-        limited = with_length_limit(reverse_config(config), prepared.pairs("train"), is_reverse=True)
+        limited = with_length_limit(
+            reverse_config(config), prepared.pairs("train"), is_reverse=True
+        )
         configs.append((RunDir.create(run.reverse.path), limited))
     for each, own_config in configs:
         each.save_config(own_config)
@@ -136,7 +163,8 @@ def _write_run(run: RunDir, config: Config, prepared: PreparedCorpus, updater: U
 
 
 def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
-    """Restore the saved state of a run, and take the run up again, unless it has reached its end."""
+    """Restore the saved state of a run, and take the run up again, unless it has reached its
+    end."""
     check_same_data(run, config, prepared)
     state = restore_training(read_tensors(run.state_path), updater)
     if state.end_reason and (reason := state.stop_reason(config.train)):
@@ -155,7 +183,12 @@ def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Upd
 def _mark_finished(run: RunDir, state: TrainState, updater: Updater) -> None:
     if updater.group.is_first:
         minutes = state.elapsed_s / 60
-        end = {"reason": state.end_reason, "update": state.update, "epoch": state.epoch, "minutes": minutes}
+        end = {
+            "reason": state.end_reason,
+            "update": state.update,
+            "epoch": state.epoch,
+            "minutes": minutes,
+        }
         run.mark_finished({**end, "best_score": state.best_score, "best_update": state.best_update})
         if updater.reverse is not None:
             run.reverse.mark_finished(end)
@@ -178,35 +211,46 @@ class Trainer:
     ) -> None:
         self.run, self.config, self.prepared, self.updater = run, config, prepared, updater
         self.validator, self.state, self.stop = validator, state, stop
-        first_epoch = plan_epoch(prepared.pairs("train"), config.train.batch, seed=config.seed, epoch=0)
+        first_epoch = plan_epoch(
+            prepared.pairs("train"), config.train.batch, seed=config.seed, epoch=0
+        )
         self.schedules = Schedules(config.train, updates_per_epoch=len(first_epoch))
         self.gave_back_at = time.monotonic()
         self.began_at = self.gave_back_at - state.elapsed_s
         num_threads = torch.get_num_threads() if updater.device.type == "cpu" else 1
-        self.watch = Watch(num_threads, fix="interrupt training, and resume it with a lower --set train.num_threads")
+        self.watch = Watch(
+            num_threads,
+            fix="interrupt training, and resume it with a lower --set train.num_threads",
+        )
 
     def train(self, notes: Sequence[str]) -> None:
-        """Make updates until a limit is reached. Before each, validate and save if that is due, and leave after a
-        signal. At first, a new run is saved, and a validation may be due that a signal interrupted in the last
-        session. `notes`: on the start values, for the log."""
+        """Make updates until a limit is reached. Before each, validate and save if that is due, and
+        leave after a signal. At first, a new run is saved, and a validation may be due that a
+        signal interrupted in the last session. `notes`: on the start values, for the log."""
         state, config = self.state, self.config.train
         num_types, is_first = len(self.prepared.target_vocab), self.updater.group.is_first
         with (
-            TrainLog(self.run, config, self.schedules, state, num_types=num_types, writes=is_first) as self.log,
+            TrainLog(
+                self.run, config, self.schedules, state, num_types=num_types, writes=is_first
+            ) as self.log,
             closing(self._update_batches()) as updates,
         ):
             log_start(self.run, self.config, self.prepared, self.updater, state, self.schedules)
             for note in notes:
                 log.info(note)
             while True:
-                if (state.is_validation_due(config) and self._validate()) or state.is_save_due(config):
+                if (state.is_validation_due(config) and self._validate()) or state.is_save_due(
+                    config
+                ):
                     self._save()
                 self._leave_if_asked()
                 if state.stop_reason(config):
                     break
                 began_at = time.monotonic()
                 batches = next(updates)
-                settings = self.schedules.settings(state.update, plateau_factor=state.plateau_factor)
+                settings = self.schedules.settings(
+                    state.update, plateau_factor=state.plateau_factor
+                )
                 result = self.updater.apply_update(batches, update=state.update, **settings)
                 self._record(batches, settings, result, began_at)
                 self._check_machine()
@@ -230,7 +274,13 @@ class Trainer:
                 with_extended=self.updater.model.output.copies_source,
             )
 
-    def _record(self, batches: UpdateBatches, settings: UpdateSettings, result: UpdateResult, began_at: float) -> None:
+    def _record(
+        self,
+        batches: UpdateBatches,
+        settings: UpdateSettings,
+        result: UpdateResult,
+        began_at: float,
+    ) -> None:
         """Record an update, which was skipped if it is not finite."""
         state, epoch, config = self.state, self.state.epoch, self.config.train
         state.record_update(result, batches)
@@ -239,16 +289,24 @@ class Trainer:
         if result.kind == "applied":
             self.log.applied(state, epoch, settings)
         elif result.kind == "non_finite":
-            what = self.log.skipped(state, epoch, result, [index for rows in batches.indices for index in rows])
-            if state.num_bad_in_row >= config.max_bad_updates or not self.updater.has_finite_weights():
+            what = self.log.skipped(
+                state, epoch, result, [index for rows in batches.indices for index in rows]
+            )
+            if (
+                state.num_bad_in_row >= config.max_bad_updates
+                or not self.updater.has_finite_weights()
+            ):
                 raise UserError(
-                    f"{state.num_bad_in_row} updates in a row: loss, gradient or weights not finite; the last: {what}. "
-                    f"{self.run.last_dir} holds the last good state (update {state.saved_at}): resume it with --set "
-                    f"train.optimizer.learning_rate={config.optimizer.learning_rate / 2:g} or --precision fp32"
+                    f"{state.num_bad_in_row} updates in a row: loss, gradient or weights not "
+                    f"finite; the last: {what}. {self.run.last_dir} holds the last good state "
+                    f"(update {state.saved_at}): resume it with --set "
+                    f"train.optimizer.learning_rate={config.optimizer.learning_rate / 2:g} or "
+                    "--precision fp32"
                 )
 
     def _validate(self) -> bool:
-        """Validate, and save the model if it is the best. False if a signal interrupted it, with nothing recorded."""
+        """Validate, and save the model if it is the best. False if a signal interrupted it, with
+        nothing recorded."""
         state, updater, began_at = self.state, self.updater, time.monotonic()
         give_back_memory()  # updates and translation use blocks of different sizes
         with updater.average.swapped_in() if updater.average else nullcontext():
@@ -273,21 +331,28 @@ class Trainer:
         save_training(self.run, self.updater, self.state)
 
     def _leave_if_asked(self) -> None:
-        """Agree with the other ranks on the clock, and leave, after saving, if a signal has asked any of them to, or if
-        `torchrun` is gone. All ranks call this after the same update."""
+        """Agree with the other ranks on the clock, and leave, after saving, if a signal has asked
+        any of them to, or if `torchrun` is gone. All ranks call this after the same update."""
         state, group, stop = self.state, self.updater.group, self.stop
         if group.is_orphaned and not stop.is_set:
             log.error("torchrun (process %d) is gone: saving, then exiting", group.launcher)
             stop.signal_number = signal.SIGTERM
-        state.elapsed_s, signal_number = group.elementwise_max([state.elapsed_s, stop.signal_number or 0])
+        state.elapsed_s, signal_number = group.elementwise_max(
+            [state.elapsed_s, stop.signal_number or 0]
+        )
         if signal_number:
             stop.signal_number = int(signal_number)
             self._save()
-            log.info("state of update %d saved; continue with --resume --run-dir %s", state.update, self.run.path)
+            log.info(
+                "state of update %d saved; continue with --resume --run-dir %s",
+                state.update,
+                self.run.path,
+            )
             stop.leave()
 
     def _check_machine(self) -> None:
-        """Warn if other processes need the CPUs, and return free memory to the system; neither after every update."""
+        """Warn if other processes need the CPUs, and return free memory to the system; neither
+        after every update."""
         self.watch.check()
         if time.monotonic() - self.gave_back_at >= GIVE_BACK_EVERY_S:
             give_back_memory()

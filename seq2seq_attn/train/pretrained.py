@@ -1,8 +1,9 @@
-"""Start values of a new model that are not random: the weights of another run (`train.start_from`), word vectors
-(`model.embedding`), and the translation table that an output takes (`TakesTable`). The weights of another
-run include its word vectors, as training changed them, and its table.
+"""Start values of a new model that are not random: the weights of another run (`train.start_from`),
+word vectors (`model.embedding`), and the translation table that an output takes (`TakesTable`). The
+weights of another run include its word vectors, as training changed them, and its table.
 
-Runs, files and training pairs are read only when training starts, so a resumed or moved run does not need them.
+Runs, files and training pairs are read only when training starts, so a resumed or moved run does
+not need them.
 """
 
 import logging
@@ -27,20 +28,21 @@ log = logging.getLogger(__name__)
 
 
 def check_start_values(config: Config) -> None:
-    """Check what can be known before data is prepared. Warn if settings of the model differ from those of the run to
-    start from, though its weights have the same shapes.
+    """Check what can be known before data is prepared. Warn if settings of the model differ from
+    those of the run to start from, though its weights have the same shapes.
 
     Raises:
-        UsageError: the run to start from differs in the settings of the model, the tokenizer or the vocabulary; or word
-            vectors do not have the size of the embedding.
+        UsageError: the run to start from differs in the settings of the model, the tokenizer or the
+            vocabulary; or word vectors do not have the size of the embedding.
         UserError: a run or a file is missing or damaged.
     """
     if config.train.start_from is None:
         for side, path in config.model.embedding.files().items():
             if (size := vector_size(path)) != config.model.embedding_size:
                 raise UsageError(
-                    f"model.embedding.{side}_vectors={path}: its vectors have {size} numbers, and model.embedding_size "
-                    f"is {config.model.embedding_size}; set model.embedding_size={size}"
+                    f"model.embedding.{side}_vectors={path}: its vectors have {size} numbers, and "
+                    f"model.embedding_size is {config.model.embedding_size}; set "
+                    f"model.embedding_size={size}"
                 )
         return
     run = RunDir(config.train.start_from)
@@ -48,7 +50,11 @@ def check_start_values(config: Config) -> None:
         before = run.config()
     except UserError as error:
         raise type(error)(f"train.start_from: {error}; {PACKAGED_NEEDS}") from None
-    differing = [name for name in ("tokenizer", "vocab") if getattr(before.data, name) != getattr(config.data, name)]
+    differing = [
+        name
+        for name in ("tokenizer", "vocab")
+        if getattr(before.data, name) != getattr(config.data, name)
+    ]
     sections = [f"data.{name}" for name in differing]
     try:
         run.load_model(config.model)
@@ -57,8 +63,8 @@ def check_start_values(config: Config) -> None:
         sections.append("model")
     if sections:
         raise UsageError(
-            f"train.start_from={run.path}: its {sections[0]} settings differ from this run's; copy them from "
-            f"{run.config_path}"
+            f"train.start_from={run.path}: its {sections[0]} settings differ from this run's; copy "
+            f"them from {run.config_path}"
         )
     for key, (old, new) in before.model.changes_to(config.model).items():
         if not key.startswith(("dropout.", "embedding.")):
@@ -78,14 +84,19 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
         notes = _set_vectors(updater.model, config.model, prepared)
         if isinstance(updater.model.output, TakesTable):  # t(target | source)
             pairs = prepared.pairs("train")
-            notes.append(updater.model.output.set_table(estimate_table(pairs.source, pairs.target, len(pairs))))
+            notes.append(
+                updater.model.output.set_table(
+                    estimate_table(pairs.source, pairs.target, len(pairs))
+                )
+            )
     if updater.average:
         updater.average.restart()
     return notes
 
 
 def likely_targets(prepared: PreparedCorpus, number: int) -> torch.Tensor:
-    """`ids_UN`, the most probable target ids for each source id by IBM model 1, best first, filled up with PAD."""
+    """`ids_UN`, the most probable target ids for each source id by IBM model 1, best first, filled
+    up with PAD."""
     pairs = prepared.pairs("train")
     table = estimate_table(pairs.source, pairs.target, len(pairs))
     source, rank, target, _ = (torch.from_numpy(part) for part in table.best(number))
@@ -98,25 +109,34 @@ def _load_run(updater: Updater, run: RunDir, prepared: PreparedCorpus) -> list[s
     for side, vocab in (("source", prepared.source_vocab), ("target", prepared.target_vocab)):
         if (before := run.vocab(side)) != vocab:  # type: ignore[arg-type]
             raise UsageError(
-                f"train.start_from={run.path}: its {side} vocabulary has {len(before)} types and is not this corpus's, "
-                f"which has {len(vocab)}; set data.vocab_from={run.path}, as `seq2seq train --from` does"
+                f"train.start_from={run.path}: its {side} vocabulary has {len(before)} types and "
+                f"is not this corpus's, which has {len(vocab)}; set data.vocab_from={run.path}, as "
+                "`seq2seq train --from` does"
             )
     if vector_sizes(run.tokenizer("source")) != vector_sizes(prepared.source_tokenizer):
-        raise UsageError(f"train.start_from={run.path}: its vectors differ in size from this corpus's")
+        raise UsageError(
+            f"train.start_from={run.path}: its vectors differ in size from this corpus's"
+        )
     notes = []
     for model, former in ((updater.model, run), (updater.reverse, run.reverse)):
         if model is not None and (former is run or former.model_path.exists()):
             best = former.load_best()
             model.load_state_dict(best.tensors)
-            notes.append(f"{former.path}: training starts from its weights (update {best.values['update']})")
+            notes.append(
+                f"{former.path}: training starts from its weights (update {best.values['update']})"
+            )
         elif model is not None:
-            notes.append(f"{run.path}: has no target-to-source model; that of this run starts from random weights")
+            notes.append(
+                f"{run.path}: has no target-to-source model; that of this run starts from random "
+                "weights"
+            )
     return notes
 
 
 @torch.no_grad()
 def _set_vectors(model: Seq2Seq, config: ModelConfig, prepared: PreparedCorpus) -> list[str]:
-    """Put the vectors into the embeddings of a new model. Returns the coverage of each vocabulary."""
+    """Put the vectors into the embeddings of a new model. Returns the coverage of each
+    vocabulary."""
     coverage = []
     for side, path in config.embedding.files().items():
         vocab = prepared.source_vocab if side == "source" else prepared.target_vocab
@@ -124,15 +144,17 @@ def _set_vectors(model: Seq2Seq, config: ModelConfig, prepared: PreparedCorpus) 
         word_vectors = read_word_vectors(path, tokens, config.embedding_size)
         if not len(word_vectors.indices):
             raise UserError(
-                f"{path}: has none of the {len(tokens)} {side} types, such as {tokens[0]!r}; give vectors of that "
-                "language and tokenization, or set data.tokenizer.name=spacy for vectors of words"
+                f"{path}: has none of the {len(tokens)} {side} types, such as {tokens[0]!r}; give "
+                "vectors of that language and tokenization, or set data.tokenizer.name=spacy for "
+                "vectors of words"
             )
         weight = embedding_of(model, side).weight
         rows = torch.from_numpy(word_vectors.indices + len(SPECIALS)).to(weight.device)
         weight[rows] = torch.from_numpy(word_vectors.vectors).to(weight)
         number = len(word_vectors.indices)
         coverage.append(
-            f"{path}: vectors for {number} of {len(tokens)} {side} types ({100 * number / len(tokens):.1f} %), "
-            f"{word_vectors.num_by_case} of them found only in a different case"
+            f"{path}: vectors for {number} of {len(tokens)} {side} types "
+            f"({100 * number / len(tokens):.1f} %), {word_vectors.num_by_case} of them found only "
+            "in a different case"
         )
     return coverage

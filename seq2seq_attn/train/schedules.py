@@ -1,4 +1,5 @@
-"""Learning rate, teacher forcing ratio and weights of objectives as functions of the update (0 = first)."""
+"""Learning rate, teacher forcing ratio and weights of objectives as functions of the update (0 =
+first)."""
 
 import math
 from typing import TypedDict
@@ -22,32 +23,44 @@ class UpdateSettings(TypedDict):
 
 
 class Schedules:
-    """The schedules of a training run. They hold no state: a resume gets the same values for the same update."""
+    """The schedules of a training run. They hold no state: a resume gets the same values for the
+    same update."""
 
     def __init__(self, config: TrainConfig, *, updates_per_epoch: int) -> None:
-        """`updates_per_epoch`: in the first epoch; with token batches, other epochs may differ a little. Raises
-        UsageError: a schedule needs the end of training, which is not set, or an objective starts after its end."""
+        """`updates_per_epoch`: in the first epoch; with token batches, other epochs may differ a
+        little. Raises UsageError: a schedule needs the end of training, which is not set, or an
+        objective starts after its end."""
         self._config = config
         self.updates_per_epoch = updates_per_epoch
         by_epochs = None if config.max_epochs is None else config.max_epochs * updates_per_epoch
-        self.total_updates = min((end for end in (by_epochs, config.max_updates) if end is not None), default=None)
+        self.total_updates = min(
+            (end for end in (by_epochs, config.max_updates) if end is not None), default=None
+        )
         self.settings(config.schedule.warmup_updates)  # raise now if a schedule needs the end
         for name, objective in config.objectives.items():
-            needs_end = self.total_updates is None and (objective.start, objective.end) != (0.0, 1.0)
+            needs_end = self.total_updates is None and (objective.start, objective.end) != (
+                0.0,
+                1.0,
+            )
             if objective.start >= objective.end or needs_end:
                 raise UsageError(
-                    f"train.objectives.{name}: start={objective.start} and end={objective.end} are shares of the "
-                    "training run: expected a start before the end, and train.max_epochs or train.max_updates"
+                    f"train.objectives.{name}: start={objective.start} and end={objective.end} are "
+                    "shares of the training run: expected a start before the end, and "
+                    "train.max_epochs or train.max_updates"
                 )
 
     def settings(self, update: int, *, plateau_factor: float = 1.0) -> UpdateSettings:
         """The settings of this update. `plateau_factor`: `TrainState.plateau_factor`."""
-        factor = learning_rate_factor(update, self._config.schedule, total_updates=self.total_updates)
+        factor = learning_rate_factor(
+            update, self._config.schedule, total_updates=self.total_updates
+        )
         weights, total = {}, self.total_updates or 0
         for name, objective in self._config.objectives.items():
             # the number of updates is an estimate: with batches of tokens, epochs differ in theirs
             is_over = objective.end < 1.0 and update >= objective.end * total
-            weights[name] = objective.weight if objective.start * total <= update and not is_over else 0.0
+            weights[name] = (
+                objective.weight if objective.start * total <= update and not is_over else 0.0
+            )
         return {
             "learning_rate": self._config.optimizer.learning_rate * factor * plateau_factor,
             "teacher_forcing_ratio": teacher_forcing_ratio(update, self._config.teacher_forcing),
@@ -57,22 +70,30 @@ class Schedules:
     def late_objectives(self, num_updates: int) -> list[str]:
         """Objectives that start after the first `num_updates` updates."""
         total, objectives = self.total_updates or 0, self._config.objectives.items()
-        return [name for name, each in objectives if each.weight and max(0, num_updates - 1) < each.start * total]
+        return [
+            name
+            for name, each in objectives
+            if each.weight and max(0, num_updates - 1) < each.start * total
+        ]
 
     def is_cut(self, num_updates: int) -> bool:
-        """Whether a stop after `num_updates` cuts a falling schedule short, by more than a tenth of its updates."""
+        """Whether a stop after `num_updates` cuts a falling schedule short, by more than a tenth of
+        its updates."""
         falls = self._config.schedule.name in FALLING
         return falls and self.total_updates is not None and num_updates < 0.9 * self.total_updates
 
 
-def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: int | None) -> float:
+def learning_rate_factor(
+    update: int, config: ScheduleConfig, *, total_updates: int | None
+) -> float:
     """The factor on the configured learning rate at this update.
 
-    Linear warm-up to 1 in `warmup_updates`, then: `inverse_sqrt` falls as sqrt(warmup / update) (Vaswani et al. 2017,
-    section 5.3); `cosine` falls to `final_ratio` at `total_updates` (Loshchilov and Hutter 2017, without restarts);
-    `trapezoid` stays at 1 until the last `cooldown` of all updates, in which it falls linearly to `final_ratio` (Hägele
-    et al. 2024); `constant` and `plateau` stay at 1 (the plateau's own factor, which depends on scores, is separate).
-    Raises UsageError: `cosine` or `trapezoid` without a known end of training."""
+    Linear warm-up to 1 in `warmup_updates`, then: `inverse_sqrt` falls as sqrt(warmup / update)
+    (Vaswani et al. 2017, section 5.3); `cosine` falls to `final_ratio` at `total_updates`
+    (Loshchilov and Hutter 2017, without restarts); `trapezoid` stays at 1 until the last `cooldown`
+    of all updates, in which it falls linearly to `final_ratio` (Hägele et al. 2024); `constant` and
+    `plateau` stay at 1 (the plateau's own factor, which depends on scores, is separate). Raises
+    UsageError: `cosine` or `trapezoid` without a known end of training."""
     warmup = config.warmup_updates
     if update < warmup:
         return (update + 1) / warmup
@@ -83,27 +104,35 @@ def learning_rate_factor(update: int, config: ScheduleConfig, *, total_updates: 
     if total_updates is None:
         raise UsageError(
             f"train.schedule.name={config.name!r}: needs to know when training ends;"
-            " set train.max_epochs or train.max_updates, or use 'inverse_sqrt', 'plateau' or 'constant'"
+            " set train.max_epochs or train.max_updates, or use 'inverse_sqrt', 'plateau' or "
+            "'constant'"
         )
     if config.name == "cosine":
-        share = 0.5 * (1.0 + math.cos(math.pi * min(1.0, (update - warmup) / max(1, total_updates - warmup))))
+        share = 0.5 * (
+            1.0 + math.cos(math.pi * min(1.0, (update - warmup) / max(1, total_updates - warmup)))
+        )
     else:
-        share = min(1.0, max(0.0, total_updates - update) / max(1.0, config.cooldown * total_updates))
+        share = min(
+            1.0, max(0.0, total_updates - update) / max(1.0, config.cooldown * total_updates)
+        )
     return config.final_ratio + (1.0 - config.final_ratio) * share
 
 
 def teacher_forcing_ratio(update: int, config: TeacherForcingConfig) -> float:
-    """Scheduled sampling: the probability in [0, 1] that a decoder step of this update sees the reference token
-    (Bengio, Vinyals, Jaitly and Shazeer 2015, "Scheduled Sampling for Sequence Prediction with Recurrent Neural
-    Networks", section 2.4). Their exponential and inverse sigmoid schedules approach 0 asymptotically, their linear one
-    stops at a floor. Ours go from `start` to `end` in `num_updates`, and stay there."""
+    """Scheduled sampling: the probability in [0, 1] that a decoder step of this update sees the
+    reference token (Bengio, Vinyals, Jaitly and Shazeer 2015, "Scheduled Sampling for Sequence
+    Prediction with Recurrent Neural Networks", section 2.4). Their exponential and inverse sigmoid
+    schedules approach 0 asymptotically, their linear one stops at a floor. Ours go from `start` to
+    `end` in `num_updates`, and stay there."""
     if update <= 0 or config.schedule == "constant":
         return config.start
     if update >= config.num_updates:
         return config.end
     if config.schedule == "linear":
         share = 1.0 - update / config.num_updates
-    elif config.schedule == "exponential":  # k^i, with k such that it ends at the floor; scaled to end at 0
+    elif (
+        config.schedule == "exponential"
+    ):  # k^i, with k such that it ends at the floor; scaled to end at 0
         power: float = EXPONENTIAL_FLOOR ** (update / config.num_updates)
         share = (power - EXPONENTIAL_FLOOR) / (1.0 - EXPONENTIAL_FLOOR)
     else:
@@ -112,7 +141,8 @@ def teacher_forcing_ratio(update: int, config: TeacherForcingConfig) -> float:
 
 
 def _inverse_sigmoid(update: int, num_updates: int) -> float:
-    """k / (k + exp(i / k)), with its midpoint halfway (k ln k = num_updates / 2), scaled to go from 1 to 0."""
+    """k / (k + exp(i / k)), with its midpoint halfway (k ln k = num_updates / 2), scaled to go from
+    1 to 0."""
     low, k = 1.0, num_updates + 2.0  # k ln k grows from 0 past num_updates / 2 between these
     for _ in range(100):
         middle = (low + k) / 2

@@ -1,5 +1,6 @@
-"""Attention maps: the weights of a translation with the tokens as labels, for pictures, pages and notebooks; packed
-into 8 bits per weight and run-length-encoded zeros for HTML files with thousands of them.
+"""Attention maps: the weights of a translation with the tokens as labels, for pictures, pages and
+notebooks; packed into 8 bits per weight and run-length-encoded zeros for HTML files with thousands
+of them.
 
 Shapes: T target positions, S source positions.
 """
@@ -18,8 +19,9 @@ import numpy.typing as npt
 from seq2seq_attn.text.tokenizers.base import SOURCE_END
 
 MAP_NOTE = (
-    "Each row is a token of the translation, in order. The darker a cell, the more attention the model paid to that "
-    "source token. Punctuation marks are tokens too; <eos> marks the end of a sentence."
+    "Each row is a token of the translation, in order. The darker a cell, the more attention the "
+    "model paid to that source token. Punctuation marks are tokens too; <eos> marks the end of a "
+    "sentence."
 )
 
 MAX_CELLS = 10_000
@@ -27,7 +29,8 @@ MAX_CELLS = 10_000
 MAP_COLORS = ("#f4f6f9", "#0a3c7a")
 """colors of weights 0 and 1 in all attention maps; interpolated linearly in between"""
 _CELL, _GAP, _MAX_LABEL = 18, 4, 160
-"""pixels in a picture: the side of a weight's square, the margin of labels, and their maximum width"""
+"""pixels in a picture: the side of a weight's square, the margin of labels, and their maximum
+width"""
 LEVELS = 255
 """a stored weight w stands for w / 255"""
 UNKNOWN_COLOR = "#b04020"
@@ -60,11 +63,13 @@ class AttentionMap:
         return f"AttentionMap({num_target} target x {num_source} source tokens)"
 
     def _repr_html_(self) -> str:
-        """The table that a notebook shows: source tokens on top, target tokens on the left, each weight as its cell's
-        title."""
+        """The table that a notebook shows: source tokens on top, target tokens on the left, each
+        weight as its cell's title."""
         if self.weights_TS.size > MAX_CELLS:
             num_target, num_source = self.weights_TS.shape
-            return f"<p>{num_target} x {num_source} weights are too many for a table; use plot().</p>"
+            return (
+                f"<p>{num_target} x {num_source} weights are too many for a table; use plot().</p>"
+            )
         upright = "writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;padding:2px;font-weight:normal;"
         head = "".join(
             f'<th style="{upright}{_UNKNOWN if position in self.unknown else ""}">{html.escape(token)}</th>'
@@ -76,7 +81,9 @@ class AttentionMap:
         for token, row_S in zip(self.target_tokens, self.weights_TS, strict=True):
             rows += f"<tr>{label}{html.escape(token)}</th>"
             weights_S = np.clip(np.nan_to_num(row_S), 0.0, 1.0).tolist()
-            for weight, (red, green, blue) in zip(weights_S, map_colors(row_S).tolist(), strict=True):
+            for weight, (red, green, blue) in zip(
+                weights_S, map_colors(row_S).tolist(), strict=True
+            ):
                 rows += f'<td title="{weight:.2f}" style="background:rgb({red},{green},{blue});{size}"></td>'
             rows += "</tr>"
         table = '<table style="border-collapse:collapse;font-size:small">'
@@ -98,9 +105,12 @@ def map_colors(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:
 
 
 def draw_map(attention: AttentionMap) -> npt.NDArray[np.uint8]:
-    """[height, width, 3]: a row per target token, a column per source token, with labels. It takes milliseconds; with
-    matplotlib, a picture takes longer than a small validation."""
-    rows, columns = _labels(attention.target_tokens, align_right=True), _labels(attention.source_tokens)
+    """[height, width, 3]: a row per target token, a column per source token, with labels. It takes
+    milliseconds; with matplotlib, a picture takes longer than a small validation."""
+    rows, columns = (
+        _labels(attention.target_tokens, align_right=True),
+        _labels(attention.source_tokens),
+    )
     cells = map_colors(attention.weights_TS).repeat(_CELL, axis=0).repeat(_CELL, axis=1)
     left, top = rows.shape[1], columns.shape[1]
     picture = np.full((top + cells.shape[0], left + cells.shape[1], 3), 255, dtype=np.uint8)
@@ -128,7 +138,8 @@ def _labels(tokens: Sequence[str], *, align_right: bool = False) -> npt.NDArray[
 
 @dataclass(frozen=True)
 class PackedMap:
-    """An attention map in 8 bits, row by row: weights 1 to 255 as one byte, a run of n zeros as the two bytes 0, n."""
+    """An attention map in 8 bits, row by row: weights 1 to 255 as one byte, a run of n zeros as the
+    two bytes 0, n."""
 
     source_tokens: tuple[str, ...]
     target_tokens: tuple[str, ...]
@@ -144,7 +155,9 @@ class PackedMap:
             value = self.packed[position]
             values += [value] if value else [0] * self.packed[position + 1]
             position += 1 if value else 2
-        return np.array(values, dtype=np.uint8).reshape(len(self.target_tokens), len(self.source_tokens))
+        return np.array(values, dtype=np.uint8).reshape(
+            len(self.target_tokens), len(self.source_tokens)
+        )
 
     def without_below(self, level: int) -> PackedMap:
         """The map with every weight below level / 255 set to 0."""
@@ -155,7 +168,9 @@ class PackedMap:
 
 def pack_map(attention: AttentionMap) -> PackedMap:
     """Round the weights to multiples of 1/255 and pack them."""
-    levels_TS = np.rint(np.clip(np.nan_to_num(attention.weights_TS), 0.0, 1.0) * LEVELS).astype(np.uint8)
+    levels_TS = np.rint(np.clip(np.nan_to_num(attention.weights_TS), 0.0, 1.0) * LEVELS).astype(
+        np.uint8
+    )
     tokens = tuple(attention.source_tokens), tuple(attention.target_tokens)
     return PackedMap(*tokens, _pack(levels_TS), attention.unknown)
 

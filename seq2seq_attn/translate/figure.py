@@ -36,8 +36,8 @@ def new_figure(width: float, height: float) -> Figure:
 
 @contextmanager
 def any_script(figure: Figure) -> Iterator[str]:
-    """Give all texts of the figure installed fonts that have their characters. Yields the characters that no font has;
-    they are drawn as boxes, without matplotlib's warnings."""
+    """Give all texts of the figure installed fonts that have their characters. Yields the
+    characters that no font has; they are drawn as boxes, without matplotlib's warnings."""
     from matplotlib.text import Text
 
     texts: list[Text] = figure.findobj(Text)
@@ -51,7 +51,8 @@ def any_script(figure: Figure) -> Iterator[str]:
 
 @lru_cache
 def _find_fonts(characters: frozenset[str]) -> tuple[list[str], str]:
-    """The default font and those to add so that all characters have a glyph; and the characters that none has."""
+    """The default font and those to add so that all characters have a glyph; and the characters
+    that none has."""
     from matplotlib.font_manager import FontProperties, findfont, fontManager
     from matplotlib.ft2font import FT2Font
 
@@ -76,8 +77,8 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def write_figure(figure: Figure, file: BinaryIO, path: Path) -> None:
-    """Write the figure to an open file, in the format of the path's suffix. An SVG file keeps text as text, which is
-    drawn by the fonts of its reader."""
+    """Write the figure to an open file, in the format of the path's suffix. An SVG file keeps text
+    as text, which is drawn by the fonts of its reader."""
     import matplotlib
 
     width, height = figure.get_size_inches()
@@ -86,4 +87,8 @@ def write_figure(figure: Figure, file: BinaryIO, path: Path) -> None:
         figure.savefig(file, format=format, dpi=min(_DPI, _MAX_PIXELS / max(width, height)))
     if missing and format != "svg":
         shown = "".join(missing[:8])
-        log.warning("%s: boxes for %s, which no installed font has; install one, or choose .svg or .html", path, shown)
+        log.warning(
+            "%s: boxes for %s, which no installed font has; install one, or choose .svg or .html",
+            path,
+            shown,
+        )

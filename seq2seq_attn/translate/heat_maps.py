@@ -1,6 +1,8 @@
-"""Heat maps of attention: a grid of sentences, with cells of one size and one color scale from 0 to 1.
+"""Heat maps of attention: a grid of sentences, with cells of one size and one color scale from 0 to
+1.
 
-Each map is first drawn in a corner and measured with its labels; then the maps are arranged in columns.
+Each map is first drawn in a corner and measured with its labels; then the maps are arranged in
+columns.
 
 Shapes: N maps.
 """
@@ -35,8 +37,8 @@ _ASPECT = 1.4
 
 
 def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -> Figure:
-    """Heat maps: source tokens on top, target tokens on the left, the title (the sentence) above each. Raises
-    ValueError: there are no maps."""
+    """Heat maps: source tokens on top, target tokens on the left, the title (the sentence) above
+    each. Raises ValueError: there are no maps."""
     if not maps:
         raise ValueError("no attention to draw")
     figure = new_figure(10.0, 10.0)
@@ -54,10 +56,13 @@ def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -
 
 
 def _grid(boxes_N4: FloatArray, num_columns: int) -> tuple[FloatArray, FloatArray]:
-    """For each column the left margin and the rest, [columns, 2], for each row the top margin and the rest, [rows, 2],
-    of maps that fill the rows in order."""
+    """For each column the left margin and the rest, [columns, 2], for each row the top margin and
+    the rest, [rows, 2], of maps that fill the rows in order."""
     columns = [boxes_N4[column::num_columns, :2].max(axis=0) for column in range(num_columns)]
-    rows = [boxes_N4[start : start + num_columns, 2:].max(axis=0) for start in range(0, len(boxes_N4), num_columns)]
+    rows = [
+        boxes_N4[start : start + num_columns, 2:].max(axis=0)
+        for start in range(0, len(boxes_N4), num_columns)
+    ]
     return np.array(columns), np.array(rows)
 
 
@@ -68,7 +73,14 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     width, height = figure.get_size_inches()
     axes = figure.add_axes((0, 0, _CELL * num_source / width, _CELL * num_target / height))
     colors = LinearSegmentedColormap.from_list("attention", MAP_COLORS)
-    axes.imshow(attention.weights_TS, cmap=colors, vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
+    axes.imshow(
+        attention.weights_TS,
+        cmap=colors,
+        vmin=0.0,
+        vmax=1.0,
+        aspect="auto",
+        interpolation="nearest",
+    )
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     # parse_math=False: a `$` in a token would start a formula
@@ -82,20 +94,25 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     for position in attention.unknown:
         axes.get_xticklabels()[position].set(color=UNKNOWN_COLOR, fontstyle="italic")
     if attention.unknown:
-        axes.set_xlabel("source (in italics: unknown to the model)", fontsize=8, color=UNKNOWN_COLOR)
+        axes.set_xlabel(
+            "source (in italics: unknown to the model)", fontsize=8, color=UNKNOWN_COLOR
+        )
     axes.set_xticks(np.arange(num_source + 1) - 0.5, minor=True)
     axes.set_yticks(np.arange(num_target + 1) - 0.5, minor=True)
     axes.grid(which="minor", color="0.9", linewidth=0.5)
     axes.tick_params(which="both", length=0)
     lines = textwrap.wrap(
-        visible(" ".join(title.split())), max(24, int(_CELL * num_source * _CHARACTERS_PER_INCH)), max_lines=3
+        visible(" ".join(title.split())),
+        max(24, int(_CELL * num_source * _CHARACTERS_PER_INCH)),
+        max_lines=3,
     )
     axes.set_title("\n".join(lines), loc="left", fontsize=9, parse_math=False)
     return axes
 
 
 def _measure(figure: Figure, axes: Axes) -> tuple[float, float, float, float]:
-    """In inches: left of the cells, from their left edge on, above them, and from their top edge on."""
+    """In inches: left of the cells, from their left edge on, above them, and from their top edge
+    on."""
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     whole, cells = axes.get_tightbbox(renderer), axes.get_window_extent(renderer)
     assert whole is not None  # the map is visible
@@ -104,8 +121,14 @@ def _measure(figure: Figure, axes: Axes) -> tuple[float, float, float, float]:
     return left, right, above, below
 
 
-def _arrange(figure: Figure, every: Sequence[Axes], grid: tuple[FloatArray, FloatArray], size: Sequence[float]) -> None:
-    """Arrange the maps in the grid of this size, with the color bar on its right and the explanation below."""
+def _arrange(
+    figure: Figure,
+    every: Sequence[Axes],
+    grid: tuple[FloatArray, FloatArray],
+    size: Sequence[float],
+) -> None:
+    """Arrange the maps in the grid of this size, with the color bar on its right and the
+    explanation below."""
     extents = [axes.get_position().size * figure.get_size_inches() for axes in every]
     room, height = size
     width = max(room, 4.0) + _BAR_ROOM
@@ -114,10 +137,14 @@ def _arrange(figure: Figure, every: Sequence[Axes], grid: tuple[FloatArray, Floa
     figure.set_size_inches(width, height)
 
     def place(axes: Axes, left: float, top: float, size: Sequence[float]) -> None:
-        axes.set_position((left / width, 1 - (top + size[1]) / height, size[0] / width, size[1] / height))
+        axes.set_position(
+            (left / width, 1 - (top + size[1]) / height, size[0] / width, size[1] / height)
+        )
 
     # where the cells of each column and row begin
-    lefts, tops = (_GAP / 2 + (edges.sum(axis=1) + _GAP).cumsum() - _GAP - edges[:, 1] for edges in grid)
+    lefts, tops = (
+        _GAP / 2 + (edges.sum(axis=1) + _GAP).cumsum() - _GAP - edges[:, 1] for edges in grid
+    )
     for number, (axes, extent) in enumerate(zip(every, extents, strict=True)):
         row, column = divmod(number, len(lefts))
         place(axes, lefts[column], tops[row], extent)
@@ -126,4 +153,6 @@ def _arrange(figure: Figure, every: Sequence[Axes], grid: tuple[FloatArray, Floa
     place(bar, width - _BAR_ROOM, _GAP, (_BAR_WIDTH, _BAR_HEIGHT))
     bar.set_ylabel("attention weight", fontsize=8)
     bar.tick_params(labelsize=7)
-    figure.text(_GAP / 2 / width, _GAP / 2 / height, "\n".join(note), fontsize=8, color="0.35", va="bottom")
+    figure.text(
+        _GAP / 2 / width, _GAP / 2 / height, "\n".join(note), fontsize=8, color="0.35", va="bottom"
+    )

@@ -20,24 +20,30 @@ log = logging.getLogger(__name__)
 
 
 def load(
-    run: str | Path | Sequence[str | Path] | None = None, device: str = "auto", *, precision: str = "auto"
+    run: str | Path | Sequence[str | Path] | None = None,
+    device: str = "auto",
+    *,
+    precision: str = "auto",
 ) -> Translator:
     """The translator of a run directory, with its best model.
 
-    On a CPU, it chooses torch's number of threads by the model's size and the load of the machine, unless
-    OMP_NUM_THREADS or `torch.set_num_threads` has set it (to another number than torch's default).
+    On a CPU, it chooses torch's number of threads by the model's size and the load of the machine,
+    unless OMP_NUM_THREADS or `torch.set_num_threads` has set it (to another number than torch's
+    default).
 
     Args:
-        run: the directory, or `hf:OWNER/NAME` on the Hugging Face hub; None: the run in `runs/` that finished last. For
-            a list of several, their ensemble, which averages the models' probabilities and uses the first run's search
-            settings.
+        run: the directory, or `hf:OWNER/NAME` on the Hugging Face hub; None: the run in `runs/`
+            that finished last. For a list of several, their ensemble, which averages the models'
+            probabilities and uses the first run's search settings.
         device: `auto` (a GPU if there is one), `cpu`, `cuda` or `cuda:N`.
-        precision: arithmetic of matrix products: `fp32`; `bf16`, faster on CPUs that support it; `int8`, faster on most
-            CPUs and only there (with the encoder in bf16 if possible); `auto`: fp32, as the others change BLEU.
+        precision: arithmetic of matrix products: `fp32`; `bf16`, faster on CPUs that support it;
+            `int8`, faster on most CPUs and only there (with the encoder in bf16 if possible);
+            `auto`: fp32, as the others change BLEU.
 
     Raises:
         UserError: there is no run, or a file of it is missing, damaged or of another version.
-        UsageError: the device does not exist or lacks the precision, or runs differ in tokenizers or vocabularies.
+        UsageError: the device does not exist or lacks the precision, or runs differ in tokenizers
+            or vocabularies.
     """
     on_device = resolve_device(device)
     named = [run] if isinstance(run, str | Path) else run
@@ -50,7 +56,9 @@ def load(
     loaded = [run.load_model(config.model) for run, config in zip(run_dirs, configs, strict=True)]
     models = [model.to(on_device).eval() for model, _ in loaded]
     num_bytes = max(run.model_path.stat().st_size for run in run_dirs)
-    watch = Watch(choose_threads(num_bytes // 4, machine)) if on_device.type == "cpu" else None  # float32
+    watch = (
+        Watch(choose_threads(num_bytes // 4, machine)) if on_device.type == "cpu" else None
+    )  # float32
     run_dir, config = run_dirs[0], configs[0]
     return Translator(
         models[0]
@@ -71,14 +79,17 @@ def load(
     )
 
 
-def _make_ensemble(runs: Sequence[RunDir], models: Sequence[Seq2Seq], precision: Precision) -> Ensemble:
+def _make_ensemble(
+    runs: Sequence[RunDir], models: Sequence[Seq2Seq], precision: Precision
+) -> Ensemble:
     first = models[0].output
     for run, model in zip(runs[1:], models[1:], strict=True):
         if model.output.copies_source != first.copies_source:
             outputs = " and ".join(repr(each.config().model.output.name) for each in (runs[0], run))
             raise UsageError(
-                f"{runs[0].path} and {run.path}: only one of their outputs, {outputs}, copies source tokens, so their "
-                "probabilities are over different tokens; in an ensemble, either all runs must copy or none"
+                f"{runs[0].path} and {run.path}: only one of their outputs, {outputs}, copies "
+                "source tokens, so their probabilities are over different tokens; in an ensemble, "
+                "either all runs must copy or none"
             )
     with torch.inference_mode():
         steps = [step_model(model, precision) for model in models]
@@ -96,12 +107,14 @@ def check_alike(runs: Sequence[RunDir]) -> None:
     if not runs:
         raise UsageError("no run to load: name at least one")
     if len({run.path.resolve() for run in runs}) < len(runs):
-        raise UsageError(f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones")
+        raise UsageError(
+            f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones"
+        )
     for other, side in product(runs[1:], SIDES):
         before, now = runs[0].text_files(side), other.text_files(side)
         differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
         if differing:
             raise UsageError(
-                f"{runs[0].path} and {other.path} differ in {', '.join(differing)}; an ensemble needs runs trained on "
-                "the same prepared data"
+                f"{runs[0].path} and {other.path} differ in {', '.join(differing)}; an ensemble "
+                "needs runs trained on the same prepared data"
             )

@@ -1,4 +1,5 @@
-"""Lines on their way to a model and back: chunks of lines, segments of a line, batches of segments, joined results."""
+"""Lines on their way to a model and back: chunks of lines, segments of a line, batches of segments,
+joined results."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
@@ -14,7 +15,8 @@ from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 # Lines are sorted by length and batched within a chunk of this size, whichever limit comes first.
 CHUNK_LINES = 2_048
 CHUNK_CHARACTERS = 1 << 20
-# A batch has at most this many source positions per sentence of the batch size, so fewer long sentences fit.
+# A batch has at most this many source positions per sentence of the batch size, so fewer long
+# sentences fit.
 _POSITIONS_PER_SENTENCE = 40
 MAX_ATTENTION_CELLS = 1_000_000
 """above this size (4 MB), a line of several segments has links but no attention matrix"""
@@ -36,19 +38,22 @@ class Segment(NamedTuple):
 
 
 def check_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
-    """The lines as a list. An error names the argument, and the call to write instead of one with a single string.
-    Raises TypeError: a single string, or something else than strings."""
+    """The lines as a list. An error names the argument, and the call to write instead of one with a
+    single string. Raises TypeError: a single string, or something else than strings."""
     if isinstance(lines, str | bytes):
         raise TypeError(f"{name}: expected a list of lines, got one string; write {call}")
     listed = list(lines)
     for index, line in enumerate(listed):
         if not isinstance(line, str):
-            raise TypeError(f"{name}[{index}]: expected a string, got {type(line).__name__} {line!r}")
+            raise TypeError(
+                f"{name}[{index}]: expected a string, got {type(line).__name__} {line!r}"
+            )
     return listed
 
 
 def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]:
-    """Consecutive lines in chunks that are sorted and batched together; the more results a line has, the smaller."""
+    """Consecutive lines in chunks that are sorted and batched together; the more results a line
+    has, the smaller."""
     max_lines, max_characters = CHUNK_LINES // num_results, CHUNK_CHARACTERS // num_results
     chunk: list[str] = []
     num_characters = 0
@@ -69,11 +74,16 @@ def map_in_batches(
     batch_size: int,
     watch: Watch | None,
 ) -> list[ResultT]:
-    """What `make` makes of each segment, in batches of segments of similar length. `watch` is checked before each."""
+    """What `make` makes of each segment, in batches of segments of similar length. `watch` is
+    checked before each."""
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         size = len(batches[-1]) + 1 if batches else 0
-        if not batches or size > batch_size or size * lengths[index] > batch_size * _POSITIONS_PER_SENTENCE:
+        if (
+            not batches
+            or size > batch_size
+            or size * lengths[index] > batch_size * _POSITIONS_PER_SENTENCE
+        ):
             batches.append([])
         batches[-1].append(index)
     results: dict[int, ResultT] = {}
@@ -85,8 +95,9 @@ def map_in_batches(
 
 
 def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
-    """Split tokens into segments of at most `max_length`. A segment ends after the last sentence end in its second
-    half, else before the last token there that starts a word, else at its maximum length."""
+    """Split tokens into segments of at most `max_length`. A segment ends after the last sentence
+    end in its second half, else before the last token there that starts a word, else at its maximum
+    length."""
     segments = []
     start = 0
     while len(tokens) - start > max_length:
@@ -100,15 +111,19 @@ def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
 
 
 def split_line(tokens: Sequence[str], max_length: int, num_sources: int) -> list[list[str]]:
-    """`split_source` for any number of sources. Several sources, of which one is too long, are cut into the same
-    number of parts of equal length, because there are no links that tell which parts belong together."""
+    """`split_source` for any number of sources. Several sources, of which one is too long, are cut
+    into the same number of parts of equal length, because there are no links that tell which parts
+    belong together."""
     if num_sources == 1:
         return split_source(tokens, max_length)
     sources = split_sources(tokens)
     num_segments = max(len(split_source(source, max_length)) for source in sources)
     return [
         join_sources(
-            [source[k * len(source) // num_segments : (k + 1) * len(source) // num_segments] for source in sources]
+            [
+                source[k * len(source) // num_segments : (k + 1) * len(source) // num_segments]
+                for source in sources
+            ]
         )
         for k in range(num_segments)
     ]
@@ -117,21 +132,29 @@ def split_line(tokens: Sequence[str], max_length: int, num_sources: int) -> list
 def empty_translation(has_attention: bool) -> Translation:
     """The translation of a blank line."""
     attention = np.zeros((0, 1), dtype=np.float32) if has_attention else None
-    return Translation("", [], 0.0, 0.0, [EOS_TOKEN], attention, True, [] if has_attention else None)
+    return Translation(
+        "", [], 0.0, 0.0, [EOS_TOKEN], attention, True, [] if has_attention else None
+    )
 
 
-def join_n_best(segments: Sequence[Sequence[Translation]], num_sources: int = 1) -> list[Translation]:
-    """Join the n-best translations of a line's segments: the i-th uses the i-th of each segment, or its last."""
+def join_n_best(
+    segments: Sequence[Sequence[Translation]], num_sources: int = 1
+) -> list[Translation]:
+    """Join the n-best translations of a line's segments: the i-th uses the i-th of each segment, or
+    its last."""
     num_translations = max(len(translations) for translations in segments)
     return [
-        join_translations([translations[min(rank, len(translations) - 1)] for translations in segments], num_sources)
+        join_translations(
+            [translations[min(rank, len(translations) - 1)] for translations in segments],
+            num_sources,
+        )
         for rank in range(num_translations)
     ]
 
 
 def join_translations(parts: Sequence[Translation], num_sources: int = 1) -> Translation:
-    """Join the translations of a line's segments: texts separated by spaces, scores added, attention block-diagonal
-    with one common column for the end of each source."""
+    """Join the translations of a line's segments: texts separated by spaces, scores added,
+    attention block-diagonal with one common column for the end of each source."""
     if len(parts) == 1:
         return parts[0]
     source_tokens, positions = _join_sources(parts, num_sources)
@@ -145,17 +168,23 @@ def join_translations(parts: Sequence[Translation], num_sources: int = 1) -> Tra
         source_tokens=source_tokens,
         attention=_join_attention(parts, positions, len(source_tokens)),
         is_finished=all(part.is_finished for part in parts),
-        heaviest=[places[index] for part, places in own for index in part.heaviest or []] if has_attention else None,
+        heaviest=[places[index] for part, places in own for index in part.heaviest or []]
+        if has_attention
+        else None,
         is_cut=any(part.is_cut for part in parts),
         unknown=tuple(sorted(places[index] for part, places in own for index in part.unknown)),
     )
 
 
-def _join_sources(parts: Sequence[Translation], num_sources: int) -> tuple[list[str], list[list[int]]]:
-    """The source tokens of the line, each source's segments in order, and for each segment the positions of its source
-    tokens among them."""
+def _join_sources(
+    parts: Sequence[Translation], num_sources: int
+) -> tuple[list[str], list[list[int]]]:
+    """The source tokens of the line, each source's segments in order, and for each segment the
+    positions of its source tokens among them."""
     texts = [part.source_tokens[:-1] for part in parts]
-    sources = zip(*([text] if num_sources == 1 else split_sources(text) for text in texts), strict=True)
+    sources = zip(
+        *([text] if num_sources == 1 else split_sources(text) for text in texts), strict=True
+    )
     tokens: list[str] = []
     positions: list[list[int]] = [[] for _ in parts]
     for segments in sources:

@@ -33,36 +33,43 @@ class Translation:
     tokens: list[str]
     """target tokens without EOS; with `unk="copy"`, UNKs are already replaced"""
     score: float
-    """the score that ranks hypotheses: log_prob / length ** length_penalty, with the length in target tokens including
-    EOS; in a beam search, plus the coverage penalty; with `method="mbr"`, the expected chrF; for a line translated in
-    segments, the sum over segments"""
+    """the score that ranks hypotheses: log_prob / length ** length_penalty, with the length in
+    target tokens including EOS; in a beam search, plus the coverage penalty; with `method="mbr"`,
+    the expected chrF; for a line translated in segments, the sum over segments"""
     log_prob: float
     """natural logarithm of the translation's probability, EOS included"""
     source_tokens: list[str]
-    """the source as the model saw it, `<eos>` last; a tab ends each of several sources but the last"""
+    """the source as the model saw it, `<eos>` last; a tab ends each of several sources but the
+    last"""
     attention: npt.NDArray[np.float32] | None
-    """weights [T, S]: a row for each of `tokens`, and one for EOS if the translation ended with it; a column for each
-    of `source_tokens`. None for a model without attention over source positions, and for a line of several segments
-    above `segments.MAX_ATTENTION_CELLS`"""
+    """weights [T, S]: a row for each of `tokens`, and one for EOS if the translation ended with it;
+    a column for each of `source_tokens`. None for a model without attention over source positions,
+    and for a line of several segments above `segments.MAX_ATTENTION_CELLS`"""
     is_finished: bool
     """it ended with EOS"""
     heaviest: list[int] | None
-    """argmax of the attention: the source position with the highest weight for each of `tokens`; None without
-    attention"""
+    """argmax of the attention: the source position with the highest weight for each of `tokens`;
+    None without attention"""
     is_cut: bool = False
     """the length limit cut this translation, or another hypothesis with a higher score"""
     unknown: tuple[int, ...] = ()
     """positions of the source tokens outside the run's vocabulary"""
 
     def links(self) -> list[tuple[int, int]]:
-        """The hard alignment: (source position, target position) of each token's highest weight, in target order.
-        Tokens with their highest weight on the end of a source have no link. Raises ValueError: there is no
-        attention."""
+        """The hard alignment: (source position, target position) of each token's highest weight, in
+        target order. Tokens with their highest weight on the end of a source have no link. Raises
+        ValueError: there is no attention."""
         if self.heaviest is None:
             raise ValueError("no attention over source positions, so no links")
-        ends = {position for position, token in enumerate(self.source_tokens[:-1]) if token == SOURCE_END}
+        ends = {
+            position
+            for position, token in enumerate(self.source_tokens[:-1])
+            if token == SOURCE_END
+        }
         ends.add(len(self.source_tokens) - 1)
-        return [(source, target) for target, source in enumerate(self.heaviest) if source not in ends]
+        return [
+            (source, target) for target, source in enumerate(self.heaviest) if source not in ends
+        ]
 
     def attention_map(self) -> AttentionMap | None:
         """The attention with its tokens as labels; None without attention or tokens."""
@@ -76,8 +83,8 @@ class Translation:
         return AttentionMap(source, target, self.attention, self.unknown)
 
     def plot(self) -> Figure:
-        """A figure with the attention as a heat map: `plot().savefig("map.pdf")`. Raises ValueError: there is no
-        attention to draw."""
+        """A figure with the attention as a heat map: `plot().savefig("map.pdf")`. Raises
+        ValueError: there is no attention to draw."""
         from seq2seq_attn.translate.heat_maps import attention_figure
 
         map = self.attention_map()

@@ -1,12 +1,13 @@
-"""Translate strings. The Python API, `translate`, `evaluate` and validation in training all use this module.
+"""Translate strings. The Python API, `translate`, `evaluate` and validation in training all use
+this module.
 
 >>> translator = seq2seq_attn.load()  # the run that finished last           # doctest: +SKIP
 >>> translator.translate(["Der kleine Hund, den die Frau sieht, schläft heute."])[0].text  # doctest: +SKIP
 'The small dog that the woman sees is sleeping today.'
 
-A line with more tokens than the run's `data.max_length` is split into segments, if possible at sentence ends. They are
-translated separately and joined by spaces, so lines of any length need no more memory than a batch. A line is
-never split if its target consists of source positions.
+A line with more tokens than the run's `data.max_length` is split into segments, if possible at
+sentence ends. They are translated separately and joined by spaces, so lines of any length need no
+more memory than a batch. A line is never split if its target consists of source positions.
 """
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ from seq2seq_attn.model.variants import SCORER, build_variant
 from seq2seq_attn.run_dir import ModelInfo
 from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.runtime.threads import Watch
-from seq2seq_attn.search.base import Hypothesis, Scorer, Search, SearchSource, StepModel, find_search
+from seq2seq_attn.search.base import (
+    Hypothesis,
+    Scorer,
+    Search,
+    SearchSource,
+    StepModel,
+    find_search,
+)
 from seq2seq_attn.search.steps import Ensemble, shortlist, step_model
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, NoTokenizer, PositionTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, vector_positions
@@ -57,7 +65,8 @@ class _Plan(NamedTuple):
 
 
 class Translator:
-    """A model with its tokenizers and vocabularies. It is not thread-safe: give each thread its own."""
+    """A model with its tokenizers and vocabularies. It is not thread-safe: give each thread its
+    own."""
 
     def __init__(
         self,
@@ -78,7 +87,8 @@ class Translator:
     ) -> None:
         """
         Args:
-            model: in evaluation mode; the weights of a `Seq2Seq` stay as they are from the first translation on.
+            model: in evaluation mode; the weights of a `Seq2Seq` stay as they are from the first
+                translation on.
             search: settings for options that a call does not give.
             max_source_length: the maximum number of source tokens (without EOS) in a segment.
             precision: as in `load`.
@@ -101,7 +111,8 @@ class Translator:
         self.watch = watch
         self.infos = infos
         self.has_attention = model.has_attention
-        """whether translations come with attention over source positions; not with a fixed vector, for example"""
+        """whether translations come with attention over source positions; not with a fixed vector,
+        for example"""
         self.copies_source = (model.output if isinstance(model, Seq2Seq) else model).copies_source
         """whether source tokens outside the target vocabulary may be copied"""
         self._load_run, self._candidates_UN = load_run, candidates_UN
@@ -117,83 +128,109 @@ class Translator:
         other._max_source_length = max(1, max_source_length)
         return other
 
-    def translate(self, texts: Iterable[str], *, keep_attention: bool = True, **options: Any) -> list[Translation]:
+    def translate(
+        self, texts: Iterable[str], *, keep_attention: bool = True, **options: Any
+    ) -> list[Translation]:
         """The best translation of each line, in order. The translation of a blank line is empty.
 
         Args:
-            texts: lines, in a list or any other iterable; line breaks inside count as spaces, tabs separate sources;
-                vectors are named by their file.
+            texts: lines, in a list or any other iterable; line breaks inside count as spaces, tabs
+                separate sources; vectors are named by their file.
             keep_attention: False leaves `attention` out, which saves a little time.
-            options: options of the search, for example `beam_size=1`, `prefix="A man"`, `unk="copy"` or
-                `method="sample"` (docs/configuration.md, section `search`); those of the run where a call has none.
+            options: options of the search, for example `beam_size=1`, `prefix="A man"`,
+                `unk="copy"` or `method="sample"` (docs/configuration.md, section `search`); those
+                of the run where a call has none.
 
         Raises:
-            UsageError: an option is unknown or not allowed, or `unk="copy"` with a model without attention over source
-                positions.
+            UsageError: an option is unknown or not allowed, or `unk="copy"` with a model without
+                attention over source positions.
         """
         if n_best := options.get("n_best"):
-            raise TypeError(f"translate gives one translation per line; use translate_n_best(texts, n_best={n_best})")
+            raise TypeError(
+                "translate gives one translation per line; use translate_n_best(texts, "
+                f"n_best={n_best})"
+            )
         lines = check_lines(texts, "texts", "translate([text])")
         options["n_best"] = 1  # even if the run's configuration asks for more
-        return [best for best, *_ in self.translate_lines(lines, keep_attention=keep_attention, **options)]
+        return [
+            best
+            for best, *_ in self.translate_lines(lines, keep_attention=keep_attention, **options)
+        ]
 
-    def translate_n_best(self, texts: Iterable[str], *, n_best: int, **options: Any) -> list[list[Translation]]:
-        """Up to `n_best` translations of each line, best first and different as token sequences; otherwise as
-        `translate`. `n_best` is at most the beam size. With `method="sample"`, `n_best` samples, which may be equal."""
+    def translate_n_best(
+        self, texts: Iterable[str], *, n_best: int, **options: Any
+    ) -> list[list[Translation]]:
+        """Up to `n_best` translations of each line, best first and different as token sequences;
+        otherwise as `translate`. `n_best` is at most the beam size. With `method="sample"`,
+        `n_best` samples, which may be equal."""
         lines = check_lines(texts, "texts", f"translate_n_best([text], n_best={n_best})")
         return list(self.translate_lines(lines, n_best=n_best, **options))
 
     def score(
         self, sources: Iterable[str], targets: Iterable[str], *, batch_size: int | None = None
     ) -> list[Translation]:
-        """Forced decoding: each target as a translation of its source, with the model's log-probability and attention
-        (`scoring.force_decode`)."""
+        """Forced decoding: each target as a translation of its source, with the model's
+        log-probability and attention (`scoring.force_decode`)."""
         from seq2seq_attn.translate.scoring import force_decode
 
         return list(force_decode(self, sources, targets, batch_size=batch_size))
 
     def search_options(self, options: Mapping[str, object]) -> SearchConfig:
-        """The options of a search: those given, and the run's for the rest. Raises UsageError as `translate`."""
+        """The options of a search: those given, and the run's for the rest. Raises UsageError as
+        `translate`."""
         return find_search(self.search, options)[1]
 
     def translate_lines(
         self, lines: Iterable[str], *, keep_attention: bool = True, **options: Any
     ) -> Iterator[list[Translation]]:
-        """`translate_n_best` for the lines of any iterable, in bounded memory; `n_best` as configured."""
+        """`translate_n_best` for the lines of any iterable, in bounded memory; `n_best` as
+        configured."""
         if isinstance(self.source_tokenizer, NoTokenizer):
             raise UsageError(
-                "the run is a language model, which translates nothing by itself: name a run that translates, and this "
-                "one in search.scorers.fusion.run"
+                "the run is a language model, which translates nothing by itself: name a run that "
+                "translates, and this one in search.scorers.fusion.run"
             )
         search, values = find_search(self.search, options) if options else self._configured_search
         if values.unk == "copy" and not self.has_attention:
             raise UsageError(
-                "unk='copy': this model has no attention over source positions to copy by; use 'keep' or 'forbid'"
+                "unk='copy': this model has no attention over source positions to copy by; use "
+                "'keep' or 'forbid'"
             )
-        most = 0 if self._candidates_UN is None or self.copies_source else self._candidates_UN.shape[1]
+        most = (
+            0 if self._candidates_UN is None or self.copies_source else self._candidates_UN.shape[1]
+        )
         if values.shortlist > most:
             raise UsageError(
-                f"search.shortlist={values.shortlist}: at most {most}, the run's own setting when it was trained (0 if "
-                "its output copies source tokens)"
+                f"search.shortlist={values.shortlist}: at most {most}, the run's own setting when "
+                "it was trained (0 if its output copies source tokens)"
             )
         scorers = [
-            build_variant(SCORER, name, own, load_steps=self._load_steps) for name, own in values.scorers.items()
+            build_variant(SCORER, name, own, load_steps=self._load_steps)
+            for name, own in values.scorers.items()
         ]
         plan = _Plan(search, values, scorers, keep_attention and self.has_attention)
         pieces = chunks(lines, num_results=values.n_best)
-        return (translations for piece in pieces for translations in self._translate_chunk(piece, plan))
+        return (
+            translations for piece in pieces for translations in self._translate_chunk(piece, plan)
+        )
 
     def _translate_chunk(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
-        """The translations of each line: split lines into segments, translate these in batches by length, and join
-        them."""
+        """The translations of each line: split lines into segments, translate these in batches by
+        length, and join them."""
         prefix = self.target_tokenizer.tokenize(plan.options.prefix)
-        parts_by_line = [self._split(tokens) if tokens else [] for tokens in self.source_tokenizer.tokenize_many(lines)]
+        parts_by_line = [
+            self._split(tokens) if tokens else []
+            for tokens in self.source_tokenizer.tokenize_many(lines)
+        ]
         segments = [
             Segment(line, tokens, self.source_vocab.ids_of(tokens), [] if rank else prefix)
             for line, parts in zip(lines, parts_by_line, strict=True)
             for rank, tokens in enumerate(parts)
         ]
-        translate, lengths = partial(self._translate_batch, plan=plan), [len(segment.source) for segment in segments]
+        translate, lengths = (
+            partial(self._translate_batch, plan=plan),
+            [len(segment.source) for segment in segments],
+        )
         batch_size = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
         translations = iter(map_in_batches(translate, segments, lengths, batch_size, self.watch))
         blank = [empty_translation(plan.keep_attention)]
@@ -203,17 +240,26 @@ class Translator:
         ]
 
     def _split(self, tokens: Sequence[str]) -> list[list[str]]:
-        """The segments of a line. A target of source positions is not split: they count from the start of the line."""
+        """The segments of a line. A target of source positions is not split: they count from the
+        start of the line."""
         is_whole = isinstance(self.target_tokenizer, PositionTokenizer)
-        return split_line(tokens, len(tokens) if is_whole else self._max_source_length, self._num_sources)
+        return split_line(
+            tokens, len(tokens) if is_whole else self._max_source_length, self._num_sources
+        )
 
     def _translate_batch(self, segments: Sequence[Segment], plan: _Plan) -> list[list[Translation]]:
         options = plan.options
         extended, vectors = self.extend(segments), self.read_vectors(segments)
         if extended is None:
-            sources, prefixes = None, [self.target_vocab.ids_of(segment.target) for segment in segments]
+            sources, prefixes = (
+                None,
+                [self.target_vocab.ids_of(segment.target) for segment in segments],
+            )
         else:
-            sources, prefixes = [ids.source for ids in extended], [[*ids.target] for ids in extended]
+            sources, prefixes = (
+                [ids.source for ids in extended],
+                [[*ids.target] for ids in extended],
+            )
         batch = collate_source([segment.ids for segment in segments], sources, vectors)
         source = SearchSource(
             batch.to(self.device),
@@ -226,27 +272,39 @@ class Translator:
         )
         steps = self._steps
         if options.shortlist and self._candidates_UN is not None:
-            some_UN, num_target_ids = self._candidates_UN[:, : options.shortlist], len(self.target_vocab)
+            some_UN, num_target_ids = (
+                self._candidates_UN[:, : options.shortlist],
+                len(self.target_vocab),
+            )
             steps = shortlist(steps, some_UN, source.batch, prefixes, num_target_ids=num_target_ids)
         results = []
         for segment, hypotheses in zip(segments, plan.search(steps, source, options), strict=True):
-            translations = [self._translation(segment, hypothesis, plan) for hypothesis in hypotheses]
-            if options.rows_per_sentence == 1:  # copying may make hypotheses equal; samples may be equal anyway
+            translations = [
+                self._translation(segment, hypothesis, plan) for hypothesis in hypotheses
+            ]
+            if (
+                options.rows_per_sentence == 1
+            ):  # copying may make hypotheses equal; samples may be equal anyway
                 first = {tuple(each.tokens): each for each in reversed(translations)}
                 translations = sorted(first.values(), key=translations.index)
             results.append(translations)
         return results
 
     def extend(self, segments: Sequence[Segment]) -> list[ExtendedIds] | None:
-        """The ids of source and target in the extended vocabulary; None if no source tokens are copied."""
+        """The ids of source and target in the extended vocabulary; None if no source tokens are
+        copied."""
         if not self.copies_source:
             return None
         spell = self.target_tokenizer.spell_source
-        return [extended_ids(spell(segment.source), segment.target, self.target_vocab) for segment in segments]
+        return [
+            extended_ids(spell(segment.source), segment.target, self.target_vocab)
+            for segment in segments
+        ]
 
     def read_vectors(self, segments: Sequence[Segment]) -> list[FloatArray] | None:
-        """For each segment the vectors at its positions, [positions, F], 0 where a token is of text; None if all
-        sources are texts. Raises UserError: a file has changed since it was tokenized."""
+        """For each segment the vectors at its positions, [positions, F], 0 where a token is of
+        text; None if all sources are texts. Raises UserError: a file has changed since it was
+        tokenized."""
         if self._vector_source is None:
             return None
         number, size = self._vector_source
@@ -255,12 +313,15 @@ class Translator:
             rows = np.zeros((len(segment.source), size), dtype=np.float32)
             if at := vector_positions(segment.source, self.source_tokenizer):
                 file = segment.line.split(SOURCE_END)[number].strip()
-                rows[at.start : at.stop] = read_token_vectors(file, segment.source[at.start : at.stop])
+                rows[at.start : at.stop] = read_token_vectors(
+                    file, segment.source[at.start : at.stop]
+                )
             vectors.append(rows)
         return vectors
 
     def find_unknown(self, segment: Segment) -> tuple[int, ...]:
-        """The positions of source tokens outside the vocabulary. A vector is known whatever its number."""
+        """The positions of source tokens outside the vocabulary. A vector is known whatever its
+        number."""
         unknown = (position for position, token_id in enumerate(segment.ids) if token_id == UNK)
         if self._vector_source is None:
             return tuple(unknown)
@@ -304,11 +365,20 @@ class Translator:
             return step_model(self.model, self._precision)
 
     def _load_steps(self, run: str, line: str) -> tuple[StepModel[Any], list[int], int]:
-        """The steps of another run, the ids of a source line in it, and the number of target ids, for a scorer."""
+        """The steps of another run, the ids of a source line in it, and the number of target ids,
+        for a scorer."""
         if run not in self._scorer_runs:
             assert self._load_run is not None
-            self._scorer_runs[run] = self._load_run(run, str(self.device), precision=self._precision)
+            self._scorer_runs[run] = self._load_run(
+                run, str(self.device), precision=self._precision
+            )
         other = self._scorer_runs[run]
         if other.target_vocab != self.target_vocab:
-            raise UsageError(f"{run}: another target vocabulary than that of the run that translates")
-        return other._steps, other.source_vocab.ids_of(other.source_tokenizer.tokenize(line)), len(other.target_vocab)
+            raise UsageError(
+                f"{run}: another target vocabulary than that of the run that translates"
+            )
+        return (
+            other._steps,
+            other.source_vocab.ids_of(other.source_tokenizer.tokenize(line)),
+            len(other.target_vocab),
+        )

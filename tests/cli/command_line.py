@@ -12,8 +12,11 @@ def outputs(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return capsys.readouterr().out.split("\n")[:-1]
 
 
-def assert_fails(capsys: pytest.CaptureFixture[str], *arguments: str, code: int, message: str) -> None:
-    """The command leaves with the exit code and one line of error that holds the message; stdout stays empty."""
+def assert_fails(
+    capsys: pytest.CaptureFixture[str], *arguments: str, code: int, message: str
+) -> None:
+    """The command leaves with the exit code and one line of error that holds the message; stdout
+    stays empty."""
     capsys.readouterr()
     assert run(arguments) == code
     out, err = capsys.readouterr()

@@ -11,7 +11,8 @@ from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 @pytest.fixture(scope="session")
 def toy_runs(tmp_path_factory) -> dict[str, RunDir]:
-    """Runs that no test changes: with subwords (`toy`), with words as tokens, and with words and a fixed vector."""
+    """Runs that no test changes: with subwords (`toy`), with words as tokens, and with words and a
+    fixed vector."""
     root = tmp_path_factory.mktemp("runs")
     words = toy_config(tokenizer="spacy")
     fixed = toy_config(tokenizer="spacy", attention="fixed")
@@ -25,7 +26,11 @@ def workshop(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("evaluate")
     for name, source, target in [
         *[(split, SOURCE, TARGET) for split in ("train", "valid", "short")],
-        ("long", [f"{a} {b}" for a in SOURCE for b in SOURCE], [f"{a} {b}" for a in TARGET for b in TARGET]),
+        (
+            "long",
+            [f"{a} {b}" for a in SOURCE for b in SOURCE],
+            [f"{a} {b}" for a in TARGET for b in TARGET],
+        ),
     ]:
         (root / f"{name}.de").write_text("\n".join(source) + "\n", encoding="utf-8")
         (root / f"{name}.en").write_text("\n".join(target) + "\n", encoding="utf-8")

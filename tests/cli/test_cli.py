@@ -1,4 +1,5 @@
-"""The command line as others script it: options, exit codes, one-line errors, what goes to stdout."""
+"""The command line as others script it: options, exit codes, one-line errors, what goes to
+stdout."""
 
 import errno
 import io
@@ -29,14 +30,18 @@ pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 
 def settings(corpus: Path, *more: str) -> list[str]:
-    return ["-c", "base"] + [argument for setting in (*toy_settings(corpus), *more) for argument in ("--set", setting)]
+    return ["-c", "base"] + [
+        argument for setting in (*toy_settings(corpus), *more) for argument in ("--set", setting)
+    ]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], []])
 def test_help_names_the_commands(capsys, arguments):
     assert outputs(capsys, "--version") == [f"seq2seq {__version__}"]
     lines = outputs(capsys, *arguments)
-    assert {line.split()[0] for line in lines if line.startswith("  ") and line.split()} >= {*COMMANDS}
+    assert {line.split()[0] for line in lines if line.startswith("  ") and line.split()} >= {
+        *COMMANDS
+    }
 
 
 GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
@@ -64,7 +69,10 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         (["translate", "--prefix", "- No", "--n-best", "-- x"], "--n-best -- x"),
         (["prepare", "wmt14"], "corpus 'wmt14'"),
         (["prepare", "captions", "-c", "quickstart"], "'captions' and --config"),
-        (["train", "-c", "base", "--resume", "--overwrite", "--run-dir", "x"], "--resume and --overwrite"),
+        (
+            ["train", "-c", "base", "--resume", "--overwrite", "--run-dir", "x"],
+            "--resume and --overwrite",
+        ),
     ],
 )
 def test_usage_errors_exit_with_2(capsys, arguments, message):
@@ -77,7 +85,9 @@ def test_an_unforeseen_error_is_one_line_too(capsys, monkeypatch):
 
     monkeypatch.setattr("seq2seq_attn.config.load_config", fail)
     assert_fails(capsys, "prepare", code=1, message="ValueError")
-    monkeypatch.setattr("seq2seq_attn.config.load_config", lambda *args: Path("no/such").read_text())
+    monkeypatch.setattr(
+        "seq2seq_attn.config.load_config", lambda *args: Path("no/such").read_text()
+    )
     assert_fails(capsys, "prepare", code=1, message="no/such")
 
 
@@ -86,7 +96,9 @@ def test_dump_config_prints_all_settings_and_nothing_else(capsys):
     arguments += ["--set", "search.beam_size=3"]
     assert run(["train", *arguments, "--dump-config"]) == 0
     out, err = capsys.readouterr()
-    expected = load_config(["tutorial", "attention/fixed"], ["seed=7", "train.device=cpu", "search.beam_size=3"])
+    expected = load_config(
+        ["tutorial", "attention/fixed"], ["seed=7", "train.device=cpu", "search.beam_size=3"]
+    )
     assert yaml.safe_load(out) == expected.model_dump(mode="json")
     assert err == ""
     assert not Path("runs").exists()
@@ -102,7 +114,9 @@ def test_the_whole_way(capsys, toy_corpus, tmp_path):
     lines = capsys.readouterr().out.split("\n")
     assert (len(lines), lines[1]) == (4, "")
     Path("in.txt").write_text("Hund\n\nKatze Mann\n")
-    assert run(["translate", "--run", path, "-i", "in.txt", "-o", "out.txt", "--beam-size", "2"]) == 0
+    assert (
+        run(["translate", "--run", path, "-i", "in.txt", "-o", "out.txt", "--beam-size", "2"]) == 0
+    )
     assert capsys.readouterr().out == ""
     assert Path("out.txt").read_text().count("\n") == 3
     assert run(["train", "--resume", "--run-dir", path]) == 0
@@ -111,7 +125,9 @@ def test_the_whole_way(capsys, toy_corpus, tmp_path):
 
 
 def test_ctrl_c_saves_and_exits_with_130(toy_corpus):
-    endless = settings(toy_corpus, "train.max_epochs=100000", "train.validation.every_updates=100000")
+    endless = settings(
+        toy_corpus, "train.max_epochs=100000", "train.validation.every_updates=100000"
+    )
     command = [sys.executable, "-m", "seq2seq_attn", "train", *endless, "--run-dir", "run"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     pipe, metrics = subprocess.PIPE, Path("run/metrics.jsonl")
@@ -130,7 +146,9 @@ def test_ctrl_c_saves_and_exits_with_130(toy_corpus):
 
 
 @pytest.mark.usefixtures("heard_signals")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_signals_outside_training_exit_with_their_code(monkeypatch, number, code):
     def interrupt(*args: object, **kwargs: object) -> None:
         os.kill(os.getpid(), number)
@@ -161,9 +179,12 @@ main()
     ],
 )
 def test_the_end_of_the_process(arguments, stdout, code, error):
-    """Threads and exit handlers finish, and all output is written, although the interpreter is not torn down."""
+    """Threads and exit handlers finish, and all output is written, although the interpreter is not
+    torn down."""
     command = f"{sys.executable} -c '{ENDING}' {arguments} {stdout}; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
     assert done.returncode == code
     *lines, last = done.stderr.splitlines()
     assert last == "at exit"
@@ -219,7 +240,9 @@ def test_ctrl_c_while_the_command_line_is_imported_is_quiet(monkeypatch, capsys)
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-NAMES = {parameter.name for name in COMMANDS for parameter in get_command(app).commands[name].params}
+NAMES = {
+    parameter.name for name in COMMANDS for parameter in get_command(app).commands[name].params
+}
 
 
 @pytest.fixture(params=["", *COMMANDS])

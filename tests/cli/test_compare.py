@@ -1,4 +1,5 @@
-"""`seq2seq compare`: arms and seeds planned, trained in processes of their own, stopped and taken up, reported."""
+"""`seq2seq compare`: arms and seeds planned, trained in processes of their own, stopped and taken
+up, reported."""
 
 import json
 import shutil
@@ -44,7 +45,11 @@ def test_every_value_with_every_seed_seed_after_seed():
 
 
 def test_several_variations_make_the_product():
-    vary = ["model.hidden_size=96,128", "encoder=bigru,reversed_gru", "train.optimizer.betas=[0.9, 0.98],[0.9, 0.999]"]
+    vary = [
+        "model.hidden_size=96,128",
+        "encoder=bigru,reversed_gru",
+        "train.optimizer.betas=[0.9, 0.98],[0.9, 0.999]",
+    ]
     planned = plan_runs(["quickstart"], vary, [3], output=Path("here"))
     assert len(planned) == 8
     assert names(planned)[1] == "here/hidden_size=96+bigru+betas=-0.9-0.999-s3"
@@ -55,7 +60,9 @@ def test_several_variations_make_the_product():
 
 def test_the_arguments_of_a_run_give_its_configuration():
     settings = ["train.max_epochs=2"]
-    planned = plan_runs(["quickstart"], ["schedule=cosine,plateau"], [2], settings=settings, imports=["mine"])
+    planned = plan_runs(
+        ["quickstart"], ["schedule=cosine,plateau"], [2], settings=settings, imports=["mine"]
+    )
     arguments = planned[1].arguments
     given = {option: [] for option in ("-c", "--set", "--import")}
     for option, value in zip(arguments[::2], arguments[1::2], strict=True):
@@ -105,7 +112,16 @@ def settings(toy: Path, *more: str) -> list[str]:
 
 def command(toy: Path, *more: str) -> list[str]:
     options = [word for one in settings(toy, *more) for word in ("--set", one)]
-    vary = ["--vary", "attention=additive,fixed", "--seeds", "1", "--output", "out", "--at-once", "2"]
+    vary = [
+        "--vary",
+        "attention=additive,fixed",
+        "--seeds",
+        "1",
+        "--output",
+        "out",
+        "--at-once",
+        "2",
+    ]
     return ["compare", "-c", "base", *options, *vary]
 
 
@@ -122,7 +138,9 @@ def is_locked(path: Path) -> bool:
 def test_stopped_taken_up_and_kept(toy, capsys, number, code):
     limit = "train.max_epochs=6"
     runs = [Path("out/additive-s1"), Path("out/fixed-s1")]
-    process = subprocess.Popen([sys.executable, "-m", "seq2seq_attn", *command(toy, limit)], stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "seq2seq_attn", *command(toy, limit)], stderr=subprocess.PIPE
+    )
     wait_for(lambda: all((path / "last").exists() for path in runs) or process.poll() is not None)
     process.send_signal(number)
     assert process.wait(60) == code
@@ -141,7 +159,10 @@ def test_stopped_taken_up_and_kept(toy, capsys, number, code):
     assert [one["name"] for one in report["runs"]] == ["additive-s1", "fixed-s1"]
     assert Path("out/report.html").stat().st_size
     for path in runs:
-        updates = [json.loads(line).get("update") for line in (path / "metrics.jsonl").read_text().splitlines()]
+        updates = [
+            json.loads(line).get("update")
+            for line in (path / "metrics.jsonl").read_text().splitlines()
+        ]
         assert max(one for one in updates if one is not None) == 60
 
     models = [(path / "model.safetensors").stat().st_mtime_ns for path in runs]
@@ -154,14 +175,18 @@ def test_stopped_taken_up_and_kept(toy, capsys, number, code):
 
 
 def test_runs_on_another_text_are_not_seeds_of_one_arm(toy, capsys):
-    [first, second] = plan_runs(["base"], [], [1, 2], settings=settings(toy, "train.max_updates=1"), output=Path("out"))
+    [first, second] = plan_runs(
+        ["base"], [], [1, 2], settings=settings(toy, "train.max_updates=1"), output=Path("out")
+    )
     train(first.config, run_dir=first.run.path)
     prepare_corpora([first, second])
     with (toy / "train.de").open("a") as source, (toy / "train.en").open("a") as target:
         source.write("Hund\n")
         target.write("dog\n")
     options = [word for one in settings(toy, "train.max_updates=1") for word in ("--set", one)]
-    assert run_command(["compare", "-c", "base", *options, "--seeds", "1-2", "--output", "out"]) == 1
+    assert (
+        run_command(["compare", "-c", "base", *options, "--seeds", "1-2", "--output", "out"]) == 1
+    )
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines()[-1].startswith("error: out/toy-s1: ")
@@ -172,12 +197,17 @@ def test_runs_on_another_text_are_not_seeds_of_one_arm(toy, capsys):
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(toy, caplog):
     caplog.set_level("INFO")
-    good = plan_runs(["base"], [], [1], settings=settings(toy, "train.max_epochs=1"), output=Path("out"))[0]
+    good = plan_runs(
+        ["base"], [], [1], settings=settings(toy, "train.max_epochs=1"), output=Path("out")
+    )[0]
     bad = PlannedRun(RunDir("out/bad-s1"), good.config, ("-c", "absent"))
     assert train_runs([bad, good], at_once=1) == [bad]
     assert good.run.is_finished()
     assert "bad-s1" in caplog.text
-    assert ["left" in message for message in caplog.messages if " of 2: " in message] == [True, False]
+    assert ["left" in message for message in caplog.messages if " of 2: " in message] == [
+        True,
+        False,
+    ]
     shutil.rmtree("out/toy-s1/last")
     assert train_runs([good], at_once=1) == []
 
@@ -196,7 +226,9 @@ def train_here(planned: list[PlannedRun], *, at_once: int) -> list[PlannedRun]:
 
 
 def test_without_a_test_set_the_validation_set_is_compared(toy, capsys, monkeypatch):
-    without = [one for one in settings(toy, "train.max_epochs=1") if not one.startswith("data.test")]
+    without = [
+        one for one in settings(toy, "train.max_epochs=1") if not one.startswith("data.test")
+    ]
     options = [word for one in without for word in ("--set", one)]
     monkeypatch.setattr(comparison, "train_runs", train_here)
     assert run_command(["compare", "-c", "base", *options, "--seeds", "1", "--output", "out"]) == 0
@@ -209,19 +241,38 @@ def test_without_a_test_set_the_validation_set_is_compared(toy, capsys, monkeypa
 
 def test_language_models_are_refused_before_they_are_trained(toy, monkeypatch):
     monkeypatch.setattr(comparison, "train_runs", train_here)
-    overlay = ["data.source_language=none", "train.validation.metric=perplexity", "model.attention.name=fixed"]
+    overlay = [
+        "data.source_language=none",
+        "train.validation.metric=perplexity",
+        "model.attention.name=fixed",
+    ]
     with pytest.raises(UsageError, match=r"data\.source_language=none"):
-        train_and_compare(plan_runs(["base"], [], [1], settings=settings(toy, *overlay), output=Path("out")))
+        train_and_compare(
+            plan_runs(["base"], [], [1], settings=settings(toy, *overlay), output=Path("out"))
+        )
 
 
 def test_own_text_is_compared_too(toy, capsys, monkeypatch):
     seen: list[PlannedRun] = []
-    monkeypatch.setattr(comparison, "train_runs", lambda planned, at_once: seen.extend(planned) or seen)
-    own = ["--train", "toy/train", "--valid", "toy/valid", "--source-language", "de", "--target-language", "en"]
+    monkeypatch.setattr(
+        comparison, "train_runs", lambda planned, at_once: seen.extend(planned) or seen
+    )
+    own = [
+        "--train",
+        "toy/train",
+        "--valid",
+        "toy/valid",
+        "--source-language",
+        "de",
+        "--target-language",
+        "en",
+    ]
     own += ["--vary", "attention=additive,fixed", "--seeds", "2"]
     assert run_command(["compare", *own]) == 2
     assert "-c output/softmax" in capsys.readouterr().err
     assert run_command(["compare", *own, "-c", "output/softmax"]) == 1  # no run was trained
     assert "2 of 2" in capsys.readouterr().err
-    assert names(seen) == [f"runs/compare-own-de-en+softmax/{arm}-s2" for arm in ("additive", "fixed")]
+    assert names(seen) == [
+        f"runs/compare-own-de-en+softmax/{arm}-s2" for arm in ("additive", "fixed")
+    ]
     assert seen[1].config.data.train == "toy/train"

@@ -32,23 +32,40 @@ def _in_runs(runs, monkeypatch) -> None:
 
 def test_translate_with_two_runs(runs, capsys, tmp_path):
     names = ["--run", "additive", "--run", "none"]
-    assert run_command(["translate", *names, *SOURCE, "--attention", str(tmp_path / "maps.npz")]) == 0
+    assert (
+        run_command(["translate", *names, *SOURCE, "--attention", str(tmp_path / "maps.npz")]) == 0
+    )
     expected = load([runs / "additive", runs / "none"], "cpu").translate(SOURCE)
     assert capsys.readouterr().out.splitlines() == [one.text for one in expected]
-    assert [one.text for one in expected] != [one.text for one in load(runs / "additive", "cpu").translate(SOURCE)]
+    assert [one.text for one in expected] != [
+        one.text for one in load(runs / "additive", "cpu").translate(SOURCE)
+    ]
     with np.load(tmp_path / "maps.npz") as arrays:
         np.testing.assert_allclose(arrays["attention_0"], expected[0].attention, atol=1e-6)
 
 
 def test_score_takes_one_run(capsys):
-    assert_fails(capsys, "score", "--run", "additive", "--run", "none", "train", code=2, message="--run")
+    assert_fails(
+        capsys, "score", "--run", "additive", "--run", "none", "train", code=2, message="--run"
+    )
 
 
 def test_the_ensemble_is_scored_beside_its_members(runs, capsys):
-    assert run_command(["evaluate", "additive", "none", "--ensemble", "--split", "short", "--device", "cpu"]) == 0
+    assert (
+        run_command(
+            ["evaluate", "additive", "none", "--ensemble", "--split", "short", "--device", "cpu"]
+        )
+        == 0
+    )
     assert "ensemble of additive, none" in capsys.readouterr().out
-    report = json.loads((runs / "additive" / "report.comparison.short.json").read_text(encoding="utf-8"))
-    assert [run["name"] for run in report["runs"]] == ["additive", "none", "ensemble of additive, none"]
+    report = json.loads(
+        (runs / "additive" / "report.comparison.short.json").read_text(encoding="utf-8")
+    )
+    assert [run["name"] for run in report["runs"]] == [
+        "additive",
+        "none",
+        "ensemble of additive, none",
+    ]
     assert report["runs"][2]["members"] == ["additive", "none"]
     [scores] = report["sets"]
     [bleu] = [measure for measure in scores["measures"] if measure["name"] == "bleu"]
@@ -74,7 +91,9 @@ def test_runs_that_differ_in_their_seed_are_one_arm_and_the_ensemble_another():
 
 
 def is_reused(*names: str, **options: object) -> list[bool]:
-    report = translate_and_score(Path(), *names, ensemble=True, split=["short"], reuse_hypotheses=True, **options)
+    report = translate_and_score(
+        Path(), *names, ensemble=True, split=["short"], reuse_hypotheses=True, **options
+    )
     return [run["is_reused"] for run in report.data["runs"]]
 
 
@@ -95,7 +114,9 @@ def test_saved_hypotheses_are_those_of_the_same_members(runs, tmp_path):
 def test_a_member_called_ensemble_keeps_its_hypotheses(runs, tmp_path):
     make_toy_run(tmp_path / "ensemble", RunDir(runs / "additive").config(), seed=9)
     shutil.copytree(runs / "none", tmp_path / "none")
-    translate_and_score(tmp_path, "ensemble", "none", ensemble=True, split=["short"], json=tmp_path / "scores.json")
+    translate_and_score(
+        tmp_path, "ensemble", "none", ensemble=True, split=["short"], json=tmp_path / "scores.json"
+    )
     folders = sorted((tmp_path / "scores.hyps").iterdir())
     assert len(folders) == 3
     assert len({(folder / "short.txt").read_text(encoding="utf-8") for folder in folders}) == 3

@@ -29,20 +29,30 @@ def test_one_run_on_its_test_sets(workshop, caplog):
     expected = [found.text for found in translator.translate(SOURCE)]
     written = (workshop / "additive/hyps/short.txt").read_text(encoding="utf-8")
     assert written == "".join(f"{line}\n" for line in expected)
-    assert report.sets[0].whole.scores["bleu"][0].interval.value == sacrebleu.corpus_bleu(expected, [TARGET]).score
+    assert (
+        report.sets[0].whole.scores["bleu"][0].interval.value
+        == sacrebleu.corpus_bleu(expected, [TARGET]).score
+    )
     assert "all test sets: 30 sentence pairs" in report.text
     assert "additive: beam size 3, length penalty 0" in report.text
     assert "report.json" in caplog.text
 
 
 def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
-    options = {"concatenate": [1, 2, 2], "json": tmp_path / "report.json", "plots": "png", "by_length": "12,15"}
+    options = {
+        "concatenate": [1, 2, 2],
+        "json": tmp_path / "report.json",
+        "plots": "png",
+        "by_length": "12,15",
+    }
     report = translate_and_score(workshop, "additive", "none", **options)
     assert [(scores.name, scores.num_pairs, scores.num_concatenated) for scores in report.sets] == [
         *(("short", 5, 1), ("long", 25, 1), ("short.x2", 2, 2), ("long.x2", 12, 2)),
         *(("all test sets", 30, 1), ("all test sets.x2", 14, 2)),
     ]
-    assert (tmp_path / "report.hyps/additive/long.x2.txt").read_text(encoding="utf-8").count("\n") == 12
+    assert (tmp_path / "report.hyps/additive/long.x2.txt").read_text(encoding="utf-8").count(
+        "\n"
+    ) == 12
     assert (tmp_path / "retention-by-length.x2.png").exists()
     assert (tmp_path / "retention-by-length.png").exists()
     again = translate_and_score(workshop, "additive", "none", reuse_hypotheses=True, **options)
@@ -55,7 +65,9 @@ def test_concatenated_pairs_are_translated_in_one_piece(workshop):
     run = RunDir(workshop / "additive")
     [joined] = find_sets([run], [run.config()], ["short"], concatenate=[3])
     translator = load(workshop / "additive", "cpu")
-    expected = [found.text for found in translator.with_max_source_length(90).translate(joined.source)]
+    expected = [
+        found.text for found in translator.with_max_source_length(90).translate(joined.source)
+    ]
     assert (run.hyps_dir / "short.x3.txt").read_text(encoding="utf-8").splitlines() == expected
     assert [found.text for found in translator.translate(joined.source)] != expected
 
@@ -68,7 +80,9 @@ def test_attention_is_analyzed_unless_told_otherwise(workshop):
         assert (none["entropy"], none["dropped"]) == (None, None)
         assert 0 < none["missing"] <= 1
         assert "gold" not in additive
-        assert [row["label"] for row in values["attention"]["buckets"]] == [row.bucket.label for row in scores.buckets]
+        assert [row["label"] for row in values["attention"]["buckets"]] == [
+            row.bucket.label for row in scores.buckets
+        ]
     assert "Attention by length" in report.text
     assert "Attention against gold links" not in report.text
     left_out = run_evaluate(workshop, "additive", split=["short"], no_attention=True)
@@ -87,12 +101,18 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
         assert [one["shift"] for one in run["gold"]] == [-1, 0, 1]
         assert run["gold"][1]["num_pairs"] == num_pairs
         assert 0 < run["gold"][1]["mass"] < 1
-        assert sum(row["runs"][0]["gold"][1]["num_pairs"] for row in values["attention"]["buckets"]) == num_pairs
+        assert (
+            sum(row["runs"][0]["gold"][1]["num_pairs"] for row in values["attention"]["buckets"])
+            == num_pairs
+        )
     assert "Attention against gold links" in report.text
     one = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
     gold = caption_links(*prepared.text("test"), prepared.links("test"))
     translator = load(tmp_path / "run", "cpu")
-    assert score_shifts(decode_gold(translator, *prepared.text("test"), gold))[0].error_rate == one["error_rate"]
+    assert (
+        score_shifts(decode_gold(translator, *prepared.text("test"), gold))[0].error_rate
+        == one["error_rate"]
+    )
 
 
 def test_all_references_count_in_scores_and_paired_tests(workshop, tmp_path, capsys):
@@ -100,8 +120,23 @@ def test_all_references_count_in_scores_and_paired_tests(workshop, tmp_path, cap
     for name, lines in (("src", SOURCE), ("one", TARGET), ("two", others)):
         (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
     files = [word for name in ("one", "two") for word in ("--reference", str(tmp_path / name))]
-    command = ["evaluate", str(workshop / "additive"), str(workshop / "none"), "--source", str(tmp_path / "src")]
-    written = ["--json", str(tmp_path / "r.json"), "--metric", "ter", "--metric", "bleu", "--device", "cpu"]
+    command = [
+        "evaluate",
+        str(workshop / "additive"),
+        str(workshop / "none"),
+        "--source",
+        str(tmp_path / "src"),
+    ]
+    written = [
+        "--json",
+        str(tmp_path / "r.json"),
+        "--metric",
+        "ter",
+        "--metric",
+        "bleu",
+        "--device",
+        "cpu",
+    ]
     assert run_command([*command, *files, *written]) == 0
     ter, bleu = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["sets"][0]["measures"]
     hypotheses = [
@@ -113,7 +148,9 @@ def test_all_references_count_in_scores_and_paired_tests(workshop, tmp_path, cap
     assert [run["score"] for run in bleu["runs"]] == pytest.approx(scores)
     assert bleu["runs"][1]["paired_bootstrap"]["difference"] == pytest.approx(scores[1] - scores[0])
     scores = [sacrebleu.corpus_ter(lines, [TARGET, others]).score for lines in hypotheses]
-    assert ter["runs"][1]["paired_randomization"]["difference"] == pytest.approx(scores[1] - scores[0])
+    assert ter["runs"][1]["paired_randomization"]["difference"] == pytest.approx(
+        scores[1] - scores[0]
+    )
     capsys.readouterr()
     assert run_command([*command, *files, "--reference", str(workshop / "long.en")]) == 1
     assert "long.en" in capsys.readouterr().err
@@ -124,9 +161,17 @@ def test_the_metric_of_validation_leads(workshop, tmp_path):
     config.train.validation.metric = "cer"
     make_toy_run(tmp_path / "run", config)
     report = run_evaluate(tmp_path, "run", split=["short"])
-    assert list(report.sets[0].whole.scores) == ["cer", "bleu", "bleu_lowercase", "bleu_tutorial", "chrf"]
+    assert list(report.sets[0].whole.scores) == [
+        "cer",
+        "bleu",
+        "bleu_lowercase",
+        "bleu_tutorial",
+        "chrf",
+    ]
     assert report.summary.startswith("CER ")
-    assert list(run_evaluate(tmp_path, "run", split=["short"], metric=["chrf"]).sets[0].whole.scores) == ["chrf"]
+    assert list(
+        run_evaluate(tmp_path, "run", split=["short"], metric=["chrf"]).sets[0].whole.scores
+    ) == ["chrf"]
 
 
 HOSTILE = "=a\x1b[2J\ufeff\u202e\x07b"
@@ -137,21 +182,37 @@ def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, ca
     for name, lines in ((f"{HOSTILE}.de", SOURCE), ("ref", TARGET)):
         (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
     names = {option: tmp_path / f"r{suffix}" for option, suffix in FILES.items()}
-    command = ["evaluate", str(run.path), str(workshop / "none"), "--device", "cpu", "--full", "--plots", "svg"]
+    command = [
+        "evaluate",
+        str(run.path),
+        str(workshop / "none"),
+        "--device",
+        "cpu",
+        "--full",
+        "--plots",
+        "svg",
+    ]
     files = ["--source", str(tmp_path / f"{HOSTILE}.de"), "--reference", str(tmp_path / "ref")]
-    assert run_command([*command, *files, *(str(word) for pair in names.items() for word in pair)]) == 0
+    assert (
+        run_command([*command, *files, *(str(word) for pair in names.items() for word in pair)])
+        == 0
+    )
     shown = "".join(capsys.readouterr())
     assert run_command([*command, "--split", HOSTILE]) == 2
     shown += "".join(capsys.readouterr())
     for kind in ("bleu", "retention"):
         ElementTree.parse(tmp_path / f"{kind}-by-length.r.svg")  # well-formed
         shown += (tmp_path / f"{kind}-by-length.r.svg").read_text(encoding="utf-8")
-    shown += names["--csv"].read_text(encoding="utf-8") + names["--latex"].read_text(encoding="utf-8")
+    shown += names["--csv"].read_text(encoding="utf-8") + names["--latex"].read_text(
+        encoding="utf-8"
+    )
     shown += names["--report"].read_text(encoding="utf-8").partition("</title>")[0]
     assert [char for char in "\x1b\x07\ufeff\u202e" if char in shown] == []
     assert r"=a\x1b[2J\ufeff\u202e\x07b" in shown
     with names["--csv"].open(encoding="utf-8", newline="") as stream:
-        assert [cell for row in csv.reader(stream) for cell in row if cell and cell[0] in "=+@"] == []
+        assert [
+            cell for row in csv.reader(stream) for cell in row if cell and cell[0] in "=+@"
+        ] == []
 
 
 FILES = {"--json": ".json", "--report": ".html", "--csv": ".csv", "--latex": ".tex"}
@@ -163,7 +224,12 @@ FILES = {"--json": ".json", "--report": ".html", "--csv": ".csv", "--latex": ".t
         ([], {}, 2, "run"),
         (["additive"], {"split": ["tset"]}, 2, "--split 'tset'"),
         (["additive"], {"source": "short.de"}, 2, "--source and --reference"),
-        (["additive"], {"source": "short.de", "reference": "short.de", "split": "short"}, 2, "--split and --source"),
+        (
+            ["additive"],
+            {"source": "short.de", "reference": "short.de", "split": "short"},
+            2,
+            "--split and --source",
+        ),
         (["additive"], {"by_length": "9,8", "split": ["short"]}, 2, "--by-length '9,8'"),
         (["additive"], {"metric": ["blue"]}, 1, "blue"),
         (["additive"], {"length_of": "target"}, 2, "target"),
@@ -174,7 +240,12 @@ FILES = {"--json": ".json", "--report": ".html", "--csv": ".csv", "--latex": ".t
         (["additive"], {"split": ["short"], "concatenate": [6]}, 2, "--concatenate 6: short .* 5 "),
         (["additive"], {"report": "r.pdf"}, 2, "r.pdf"),
         (["additive"], {"csv": "t", "latex": "./t"}, 2, "--csv and --latex: .*t"),
-        (["additive"], {"source": "short.de", "reference": "short.de", "json": "short.de"}, 2, "--json: .*short.de"),
+        (
+            ["additive"],
+            {"source": "short.de", "reference": "short.de", "json": "short.de"},
+            2,
+            "--json: .*short.de",
+        ),
         (["additive"], {"source": "short.de", "reference": "long.en"}, 1, r"5 .* 25"),
         (["nowhere"], {}, 1, "nowhere"),
         (["additive"], {"source": "empty", "reference": "empty"}, 1, "empty"),
@@ -190,7 +261,9 @@ def test_what_does_not_fit_is_refused(workshop, monkeypatch, names, options, cod
 
 def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
     places = {split: f"gone/{split}" for split in ("train", "valid")}
-    config = toy_config(corpus="files", data_dir=str(tmp_path), **places, test={"test": "gone/test"})
+    config = toy_config(
+        corpus="files", data_dir=str(tmp_path), **places, test={"test": "gone/test"}
+    )
     make_toy_run(tmp_path / "run", config)
     with pytest.raises(UserError, match=r"gone/.*--source FILE --reference FILE"):
         evaluate([tmp_path / "run"])
@@ -219,10 +292,17 @@ def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path
     source = [*SOURCE, "Ein Xylofon § rennt."]
     (tmp_path / "src").write_text("\n".join(source), encoding="utf-8")
     (tmp_path / "ref").write_text("\n".join([*TARGET, "A thing runs."]), encoding="utf-8")
-    named = {"source": tmp_path / "src", "reference": [tmp_path / "ref"], "json": tmp_path / "r.json"}
+    named = {
+        "source": tmp_path / "src",
+        "reference": [tmp_path / "ref"],
+        "json": tmp_path / "r.json",
+    }
     report = run_evaluate(tmp_path, "cut", **named)
     expected = load(tmp_path / "cut", "cpu").translate(source)
-    num_cut, num_unknown = sum(found.is_cut for found in expected), sum(len(found.unknown) for found in expected)
+    num_cut, num_unknown = (
+        sum(found.is_cut for found in expected),
+        sum(len(found.unknown) for found in expected),
+    )
     assert num_cut > 0 < num_unknown
     assert report.data["sets"][0]["translations"] == [
         {"run": "cut", "num_cut": num_cut, "num_unknown_source_tokens": num_unknown}

@@ -60,7 +60,9 @@ def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
     names = ("report.json", "report.short.md", "hyps/short.txt")
     own = {name: (workshop / "additive" / name).read_bytes() for name in names}
     (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
-    translate_and_score(workshop, "additive", source=tmp_path / "short", reference=[tmp_path / "short"])
+    translate_and_score(
+        workshop, "additive", source=tmp_path / "short", reference=[tmp_path / "short"]
+    )
     assert {name: (workshop / "additive" / name).read_bytes() for name in own} == own
     for name in (
         "report.files.short.json",
@@ -80,13 +82,18 @@ def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
         ({"num_resamples": 20}, "report.json"),
     ],
 )
-def test_the_report_of_the_test_sets_is_replaced_only_by_another_one_of_them(workshop, options, name):
+def test_the_report_of_the_test_sets_is_replaced_only_by_another_one_of_them(
+    workshop, options, name
+):
     translate_and_score(workshop, "additive")
     path = workshop / "additive" / "report.json"
     before = path.read_bytes()
     num_resamples = options.pop("num_resamples", 30)
     translate_and_score(
-        workshop, "additive", **options, resampling=Resampling(num_resamples=num_resamples, num_trials=20)
+        workshop,
+        "additive",
+        **options,
+        resampling=Resampling(num_resamples=num_resamples, num_trials=20),
     )
     assert (path.read_bytes() == before) == (name != "report.json")
     assert (workshop / "additive" / name).exists()
@@ -100,13 +107,17 @@ def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     assert reused.data["runs"][0]["is_reused"]
     assert reused.sets[0].whole.scores["bleu"][0].interval.value > 50
     run = RunDir(workshop / "none")
-    run.save_best({name: tensor * 1.01 for name, tensor in run.load_best().tensors.items()}, {"update": "1"})
+    run.save_best(
+        {name: tensor * 1.01 for name, tensor in run.load_best().tensors.items()}, {"update": "1"}
+    )
     changed = translate_and_score(workshop, "none", split=["short"], reuse_hypotheses=True)
     assert not changed.data["runs"][0]["is_reused"]
     assert "marked" not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("key", "there", "now"), [("coverage_penalty", 0.2, 0.0), ("max_length_extra", 4, 9)])
+@pytest.mark.parametrize(
+    ("key", "there", "now"), [("coverage_penalty", 0.2, 0.0), ("max_length_extra", 4, 9)]
+)
 def test_hypotheses_made_with_another_setting_are_not_reused(workshop, tmp_path, key, there, now):
     config = RunDir(workshop / "additive").config()
     run = make_toy_run(tmp_path / "run", config)

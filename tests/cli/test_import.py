@@ -1,4 +1,5 @@
-"""`--import`: the variants of `examples/` train, are resumed and translate from a folder of the user's own."""
+"""`--import`: the variants of `examples/` train, are resumed and translate from a folder of the
+user's own."""
 
 import shutil
 import sys
@@ -17,11 +18,19 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAIR = "{first: {name: additive, options: {attention_size: 5}}, second: {name: location, options: {num_filters: 3}}}"
 ALL = [
     *("model.encoder.name=variants:Bigrams", "model.attention.name=variants:Distance"),
-    *("model.attention.normalizer=variants", "model.decoder.name=variants:Late", "model.output.name=variants:Scaled"),
+    *(
+        "model.attention.normalizer=variants",
+        "model.decoder.name=variants:Late",
+        "model.output.name=variants:Scaled",
+    ),
     "train.objectives={'variants:Small': {weight: 0.5, options: {power: 4}}}",
 ]
 OTHERS = [
-    *("model.encoder.name=bidirectional", "model.encoder.cell=variants:SSRU", "model.decoder.cell=variants:SSRU"),
+    *(
+        "model.encoder.name=bidirectional",
+        "model.encoder.cell=variants:SSRU",
+        "model.decoder.cell=variants:SSRU",
+    ),
     *("model.attention.name=gated_pair", f"model.attention.options={PAIR}"),
     "train.objectives={confidence_penalty: {weight: 0.1}}",
 ]
@@ -30,7 +39,8 @@ MODULES = ("variants", "gated_pair", "confidence_penalty", "cosine")
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Iterator[Path]:
-    """An empty current folder with the files and a corpus; what a test imports is unknown to the next one."""
+    """An empty current folder with the files and a corpus; what a test imports is unknown to the
+    next one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
     for module in MODULES:
@@ -42,10 +52,15 @@ def folder(tmp_path, monkeypatch) -> Iterator[Path]:
 
 
 def parts(model: Any) -> set[str]:
-    """The classes of a model's modules and the name of its normalizer, where the example defines them."""
+    """The classes of a model's modules and the name of its normalizer, where the example defines
+    them."""
     own = [type(module) for module in model.modules()]
     normalizer = getattr(model.decoder.attention, "normalizer", None)
-    return {part.__name__ for part in (*own, normalizer) if part is not None and part.__module__ in MODULES}
+    return {
+        part.__name__
+        for part in (*own, normalizer)
+        if part is not None and part.__module__ in MODULES
+    }
 
 
 @pytest.mark.parametrize(
@@ -56,11 +71,23 @@ def parts(model: Any) -> set[str]:
     ],
     ids=["variants", "others"],
 )
-def test_variants_from_outside_train_are_resumed_and_translate(folder, monkeypatch, own, names, objective, capsys):
-    settings = [*toy_settings(Path("toy")), *own, "train.validation.num_pairs=4", "train.max_updates=2"]
+def test_variants_from_outside_train_are_resumed_and_translate(
+    folder, monkeypatch, own, names, objective, capsys
+):
+    settings = [
+        *toy_settings(Path("toy")),
+        *own,
+        "train.validation.num_pairs=4",
+        "train.max_updates=2",
+    ]
     imports = [word for module in MODULES for word in ("--import", module)]
     command = ["train", "--run-dir", "mine", *imports]
-    assert run([*command, "-c", "base", *(word for setting in settings for word in ("--set", setting))]) == 0
+    assert (
+        run(
+            [*command, "-c", "base", *(word for setting in settings for word in ("--set", setting))]
+        )
+        == 0
+    )
     assert run([*command, "--resume", "--set", "train.max_updates=4"]) == 0
     assert RunDir("mine").is_finished()
     assert objective in Path("mine/metrics.jsonl").read_text("utf-8")
@@ -83,14 +110,25 @@ def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, c
     named = ["--import", "variants", "--method", "variants:last_minute"]
     own = ["--set", "share=0.9", "--set", 'scorers={"variants:Long": {bonus: 2}}']
     settings = [*toy_settings(Path("toy")), "train.validation.num_pairs=4", "train.max_updates=2"]
-    configured = ["search.method=variants:last_minute", "search.share=0.8", "search.max_length_ratio=2"]
+    configured = [
+        "search.method=variants:last_minute",
+        "search.share=0.8",
+        "search.max_length_ratio=2",
+    ]
     train = ["train", "--run-dir", "mine", "-c", "base", "--import", "variants"]
-    assert run([*train, *(word for setting in [*settings, *configured] for word in ("--set", setting))]) == 0
+    assert (
+        run(
+            [*train, *(word for setting in [*settings, *configured] for word in ("--set", setting))]
+        )
+        == 0
+    )
     capsys.readouterr()
     assert run(["translate", "--run", "mine", "--import", "variants", "Hund Katze"]) == 0
     as_configured = capsys.readouterr().out
     assert run(["translate", "--run", "mine", *named, *own, "Hund Katze"]) == 0
-    assert min(len(out.strip()) for out in (as_configured, capsys.readouterr().out)) >= 15  # characters are tokens
+    assert (
+        min(len(out.strip()) for out in (as_configured, capsys.readouterr().out)) >= 15
+    )  # characters are tokens
     assert run(["evaluate", "mine", "--split", "valid", *named, *own, "--reuse-hypotheses"]) == 0
     assert "BLEU" in capsys.readouterr().out
     assert list(Path("mine/hyps").glob("valid.*share0.9*.txt"))
@@ -101,9 +139,19 @@ def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, c
 @pytest.mark.usefixtures("folder")
 def test_an_exception_inside_a_module_is_shown_with_its_file_and_line(capsys):
     text = Path("cosine.py").read_text(encoding="utf-8")
-    Path("cosine.py").write_text(text.replace("sharpness * torch.bmm(", "sharpness * torch.bmm(1 / 0, "), "utf-8")
+    Path("cosine.py").write_text(
+        text.replace("sharpness * torch.bmm(", "sharpness * torch.bmm(1 / 0, "), "utf-8"
+    )
     line = text[: text.index("sharpness * torch.bmm(")].count("\n") + 1
-    train = ["train", "-c", "quickstart", "--import", "cosine", "--set", "model.attention.name=cosine"]
+    train = [
+        "train",
+        "-c",
+        "quickstart",
+        "--import",
+        "cosine",
+        "--set",
+        "model.attention.name=cosine",
+    ]
     assert run(train) == 1
     [message] = capsys.readouterr().err.splitlines()
     assert f"cosine.py:{line}" in message

@@ -14,7 +14,12 @@ from tests.text.test_corpus import ENGLISH, GERMAN
 from tests.train.conftest import write_toy_corpus
 
 TINY = [
-    *("model.embedding_size=7", "model.hidden_size=11", "model.readout_size=7", "model.encoder.hidden_size=6"),
+    *(
+        "model.embedding_size=7",
+        "model.hidden_size=11",
+        "model.readout_size=7",
+        "model.encoder.hidden_size=6",
+    ),
     *("train.num_threads=1", "train.device=cpu", "train.max_updates=2", "train.max_epochs=1"),
 ]
 TINY_OPTIONS = [f"--set={setting}" for setting in TINY]
@@ -28,7 +33,9 @@ def _corpus(tmp_path, monkeypatch) -> None:
 
 
 def pairs(split: str) -> list[tuple[str, str]]:
-    source, target = (Path(f"corpus/{split}.{language}").read_text().splitlines() for language in ("de", "en"))
+    source, target = (
+        Path(f"corpus/{split}.{language}").read_text().splitlines() for language in ("de", "en")
+    )
     return list(zip(source, target, strict=True))
 
 
@@ -46,15 +53,23 @@ def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 
 def test_from_a_table_to_a_translation(capsys):
     """Sentences are set aside for validation, and stay nowhere in training."""
-    Path("train.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs("train")))
+    Path("train.tsv").write_text(
+        "".join(f"{source}\t{target}\n" for source, target in pairs("train"))
+    )
     own, _ = train(capsys, "--train", "train.tsv", *LANGUAGES)
     [prepared] = Path("data/prepared").iterdir()
     audit = json.loads((prepared / "meta.json").read_text())["audit"]
     num_valid = len({source for source, _ in pairs("train")}) // 10
     assert (audit["valid"]["pairs_read"], audit["valid"]["overlap_sources"]) == (num_valid, 0)
-    assert audit["train"]["pairs_read"] < 160 - num_valid  # short sentences of eight words come twice
+    assert (
+        audit["train"]["pairs_read"] < 160 - num_valid
+    )  # short sentences of eight words come twice
     assert run(["evaluate", "--split", "valid", "--no-attention"]) == 0
-    for path in (Path("train.tsv"), *Path("data").rglob("*.source"), *Path("data").rglob("*.target")):
+    for path in (
+        Path("train.tsv"),
+        *Path("data").rglob("*.source"),
+        *Path("data").rglob("*.target"),
+    ):
         path.unlink()
     assert len(outputs(capsys, "translate", "Hund")) == 1
     assert own.is_finished()
@@ -69,7 +84,10 @@ def test_settings_follow_the_size_of_the_corpus(capsys):
         found.append((values["data"]["tokenizer"]["name"], values["model"]["hidden_size"]))
     assert [tokenizer for tokenizer, _ in found] == ["spacy", *["sentencepiece"] * 3]
     assert [size for _, size in found] == sorted({size for _, size in found})
-    for limit, tokenizer in (("data.limit=1999", "spacy"), ("data.limit.valid=1999", "sentencepiece")):
+    for limit, tokenizer in (
+        ("data.limit=1999", "spacy"),
+        ("data.limit.valid=1999", "sentencepiece"),
+    ):
         values = dumped(capsys, "--train=big.tsv", *LANGUAGES, f"--set={limit}")
         assert values["data"]["tokenizer"]["name"] == tokenizer
 
@@ -77,9 +95,14 @@ def test_settings_follow_the_size_of_the_corpus(capsys):
 def test_configurations_and_settings_go_on_top(capsys):
     Path("mine.yaml").write_text("train: {log_every_updates: 77}\n")
     arguments = ["--train=corpus/train", *LANGUAGES]
-    values = dumped(capsys, *arguments, "-c", "mine.yaml", "-c", "attention/dot", "--set=train.max_epochs=3")
+    values = dumped(
+        capsys, *arguments, "-c", "mine.yaml", "-c", "attention/dot", "--set=train.max_epochs=3"
+    )
     assert values["name"] == "own-de-en+mine+dot"
-    assert (values["train"]["log_every_updates"], values["model"]["attention"]["name"]) == (77, "dot")
+    assert (values["train"]["log_every_updates"], values["model"]["attention"]["name"]) == (
+        77,
+        "dot",
+    )
     assert values["data"]["tokenizer"]["name"] == "spacy"
     assert values["train"]["max_epochs"] == 3
     assert values["train"]["batch"]["size"] == 16
@@ -87,10 +110,15 @@ def test_configurations_and_settings_go_on_top(capsys):
     assert values["name"] == "tutorial-de-en"
     assert (values["data"]["corpus"], values["train"]["batch"]["size"]) == ("files", 128)
     Path("mine.links").write_text("0-0\n" * 160)
-    values = dumped(capsys, *arguments, "--set=name=mine", "--links=mine.links", "-c", "objective/guided")
+    values = dumped(
+        capsys, *arguments, "--set=name=mine", "--links=mine.links", "-c", "objective/guided"
+    )
     assert (values["name"], values["data"]["links"]) == ("mine", "mine.links")
     Path("languages.yaml").write_text("data: {source_language: en, target_language: de}\n")
-    assert dumped(capsys, "--train=corpus/train", "-c", "languages.yaml")["name"] == "own-en-de+languages"
+    assert (
+        dumped(capsys, "--train=corpus/train", "-c", "languages.yaml")["name"]
+        == "own-en-de+languages"
+    )
 
 
 @pytest.mark.parametrize(("target", "line"), [("zh", "猫在桌子上。"), ("ca", "El gat del país.")])
@@ -98,11 +126,18 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys, targ
     Path("own.tsv").write_text(f"a cat\t{line}\n" * 20, encoding="utf-8")
     text = ["--train=own.tsv", "--source-language=en", f"--target-language={target}"]
     assert dumped(capsys, *text)["data"]["tokenizer"]["name"] == "sentencepiece"
-    for chosen in ({"name": "spacy"}, {"vocab_size": 300}):  # a file of settings comes before the choices for a text
+    for chosen in (
+        {"name": "spacy"},
+        {"vocab_size": 300},
+    ):  # a file of settings comes before the choices for a text
         own = {"data": {"tokenizer": chosen}, "train": {"validation": {"metric": "exact"}}}
         Path("mine.yaml").write_text(json.dumps(own), encoding="utf-8")
         values = dumped(capsys, *text, "-c", "mine.yaml")
-        assert values["data"]["tokenizer"] == {**values["data"]["tokenizer"], "name": "sentencepiece", **chosen}
+        assert values["data"]["tokenizer"] == {
+            **values["data"]["tokenizer"],
+            "name": "sentencepiece",
+            **chosen,
+        }
         assert values["train"]["validation"]["metric"] == "exact"
     assert values["data"]["vocab"]["min_frequency"] == 1
 
@@ -122,8 +157,11 @@ def test_targets_of_single_words_are_validated_by_chrf(capsys):
 
 
 def test_a_short_table_is_not_read_in_another_order_than_the_training_text(capsys):
-    """The words of the training text tell that its columns are target, source; a single line tells nothing."""
-    Path("train.tsv").write_text("".join(f"{de}\t{en}\n" for de, en in zip(GERMAN, ENGLISH, strict=True)))
+    """The words of the training text tell that its columns are target, source; a single line tells
+    nothing."""
+    Path("train.tsv").write_text(
+        "".join(f"{de}\t{en}\n" for de, en in zip(GERMAN, ENGLISH, strict=True))
+    )
     Path("test.tsv").write_text("Hallo!\tHello!\n")
     text = ["train", "--train=train.tsv", "--source-language=en", "--target-language=de"]
     assert_fails(capsys, *text, "--test=test.tsv", code=2, message="test.tsv")
@@ -132,9 +170,22 @@ def test_a_short_table_is_not_read_in_another_order_than_the_training_text(capsy
 
 
 def test_a_resume_keeps_the_settings_of_the_run(capsys):
-    Path("sizes.yaml").write_text("train: {optimizer: {learning_rate: 1.0e-4}}\nmodel: {hidden_size: 12}\n")
+    Path("sizes.yaml").write_text(
+        "train: {optimizer: {learning_rate: 1.0e-4}}\nmodel: {hidden_size: 12}\n"
+    )
     command = ["--train=corpus/train", *LANGUAGES, "--run-dir=own"]
-    assert run(["train", *command, "-c", "sizes.yaml", *(o for o in TINY_OPTIONS if "model.hidden_size" not in o)]) == 0
+    assert (
+        run(
+            [
+                "train",
+                *command,
+                "-c",
+                "sizes.yaml",
+                *(o for o in TINY_OPTIONS if "model.hidden_size" not in o),
+            ]
+        )
+        == 0
+    )
     capsys.readouterr()
     config = dumped(capsys, *command, "--resume")
     assert config["train"]["optimizer"]["learning_rate"] == 1e-4
@@ -144,23 +195,35 @@ def test_a_resume_keeps_the_settings_of_the_run(capsys):
     tuning = ["--from=own", "--train=new.tsv", "--run-dir=tuned"]  # the run tells the languages
     assert run(["train", *tuning, "--set=train.max_updates=1"]) == 0
     capsys.readouterr()
-    assert dumped(capsys, *tuning, "--resume")["data"] == dumped(capsys, "--run-dir=tuned", "--resume")["data"]
+    assert (
+        dumped(capsys, *tuning, "--resume")["data"]
+        == dumped(capsys, "--run-dir=tuned", "--resume")["data"]
+    )
 
 
 def test_the_home_folder(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
-    Path("mine.yaml").write_text("data: {data_dir: ~/data, corpus: files, train: ~/corpus/train, valid: [~/a, ~/b]}\n")
+    Path("mine.yaml").write_text(
+        "data: {data_dir: ~/data, corpus: files, train: ~/corpus/train, valid: [~/a, ~/b]}\n"
+    )
     data = dumped(capsys, "-c", "mine.yaml")["data"]
     assert (data["data_dir"], data["train"]) == (f"{tmp_path}/data", f"{tmp_path}/corpus/train")
     assert data["valid"] == [f"{tmp_path}/a", f"{tmp_path}/b"]
-    assert dumped(capsys, "--train=~/corpus/train", *LANGUAGES)["data"]["train"] == f"{tmp_path}/corpus/train"
+    assert (
+        dumped(capsys, "--train=~/corpus/train", *LANGUAGES)["data"]["train"]
+        == f"{tmp_path}/corpus/train"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
         (["--train=corpus", *LANGUAGES], 1, "corpus"),
-        (["--train=corpus/train", "--source-language=fr", "--target-language=en"], 1, "corpus/train.fr"),
+        (
+            ["--train=corpus/train", "--source-language=fr", "--target-language=en"],
+            1,
+            "corpus/train.fr",
+        ),
         (["--train=corpus/train"], 2, "--source-language"),
         (["--train=a", "--train=b", "--train=c"], 2, "a, b, c"),
         (["--valid=corpus/valid"], 2, "data.valid="),
@@ -179,7 +242,10 @@ def write_letters(num_pairs: int, *alphabets: str) -> None:
     random = Random(1)
     with Path("pairs.tsv").open("w", encoding="utf-8") as stream:
         for _ in range(num_pairs):
-            words = [" ".join("".join(random.choices(letters, k=4)) for _ in range(6)) for letters in alphabets]
+            words = [
+                " ".join("".join(random.choices(letters, k=4)) for _ in range(6))
+                for letters in alphabets
+            ]
             stream.write("\t".join(words) + "\n")
 
 
@@ -192,12 +258,15 @@ LETTERS = {
 
 
 def test_the_number_of_subwords(capsys):
-    """That for the size of the corpus, or twice the characters; a vocabulary per side where letters differ."""
+    """That for the size of the corpus, or twice the characters; a vocabulary per side where letters
+    differ."""
     sizes = {}
     for target, letters in LETTERS.items():
         write_letters(1_000, ENGLISH_LETTERS, letters)
         arguments = ["--train=pairs.tsv", "--source-language=en", f"--target-language={target}"]
-        tokenizer = dumped(capsys, *arguments, "--set=data.tokenizer.name=sentencepiece")["data"]["tokenizer"]
+        tokenizer = dumped(capsys, *arguments, "--set=data.tokenizer.name=sentencepiece")["data"][
+            "tokenizer"
+        ]
         sizes[target] = tokenizer["vocab_size"], tokenizer["joint"]
     assert sizes["fr"] == (2_000, True)
     assert sizes["el"] == (2_000, False)

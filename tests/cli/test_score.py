@@ -19,7 +19,12 @@ GOLD = " ".join(f"{i}-{i}" for i in range(5))
 def root(tmp_path_factory) -> Path:
     """The pairs as files."""
     root = tmp_path_factory.mktemp("score")
-    for name, lines in (("source", SOURCE), ("target", TARGET), ("links", [GOLD] * len(SOURCE)), ("empty.tsv", [])):
+    for name, lines in (
+        ("source", SOURCE),
+        ("target", TARGET),
+        ("links", [GOLD] * len(SOURCE)),
+        ("empty.tsv", []),
+    ):
         (root / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     (root / "far").write_text("0-9\n" + "0-0\n" * 4)
     pairs = zip(SOURCE, TARGET, strict=True)
@@ -38,7 +43,9 @@ def _in_root(root, toy_runs, monkeypatch) -> None:
 FILES = ["--source", "source", "--target", "target"]
 
 
-def score(capsys: pytest.CaptureFixture[str], *arguments: str, run: str = "additive") -> tuple[list[str], str]:
+def score(
+    capsys: pytest.CaptureFixture[str], *arguments: str, run: str = "additive"
+) -> tuple[list[str], str]:
     code = run_command(["score", "--run", run, "--device", "cpu", *arguments])
     out, err = capsys.readouterr()
     assert code == 0, err
@@ -57,7 +64,10 @@ def test_a_line_for_each_pair_and_the_perplexity_on_stderr(capsys, root):
     alone, _ = score(capsys, "pairs.tsv", "--batch-size", "1")
     for line, other in zip(lines, alone, strict=True):
         (log_prob, count), (other_log_prob, other_count) = line.split("\t"), other.split("\t")
-        assert (float(log_prob), count) == (pytest.approx(float(other_log_prob), abs=1e-3), other_count)
+        assert (float(log_prob), count) == (
+            pytest.approx(float(other_log_prob), abs=1e-3),
+            other_count,
+        )
 
 
 def test_json_holds_tokens_and_links(capsys, root):
@@ -66,7 +76,10 @@ def test_json_holds_tokens_and_links(capsys, root):
         found = json.loads(line)
         assert found["log_prob"] == pytest.approx(pair.log_prob, abs=1e-3)
         assert (found["tokens"], found["num_tokens"]) == (pair.tokens, len(pair.tokens) + 1)
-        assert (found["source_tokens"], found["links"]) == (pair.source_tokens, [list(link) for link in pair.links()])
+        assert (found["source_tokens"], found["links"]) == (
+            pair.source_tokens,
+            [list(link) for link in pair.links()],
+        )
         assert (found["unknown"], found["unknown_target"]) == ([], [])
     without, _ = score(capsys, "pairs.tsv", "--format", "json", run="fixed")
     assert json.loads(without[0])["links"] is None
@@ -92,14 +105,20 @@ def test_error_rate_against_given_links(capsys, root, tmp_path):
         ", with the weights of the next target step",
         ", with the weights of the previous step",
     ]
-    Path("first").write_text("0-0\n" * len(SOURCE), encoding="utf-8")  # no link is left one step earlier
+    Path("first").write_text(
+        "0-0\n" * len(SOURCE), encoding="utf-8"
+    )  # no link is left one step earlier
     _, err = score(capsys, *FILES, "--links", "first")
     assert "nan" not in err
     assert "AER" in err
     score(capsys, *FILES, "--alignment", str(tmp_path / "own"))
-    own = [set(line.split()) for line in (tmp_path / "own").read_text(encoding="utf-8").splitlines()]
+    own = [
+        set(line.split()) for line in (tmp_path / "own").read_text(encoding="utf-8").splitlines()
+    ]
     recall = sum(len(links & set(GOLD.split())) for links in own) / 25
-    assert float(found[0][3]) == pytest.approx(recall, abs=0.2)  # EOS may take a word's largest weight
+    assert float(found[0][3]) == pytest.approx(
+        recall, abs=0.2
+    )  # EOS may take a word's largest weight
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Several sources, and vectors as a source, through the commands: one translation per sentence out."""
+"""Several sources, and vectors as a source, through the commands: one translation per sentence
+out."""
 
 import json
 from pathlib import Path
@@ -24,8 +25,9 @@ SOURCES = {"texts": ["de", "fr"], "vectors": ["vectors"], "both": ["de", "vector
 
 
 def write_corpus(directory: Path) -> None:
-    """The toy corpus with a French side, the same words in the order of the German, and with a file of a noisy one-hot
-    vector per word for each sentence: the test set's as .npy files, the others in an archive for each split."""
+    """The toy corpus with a French side, the same words in the order of the German, and with a file
+    of a noisy one-hot vector per word for each sentence: the test set's as .npy files, the others
+    in an archive for each split."""
     write_toy_corpus(directory)
     generator = np.random.default_rng(1)
     for path in directory.glob("*.de"):
@@ -40,9 +42,14 @@ def write_corpus(directory: Path) -> None:
         else:
             np.savez(directory / f"{split}.npz", **pictures)
             names = [f"{directory}/{split}.npz:{name}" for name in pictures]
-        sides = {"fr": [" ".join(FRENCH[word] for word in words) for words in numbers], "vectors": names}
+        sides = {
+            "fr": [" ".join(FRENCH[word] for word in words) for words in numbers],
+            "vectors": names,
+        }
         for language, side in sides.items():
-            path.with_suffix(f".{language}").write_text("".join(f"{line}\n" for line in side), encoding="utf-8")
+            path.with_suffix(f".{language}").write_text(
+                "".join(f"{line}\n" for line in side), encoding="utf-8"
+            )
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +58,17 @@ def trained(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("sources")
     write_corpus(root / "corpus")
     for name in SOURCES:
-        assert run(["train", "--run-dir", str(root / name), *options(root, name, "train.max_updates=2")]) == 0
+        assert (
+            run(
+                [
+                    "train",
+                    "--run-dir",
+                    str(root / name),
+                    *options(root, name, "train.max_updates=2"),
+                ]
+            )
+            == 0
+        )
     return root
 
 
@@ -74,20 +91,34 @@ def test_texts_files_and_columns_say_the_same(trained, capsys, name):
     prepared = outputs(capsys, "prepare", "-c", str(trained / name / "config.yaml"))
     assert f"({'+'.join(SOURCES[name])} -> en)" in prepared[0]
     of = ["translate", "--run", str(trained / name)]
-    files = [word for language in SOURCES[name] for word in ("-i", str(trained / "corpus" / f"test.{language}"))]
+    files = [
+        word
+        for language in SOURCES[name]
+        for word in ("-i", str(trained / "corpus" / f"test.{language}"))
+    ]
     from_files = outputs(capsys, *of, *files)
     assert len(from_files) == 20
     assert outputs(capsys, *of, "-i", str(columns(trained, name))) == from_files
     lines = columns(trained, name).read_text(encoding="utf-8").splitlines()
-    assert outputs(capsys, *of, *(text for line in lines for text in line.split("\t"))) == from_files
+    assert (
+        outputs(capsys, *of, *(text for line in lines for text in line.split("\t"))) == from_files
+    )
     assert outputs(capsys, *of, lines[0]) == from_files[:1]
 
 
 def test_each_source_counts(trained):
     translator = load(trained / "texts")
     assert num_sources(translator.source_tokenizer) == 2
-    lines = ["Hund Mann\tchien homme", "Hund Mann\tchien chat", "Hund Katze\tchien homme", "Hund Mann\t", "\thomme"]
-    scores = {translation.log_prob for translation in translator.score(lines, ["dog man"] * len(lines))}
+    lines = [
+        "Hund Mann\tchien homme",
+        "Hund Mann\tchien chat",
+        "Hund Katze\tchien homme",
+        "Hund Mann\t",
+        "\thomme",
+    ]
+    scores = {
+        translation.log_prob for translation in translator.score(lines, ["dog man"] * len(lines))
+    }
     assert len(scores) == len(lines)
     assert [t.text for t in translator.translate(["", "\t", " \t "])] == ["", "", ""]
 
@@ -129,7 +160,14 @@ def test_evaluate_and_score(trained, capsys, caplog, name):
     assert scores[0] == scores[1]
     assert "zero" not in caplog.text
     assert len(outputs(capsys, "score", str(corpus / "test"), "--run", str(trained / name))) == 20
-    assert_fails(capsys, "evaluate", str(trained / name), "--concatenate=2", code=2, message="--concatenate 2")
+    assert_fails(
+        capsys,
+        "evaluate",
+        str(trained / name),
+        "--concatenate=2",
+        code=2,
+        message="--concatenate 2",
+    )
 
 
 def test_own_text_as_files_and_a_table(tmp_path, monkeypatch, capsys):
@@ -142,11 +180,25 @@ def test_own_text_as_files_and_a_table(tmp_path, monkeypatch, capsys):
     audits = []
     for train in (files, ["three.jsonl"]):
         given = [f"--train={text}" for text in train]
-        settings = ["data.source_languages=[de,fr]", "data.data_dir=data", "data.tokenizer.name=characters"]
+        settings = [
+            "data.source_languages=[de,fr]",
+            "data.data_dir=data",
+            "data.tokenizer.name=characters",
+        ]
         found = outputs(capsys, "prepare", *given, *(f"--set={setting}" for setting in settings))
         audits.append(found[1:])
     assert audits[0] == audits[1]
-    assert run(["train", "--train=corpus/train", "--set=data.source_languages=[de,fr]", "--dump-config"]) == 0
+    assert (
+        run(
+            [
+                "train",
+                "--train=corpus/train",
+                "--set=data.source_languages=[de,fr]",
+                "--dump-config",
+            ]
+        )
+        == 0
+    )
     values = yaml.safe_load(capsys.readouterr().out)
     assert (values["name"], values["data"]["source_languages"]) == ("own-de+fr-en", ["de", "fr"])
 
@@ -183,13 +235,17 @@ def test_names_of_files_are_not_text(trained, tmp_path, tokenizer, joint):
     settings = [*toy_settings(trained / "corpus"), f"data.data_dir={tmp_path}"]
     settings.append(f"data.tokenizer={{name: {tokenizer}, vocab_size: 40, joint: {joint}}}")
     sources = ("source_language=de", "source_language=vectors", "source_languages=[de,vectors]")
-    german, alone, beside = (prepare_corpus(load_config((), [*settings, f"data.{source}"])) for source in sources)
+    german, alone, beside = (
+        prepare_corpus(load_config((), [*settings, f"data.{source}"])) for source in sources
+    )
     labels = [f"[{number}]" for number in range(1, 6)]
     assert sorted(beside.source_vocab.tokens) == sorted([*german.source_vocab.tokens, *labels])
     assert sorted(alone.source_vocab.tokens[4:]) == labels
     lines, _ = german.text("valid")
     for line, both in zip(lines, beside.text("valid")[0], strict=True):
-        assert split_sources(beside.source_tokenizer.tokenize(both))[0] == german.source_tokenizer.tokenize(line)
+        assert split_sources(beside.source_tokenizer.tokenize(both))[
+            0
+        ] == german.source_tokenizer.tokenize(line)
     assert alone.target_vocab == german.target_vocab
 
 
@@ -208,10 +264,16 @@ NO_TEXT = ["data.train=null", "data.valid=null", "data.test={}"]
         (["data.tokenizer.sentences=true"], "data.tokenizer.sentences=true"),
         (["train.cuda_graphs=true"], "train.cuda_graphs=true"),
         ([*NO_TEXT, "data.corpus=captions"], "captions 'de+fr' -> 'en'"),
-        ([*NO_TEXT, "data.corpus=multi30k", "data.source_languages=[de,en]"], "data.source_languages and data.target"),
+        (
+            [*NO_TEXT, "data.corpus=multi30k", "data.source_languages=[de,en]"],
+            "data.source_languages and data.target",
+        ),
         (["data.train=[a,b]"], "a, b"),
         ([VECTORS, "model.output.name=lexical"], "model.output.name"),
-        ([VECTORS, "model.tie_embeddings=all", "data.vocab.joint=true", "model.readout_size=17"], "tie_embeddings"),
+        (
+            [VECTORS, "model.tie_embeddings=all", "data.vocab.joint=true", "model.readout_size=17"],
+            "tie_embeddings",
+        ),
         ([*NO_TEXT, VECTORS, "data.corpus=captions"], "captions 'vectors' -> 'en'"),
     ],
 )
@@ -221,17 +283,24 @@ def test_settings_that_do_not_fit(tmp_path, settings, message, capsys):
 
 def test_inputs_that_do_not_fit(trained, tmp_path, capsys):
     corpus, archive = trained / "corpus", trained / "corpus" / "valid.npz"
-    german, french, picture = (["-i", str(corpus / name)] for name in ("test.de", "train.fr", "p0.npy"))
+    german, french, picture = (
+        ["-i", str(corpus / name)] for name in ("test.de", "train.fr", "p0.npy")
+    )
     for name, inputs, code, message in [
         ("texts", ["Hund"], 2, "1 text"),
         ("texts", german * 3, 2, "test.de: this run reads 2 sources"),
         ("texts", german, 1, "1 text"),
         ("texts", [*german, *french], 1, "test.de: 20 lines"),
         ("vectors", ["no.npz:a"], 1, "no.npz"),
-        *(("vectors", [file], 1, file) for file in ("no.npy", f"{archive}:a", str(archive), str(tmp_path))),
+        *(
+            ("vectors", [file], 1, file)
+            for file in ("no.npy", f"{archive}:a", str(archive), str(tmp_path))
+        ),
         ("vectors", picture, 1, picture[1]),
     ]:
-        assert_fails(capsys, "translate", "--run", str(trained / name), *inputs, code=code, message=message)
+        assert_fails(
+            capsys, "translate", "--run", str(trained / name), *inputs, code=code, message=message
+        )
     with pytest.raises(UserError, match="3 texts"):
         load(trained / "texts").translate(["a\tb\tc"])
     score = ["score", str(corpus / "test"), "--run", str(trained / "vectors"), "--links=gold"]
@@ -248,7 +317,11 @@ def test_attention_over_the_sentences_of_a_line(tmp_path):
     write_toy_corpus(tmp_path / "corpus")
     for path in (tmp_path / "corpus").glob("*.*"):
         path.write_text(path.read_text(encoding="utf-8").replace("\n", ".\n"), encoding="utf-8")
-    settings = ("data.tokenizer.sentences=true", "model.attention.name=hierarchical", "train.max_updates=2")
+    settings = (
+        "data.tokenizer.sentences=true",
+        "model.attention.name=hierarchical",
+        "train.max_updates=2",
+    )
     given = options(tmp_path, "texts", "data.source_languages=[]", *settings)
     assert run(["train", "--run-dir", str(tmp_path / "run"), *given]) == 0
     translator = load(tmp_path / "run")

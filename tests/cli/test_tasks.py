@@ -1,5 +1,5 @@
-"""Small tasks through the commands, each learned in a hundred updates: pointing at a position of the source,
-pronouncing a word."""
+"""Small tasks through the commands, each learned in a hundred updates: pointing at a position of
+the source, pronouncing a word."""
 
 import json
 import random
@@ -15,9 +15,19 @@ from tests.cli.command_line import assert_fails, outputs
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 SMALL = [
-    *("model.embedding_size=16", "model.hidden_size=24", "model.encoder.hidden_size=16", "model.tie_embeddings=none"),
+    *(
+        "model.embedding_size=16",
+        "model.hidden_size=24",
+        "model.encoder.hidden_size=16",
+        "model.tie_embeddings=none",
+    ),
     *(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout")),
-    *("train.max_epochs=null", "train.batch.size=32", "train.optimizer.learning_rate=0.02", "train.device=cpu"),
+    *(
+        "train.max_epochs=null",
+        "train.batch.size=32",
+        "train.optimizer.learning_rate=0.02",
+        "train.device=cpu",
+    ),
     *("train.precision=fp32", "search.beam_size=2"),
 ]
 
@@ -35,7 +45,8 @@ def train(*arguments, settings):
 
 
 def test_pointing_at_the_letter_x(capsys):
-    """A target is the number of a source position, in words that are longer than those of training too."""
+    """A target is the number of a source position, in words that are longer than those of training
+    too."""
     generator = random.Random(1)
     for split, num_pairs, longest in (("train", 200, 7), ("valid", 20, 7), ("test", 20, 12)):
         lengths = [generator.randint(2, longest) for _ in range(num_pairs)]
@@ -47,9 +58,19 @@ def test_pointing_at_the_letter_x(capsys):
             pairs.append(("".join(word), place + 1))
         write_pairs(pairs, f"{split}.word", f"{split}.position")
     settings = [
-        *("data.corpus=files", "data.train=train", "data.valid=valid", "data.test={test: test}", "data.data_dir=."),
+        *(
+            "data.corpus=files",
+            "data.train=train",
+            "data.valid=valid",
+            "data.test={test: test}",
+            "data.data_dir=.",
+        ),
         *("data.source_language=word", "data.target_language=position", "data.max_length_ratio=30"),
-        *("data.tokenizer.name=characters", "data.tokenizer.target=positions", "model.readout_size=null"),
+        *(
+            "data.tokenizer.name=characters",
+            "data.tokenizer.target=positions",
+            "model.readout_size=null",
+        ),
         *(*SMALL, "train.validation.metric=exact", "train.max_updates=60"),
     ]
     trained = train("-c", "base", "-c", "output/pointer", settings=settings)
@@ -59,14 +80,30 @@ def test_pointing_at_the_letter_x(capsys):
     assert "12" not in trained.vocab("target")
     assert outputs(capsys, "translate", "--run", "run", "--unk", "forbid", "abcdabcdabcx") == ["12"]
     translator = load("run")
-    assert translator.with_max_source_length(4).translate(["abcdabcdabcx"], unk="forbid")[0].text == "12"
+    assert (
+        translator.with_max_source_length(4).translate(["abcdabcdabcx"], unk="forbid")[0].text
+        == "12"
+    )
     [answer] = translator.translate(["abcdabcdabcx"], prefix="11", unk="forbid")
     assert answer.is_finished
-    assert answer.log_prob == pytest.approx(translator.score(["abcdabcdabcx"], [answer.text])[0].log_prob, rel=1e-4)
-    scored = outputs(capsys, "score", "--run", "run", "--source", "test.word", "--target", "test.position")
+    assert answer.log_prob == pytest.approx(
+        translator.score(["abcdabcdabcx"], [answer.text])[0].log_prob, rel=1e-4
+    )
+    scored = outputs(
+        capsys, "score", "--run", "run", "--source", "test.word", "--target", "test.position"
+    )
     assert len(scored) == 20
     assert sum(float(line.split("\t")[0]) > -0.7 for line in scored) > 14
-    options = ["--metric", "exact", "--metric", "cer", "--length-in", "characters", "--json", "scores.json"]
+    options = [
+        "--metric",
+        "exact",
+        "--metric",
+        "cer",
+        "--length-in",
+        "characters",
+        "--json",
+        "scores.json",
+    ]
     assert run(["evaluate", "run", *options]) == 0
     [scores] = json.loads(Path("scores.json").read_text(encoding="utf-8"))["sets"]
     assert scores["measures"][0]["runs"][0]["score"] >= 80
@@ -80,16 +117,37 @@ SOUNDS = {"a": "AH", "c": "K", "e": "EH", "o": "OW", "s": "S", "t": "T", "x": "K
 def test_pronouncing_words_letter_by_letter(capsys):
     for name, seed, num_words in (("train.tsv", 1, 240), ("test.tsv", 2, 30)):
         generator = random.Random(seed)
-        words = ["".join(generator.choices([*SOUNDS], k=generator.randint(1, 3))) for _ in range(num_words)]
+        words = [
+            "".join(generator.choices([*SOUNDS], k=generator.randint(1, 3)))
+            for _ in range(num_words)
+        ]
         lines = [f"{word}\t{' '.join(SOUNDS[letter] for letter in word)}" for word in words]
         write_pairs([(line,) for line in lines], name)
-    settings = [*SMALL, "model.readout_size=16", "model.encoder.num_layers=1", "train.max_updates=120"]
-    settings += ["model.attention.options.attention_size=16", "train.schedule.warmup_updates=5", "model.hidden_size=32"]
+    settings = [
+        *SMALL,
+        "model.readout_size=16",
+        "model.encoder.num_layers=1",
+        "train.max_updates=120",
+    ]
+    settings += [
+        "model.attention.options.attention_size=16",
+        "train.schedule.warmup_updates=5",
+        "model.hidden_size=32",
+    ]
     trained = train("-c", "g2p", "--train", "train.tsv", "--test", "test.tsv", settings=settings)
     assert {"K", "OW"} <= {*trained.vocab("target").tokens}
     assert float(trained.load_best().values["wer"]) < 25
     assert outputs(capsys, "translate", "--run", "run", "cat") == ["K AH T"]
-    options = ["--metric", "wer", "--metric", "exact", "--length-in", "characters", "--json", "scores.json"]
+    options = [
+        "--metric",
+        "wer",
+        "--metric",
+        "exact",
+        "--length-in",
+        "characters",
+        "--json",
+        "scores.json",
+    ]
     assert run(["evaluate", "run", *options]) == 0
     [scores] = json.loads(Path("scores.json").read_text(encoding="utf-8"))["sets"]
     assert [measure["name"] for measure in scores["measures"]] == ["wer", "exact"]

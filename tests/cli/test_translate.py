@@ -1,4 +1,5 @@
-"""`seq2seq translate`: output line i translates input line i; what is written beside the text; what is refused."""
+"""`seq2seq translate`: output line i translates input line i; what is written beside the text; what
+is refused."""
 
 import gzip
 import io
@@ -78,7 +79,9 @@ def test_two_thousand_hostile_lines(run, tmp_path, stdin, capfdbinary, caplog):
     translator = load(run.path)
     alone: dict[bytes, str] = {}
     for line in dict.fromkeys(lines):
-        (alone[line],) = (t.text for t in translator.translate([line.decode(errors="replace")], beam_size=1))
+        (alone[line],) = (
+            t.text for t in translator.translate([line.decode(errors="replace")], beam_size=1)
+        )
     line_ends = np.random.default_rng(1).choice([b"\n", b"\r\n"], len(lines)).tolist()
     given = b"".join(line + end for line, end in zip(lines, line_ends, strict=True))
     stdin(given.removesuffix(b"\n"))
@@ -86,7 +89,9 @@ def test_two_thousand_hostile_lines(run, tmp_path, stdin, capfdbinary, caplog):
     out = capfdbinary.readouterr().out
     assert out.endswith(b"\n")
     assert out.decode().split("\n")[:-1] == [alone[line] for line in lines]
-    assert len(out.decode().splitlines()) == 2_000  # nothing in a line that any reader takes for the end of one
+    assert (
+        len(out.decode().splitlines()) == 2_000
+    )  # nothing in a line that any reader takes for the end of one
     assert len((tmp_path / "links").read_bytes().split(b"\n")) == 2_001
     num_invalid = sum(line.startswith((b"\xff", b"\xed\xa0")) or b"\0" in line for line in lines)
     [message] = [message for message in caplog.messages if "UTF-8" in message]
@@ -131,19 +136,26 @@ def test_texts_files_and_stdin_are_the_same(run, tmp_path, stdin, capfdbinary):
 
 
 @pytest.mark.parametrize(
-    ("encoding", "advice"), [("utf-16", None), ("utf-16-be", "iconv -f UTF-16BE"), ("cp1252", "iconv -f WINDOWS-1252")]
+    ("encoding", "advice"),
+    [("utf-16", None), ("utf-16-be", "iconv -f UTF-16BE"), ("cp1252", "iconv -f WINDOWS-1252")],
 )
-def test_other_encodings_are_read_or_named(run, tmp_path, stdin, capfdbinary, caplog, encoding, advice):
+def test_other_encodings_are_read_or_named(
+    run, tmp_path, stdin, capfdbinary, caplog, encoding, advice
+):
     lines = [*SOURCE, "Der Kaffee – 5 €"]
     data = "".join(f"{line}\n" for line in lines).encode(encoding)
     (tmp_path / "in").write_bytes(lzma.compress(data))
     translate(input=tmp_path / "in", run=run.path, beam_size=1)
     out = capfdbinary.readouterr().out.decode()
     if advice is None:
-        assert out.split("\n")[:-1] == [one.text for one in load(run.path).translate(lines, beam_size=1)]
+        assert out.split("\n")[:-1] == [
+            one.text for one in load(run.path).translate(lines, beam_size=1)
+        ]
     else:
         assert out.count("\n") == data.count(b"\n")
-        assert any(re.search(rf"in: \d of \d lines .*{advice}", message) for message in caplog.messages)
+        assert any(
+            re.search(rf"in: \d of \d lines .*{advice}", message) for message in caplog.messages
+        )
     caplog.clear()
     stdin(data)
     translate(run=run.path, beam_size=1)
@@ -160,11 +172,24 @@ def test_a_line_longer_than_what_is_read_at_once_stays_one_line():
 
 
 def run_command(run: RunDir, *options: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "seq2seq_attn", "translate", "--run", str(run.path), "--beam-size", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "seq2seq_attn",
+        "translate",
+        "--run",
+        str(run.path),
+        "--beam-size",
+        "1",
+    ]
     pipe = subprocess.PIPE
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.Popen(
-        [*command, "--device", "cpu", *options], stdin=pipe, stdout=pipe, stderr=pipe, env=environment
+        [*command, "--device", "cpu", *options],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        env=environment,
     )
 
 
@@ -199,7 +224,15 @@ def test_a_closed_pipe_is_quiet(run, tmp_path):
 
 
 def test_a_full_disk_on_standard_output_is_named(run):
-    command = [sys.executable, "-m", "seq2seq_attn", "translate", "Ein Hund", "--run", str(run.path)]
+    command = [
+        sys.executable,
+        "-m",
+        "seq2seq_attn",
+        "translate",
+        "Ein Hund",
+        "--run",
+        str(run.path),
+    ]
     with open("/dev/full", "wb") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
@@ -212,11 +245,17 @@ def test_a_full_disk_on_standard_output_is_named(run):
 def test_n_best_is_written_as_moses_has_it(run, capfdbinary):
     translate([SOURCE[0], "", SOURCE[1]], run=run.path, n_best=2, beam_size=3, length_penalty=1.0)
     rows = [line.split(" ||| ") for line in capfdbinary.readouterr().out.decode().split("\n")[:-1]]
-    expected = load(run.path).translate_n_best([SOURCE[0], "", SOURCE[1]], n_best=2, beam_size=3, length_penalty=1.0)
+    expected = load(run.path).translate_n_best(
+        [SOURCE[0], "", SOURCE[1]], n_best=2, beam_size=3, length_penalty=1.0
+    )
     assert [row[0] for row in rows] == ["0", "0", "1", "2", "2"]
     assert [row[1] for row in rows] == [t.text for translations in expected for t in translations]
-    assert [float(row[2]) for row in rows] == pytest.approx([t.log_prob for ts in expected for t in ts], abs=1e-6)
-    assert [float(row[3]) for row in rows] == pytest.approx([t.score for ts in expected for t in ts], abs=1e-6)
+    assert [float(row[2]) for row in rows] == pytest.approx(
+        [t.log_prob for ts in expected for t in ts], abs=1e-6
+    )
+    assert [float(row[3]) for row in rows] == pytest.approx(
+        [t.score for ts in expected for t in ts], abs=1e-6
+    )
 
 
 def test_lines_are_numbered_from_one_read_to_the_next(run, monkeypatch, capfdbinary):
@@ -226,7 +265,9 @@ def test_lines_are_numbered_from_one_read_to_the_next(run, monkeypatch, capfdbin
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Slow(b"Hund\nWiese\nHund\n")))
     translate(run=run.path, n_best=2, beam_size=2)
-    numbers = [line.split(" ||| ")[0] for line in capfdbinary.readouterr().out.decode().splitlines()]
+    numbers = [
+        line.split(" ||| ")[0] for line in capfdbinary.readouterr().out.decode().splitlines()
+    ]
     assert numbers == ["0", "0", "1", "1", "2", "2"]
 
 
@@ -254,10 +295,19 @@ def test_attention_is_written_as_arrays_without_pickle(run, tmp_path):
         for i in (0, 2):
             np.testing.assert_array_equal(found[f"attention_{i}"], expected[i].attention)
             assert found[f"source_tokens_{i}"].tolist() == expected[i].source_tokens
-            assert found[f"target_tokens_{i}"].tolist()[: len(expected[i].tokens)] == expected[i].tokens
+            assert (
+                found[f"target_tokens_{i}"].tolist()[: len(expected[i].tokens)]
+                == expected[i].tokens
+            )
 
 
-BEGINS = {".html": b"<!doctype html", ".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF", ".npz": b"PK"}
+BEGINS = {
+    ".html": b"<!doctype html",
+    ".png": b"\x89PNG",
+    ".svg": b"<?xml",
+    ".pdf": b"%PDF",
+    ".npz": b"PK",
+}
 
 
 @pytest.mark.parametrize("command", ["translate", "score"])
@@ -266,7 +316,9 @@ def test_every_kind_of_attention_file_is_written(run, tmp_path, command):
     line = "Ein\ufeff Hund \x1b[31m rennt\x08 \x00 \u202e!"
     (tmp_path / "in").write_text(f"{line}\n", encoding="utf-8")
     (tmp_path / "pairs.tsv").write_text(f"{SOURCE[0]}\t{TARGET[0]}\n", encoding="utf-8")
-    subject = ["-i", str(tmp_path / "in")] if command == "translate" else [str(tmp_path / "pairs.tsv")]
+    subject = (
+        ["-i", str(tmp_path / "in")] if command == "translate" else [str(tmp_path / "pairs.tsv")]
+    )
     files = [word for suffix in BEGINS for word in ("--attention", str(tmp_path / f"maps{suffix}"))]
     assert run_cli([command, *subject, "--run", str(run.path), "--device", "cpu", *files]) == 0
     ElementTree.parse(tmp_path / "maps.svg")  # well-formed
@@ -293,7 +345,12 @@ def test_a_failure_leaves_no_half_written_file(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Broken(b"Hund\nWiese\n")))
     with pytest.raises(UserError, match="the disk is gone"):
-        translate(run=run.path, output=tmp_path / "out", attention=tmp_path / "a.png", alignment=tmp_path / "links")
+        translate(
+            run=run.path,
+            output=tmp_path / "out",
+            attention=tmp_path / "a.png",
+            alignment=tmp_path / "links",
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -339,7 +396,10 @@ def test_closed_streams_are_named(run, monkeypatch):
         ({"texts": ["Hund", "Zwei M\udce4nner"]}, "invalid UTF-8"),
         ({"texts": ["Hund"], "prefix": "Zwei M\udce4nner"}, "invalid UTF-8"),
         ({"texts": ["Hund"], "prefix": 5}, "prefix=5"),
-        ({"texts": ["Hund"], "output": "x.npz", "alignment": "./x.npz"}, "-o and --alignment: .*x.npz"),
+        (
+            {"texts": ["Hund"], "output": "x.npz", "alignment": "./x.npz"},
+            "-o and --alignment: .*x.npz",
+        ),
         ({"texts": ["Hund"], "alignment": "-"}, "-o and --alignment"),
         ({"texts": ["Hund"], "attention": "a.gif"}, "--attention a.gif"),
         ({"input": ""}, "^-i ''"),
@@ -403,7 +463,8 @@ def test_standard_output_by_its_device_name_is_appended_to(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("option", "name"), [("output", "out"), ("alignment", "out"), ("attention", "out.npz"), ("attention", "out.png")]
+    ("option", "name"),
+    [("output", "out"), ("alignment", "out"), ("attention", "out.npz"), ("attention", "out.png")],
 )
 def test_an_output_that_is_a_link_is_written_through(run, tmp_path, option, name):
     (tmp_path / "real").mkdir()
@@ -440,6 +501,8 @@ def test_inputs_that_cannot_be_read_are_named(run, tmp_path):
     (tmp_path / "long.gz").write_bytes(gzip.compress(b"Hund\n" + b"x" * (20 << 20)))
     for name in ("nowhere.txt", "damaged.gz", "long.gz, line 2"):
         with pytest.raises(UserError, match=name):
-            translate(input=tmp_path / name.partition(",")[0], run=run.path, output=tmp_path / "out")
+            translate(
+                input=tmp_path / name.partition(",")[0], run=run.path, output=tmp_path / "out"
+            )
     translate(["Hund"], run=run.path, output="/dev/null")
     assert Path("/dev/null").is_char_device()

@@ -31,7 +31,9 @@ def test_probabilities_that_are_not_numbers_are_told(run, beam_size, caplog):
 
 
 def test_unknown_words_of_a_file_are_told_once(run, tmp_path, caplog):
-    (tmp_path / "in").write_text("Hallo Welt Hund\n\nEin Hund\nHallo\n" + " ".join(f"a{i}b" for i in range(20)))
+    (tmp_path / "in").write_text(
+        "Hallo Welt Hund\n\nEin Hund\nHallo\n" + " ".join(f"a{i}b" for i in range(20))
+    )
     translate(input=tmp_path / "in", run=run.path, output=tmp_path / "out", max_length_ratio=9)
     examples = ", ".join(["Hallo", "Welt", *(f"a{i}b" for i in range(8))])
     assert caplog.messages[0].startswith(f"{tmp_path / 'in'}: 23 of 26")
@@ -39,15 +41,26 @@ def test_unknown_words_of_a_file_are_told_once(run, tmp_path, caplog):
 
 
 def test_unknown_words_of_a_prefix_are_told_once(run, tmp_path, caplog):
-    translate(["Hund", "Ein Hund"], run=run.path, output=tmp_path / "out", prefix="A zzz yyy", max_length_ratio=9)
-    assert [message.endswith(": zzz, yyy") for message in caplog.messages if "--prefix" in message] == [True]
+    translate(
+        ["Hund", "Ein Hund"],
+        run=run.path,
+        output=tmp_path / "out",
+        prefix="A zzz yyy",
+        max_length_ratio=9,
+    )
+    assert [
+        message.endswith(": zzz, yyy") for message in caplog.messages if "--prefix" in message
+    ] == [True]
 
 
 def test_tabs_are_told_once(run, tmp_path, caplog, capfd):
     (tmp_path / "in.tsv").write_text("Ein Hund\tEine Wiese\nHund\n\tHund\t\n")
     of = {"run": run.path, "max_length_ratio": 9.0}
     translate(input=tmp_path / "in.tsv", **of)
-    assert [message.startswith(f"{tmp_path / 'in.tsv'}: tabs, on 2 lines") for message in caplog.messages] == [True]
+    assert [
+        message.startswith(f"{tmp_path / 'in.tsv'}: tabs, on 2 lines")
+        for message in caplog.messages
+    ] == [True]
     texts = capfd.readouterr().out
     caplog.clear()
     translate(["Ein Hund Eine Wiese", "Hund", "Hund"], **of)
@@ -61,7 +74,13 @@ def test_lines_cut_at_the_limit_are_counted(run, tmp_path, caplog):
     found = load(run.path).translate(SOURCE, max_length_ratio=0.01)
     num_cut = sum(translation.is_cut for translation in found)
     assert num_cut > 1
-    translate(input=tmp_path / "in", run=run.path, output=tmp_path / "out", format="json", max_length_ratio=0.01)
+    translate(
+        input=tmp_path / "in",
+        run=run.path,
+        output=tmp_path / "out",
+        format="json",
+        max_length_ratio=0.01,
+    )
     [message] = caplog.messages
     assert f"{num_cut} of 5" in message
     assert message.endswith("--max-length-ratio")
@@ -72,22 +91,40 @@ def test_lines_cut_at_the_limit_are_counted(run, tmp_path, caplog):
 def test_a_line_of_json_has_what_a_translation_has(run, tmp_path):
     lines = [SOURCE[0], "", "Hallo Hund"]
     for attention in (None, tmp_path / "maps.html"):
-        translate(lines, run=run.path, output=tmp_path / "out", format="json", attention=attention, n_best=2)
-        objects = [json.loads(line) for line in (tmp_path / "out").read_text(encoding="utf-8").splitlines()]
+        translate(
+            lines,
+            run=run.path,
+            output=tmp_path / "out",
+            format="json",
+            attention=attention,
+            n_best=2,
+        )
+        objects = [
+            json.loads(line) for line in (tmp_path / "out").read_text(encoding="utf-8").splitlines()
+        ]
         assert [(found["line"], found["source"]) for found in objects] == [*enumerate(lines)]
         assert ["weights" in found for found in objects] == [attention is not None] * 3
-    for found, translations in zip(objects, load(run.path).translate_n_best(lines, n_best=2), strict=True):
+    for found, translations in zip(
+        objects, load(run.path).translate_n_best(lines, n_best=2), strict=True
+    ):
         best = translations[0]
         values = (best.text, best.tokens, best.source_tokens)
         assert (found["text"], found["tokens"], found["source_tokens"]) == values
         assert found["score"] == pytest.approx(best.score, abs=1e-5)
-        assert (found["links"], found["unknown"]) == ([list(link) for link in best.links()], list(best.unknown))
-        assert [other["text"] for other in found["n_best"]] == [translation.text for translation in translations]
+        assert (found["links"], found["unknown"]) == (
+            [list(link) for link in best.links()],
+            list(best.unknown),
+        )
+        assert [other["text"] for other in found["n_best"]] == [
+            translation.text for translation in translations
+        ]
         weights = np.array(found["weights"]).reshape(best.attention.shape)
         np.testing.assert_array_equal(weights, best.attention.astype(float).round(4))
 
 
-def test_a_log_shows_the_progress_through_a_file_and_stdout_only_translations(run, tmp_path, monkeypatch, capfd):
+def test_a_log_shows_the_progress_through_a_file_and_stdout_only_translations(
+    run, tmp_path, monkeypatch, capfd
+):
     (tmp_path / "in").write_text("Hund\nEin Hund\nHund\n")
     translate(input=tmp_path / "in", run=run.path, max_length_ratio=9.0)
     quick = capfd.readouterr()

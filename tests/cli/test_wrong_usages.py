@@ -1,5 +1,5 @@
-"""Wrong usages, generated from the options of every command and the keys of the configuration: one line on stderr, exit
-code 1 or 2, in plain words, at once."""
+"""Wrong usages, generated from the options of every command and the keys of the configuration: one
+line on stderr, exit code 1 or 2, in plain words, at once."""
 
 import random
 import re
@@ -22,16 +22,54 @@ FOREIGN = re.compile(
     r"INTERNAL|unable to parse|\?\.|NoneType|\bobject has no\b"
 )
 SECONDS = 2.0
-NUMBERS = ["-1", "0", "1.5", "1e9", "1e400", "nan", "-inf", "true", "abc", "", "9" * 30, "[1]", "{a: 1}", "null", "0x"]
-OTHERS = ["3", "abc", "[[1]]", "{a: {b: 1}}", "!!int x", "x" * 5000, "a\nb", "~nobody", "😀", "*a", "&a [*a]", "{", "'"]
+NUMBERS = [
+    "-1",
+    "0",
+    "1.5",
+    "1e9",
+    "1e400",
+    "nan",
+    "-inf",
+    "true",
+    "abc",
+    "",
+    "9" * 30,
+    "[1]",
+    "{a: 1}",
+    "null",
+    "0x",
+]
+OTHERS = [
+    "3",
+    "abc",
+    "[[1]]",
+    "{a: {b: 1}}",
+    "!!int x",
+    "x" * 5000,
+    "a\nb",
+    "~nobody",
+    "😀",
+    "*a",
+    "&a [*a]",
+    "{",
+    "'",
+]
 FILES = ["no/such/file", "no/such.yaml", "/dev/null/x", "x" * 300, ".", "/proc/self/mem/x"]
-NEEDS = {"prepare": [], "train": [], "evaluate": ["no/run"], "translate": ["Hund"], "score": [], "compare": []}
+NEEDS = {
+    "prepare": [],
+    "train": [],
+    "evaluate": ["no/run"],
+    "translate": ["Hund"],
+    "score": [],
+    "compare": [],
+}
 ASK_FOR_A_RUN = ("evaluate", "translate", "score")
 """There is none: whatever else is right, these usages are wrong."""
 
 
 def wrong_usages(number: int, seed: int = 1) -> list[list[str]]:
-    """So many different command lines, each of them wrong in at least one way and none of them heavy."""
+    """So many different command lines, each of them wrong in at least one way and none of them
+    heavy."""
     candidates = list(dict.fromkeys(tuple(usage) for usage in [*_settings(), *_options()]))
     random.Random(seed).shuffle(candidates)
     return list(islice((list(usage) for usage in candidates if not _is_right(usage)), number))
@@ -82,11 +120,20 @@ def _options() -> Iterator[list[str]]:
 
 def _is_number(parameter: Any) -> bool:
     hint = str(getattr(parameter, "annotation", "")) + str(getattr(parameter, "type", ""))
-    return any(word in hint.lower() for word in ("int", "float")) or parameter.metavar in ("N", "A", "R", "K")
+    return any(word in hint.lower() for word in ("int", "float")) or parameter.metavar in (
+        "N",
+        "A",
+        "R",
+        "K",
+    )
 
 
 def _is_path(parameter: Any) -> bool:
-    return "FILE" in str(parameter.metavar) or "DIR" in str(parameter.metavar) or parameter.metavar == "RUN"
+    return (
+        "FILE" in str(parameter.metavar)
+        or "DIR" in str(parameter.metavar)
+        or parameter.metavar == "RUN"
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -109,8 +156,13 @@ def test_wrong_usages_are_told_in_one_line(capsys, number):
         seconds = time.process_time() - began_at
         out, err = capsys.readouterr()
         lines = err.splitlines()
-        is_told = code in (1, 2) and lines and lines[-1].startswith("error: ") and len(lines[-1]) < 1000
+        is_told = (
+            code in (1, 2) and lines and lines[-1].startswith("error: ") and len(lines[-1]) < 1000
+        )
         errors = [line for line in lines if line.startswith("error: ")]
         if not is_told or out or len(errors) != 1 or FOREIGN.search(err) or seconds > SECONDS:
-            faults.append(f"{[part[:80] for part in usage]}: {code} in {seconds:.1f} s: {out[:80]!r} {err[-300:]!r}")
+            faults.append(
+                f"{[part[:80] for part in usage]}: {code} in {seconds:.1f} s: {out[:80]!r} "
+                f"{err[-300:]!r}"
+            )
     assert not faults, f"{len(faults)} of {number}:\n" + "\n".join(faults[:40])

@@ -2,7 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.config import Config, config_from_dict, dump_config, load_config, packaged_config_names, with_default
+from seq2seq_attn.config import (
+    Config,
+    config_from_dict,
+    dump_config,
+    load_config,
+    packaged_config_names,
+    with_default,
+)
 from seq2seq_attn.config.load import as_overrides
 from seq2seq_attn.errors import UsageError
 
@@ -43,7 +50,9 @@ def test_extends_starts_from_files_beside_it_and_packaged_names(tmp_path: Path) 
 def test_options_without_a_name_are_those_of_the_default_variant(tmp_path: Path) -> None:
     mine = write(tmp_path, "mine.yaml", "model: {attention: {options: {attention_size: 7}}}\n")
     for name, options in (("additive", {"attention_size": 7}), ("dot", {})):
-        assert load_config([mine], [f"model.attention.name={name}"]).model.attention.options == options
+        assert (
+            load_config([mine], [f"model.attention.name={name}"]).model.attention.options == options
+        )
         overlay = write(tmp_path, f"{name}.yaml", f"model: {{attention: {{name: {name}}}}}\n")
         assert load_config([mine, overlay]).model.attention.options == options
 
@@ -51,7 +60,9 @@ def test_options_without_a_name_are_those_of_the_default_variant(tmp_path: Path)
 def test_options_may_be_given_before_the_name_of_their_variant() -> None:
     options, name = "model.attention.options.attention_size=64", "model.attention.name=key_value"
     for overrides in ([options, name], [name, options]):
-        assert load_config(["multi30k"], overrides).model.attention.options == {"attention_size": 64}
+        assert load_config(["multi30k"], overrides).model.attention.options == {
+            "attention_size": 64
+        }
     former = ["model.attention.name=additive", options, "model.attention.name=dot"]
     assert load_config((), former).model.attention.options == {}
 
@@ -77,11 +88,18 @@ def test_a_later_file_replaces_test_sets(tmp_path: Path) -> None:
     assert load_config([one], ["data.test={}", "data.test.c=z"]).data.test == {"c": "z"}
 
 
-def test_an_empty_mapping_replaces_and_other_objectives_and_options_are_merged(tmp_path: Path) -> None:
+def test_an_empty_mapping_replaces_and_other_objectives_and_options_are_merged(
+    tmp_path: Path,
+) -> None:
     both = ["objective/guided", "objective/coverage"]
     assert load_config(both).train.objectives.keys() == {"guided", "coverage"}
     assert load_config(both, ["train.objectives={}"]).train.objectives == {}
-    assert load_config([*both, write(tmp_path, "none.yaml", "train: {objectives: {}}\n")]).train.objectives == {}
+    assert (
+        load_config(
+            [*both, write(tmp_path, "none.yaml", "train: {objectives: {}}\n")]
+        ).train.objectives
+        == {}
+    )
     only = load_config(both, ["train.objectives={}", "train.objectives.entropy.weight=0.5"])
     assert only.train.objectives.keys() == {"entropy"}
     heavier = load_config(both, ["train.objectives.guided.weight=0.25"]).train.objectives
@@ -95,13 +113,21 @@ def test_overlays_alone_change_the_default_configuration(tmp_path: Path) -> None
     alone = ["tokenizer/spacy", "attention/dot"]
     assert load_config(with_default(alone)) == load_config(["multi30k", *alone])
     own = write(tmp_path, "own.yaml", "seed: 11\n")
-    for complete in (["quickstart"], ["attention/dot", "quickstart"], ["typos/finder"], [own], [own, "attention/dot"]):
+    for complete in (
+        ["quickstart"],
+        ["attention/dot", "quickstart"],
+        ["typos/finder"],
+        [own],
+        [own, "attention/dot"],
+    ):
         assert with_default(complete) == complete
     assert with_default([]) == ["multi30k"]
 
 
 def test_overrides_are_yaml_and_may_hold_an_equals_sign() -> None:
-    config = load_config((), ["train.optimizer.betas=[0.8, 0.9]", "train.optimizer.clip_norm=null", "data.train=a=b"])
+    config = load_config(
+        (), ["train.optimizer.betas=[0.8, 0.9]", "train.optimizer.clip_norm=null", "data.train=a=b"]
+    )
     assert (config.train.optimizer.betas, config.train.optimizer.clip_norm) == ((0.8, 0.9), None)
     assert config.data.train == "a=b"
     for text in ("😀", "ä: b", "\x7f", "\x85"):

@@ -1,4 +1,5 @@
-"""Wrong values and files as strangers write them: one short line with the key and the value, in a moment."""
+"""Wrong values and files as strangers write them: one short line with the key and the value, in a
+moment."""
 
 import os
 import time
@@ -11,7 +12,8 @@ from seq2seq_attn.config.explain import all_keys
 from seq2seq_attn.errors import UsageError
 
 MAX_CPU_S = 10.0
-"""Not the minutes that a hostile file can cost; measuring coverage makes PyYAML's scanner three times as slow."""
+"""Not the minutes that a hostile file can cost; measuring coverage makes PyYAML's scanner three
+times as slow."""
 
 
 def refusal(*overrides: str, config_names: tuple[str, ...] = ()) -> str:
@@ -51,13 +53,16 @@ def test_a_wrong_value_is_named_with_what_is_allowed(override: str, message: str
 
 
 def test_only_the_first_of_many_mistakes_are_reported() -> None:
-    text = refusal("seed=a", "model.hidden_size=a", "train.batch.size=a", "search.beam_size=a", "name=[1]")
+    text = refusal(
+        "seed=a", "model.hidden_size=a", "train.batch.size=a", "search.beam_size=a", "name=[1]"
+    )
     assert text.count("expected") == 3
     assert text.endswith("2 more")
 
 
 def test_no_key_takes_a_list_of_lists_or_a_nested_mapping() -> None:
-    """Except the options of attentions and scorers; those of search methods are checked by the method."""
+    """Except the options of attentions and scorers; those of search methods are checked by the
+    method."""
     for key in [key for key in all_keys() if key not in ("name", "model.attention.options")]:
         assert refusal(f"{key}=[[1]]").startswith(key)
         if key not in ("search", "search.scorers"):
@@ -71,12 +76,20 @@ def test_no_key_takes_a_list_of_lists_or_a_nested_mapping() -> None:
         {"name": "1e3"},
         {"name": "null"},
         {"name": "a\nb\u2028c"},
-        {"model": {"attention": {"options": {"x": [1, 0.5, "1", None, True, "1e3", ".inf", "2026-01-01"]}}}},
+        {
+            "model": {
+                "attention": {
+                    "options": {"x": [1, 0.5, "1", None, True, "1e3", ".inf", "2026-01-01"]}
+                }
+            }
+        },
         {"data": {"limit": {"train": 3}, "test": {"1": "a"}}},
         Config().model_dump(),
     ],
 )
-def test_a_configuration_is_the_same_after_dump_and_load(values: dict[str, object], tmp_path: Path) -> None:
+def test_a_configuration_is_the_same_after_dump_and_load(
+    values: dict[str, object], tmp_path: Path
+) -> None:
     config = config_from_dict(values)
     path = tmp_path / "dumped.yaml"
     path.write_text(dump_config(config), encoding="utf-8")
@@ -97,7 +110,10 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("a: [1\n", "not readable YAML"),
         ("seed: 1\ntrain: {}\nseed: 2\n", "line 3: 'seed' is already set in line 1"),
         (BOMB + "seed: *a9\n", "10,000 values"),
-        (BOMB.replace("[x", "{x: 1} # ").replace("[", "{<<: [").replace("]", "]}"), "10,000 values"),
+        (
+            BOMB.replace("[x", "{x: 1} # ").replace("[", "{<<: [").replace("]", "]}"),
+            "10,000 values",
+        ),
         ("a: &a [*a]\n", "20 levels"),
         ("seed: " + "[" * 100_000, "20 levels"),
         ("seed: !!int x\n", "not readable YAML"),
@@ -130,12 +146,28 @@ def test_a_file_may_not_extend_itself_by_another_name(tmp_path: Path) -> None:
 
 def test_plain_values_are_those_of_yaml_1_2(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text("\ufeffmodel: {embedding_size: &size 7, hidden_size: *size}\nname: 2026-01-01\n", encoding="utf-8")
-    settings = ["train.optimizer.learning_rate=1e-3", "train.max_updates=1_000", "model.dropout.embedding=.5"]
-    settings += ["seed=010", "data.source_language=no", "train.max_epochs=null", "data.tokenizer.lowercase=yes"]
+    path.write_text(
+        "\ufeffmodel: {embedding_size: &size 7, hidden_size: *size}\nname: 2026-01-01\n",
+        encoding="utf-8",
+    )
+    settings = [
+        "train.optimizer.learning_rate=1e-3",
+        "train.max_updates=1_000",
+        "model.dropout.embedding=.5",
+    ]
+    settings += [
+        "seed=010",
+        "data.source_language=no",
+        "train.max_epochs=null",
+        "data.tokenizer.lowercase=yes",
+    ]
     config = load_config([str(path)], settings)
     assert (config.seed, config.name, config.data.source_language) == (10, "2026-01-01", "no")
-    assert (config.train.optimizer.learning_rate, config.train.max_updates, config.model.hidden_size) == (1e-3, 1000, 7)
+    assert (
+        config.train.optimizer.learning_rate,
+        config.train.max_updates,
+        config.model.hidden_size,
+    ) == (1e-3, 1000, 7)
     assert "train.max_epochs='1:30'" in refusal("train.max_epochs=1:30")
 
 

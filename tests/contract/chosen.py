@@ -1,4 +1,5 @@
-"""The variants whose contract is asked: the package's, or with `--import MODULE` those of the module."""
+"""The variants whose contract is asked: the package's, or with `--import MODULE` those of the
+module."""
 
 import importlib
 import inspect
@@ -20,7 +21,9 @@ def variants(axis: Axis | ModelAxis) -> list[str]:
         return [module.__name__ for module in MODULES if hasattr(module, "weights")]
     axis = axis if isinstance(axis, Axis) else AXES[axis]
     contract = getattr(importlib.import_module(f"{axis.package}.base"), axis.contract)
-    return [name for module in MODULES for name, kind in _named(module) if issubclass(kind, contract)]
+    return [
+        name for module in MODULES for name, kind in _named(module) if issubclass(kind, contract)
+    ]
 
 
 def _named(module: ModuleType) -> Iterator[tuple[str, type[Any]]]:

@@ -1,5 +1,5 @@
-"""`--device cuda` asks the contracts of variants on a GPU; `--import MODULE` asks those of a module in place of the
-package's."""
+"""`--device cuda` asks the contracts of variants on a GPU; `--import MODULE` asks those of a module
+in place of the package's."""
 
 import sys
 from collections.abc import Iterator
@@ -11,13 +11,23 @@ from seq2seq_attn.model.variants import Axis, import_variants
 from seq2seq_attn.train.loss import OBJECTIVE
 from tests.contract.chosen import MODULES, variants
 
-AXES: tuple[Axis | str, ...] = ("encoder", "cell", "attention", "normalizer", "decoder", "output", OBJECTIVE)
+AXES: tuple[Axis | str, ...] = (
+    "encoder",
+    "cell",
+    "attention",
+    "normalizer",
+    "decoder",
+    "output",
+    OBJECTIVE,
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Only an initial conftest may add options: name tests/contract on the command line."""
     parser.addoption("--device", default="cpu", help="device on which the contracts are asked")
-    parser.addoption("--import", action="append", default=[], help="module whose variants are asked")
+    parser.addoption(
+        "--import", action="append", default=[], help="module whose variants are asked"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,7 +49,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _names(item: pytest.Item) -> set[object]:
     """The variants that a test is about."""
     values = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return {name for value in values for name in (value if isinstance(value, tuple) else (value,)) if type(name) is str}
+    return {
+        name
+        for value in values
+        for name in (value if isinstance(value, tuple) else (value,))
+        if type(name) is str
+    }
 
 
 @pytest.fixture(autouse=True)

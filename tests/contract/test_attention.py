@@ -1,8 +1,10 @@
-"""The attention contract, asked of every file in the folder: a new variant is picked up with no edit here.
+"""The attention contract, asked of every file in the folder: a new variant is picked up with no
+edit here.
 
-All sizes are distinct primes where a variant allows it, so that a swapped axis cannot pass. In evaluation mode, which
-search uses, a variant draws no random numbers and all tests hold. In training mode it may draw some, and follow a
-gradient that is not its output's: tests of what must hold there too take the fixture `training`.
+All sizes are distinct primes where a variant allows it, so that a swapped axis cannot pass. In
+evaluation mode, which search uses, a variant draws no random numbers and all tests hold. In
+training mode it may draw some, and follow a gradient that is not its output's: tests of what must
+hold there too take the fixture `training`.
 """
 
 import copy
@@ -43,7 +45,8 @@ def case(name, dtype=torch.float64, scale=1.0, *, training=False):
 
 
 def prepare(attention, values, mask):
-    """The summary is the first value: real in every row. The second position ends the first of several sources."""
+    """The summary is the first value: real in every row. The second position ends the first of
+    several sources."""
     lengths, ids = mask.sum(dim=1), torch.where(mask, 7, 0)
     ids[:, 1:2].masked_fill_(mask[:, 1:2], EOS)
     source = SourceBatch(ids, lengths, ids)
@@ -136,7 +139,9 @@ def test_the_weights_of_bf16_values_are_float32(name, training):
     assert attended.weights_BS.dtype == torch.float32
 
 
-@pytest.mark.parametrize("name", [name for name in variants("attention") if takes("attention", name, "attention_size")])
+@pytest.mark.parametrize(
+    "name", [name for name in variants("attention") if takes("attention", name, "attention_size")]
+)
 def test_the_scoring_size_may_differ_from_the_others(name):
     attention, (_, values, query, mask) = build(name, attention_size=6)[0].eval(), case(name)
     assert torch.isfinite(attend(attention, values, query, mask).context_BM).all()

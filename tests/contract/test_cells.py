@@ -1,4 +1,5 @@
-"""The contract of cells, asked of every file in the folder: a new variant is picked up with no edit here."""
+"""The contract of cells, asked of every file in the folder: a new variant is picked up with no edit
+here."""
 
 import pytest
 import torch
@@ -27,7 +28,10 @@ def build(name, dtype=torch.float64, input_sizes=INPUT_SIZES):
 def tensors(dtype=torch.float64, scale=1.0):
     """The inputs of all steps, and the first hidden state."""
     generator = torch.Generator(torch.get_default_device()).manual_seed(2)
-    inputs = [torch.randn(STEPS, BATCH, size, dtype=dtype, generator=generator) * scale for size in INPUT_SIZES]
+    inputs = [
+        torch.randn(STEPS, BATCH, size, dtype=dtype, generator=generator) * scale
+        for size in INPUT_SIZES
+    ]
     return inputs, torch.randn(BATCH, SIZE, dtype=dtype, generator=generator)
 
 
@@ -51,9 +55,13 @@ def test_a_state_starts_from_the_hidden_state_and_keeps_its_dtype(name):
         cell, (inputs, hidden) = build(name, dtype), tensors(dtype)
         assert torch.equal(cell.hidden(cell.start(hidden)), hidden)
         for enabled in (False, dtype == torch.float32):
-            with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16, enabled=enabled):
+            with torch.autocast(
+                torch.get_default_device().type, dtype=torch.bfloat16, enabled=enabled
+            ):
                 states = run(cell, inputs, hidden)
-            assert {tensor.dtype for state in states for tensor in state if tensor is not None} == {dtype}
+            assert {tensor.dtype for state in states for tensor in state if tensor is not None} == {
+                dtype
+            }
             assert cell.hidden(states[-1]).shape == (BATCH, SIZE)
 
 
@@ -62,7 +70,9 @@ def test_rows_do_not_see_each_other_and_can_be_reordered(name):
     states = run(cell, inputs, hidden)
     alone = run(cell, [tensor[:, 1:2] for tensor in inputs], hidden[1:2])
     torch.testing.assert_close(cell.hidden(alone[-1]), cell.hidden(states[-1])[1:2])
-    moved = cell.step(cell.project_inputs(*(tensor[2, order] for tensor in inputs)), select_rows(states[1], order))
+    moved = cell.step(
+        cell.project_inputs(*(tensor[2, order] for tensor in inputs)), select_rows(states[1], order)
+    )
     for found, expected in zip(moved, select_rows(states[2], order), strict=True):
         torch.testing.assert_close(found, expected)
 
@@ -76,7 +86,11 @@ def test_gradcheck(name):
 def test_every_parameter_gets_a_gradient(name):
     cell, (inputs, hidden) = build(name), tensors()
     cell.hidden(run(cell, inputs, hidden)[-1]).square().sum().backward()
-    assert [key for key, one in cell.named_parameters() if one.grad is None or not one.grad.abs().sum() > 0] == []
+    assert [
+        key
+        for key, one in cell.named_parameters()
+        if one.grad is None or not one.grad.abs().sum() > 0
+    ] == []
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e-4, 0.0])
@@ -92,7 +106,9 @@ def test_large_and_small_inputs_stay_finite_also_in_bf16(name, scale):
 
 def test_an_input_may_be_empty(name):
     cell = build(name, input_sizes=(3, 0))
-    projected = cell.project_inputs(torch.ones(2, 3, dtype=torch.float64), torch.empty(2, 0, dtype=torch.float64))
+    projected = cell.project_inputs(
+        torch.ones(2, 3, dtype=torch.float64), torch.empty(2, 0, dtype=torch.float64)
+    )
     assert torch.isfinite(projected).all()
 
 

@@ -1,4 +1,5 @@
-"""Variants of all axes together: a combination is in the table of refusals, with its reason, or it works."""
+"""Variants of all axes together: a combination is in the table of refusals, with its reason, or it
+works."""
 
 import random
 from contextlib import nullcontext
@@ -21,18 +22,31 @@ from tests.extended import extend
 from tests.search.searching import search
 
 CHOICES = {
-    axis: packaged_variants(axis) for axis in ("encoder", "cell", "attention", "normalizer", "decoder", "output")
+    axis: packaged_variants(axis)
+    for axis in ("encoder", "cell", "attention", "normalizer", "decoder", "output")
 }
 CHOICES["num_layers"] = ["1", "2"]
 """of the decoder"""
-BASE = dict(zip(CHOICES, ("bidirectional", "gru", "additive", "softmax", "bahdanau", "softmax", "1"), strict=True))
+BASE = dict(
+    zip(
+        CHOICES,
+        ("bidirectional", "gru", "additive", "softmax", "bahdanau", "softmax", "1"),
+        strict=True,
+    )
+)
 SOURCE, TARGET = [[5, 9, 4, 11], [7], [8, 8, 6]], [[6, UNK], [8, UNK, 9], []]
-EXTENDED = [extend([6, 17, 8, 17], [6, 17], 17), extend([18], [8, 19, 9], 17), extend([5, 5, 6], [], 17)]
+EXTENDED = [
+    extend([6, 17, 8, 17], [6, 17], 17),
+    extend([18], [8, 19, 9], 17),
+    extend([5, 5, 6], [], 17),
+]
 
 WITHOUT_POSITIONS = ("fixed", "initial", "slots")
 READ_WEIGHTS = ("copy", "lexical", "lexicon", "marginal", "pointer")
 REFUSED = {
-    **dict.fromkeys(product(WITHOUT_POSITIONS, READ_WEIGHTS), "reads attention weights over source positions"),
+    **dict.fromkeys(
+        product(WITHOUT_POSITIONS, READ_WEIGHTS), "reads attention weights over source positions"
+    ),
     ("uniform", "pointer"): "there is nothing to learn",
     ("hard", "marginal"): "gives all weight to one position",
     **dict.fromkeys(product(["key_value", "self_history"], ["marginal"]), "reads a source value"),
@@ -46,8 +60,8 @@ def is_refused(combination):
 
 
 def sample():
-    """For each variant, a combination with it that works: a random one, or that with the parts of `BASE` for a variant
-    from outside the package, whose refusals are not known here."""
+    """For each variant, a combination with it that works: a random one, or that with the parts of
+    `BASE` for a variant from outside the package, whose refusals are not known here."""
     for axis, names in CHOICES.items():
         if MODULES:
             names = [] if axis == "num_layers" else variants(axis)
@@ -55,7 +69,9 @@ def sample():
             continue
         for name in names:
             generator = random.Random(f"{axis} {name}")
-            while is_refused(drawn := [name if x == axis else generator.choice(CHOICES[x]) for x in CHOICES]):
+            while is_refused(
+                drawn := [name if x == axis else generator.choice(CHOICES[x]) for x in CHOICES]
+            ):
                 pass
             yield tuple(drawn)
 
@@ -129,13 +145,15 @@ class Untidy(torch.nn.Module):
         is_padding = ~encoded.mask_BS.unsqueeze(-1)
         values_BSM = encoded.values_BSM.masked_fill(is_padding, self.garbage)
         return encoded._replace(
-            values_BSM=values_BSM, embedded_BSE=encoded.embedded_BSE.masked_fill(is_padding, self.garbage)
+            values_BSM=values_BSM,
+            embedded_BSE=encoded.embedded_BSE.masked_fill(is_padding, self.garbage),
         )
 
 
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e30])
 @pytest.mark.parametrize(
-    ("attention", "output"), [pair for pair in product(["additive", "slots"], CHOICES["output"]) if pair not in REFUSED]
+    ("attention", "output"),
+    [pair for pair in product(["additive", "slots"], CHOICES["output"]) if pair not in REFUSED],
 )
 def test_what_an_encoder_leaves_on_padding_changes_nothing_bit_for_bit(attention, output, garbage):
     model = build("bidirectional", "gru", attention, "softmax", "bahdanau", output, "1").eval()
@@ -153,4 +171,8 @@ def test_half_precision_stays_finite(names):
         loss = batch_loss(model, batch)
     loss.loss_sum.backward()
     assert torch.isfinite(loss.loss_sum)
-    assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters() if parameter.grad is not None)
+    assert all(
+        torch.isfinite(parameter.grad).all()
+        for parameter in model.parameters()
+        if parameter.grad is not None
+    )

@@ -18,7 +18,9 @@ NAMED_BY = {
 }
 
 
-@pytest.mark.parametrize(("axis", "name"), [(axis, name) for axis in NAMED_BY for name in packaged_variants(axis)])
+@pytest.mark.parametrize(
+    ("axis", "name"), [(axis, name) for axis in NAMED_BY for name in packaged_variants(axis)]
+)
 def test_a_variant_has_its_config(axis, name):
     assert set(NAMED_BY[axis](load_config([f"{axis}/{name}"]).model)) == {name}
 
@@ -31,7 +33,11 @@ def test_an_objective_has_its_config(name):
 
 
 def test_every_encoder_has_a_config():
-    named = {load_config([name]).model.encoder.name for name in packaged_config_names() if name.startswith("encoder/")}
+    named = {
+        load_config([name]).model.encoder.name
+        for name in packaged_config_names()
+        if name.startswith("encoder/")
+    }
     of_shorthands = {ENCODER_SHORTHANDS.get(name, (name,))[0] for name in named}
     assert of_shorthands == set(packaged_variants("encoder"))
 
@@ -44,7 +50,9 @@ def test_a_packaged_config_builds_a_model(name):
     assert sum(p.numel() for p in model.parameters()) > 0
 
 
-@pytest.mark.parametrize("name", [n for n in packaged_config_names() if "/" not in n and n != "base"])
+@pytest.mark.parametrize(
+    "name", [n for n in packaged_config_names() if "/" not in n and n != "base"]
+)
 def test_a_packaged_config_says_how_to_run_it(name):
     header = packaged(f"configs/{name}.yaml").read_text(encoding="utf-8").split("\n\n")[0]
     assert header.startswith("#")

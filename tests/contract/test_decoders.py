@@ -1,4 +1,5 @@
-"""The contract of decoders, asked of every file in the folder: a new variant is picked up with no edit here."""
+"""The contract of decoders, asked of every file in the folder: a new variant is picked up with no
+edit here."""
 
 import pytest
 import torch
@@ -59,7 +60,9 @@ def test_a_padded_row_is_the_sentence_alone(name, attention):
         _, alone = run(model, [source], embedded[:, row : row + 1])
         for padded, step in zip(together, alone, strict=True):
             torch.testing.assert_close(padded.features_BF[row : row + 1], step.features_BF)
-            torch.testing.assert_close(padded.weights_BS[row : row + 1, : step.weights_BS.shape[1]], step.weights_BS)
+            torch.testing.assert_close(
+                padded.weights_BS[row : row + 1, : step.weights_BS.shape[1]], step.weights_BS
+            )
             assert not padded.weights_BS[row, len(source) + 1 :].any()
 
 
@@ -69,7 +72,9 @@ def test_reorder_then_step_is_step_then_reorder(name, attention):
     memory, steps = run(model, SOURCES, embedded)
     state, moved_memory = select_rows(steps[1].state, order), select_rows(memory, order)
     moved = model.decoder.step(embedded[2, order], state, moved_memory)
-    for ours, theirs in zip(tree_leaves(moved), tree_leaves(select_rows(steps[2], order)), strict=True):
+    for ours, theirs in zip(
+        tree_leaves(moved), tree_leaves(select_rows(steps[2], order)), strict=True
+    ):
         torch.testing.assert_close(ours, theirs)
 
 
@@ -86,14 +91,20 @@ def test_every_parameter_gets_a_gradient(name):
     model = build(name)
     _, steps = run(model, SOURCES, embeddings())
     steps[-1].features_BF.square().sum().backward()
-    assert [key for key, one in model.decoder.named_parameters() if one.grad is None or not one.grad.any()] == []
+    assert [
+        key
+        for key, one in model.decoder.named_parameters()
+        if one.grad is None or not one.grad.any()
+    ] == []
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
 def test_a_step_hands_on_what_the_attention_gave(name, attention, monkeypatch):
     model, given = build(name, attention), []
     step = model.decoder.attention.step
-    monkeypatch.setattr(model.decoder.attention, "step", lambda *of: given.append(step(*of)) or given[-1])
+    monkeypatch.setattr(
+        model.decoder.attention, "step", lambda *of: given.append(step(*of)) or given[-1]
+    )
     _, steps = run(model, SOURCES, embeddings())
     for ours, theirs in zip(steps, given, strict=True):
         assert ours.context_BM is theirs.context_BM

@@ -1,4 +1,5 @@
-"""The contract of encoders, asked of every file in the folder: a new variant is picked up with no edit here."""
+"""The contract of encoders, asked of every file in the folder: a new variant is picked up with no
+edit here."""
 
 from functools import partial
 
@@ -46,7 +47,11 @@ def build(name, dtype=torch.float64, dropout=0.0):
 def test_a_value_per_position_and_a_summary(name):
     encoder = build(name)
     encoded = encoder(make_source())
-    assert encoded.values_BSM.shape == (len(SENTENCES), make_source().ids_BS.shape[1], encoder.memory_size)
+    assert encoded.values_BSM.shape == (
+        len(SENTENCES),
+        make_source().ids_BS.shape[1],
+        encoder.memory_size,
+    )
     assert encoded.final_BM.shape == (len(SENTENCES), encoder.memory_size)
     assert torch.equal(encoded.mask_BS, make_source().mask_BS)
     assert encoded.values_BSM.is_contiguous()
@@ -55,7 +60,10 @@ def test_a_value_per_position_and_a_summary(name):
 def test_the_embeddings_that_it_reads_go_with_the_values(name):
     encoder = build(name).eval()
     embedded = encoder(make_source()).embedded_BSE
-    assert torch.equal(embedded[make_source().mask_BS], encoder.embedding(make_source().ids_BS)[make_source().mask_BS])
+    assert torch.equal(
+        embedded[make_source().mask_BS],
+        encoder.embedding(make_source().ids_BS)[make_source().mask_BS],
+    )
 
 
 @pytest.mark.parametrize("garbage", [1e4, -3.0])
@@ -65,7 +73,9 @@ def test_padding_changes_nothing_bit_for_bit(name, garbage):
     encoder.embedding.weight.data[0] = garbage  # the id of padding
     dirty = encoder(make_source())
     assert torch.equal(clean.final_BM, dirty.final_BM)
-    assert torch.equal(clean.values_BSM[make_source().mask_BS], dirty.values_BSM[make_source().mask_BS])
+    assert torch.equal(
+        clean.values_BSM[make_source().mask_BS], dirty.values_BSM[make_source().mask_BS]
+    )
 
 
 def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
@@ -74,7 +84,9 @@ def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
     for row, sentence in enumerate(SENTENCES):
         alone = encoder(make_source([sentence]))
         torch.testing.assert_close(together.final_BM[row], alone.final_BM[0])
-        torch.testing.assert_close(together.values_BSM[row, : alone.values_BSM.shape[1]], alone.values_BSM[0])
+        torch.testing.assert_close(
+            together.values_BSM[row, : alone.values_BSM.shape[1]], alone.values_BSM[0]
+        )
 
 
 def test_positions_are_told_apart(name):
@@ -94,10 +106,14 @@ def test_gradcheck(name):
 
     def run(weight):
         encoder.embedding.weight.data.copy_(weight.data)
-        encoded = torch.func.functional_call(encoder, {"embedding.weight": weight}, (make_source(),))
+        encoded = torch.func.functional_call(
+            encoder, {"embedding.weight": weight}, (make_source(),)
+        )
         return encoded.values_BSM[make_source().mask_BS], encoded.final_BM
 
-    assert torch.autograd.gradcheck(run, (encoder.embedding.weight.detach().clone().requires_grad_(),), fast_mode=True)
+    assert torch.autograd.gradcheck(
+        run, (encoder.embedding.weight.detach().clone().requires_grad_(),), fast_mode=True
+    )
 
 
 def test_every_parameter_gets_a_gradient_also_in_half_precision(name):
@@ -106,7 +122,8 @@ def test_every_parameter_gets_a_gradient_also_in_half_precision(name):
         encoded = encoder(make_source())
     weights = torch.randn(encoder.memory_size)
     (
-        encoded.values_BSM[make_source().mask_BS].float() @ weights + (encoded.final_BM.float() @ weights).sum()
+        encoded.values_BSM[make_source().mask_BS].float() @ weights
+        + (encoded.final_BM.float() @ weights).sum()
     ).sum().backward()
     for key, parameter in encoder.named_parameters():
         assert parameter.grad is not None, key

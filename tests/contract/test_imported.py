@@ -21,12 +21,28 @@ def test_the_examples_keep_the_contract_and_a_variant_that_breaks_a_rule_fails_i
     (tmp_path / "broken.py").write_text(BROKEN, encoding="utf-8")
     modules = dict.fromkeys([*(name.partition(":")[0] for name in NAMES), "broken"])
     named = [word for module in modules for word in ("--import", module)]
-    command = [sys.executable, "-m", "pytest", "-vv", "-n", "0", "-p", "no:cacheprovider", f"{ROOT}/tests/contract"]
-    paths = os.pathsep.join(filter(None, [str(ROOT), f"{ROOT}/examples", os.environ.get("PYTHONPATH")]))
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-vv",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        f"{ROOT}/tests/contract",
+    ]
+    paths = os.pathsep.join(
+        filter(None, [str(ROOT), f"{ROOT}/examples", os.environ.get("PYTHONPATH")])
+    )
     environment = {**os.environ, "PYTHONPATH": paths}
-    done = subprocess.run([*command, *named], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, *named], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 1, done.stdout
     assert [name for name in NAMES if f"[{name}]" not in done.stdout] == []
     failed = re.findall(r"^FAILED \S+::(\S+)", done.stdout, re.MULTILINE)
-    assert "test_a_score_that_is_not_finite_gives_weights_that_are_not_numbers[broken-nan]" in failed
+    assert (
+        "test_a_score_that_is_not_finite_gives_weights_that_are_not_numbers[broken-nan]" in failed
+    )
     assert [test for test in failed if "[broken-" not in test] == []

@@ -1,4 +1,5 @@
-"""The contract of normalizers, asked of every file in the folder: scores in, a distribution over real positions out."""
+"""The contract of normalizers, asked of every file in the folder: scores in, a distribution over
+real positions out."""
 
 import pytest
 import torch
@@ -17,7 +18,12 @@ def normalizer(request):
 
 
 def scores(dtype=torch.float64, scale=1.0):
-    return torch.randn(4, 7, dtype=dtype, generator=torch.Generator(torch.get_default_device()).manual_seed(3)) * scale
+    return (
+        torch.randn(
+            4, 7, dtype=dtype, generator=torch.Generator(torch.get_default_device()).manual_seed(3)
+        )
+        * scale
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
@@ -38,7 +44,9 @@ def test_padding_is_never_read(normalizer, garbage):
 def test_a_score_that_is_not_finite_gives_weights_that_are_not_numbers(normalizer, score):
     broken = scores()
     broken[0, 2] = score
-    weights = normalizer(broken, make_mask())  # so that the update is skipped, not the training ended
+    weights = normalizer(
+        broken, make_mask()
+    )  # so that the update is skipped, not the training ended
     assert weights[0].isnan().any()
     assert torch.equal(weights[1:], normalizer(scores(), make_mask())[1:])
 
@@ -61,9 +69,14 @@ def test_half_precision_gives_single_precision(normalizer):
 
 
 def test_a_constant_added_to_all_scores_changes_nothing(normalizer):
-    torch.testing.assert_close(normalizer(scores() + 5.0, make_mask()), normalizer(scores(), make_mask()))
+    torch.testing.assert_close(
+        normalizer(scores() + 5.0, make_mask()), normalizer(scores(), make_mask())
+    )
 
 
 def test_a_higher_score_has_no_lower_weight(normalizer):
-    found, order = normalizer(scores(), make_mask()), scores().masked_fill(~make_mask(), -torch.inf).argsort(dim=1)
+    found, order = (
+        normalizer(scores(), make_mask()),
+        scores().masked_fill(~make_mask(), -torch.inf).argsort(dim=1),
+    )
     assert (found.gather(1, order).diff(dim=1) >= 0.0).all()

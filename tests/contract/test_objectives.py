@@ -1,4 +1,5 @@
-"""The contract of training objectives, asked of every file in the folder: a new one is tested with no edit here."""
+"""The contract of training objectives, asked of every file in the folder: a new one is tested with
+no edit here."""
 
 from collections.abc import Sequence
 
@@ -67,15 +68,25 @@ class PredictsWeights(Output):
 
 
 def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> DecoderOutputs:
-    """Outputs of a decoder whose attention weights are these, which drew the first source position at each step, whose
-    states, contexts and embeddings are the first weight, and whose predictions are also the weights, as are the reverse
-    model's weights."""
+    """Outputs of a decoder whose attention weights are these, which drew the first source position
+    at each step, whose states, contexts and embeddings are the first weight, and whose predictions
+    are also the weights, as are the reverse model's weights."""
     first_TB1 = weights_TBS[:, :, :1]
-    draws = Draw(weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0))
+    draws = Draw(
+        weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0)
+    )
     features_N1 = first_TB1.flatten(0, 1)[batch.positions_N]
     output = PredictsWeights(-1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS)
     return DecoderOutputs(
-        *(features_N1, batch.positions_N, batch.targets_N, first_TB1, first_TB1, first_TB1, weights_TBS),
+        *(
+            features_N1,
+            batch.positions_N,
+            batch.targets_N,
+            first_TB1,
+            first_TB1,
+            first_TB1,
+            weights_TBS,
+        ),
         *(Memory(None, batch.source.ids_BS, batch.source.extended_ids_BS), output, batch, draws),
         reverse_weights_SBT=weights_TBS.permute(2, 1, 0),
     )
@@ -106,8 +117,13 @@ def test_padding_never_matters(objective):
     scores_TBS = random_scores(batch)
     plain = objective.term(outputs_of(batch, scores_TBS), batch)
     rounded = rounded_up(batch, rows=7, positions=11)
-    more = [(0, new - old) for new, old in zip(random_scores(rounded).shape, scores_TBS.shape, strict=True)]
-    padded = torch.nn.functional.pad(scores_TBS, [size for pair in reversed(more) for size in pair], value=7.5)
+    more = [
+        (0, new - old)
+        for new, old in zip(random_scores(rounded).shape, scores_TBS.shape, strict=True)
+    ]
+    padded = torch.nn.functional.pad(
+        scores_TBS, [size for pair in reversed(more) for size in pair], value=7.5
+    )
     torch.testing.assert_close(objective.term(outputs_of(rounded, padded), rounded), plain)
     assert objective.count(rounded) == objective.count(batch)
     is_padding_TB = (batch.tgt_out_BT == 0).t()
@@ -134,7 +150,9 @@ def test_rows_add_up(objective):
 def test_gradcheck(objective):
     batch = make_batch()
     scores_TBS = random_scores(batch).requires_grad_()
-    assert torch.autograd.gradcheck(lambda scores: objective.term(outputs_of(batch, scores), batch), scores_TBS)
+    assert torch.autograd.gradcheck(
+        lambda scores: objective.term(outputs_of(batch, scores), batch), scores_TBS
+    )
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e-4])
@@ -159,7 +177,9 @@ def test_the_attention_of_a_model_learns_from_it(name, objective, precision):
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     batch, values = make_batch(), []
     for _ in range(20):
-        with torch.autocast(torch.get_default_device().type, dtype=precision, enabled=precision != torch.float32):
+        with torch.autocast(
+            torch.get_default_device().type, dtype=precision, enabled=precision != torch.float32
+        ):
             outputs = model(batch)
             outputs, _ = with_reverse(reverse, outputs, batch, label_smoothing=0.0)
             term = objective.term(outputs, batch)

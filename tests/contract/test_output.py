@@ -1,4 +1,5 @@
-"""The output contract, asked of every file in the folder: a new variant is picked up with no edit here.
+"""The output contract, asked of every file in the folder: a new variant is picked up with no edit
+here.
 
 All sizes are distinct primes, so that a swapped axis cannot pass.
 """
@@ -70,7 +71,9 @@ def prepared(model, batch, outputs):
     """The outputs with the output's own part of the memory prepared again, with its graph."""
     with torch.no_grad():
         encoded = zeroed(model.encoder(batch.source))
-    return outputs._replace(memory=outputs.memory._replace(output=model.output.prepare(encoded, batch.source)))
+    return outputs._replace(
+        memory=outputs.memory._replace(output=model.output.prepare(encoded, batch.source))
+    )
 
 
 def all_log_probs(output, outputs):
@@ -87,7 +90,9 @@ def test_probabilities_are_a_distribution(name):
     log_probs = all_log_probs(model.output, outputs)
     width = NUM_IDS + (batch.source.ids_BS.shape[1] if model.output.copies_source else 0)
     assert log_probs.shape == (len(batch.targets_N), width)
-    torch.testing.assert_close(log_probs.exp().sum(dim=1), torch.ones(len(batch.targets_N), dtype=torch.float64))
+    torch.testing.assert_close(
+        log_probs.exp().sum(dim=1), torch.ones(len(batch.targets_N), dtype=torch.float64)
+    )
 
 
 def test_the_loss_is_that_of_the_probabilities(name):
@@ -111,12 +116,16 @@ def test_the_loss_is_that_of_the_probabilities(name):
 def test_padded_steps_change_nothing_bit_for_bit(name, garbage):
     model, batch, outputs = make_case(name, torch.float32)
     output, is_padding_TB = model.output, (batch.tgt_out_BT == PAD).t().unsqueeze(-1)
-    dirty = {field: getattr(outputs, field).masked_fill(is_padding_TB, garbage) for field in STEPS[1:]}
+    dirty = {
+        field: getattr(outputs, field).masked_fill(is_padding_TB, garbage) for field in STEPS[1:]
+    }
     for smoothing in (0.0, 0.1):
         clean = output.loss(outputs, batch, label_smoothing=smoothing)
         found = output.loss(outputs._replace(**dirty), batch, label_smoothing=smoothing)
         assert torch.equal(found.loss_sum, clean.loss_sum)
-    wanted, found = (output.target_log_probs(o, batch)[real(batch)] for o in (outputs, outputs._replace(**dirty)))
+    wanted, found = (
+        output.target_log_probs(o, batch)[real(batch)] for o in (outputs, outputs._replace(**dirty))
+    )
     assert torch.equal(found, wanted)
 
 
@@ -125,8 +134,12 @@ def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
     step, memory = outputs.rows(slice(None))
     for row in range(len(SOURCE)):
         alone = make_batch(slice(row, row + 1))
-        rows_N = torch.tensor([n for n in range(batch.num_tokens) if batch.positions_N[n] % len(SOURCE) == row])
-        together = model.output.log_probs(select_rows(step._replace(state=None), rows_N), select_rows(memory, rows_N))
+        rows_N = torch.tensor(
+            [n for n in range(batch.num_tokens) if batch.positions_N[n] % len(SOURCE) == row]
+        )
+        together = model.output.log_probs(
+            select_rows(step._replace(state=None), rows_N), select_rows(memory, rows_N)
+        )
         found = all_log_probs(model.output, model(alone))[: alone.num_tokens]
         torch.testing.assert_close(found, together[:, : found.shape[1]])
         assert (together[:, found.shape[1] :] == -torch.inf).all()
@@ -143,7 +156,9 @@ def test_gradcheck(name, label_smoothing):
 
     inputs = [getattr(outputs, field).requires_grad_() for field in fields]
     with speed.plain():
-        assert torch.autograd.gradcheck(run, (*inputs, *model.output.parameters()), fast_mode=True, nondet_tol=1e-9)
+        assert torch.autograd.gradcheck(
+            run, (*inputs, *model.output.parameters()), fast_mode=True, nondet_tol=1e-9
+        )
 
 
 @pytest.mark.parametrize("scale", [1e4, 1e-4])
@@ -166,7 +181,9 @@ def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale):
 def test_every_parameter_gets_a_gradient(name):
     model, batch, outputs = make_case(name)
     outputs.weights_TBS.requires_grad_()  # for an output without parameters
-    model.output.loss(prepared(model, batch, outputs), batch, label_smoothing=0.1).loss_sum.backward()
+    model.output.loss(
+        prepared(model, batch, outputs), batch, label_smoothing=0.1
+    ).loss_sum.backward()
     for parameter_name, parameter in model.output.named_parameters():
         assert parameter.grad.abs().sum() > 0, parameter_name
 
@@ -178,7 +195,9 @@ def test_chunks_change_nothing(name, monkeypatch):
     monkeypatch.setattr(base, "CHUNK_CELLS", 3 * NUM_IDS)
     monkeypatch.setattr(base, "ROWS_AT_ONCE", 3)
     with speed.plain():
-        torch.testing.assert_close(model.output.loss(outputs, batch, label_smoothing=0.1).loss_sum, wanted)
+        torch.testing.assert_close(
+            model.output.loss(outputs, batch, label_smoothing=0.1).loss_sum, wanted
+        )
     torch.testing.assert_close(model.output.target_log_probs(outputs, batch), log_probs)
 
 

@@ -32,4 +32,6 @@ def files_config(tmp_path: Path) -> ConfigMaker:
     def make(**data: object) -> Config:
         return config_from_dict({"data": data})
 
-    return partial(make, corpus="files", data_dir=str(tmp_path / "data"), tokenizer={"name": "spacy"})
+    return partial(
+        make, corpus="files", data_dir=str(tmp_path / "data"), tokenizer={"name": "spacy"}
+    )

@@ -13,7 +13,9 @@ from seq2seq_attn.data.store import PairStore, SequenceStore, SequenceWriter
 def pairs_of(tmp_path):
     def make(*lengths):
         for side, of_side in zip(("source", "target"), zip(*lengths, strict=True), strict=True):
-            SequenceWriter(tmp_path / side).add(np.zeros(sum(of_side), dtype=np.int32), np.array(of_side))
+            SequenceWriter(tmp_path / side).add(
+                np.zeros(sum(of_side), dtype=np.int32), np.array(of_side)
+            )
         return PairStore(SequenceStore(tmp_path / "source"), SequenceStore(tmp_path / "target"))
 
     return make
@@ -34,13 +36,30 @@ def test_long_targets_raise_the_ratio_with_room_to_spare(pairs_of, lengths, extr
 
 def test_ratios_are_described_by_quantiles_and_the_highest(pairs_of):
     text = describe_ratios(pairs_of(*[(10, 10)] * 98, (10, 20), (4, 19)))
-    assert re.findall(r"[\d.]+", text) == ["1", "1.00", "50", "1.00", "99", "2.00", "4.75", "19", "4"]
+    assert re.findall(r"[\d.]+", text) == [
+        "1",
+        "1.00",
+        "50",
+        "1.00",
+        "99",
+        "2.00",
+        "4.75",
+        "19",
+        "4",
+    ]
 
 
 def test_the_audit_as_tables():
     side = {"tokens": 3, "types": 3, "unknown": 1, "longest": 2, "oov_rate": 1 / 3}
     counts = {"blank": 1, "over_long": 1, "ratio_outliers": 0, "duplicates": 0, "overlap_pairs": 0}
-    split = {"pairs_read": 3, "pairs_kept": 1, **counts, "overlap_sources": 1, "source": side, "target": side}
+    split = {
+        "pairs_read": 3,
+        "pairs_kept": 1,
+        **counts,
+        "overlap_sources": 1,
+        "source": side,
+        "target": side,
+    }
     table = audit_tables({"train": split, "valid": split})
     assert table[1].split() == ["train", "3", "1", "1", "1", "0", "0", "-", "-"]
     assert table[2].split() == ["valid", "3", "1", "1", "1", "0", "0", "0", "1"]

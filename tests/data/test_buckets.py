@@ -39,7 +39,8 @@ def test_every_index_once_and_within_the_budget(pairs, size, unit, epoch):
 
 
 def test_pairs_over_the_budget_come_alone():
-    # torchtext emits an empty batch before a first example over the budget, and its iterator then fails
+    # torchtext emits an empty batch before a first example over the budget, and its iterator then
+    # fails
     source = target = np.array([50, 60, 3, 3, 70])
     batches = bucketed_batches(source, target, size=10, unit="tokens", seed=1, epoch=0)
     assert sorted(map(sorted, batches)) == [[0], [1], [2, 3], [4]]
@@ -68,7 +69,8 @@ def test_the_same_arguments_give_the_same_epoch(unit):
 
 
 def test_neighbors_differ_by_at_most_one_token_on_each_side():
-    """In a corpus with a pair of every two lengths, all in one batch, also where the longer side gets longer."""
+    """In a corpus with a pair of every two lengths, all in one batch, also where the longer side
+    gets longer."""
     source, target = (side.ravel() for side in np.mgrid[0:12, 0:12])
     [order] = bucketed_batches(source, target, size=len(source), unit="sentences", seed=1, epoch=0)
     for side in (source, target):

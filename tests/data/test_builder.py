@@ -16,7 +16,11 @@ from seq2seq_attn.data.builder import Chunk, count_overlap, digest_pairs, find_f
 def files(tmp_path):
     """Two splits and one without pairs."""
     found = {}
-    for split, lines in (("train", ["a", "", "ccc", "\u2028", "e"]), ("valid", ["v", "w"]), ("none", [])):
+    for split, lines in (
+        ("train", ["a", "", "ccc", "\u2028", "e"]),
+        ("valid", ["v", "w"]),
+        ("none", []),
+    ):
         found[split] = (tmp_path / f"{split}.de", tmp_path / f"{split}.en")
         for path in found[split]:
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="")
@@ -26,7 +30,11 @@ def files(tmp_path):
 def test_chunks_are_short_and_of_one_split(files, monkeypatch):
     train, valid = ["a", "", "ccc", "\u2028", "e"], ["v", "w"]
     assert list(read_chunks(files)) == [Chunk("train", train, train), Chunk("valid", valid, valid)]
-    for max_pairs, max_characters, sizes in ((2, 99, [2, 2, 1, 2]), (2, 3, [2, 1, 2, 2]), (99, 2, [3, 2, 2])):
+    for max_pairs, max_characters, sizes in (
+        (2, 99, [2, 2, 1, 2]),
+        (2, 3, [2, 1, 2, 2]),
+        (99, 2, [3, 2, 2]),
+    ):
         monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)
         monkeypatch.setattr(builder, "MAX_CHARACTERS", max_characters)
         chunks = list(read_chunks(files))
@@ -49,7 +57,9 @@ def test_faults_by_length():
     assert is_ratio_outlier == [False, False, True, False, True, False, True, False]
 
 
-PAIRS = st.lists(st.tuples(st.sampled_from(["", " ", "a", "ab", "ä"]), st.sampled_from(["", "b", "c", "\u2028"])))
+PAIRS = st.lists(
+    st.tuples(st.sampled_from(["", " ", "a", "ab", "ä"]), st.sampled_from(["", "b", "c", "\u2028"]))
+)
 
 
 def digests(pairs):

@@ -32,7 +32,10 @@ def test_positions_are_numbers_from_1_on_the_target_side():
 
 
 def test_padding_adds_specials():
-    extended = [extended_ids(["Bo", "Anna"], ["Anna", "Bo"], VOCAB), extended_ids(["Anna"], ["Cy"], VOCAB)]
+    extended = [
+        extended_ids(["Bo", "Anna"], ["Anna", "Bo"], VOCAB),
+        extended_ids(["Anna"], ["Cy"], VOCAB),
+    ]
     batch = collate([[UNK, 8], [8]], [[4, UNK], [UNK]], [0, 1], extended=extended)
     assert batch.source.extended_ids_BS.tolist() == [[6, 4, EOS], [4, EOS, PAD]]
     assert batch.tgt_extended_BT.tolist() == [[4, 6, EOS], [UNK, EOS, PAD]]
@@ -41,7 +44,11 @@ def test_padding_adds_specials():
     assert without.source.extended_ids_BS.tolist() == [[UNK, UNK, EOS]]
     assert without.tgt_extended_BT.tolist() == without.tgt_out_BT.tolist()
     rounded = rounded_up(batch, rows=3, positions=4)
-    assert rounded.source.extended_ids_BS.tolist() == [[6, 4, EOS, PAD], [4, EOS, PAD, PAD], [EOS, PAD, PAD, PAD]]
+    assert rounded.source.extended_ids_BS.tolist() == [
+        [6, 4, EOS, PAD],
+        [4, EOS, PAD, PAD],
+        [EOS, PAD, PAD, PAD],
+    ]
     assert rounded.tgt_extended_BT.tolist() == [[4, 6, EOS, PAD], [UNK, EOS, PAD, PAD], [PAD] * 4]
 
 
@@ -52,23 +59,37 @@ def prepared(request, files_config, write_pairs):
         "train": ["a b|A B", "b a|B A", "a Bo|A Bo", "Bo Cy|A B", "Di b Di|B Di"],
         "valid": ["a Em b Em|Em A Fay <unk>", "a <unk>|Bo <unk>"],
     }
-    texts = {split: write_pairs(split, [line.split("|") for line in lines]) for split, lines in text.items()}
+    texts = {
+        split: write_pairs(split, [line.split("|") for line in lines])
+        for split, lines in text.items()
+    }
     return prepare_corpus(files_config(**texts, vocab=request.param))
 
 
 def test_a_batch_of_a_prepared_corpus_is_that_of_its_text(prepared):
     for split in ("train", "valid"):
-        pairs, tokenizers = prepared.pairs(split), (prepared.source_tokenizer, prepared.target_tokenizer)
+        pairs, tokenizers = (
+            prepared.pairs(split),
+            (prepared.source_tokenizer, prepared.target_tokenizer),
+        )
         sides = [
-            tokenizer.tokenize_many(lines) for tokenizer, lines in zip(tokenizers, prepared.text(split), strict=True)
+            tokenizer.tokenize_many(lines)
+            for tokenizer, lines in zip(tokenizers, prepared.text(split), strict=True)
         ]
         extended = [extended_ids(*pair, prepared.target_vocab) for pair in zip(*sides, strict=True)]
         source, target = (
             [vocab.ids_of(tokens) for tokens in lines]
-            for vocab, lines in zip((prepared.source_vocab, prepared.target_vocab), sides, strict=True)
+            for vocab, lines in zip(
+                (prepared.source_vocab, prepared.target_vocab), sides, strict=True
+            )
         )
-        expected, batch = collate(source, target, range(len(pairs)), extended=extended), pairs.batch(range(len(pairs)))
-        for one, other in zip([*batch[1:], *batch.source], [*expected[1:], *expected.source], strict=True):
+        expected, batch = (
+            collate(source, target, range(len(pairs)), extended=extended),
+            pairs.batch(range(len(pairs))),
+        )
+        for one, other in zip(
+            [*batch[1:], *batch.source], [*expected[1:], *expected.source], strict=True
+        ):
             assert one is None or np.array_equal(one, other)
     num_ids = len(prepared.target_vocab)
     assert prepared.pairs("train").batch([2]).tgt_extended_BT[0, 1] == num_ids + 1  # Bo

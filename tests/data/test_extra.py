@@ -1,4 +1,5 @@
-"""Extra training pairs (`data.extra`): what they change, what is refused, and which sentences are denied."""
+"""Extra training pairs (`data.extra`): what they change, what is refused, and which sentences are
+denied."""
 
 import pytest
 
@@ -11,7 +12,10 @@ from seq2seq_attn.train.check import check_config
 
 TRAIN = [("Ein Hund rennt.", "A dog runs."), ("Eine Katze schläft.", "A cat sleeps.")]
 VALID = [("Ein Zebra rennt.", "A zebra runs.")]
-TESTS = {"one": [("Ein Pferd trinkt.", "A horse drinks.")], "two": [("Ein Kind lacht.", "A child laughs.")]}
+TESTS = {
+    "one": [("Ein Pferd trinkt.", "A horse drinks.")],
+    "two": [("Ein Kind lacht.", "A child laughs.")],
+}
 MORE = [("Ein Vogel singt.", "A bird sings."), ("Ein Hund rennt.", "The dog is running.")]
 
 
@@ -30,7 +34,9 @@ def pairs_of(prepared, split="train"):
     return list(zip(*prepared.text(split), strict=True))
 
 
-def test_extra_pairs_are_training_pairs_and_tokenizers_stay_those_of_the_corpus(make_config, write_pairs):
+def test_extra_pairs_are_training_pairs_and_tokenizers_stay_those_of_the_corpus(
+    make_config, write_pairs
+):
     alone = prepare_corpus(make_config())
     both = prepare_corpus(make_config([write_pairs("extra", MORE)]))
     assert pairs_of(both) == [*TRAIN, *MORE]
@@ -45,7 +51,9 @@ def test_extra_pairs_are_training_pairs_and_tokenizers_stay_those_of_the_corpus(
     assert len(taking_part.source_vocab) > len(alone.source_vocab)
 
 
-def test_several_texts_of_any_format_and_the_hash_that_covers_them(make_config, write_pairs, tmp_path):
+def test_several_texts_of_any_format_and_the_hash_that_covers_them(
+    make_config, write_pairs, tmp_path
+):
     (tmp_path / "more.tsv").write_text("Ein Wal taucht.\tA whale dives.\n", encoding="utf-8")
     extra = [str(tmp_path / "more.tsv"), write_pairs("extra", MORE)]
     first = prepare_corpus(make_config(extra))
@@ -67,7 +75,9 @@ def test_several_texts_of_any_format_and_the_hash_that_covers_them(make_config, 
         ("ein  KIND lacht !", "other case, spaces and punctuation"),
     ],
 )
-def test_a_sentence_of_a_validation_or_test_set_is_denied_and_counted(make_config, write_pairs, pair, caplog):
+def test_a_sentence_of_a_validation_or_test_set_is_denied_and_counted(
+    make_config, write_pairs, pair, caplog
+):
     caplog.set_level("INFO")
     prepared = prepare_corpus(make_config([write_pairs("extra", [pair, *MORE, pair])]))
     assert pairs_of(prepared) == [*TRAIN, *MORE]
@@ -92,7 +102,12 @@ def test_vowel_signs_make_other_words_and_symbols_are_sentences_too():
 
 def test_captions_keep_their_gold_links_for_evaluation(make_config, write_pairs):
     sizes = {"train": 40, "valid": 5, "test": 7}
-    made_of = {"corpus": "captions", "limit": sizes, "tokenizer": {"name": "characters"}, "max_length": 900}
+    made_of = {
+        "corpus": "captions",
+        "limit": sizes,
+        "tokenizer": {"name": "characters"},
+        "max_length": 900,
+    }
     prepared = prepare_corpus(make_config([write_pairs("extra", MORE)], **made_of))
     assert len(prepared.pairs("train")) == 42
     assert prepared.links("train") is None
@@ -109,7 +124,9 @@ def test_several_sources(make_config, tmp_path):
     named = {name: str(tmp_path / f"several-{name}") for name in lines}
     data = {"train": named["train"], "valid": named["valid"], "test": {"test": named["test"]}}
     tokenizer = {"name": "characters"}
-    config = make_config([named["more"]], source_languages=["de", "fr"], tokenizer=tokenizer, **data)
+    config = make_config(
+        [named["more"]], source_languages=["de", "fr"], tokenizer=tokenizer, **data
+    )
     assert pairs_of(prepare_corpus(config)) == [("1 de\t1 fr", "1 en"), ("neu\tneu fr", "neu en")]
 
 
@@ -118,10 +135,14 @@ def test_what_is_refused(make_config, write_pairs, tmp_path):
         check_config(make_config(["nothing"]))
     extra = write_pairs("extra", MORE)
     with pytest.raises(UsageError, match=r"data\.links='?gold'?.* data\.extra"):
-        check_config(make_config([extra], corpus="captions", train=None, valid=None, test={}, links="gold"))
+        check_config(
+            make_config([extra], corpus="captions", train=None, valid=None, test={}, links="gold")
+        )
     check_config(make_config([extra], links="ibm1"))
     # columns without a header are not guessed beside a header in another order
     (tmp_path / "train.tsv").write_text("en\tde\nA dog runs.\tEin Hund rennt.\n", encoding="utf-8")
     (tmp_path / "extra.tsv").write_text("A bird sings.\tEin Vogel singt.\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"extra\.tsv"):
-        find_extra(make_config([str(tmp_path / "extra.tsv")], train=str(tmp_path / "train.tsv")).data)
+        find_extra(
+            make_config([str(tmp_path / "extra.tsv")], train=str(tmp_path / "train.tsv")).data
+        )

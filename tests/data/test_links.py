@@ -27,7 +27,9 @@ LINKS = ["0-0 1-1 2-2", "", "0-0 1-1 3-2", ""]
 @pytest.fixture
 def make_config(tmp_path: Path, files_config: ConfigMaker, write_pairs: PairWriter) -> ConfigMaker:
     write_lines(tmp_path / "train.links", LINKS)
-    return partial(files_config, train=write_pairs("train", PAIRS), valid=write_pairs("valid", PAIRS))
+    return partial(
+        files_config, train=write_pairs("train", PAIRS), valid=write_pairs("valid", PAIRS)
+    )
 
 
 def links_of(prepared: PreparedCorpus, index: int, split: str = "train") -> list[tuple[int, ...]]:
@@ -46,19 +48,29 @@ def test_words_of_a_pharaoh_file_become_tokens(make_config: ConfigMaker, tmp_pat
     dog = {("Ein", "A"), ("Hund", "dog"), *((s, t) for s in ("rennt", ".") for t in ("runs", "."))}
     assert linked_tokens(prepared, 0) == dog
     # the comma belongs to the word that it is written to
-    cat = {("Die", "The"), ("Katze", "cat"), (",", "cat"), *((s, t) for s in ("schläft", ".") for t in ("sleeps", "."))}
+    cat = {
+        ("Die", "The"),
+        ("Katze", "cat"),
+        (",", "cat"),
+        *((s, t) for s in ("schläft", ".") for t in ("sleeps", ".")),
+    }
     assert linked_tokens(prepared, 1) == cat
     assert links_of(prepared, 2) == []
     with pytest.raises(ValueError, match="no links"):
         prepared.pairs("valid").links(0)
     assert prepared.links("train") is None, "not gold"
-    assert any(note.startswith("links: 13 ") and note.endswith("train.links") for note in prepared.meta["notes"])
+    assert any(
+        note.startswith("links: 13 ") and note.endswith("train.links")
+        for note in prepared.meta["notes"]
+    )
     batch = prepared.pairs("train").batch([2, 0])
     assert batch.links_L3[:, 0].tolist() == [1] * 6
     assert [tuple(link[1:]) for link in batch.links_L3.tolist()] == links_of(prepared, 0)
 
 
-def test_a_gzipped_file_and_another_one_are_prepared_anew(make_config: ConfigMaker, tmp_path: Path) -> None:
+def test_a_gzipped_file_and_another_one_are_prepared_anew(
+    make_config: ConfigMaker, tmp_path: Path
+) -> None:
     plain = prepare_corpus(make_config())
     assert plain.pairs("train").batch([0]).links_L3 is None
     path = tmp_path / "links.gz"
@@ -80,7 +92,9 @@ def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
     train = write_pairs("many", [(f"{word} x y", f"{word} x y") for word in words])
     rows = [[(i % 3, i // 3 % 3)] for i in range(40)]
     write_lines(tmp_path / "many.links", [f"{s}-{t}" for [(s, t)] in rows])
-    prepared = prepare_corpus(make_config(train=train, valid=None, links=str(tmp_path / "many.links")))
+    prepared = prepare_corpus(
+        make_config(train=train, valid=None, links=str(tmp_path / "many.links"))
+    )
     kept = [words.index(line.split()[0]) for line in prepared.text("train")[0]]
     assert len(kept) == 36
     assert [links_of(prepared, i) for i in range(36)] == [rows[index] for index in kept]
@@ -96,25 +110,39 @@ def test_links_stay_with_their_pairs_when_validation_pairs_are_set_aside(
         ("0-0\n\n0:0\n\n", r"train\.links, line 3: alignment '0:0'"),
     ],
 )
-def test_a_file_that_does_not_fit_is_refused(make_config: ConfigMaker, tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_does_not_fit_is_refused(
+    make_config: ConfigMaker, tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "train.links").write_text(text)
     for data in ({}, {"valid": None}):  # pairs are set aside
         with pytest.raises(UserError, match=message):
-            prepare_corpus(make_config(links=str(tmp_path / "train.links"), tokenizer={"name": "spaces"}, **data))
+            prepare_corpus(
+                make_config(
+                    links=str(tmp_path / "train.links"), tokenizer={"name": "spaces"}, **data
+                )
+            )
 
 
-def test_ibm_model_1_links_what_occurs_together(make_config: ConfigMaker, write_pairs: PairWriter) -> None:
+def test_ibm_model_1_links_what_occurs_together(
+    make_config: ConfigMaker, write_pairs: PairWriter
+) -> None:
     words = {"Hund": "dog", "Katze": "cat", "rennt": "runs", "schläft": "sleeps", "müde": "tired"}
     pairs = [(f"{s} {w}", f"{words[w]} {words[s]}") for s in words for w in words if s != w]
     write_pairs("train", pairs)
     prepared = prepare_corpus(make_config(links="ibm1"))
-    assert [links_of(prepared, index) for index in range(len(pairs))] == [[(1, 0), (0, 1)]] * len(pairs)
+    assert [links_of(prepared, index) for index in range(len(pairs))] == [[(1, 0), (0, 1)]] * len(
+        pairs
+    )
     assert prepare_corpus(make_config(links="ibm1")).directory == prepared.directory
     assert prepare_corpus(make_config()).directory != prepared.directory
 
 
 def test_links_that_do_not_exist_are_refused(make_config: ConfigMaker) -> None:
-    for links, error in (("gold", UsageError), ("absent.links", UserError), ("x" * 5000, UserError)):
+    for links, error in (
+        ("gold", UsageError),
+        ("absent.links", UserError),
+        ("x" * 5000, UserError),
+    ):
         with pytest.raises(error, match=r"^data\.links="):
             prepare_corpus(make_config(links=links))
 
@@ -126,7 +154,10 @@ def test_gold_links_of_captions_are_those_between_their_words(files_config: Conf
     same = 0
     for index, (source, target) in enumerate(zip(*prepared.text("train"), strict=True)):
         words = tokenize_caption(source), tokenize_caption(target)
-        tokens = prepared.source_tokenizer.tokenize(source), prepared.target_tokenizer.tokenize(target)
+        tokens = (
+            prepared.source_tokenizer.tokenize(source),
+            prepared.target_tokenizer.tokenize(target),
+        )
         expected = {(words[0][s], words[1][t]) for s, t in parse_pharaoh(gold[index])}
         if words == tokens:
             same += 1

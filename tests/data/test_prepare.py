@@ -30,12 +30,18 @@ TRAIN = [
     ("\u2028 \t", "blank to the tokenizer"),
     ("<pad> <eos>", "<unk> ."),
 ]
-VALID = [("Ein Zebra rennt .", "A zebra runs ."), ("", ""), ("Eine Katze schläft .", "A cat sleeps .")]
+VALID = [
+    ("Ein Zebra rennt .", "A zebra runs ."),
+    ("", ""),
+    ("Eine Katze schläft .", "A cat sleeps ."),
+]
 
 
 @pytest.fixture
 def make_config(files_config, write_pairs):
-    texts = {split: write_pairs(split, pairs) for split, pairs in (("train", TRAIN), ("valid", VALID))}
+    texts = {
+        split: write_pairs(split, pairs) for split, pairs in (("train", TRAIN), ("valid", VALID))
+    }
     limits = {"max_length": 5, "max_length_ratio": 3.0}
     test = {"more": write_pairs("more", VALID[:1])}
     return partial(files_config, **texts, test=test, **limits, tokenizer={"name": "spaces"})
@@ -64,22 +70,41 @@ def test_the_whole_way(make_config):
     assert (train["pairs_read"], train["pairs_kept"], train["duplicates"]) == (8, 3, 1)
     assert (train["blank"], train["over_long"], train["ratio_outliers"]) == (2, 2, 1)
     assert train["dropped"] == {"blank": 2, "over_long": 2, "ratio_outliers": 1}
-    assert (valid["pairs_kept"], valid["blank"], valid["overlap_pairs"], valid["overlap_sources"]) == (3, 1, 1, 1)
-    assert (valid["source"]["tokens"], valid["source"]["types"], valid["source"]["unknown"]) == (8, 7, 1)
+    assert (
+        valid["pairs_kept"],
+        valid["blank"],
+        valid["overlap_pairs"],
+        valid["overlap_sources"],
+    ) == (3, 1, 1, 1)
+    assert (valid["source"]["tokens"], valid["source"]["types"], valid["source"]["unknown"]) == (
+        8,
+        7,
+        1,
+    )
     assert valid["source"]["oov_rate"] == 1 / 8
     report = audit_report(prepared)
-    for part in ("5 of 8 pairs\n  2 because", "12.50 %", "target tokens per source token", "11 and 10 ids"):
+    for part in (
+        "5 of 8 pairs\n  2 because",
+        "12.50 %",
+        "target tokens per source token",
+        "11 and 10 ids",
+    ):
         assert part in report
 
 
 @pytest.mark.parametrize("num_processes", [1, 2])
-def test_only_the_noise_that_is_named_leaves_the_training_text(files_config, write_pairs, num_processes):
+def test_only_the_noise_that_is_named_leaves_the_training_text(
+    files_config, write_pairs, num_processes
+):
     pairs = [(f"Hund {i}", f"dog {i}") for i in range(40)]
     copies = [(source, source) for source, _ in pairs]
     mojibake = ("Caf\u00c3\u00a9", "cafe")
     train = write_pairs("train", [*copies, mojibake, *pairs, pairs[0]])
     config = files_config(
-        train=train, filter=["copies", "duplicates"], tokenizer={"name": "spaces"}, num_processes=num_processes
+        train=train,
+        filter=["copies", "duplicates"],
+        tokenizer={"name": "spaces"},
+        num_processes=num_processes,
     )
     prepared = prepare_corpus(config)
     texts = {split: [*zip(*prepared.text(split), strict=True)] for split in ("train", "valid")}
@@ -103,7 +128,9 @@ def test_reused_when_nothing_that_matters_changed(make_config, write_pairs, tmp_
     first = prepare_corpus(make_config())
     stamps = {path.name: path.stat().st_mtime_ns for path in first.directory.iterdir()}
     unused = {"name": "spaces", "vocab_size": 77}
-    same = make_config(train=write_pairs("elsewhere", TRAIN), source_dir=str(tmp_path), tokenizer=unused)
+    same = make_config(
+        train=write_pairs("elsewhere", TRAIN), source_dir=str(tmp_path), tokenizer=unused
+    )
     same.model.hidden_size = 3
     assert prepare_corpus(same).directory == first.directory
     assert {path.name: path.stat().st_mtime_ns for path in first.directory.iterdir()} == stamps
@@ -118,7 +145,8 @@ def test_made_again_when_it_matters(make_config, tmp_path, write_pairs):
     assert len({*folders, changed.directory}) == len(changes) + 1
     assert changed.text("valid")[0] == ["neu", "", "Text"]
     texts = [
-        prepare_corpus(make_config(test={"filter": write_pairs("t", [pair])})).text("filter") for pair in VALID[::2]
+        prepare_corpus(make_config(test={"filter": write_pairs("t", [pair])})).text("filter")
+        for pair in VALID[::2]
     ]
     assert texts == [([source], [target]) for source, target in VALID[::2]]
 
@@ -143,7 +171,12 @@ def test_a_damaged_folder_is_made_again_with_a_notice(make_config, name, replace
 
 
 @pytest.mark.parametrize(
-    "put", [Path.touch, partial(Path.symlink_to, target="elsewhere"), partial(Path.symlink_to, target="/")]
+    "put",
+    [
+        Path.touch,
+        partial(Path.symlink_to, target="elsewhere"),
+        partial(Path.symlink_to, target="/"),
+    ],
 )
 def test_a_file_or_link_in_place_of_the_folder_is_replaced(make_config, put):
     first = prepare_corpus(make_config()).directory
@@ -194,7 +227,9 @@ def test_two_at_once_give_one_folder(make_config, monkeypatch):
 def test_the_same_bytes_from_chunks_of_any_size(make_config, tmp_path, monkeypatch, name):
     def prepare_anew(folder, **data):
         tokenizer = {"name": name, "vocab_size": 60}
-        config = make_config(data_dir=str(tmp_path / folder), tokenizer=tokenizer, max_length=30, **data)
+        config = make_config(
+            data_dir=str(tmp_path / folder), tokenizer=tokenizer, max_length=30, **data
+        )
         return {path.name: path.read_bytes() for path in prepare_corpus(config).directory.iterdir()}
 
     expected = prepare_anew("whole")
@@ -218,7 +253,9 @@ def test_text_that_changes_meanwhile_is_not_stored(make_config, tmp_path, monkey
     assert prepare_corpus(make_config()).text("valid")[0] == ["neu", "", "Text"]
 
 
-def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_path, write_pairs, monkeypatch):
+def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(
+    make_config, tmp_path, write_pairs, monkeypatch
+):
     lines = [f"{number} abcdef" for number in range(400)]
     trained_on = []
 
@@ -231,7 +268,9 @@ def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(make_config, tmp_pat
     for number, most in enumerate((400, 100, 100)):
         monkeypatch.setattr(prepare, "MAX_TRAINING_LINES", most)
         tokenizer = {"name": "sentencepiece", "vocab_size": 24}
-        prepare_corpus(make_config(**settings, tokenizer=tokenizer, data_dir=str(tmp_path / f"sample{number}")))
+        prepare_corpus(
+            make_config(**settings, tokenizer=tokenizer, data_dir=str(tmp_path / f"sample{number}"))
+        )
     (whole, _), sample, again = trained_on
     assert whole == lines
     assert sample == again
@@ -253,13 +292,18 @@ def test_an_empty_validation_or_test_set_is_refused(make_config, tmp_path, split
     table = tmp_path / "none.tsv"
     table.write_text(text)
     with pytest.raises(UserError, match=r"none\.tsv"):
-        prepare_corpus(make_config(**{split: {"one": str(table)} if split == "test" else str(table)}))
+        prepare_corpus(
+            make_config(**{split: {"one": str(table)} if split == "test" else str(table)})
+        )
     assert not list((tmp_path / "data").rglob("*.ids"))
 
 
 def test_nothing_left_to_train_on(make_config, tmp_path):
     (tmp_path / "uneven.tsv").write_text("a b c\tx\nd e f\ty\n")
-    for settings in ({"max_length": 1}, {"train": str(tmp_path / "uneven.tsv"), "max_length_ratio": 2}):
+    for settings in (
+        {"max_length": 1},
+        {"train": str(tmp_path / "uneven.tsv"), "max_length_ratio": 2},
+    ):
         with pytest.raises(UserError, match=r"train"):
             prepare_corpus(make_config(**settings))
 
@@ -267,7 +311,12 @@ def test_nothing_left_to_train_on(make_config, tmp_path):
 def test_a_limit_uses_the_first_pairs_of_each_split(make_config):
     whole = prepare_corpus(make_config())
     each = {"train": 1, "valid": 1, "test": 1}
-    for limit, sizes in ((2, (2, 2, 1)), ({"train": 3}, (3, 3, 1)), (each, (1, 1, 1)), (1_000, (4, 3, 1))):
+    for limit, sizes in (
+        (2, (2, 2, 1)),
+        ({"train": 3}, (3, 3, 1)),
+        (each, (1, 1, 1)),
+        (1_000, (4, 3, 1)),
+    ):
         limited = prepare_corpus(make_config(limit=limit))
         for split, size in zip(("train", "valid", "more"), sizes, strict=True):
             assert len(limited.pairs(split)) == size
@@ -287,18 +336,30 @@ def test_captions_bring_their_gold_links_in_both_directions(make_config):
     for split in there.splits:
         for line, *pair in zip(there.links(split), *there.text(split), strict=True):
             ends = [max(side) for side in zip(*parse_pharaoh(line), strict=True)]
-            assert all(end < len(captions.tokenize_caption(text)) for end, text in zip(ends, pair, strict=True))
+            assert all(
+                end < len(captions.tokenize_caption(text))
+                for end, text in zip(ends, pair, strict=True)
+            )
     for source in ({"source_language": "en"}, {"source_languages": ["en"]}):
         back = prepare_corpus(make_config(**CAPTIONS, **source, target_language="de"))
         for split in ("valid", "test"):
             assert back.text(split) == there.text(split)[::-1]
-            pairs = [sorted(link.split("-")[::-1] for link in line.split()) for line in there.links(split)]
-            assert [sorted(link.split("-") for link in line.split()) for line in back.links(split)] == pairs
+            pairs = [
+                sorted(link.split("-")[::-1] for link in line.split())
+                for line in there.links(split)
+            ]
+            assert [
+                sorted(link.split("-") for link in line.split()) for line in back.links(split)
+            ] == pairs
 
 
 def test_other_captions_are_read_from_a_folder(make_config, tmp_path):
     for split in captions.SPLITS:
-        for kind, line in {"de": "Ein Hund schläft.", "en": "A dog sleeps.", "links": "0-0 1-1 2-2"}.items():
+        for kind, line in {
+            "de": "Ein Hund schläft.",
+            "en": "A dog sleeps.",
+            "links": "0-0 1-1 2-2",
+        }.items():
             write_lines(tmp_path / "other" / f"{split}.{kind}", [line])
     config = make_config(corpus="captions", source_dir=str(tmp_path / "other"))
     prepared = prepare_corpus(config)
@@ -307,14 +368,20 @@ def test_other_captions_are_read_from_a_folder(make_config, tmp_path):
     write_lines(tmp_path / "other" / "valid.links", ["0-0 1-x"])
     for languages in ({}, {"source_language": "en", "target_language": "de"}):
         with pytest.raises(UserError, match=r"other/valid\.links, line 1"):
-            prepare_corpus(make_config(corpus="captions", source_dir=str(tmp_path / "other"), **languages))
+            prepare_corpus(
+                make_config(corpus="captions", source_dir=str(tmp_path / "other"), **languages)
+            )
     (tmp_path / "other" / "valid.links").unlink()
     with pytest.raises(UserError, match=r"other/valid\.links"):
         prepare_corpus(config)
 
 
 def test_multi30k(multi30k_dir, tmp_path):
-    data = {"data_dir": str(tmp_path), "source_dir": str(multi30k_dir), "tokenizer": {"name": "spaces"}}
+    data = {
+        "data_dir": str(tmp_path),
+        "source_dir": str(multi30k_dir),
+        "tokenizer": {"name": "spaces"},
+    }
     prepared = prepare_corpus(config_from_dict({"data": data}))
     assert {split: len(prepared.pairs(split)) for split in prepared.splits} == {
         "train": 29_000, "valid": 1_014, "test_2016_flickr": 1_000, "test_2017_flickr": 1_000, "test_2017_mscoco": 461,

@@ -48,7 +48,9 @@ def test_few_items_are_read_ahead_and_errors_come_through(num_processes):
 
 
 def test_a_process_that_dies_is_named():
-    with pytest.raises(UserError, match=r"one of 2 worker processes died: .* data\.num_processes=1"):
+    with pytest.raises(
+        UserError, match=r"one of 2 worker processes died: .* data\.num_processes=1"
+    ):
         list(map_in_order(die, range(3), num_processes=2))
 
 
@@ -63,13 +65,19 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_workers_end_with_their_parent(tmp_path, how):
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        text=True,
     ) as parent:
         assert parent.stdout is not None
         workers = {int(parent.stdout.readline()) for _ in range(200)}

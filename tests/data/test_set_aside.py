@@ -41,9 +41,13 @@ def test_no_source_that_is_set_aside_stays_in_train_and_blank_pairs_are_never_ch
 
 def test_variants_of_a_word_stay_together() -> None:
     """Pronunciations of a word in a dictionary; with a space, the mark is text."""
-    variants = [(f"word{i}{mark}", f"w er d {i} {mark}") for i in range(40) for mark in ("", "(1)", "(12)")]
+    variants = [
+        (f"word{i}{mark}", f"w er d {i} {mark}") for i in range(40) for mark in ("", "(1)", "(12)")
+    ]
     splits = split(variants)
-    words = {name: {source.partition("(")[0] for source, _ in pairs} for name, pairs in splits.items()}
+    words = {
+        name: {source.partition("(")[0] for source, _ in pairs} for name, pairs in splits.items()
+    }
     assert len(splits["valid"]) == 4
     assert not words["valid"] & words["train"]
     assert source_digest("see section(2)") != source_digest("see section")

@@ -16,7 +16,10 @@ from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
 from tests.search.searching import search
 
-pytestmark = [pytest.mark.device, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
+pytestmark = [
+    pytest.mark.device,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
 NUM_TYPES = 20
 REPEATABLE = repeatable_attentions()
 CUDA = torch.device("cuda")
@@ -32,7 +35,9 @@ def make(variant, dropout=0.0):
         encoder={"hidden_size": 32, "num_layers": 2},
         dropout={"embedding": dropout, "encoder": dropout, "readout": dropout},
     )
-    return build_model(config, num_source_ids=FIRST_ID + NUM_TYPES, num_target_ids=FIRST_ID + NUM_TYPES)
+    return build_model(
+        config, num_source_ids=FIRST_ID + NUM_TYPES, num_target_ids=FIRST_ID + NUM_TYPES
+    )
 
 
 def gradients(model, batch, dtype=None):
@@ -41,7 +46,9 @@ def gradients(model, batch, dtype=None):
     with torch.autocast("cuda", dtype=dtype, enabled=dtype is not None):
         loss = batch_loss(model, batch, label_smoothing=0.1)
     loss.loss_sum.backward()
-    return loss.loss_sum.item(), {name: p.grad.cpu().clone() for name, p in model.named_parameters()}
+    return loss.loss_sum.item(), {
+        name: p.grad.cpu().clone() for name, p in model.named_parameters()
+    }
 
 
 @pytest.mark.parametrize("variant", REPEATABLE)
@@ -73,7 +80,9 @@ def test_searches_find_what_the_cpu_finds(variant):
         model.to(CUDA)
         for steps in (PlainSteps(model), step_model(model)):
             found = [search(steps, source.to(CUDA), [12] * 16, beam_size=size) for size in (1, 3)]
-            assert [[h.ids for [h] in best] for best in found] == [[h.ids for [h] in best] for best in plain]
+            assert [[h.ids for [h] in best] for best in found] == [
+                [h.ids for [h] in best] for best in plain
+            ]
 
 
 def updates(model, batches, *, cuda_graphs, learning_rate=1e-2, ratio=1.0):
@@ -83,26 +92,42 @@ def updates(model, batches, *, cuda_graphs, learning_rate=1e-2, ratio=1.0):
     options = {"learning_rate": learning_rate, "teacher_forcing_ratio": ratio}
     losses = []
     for number, batch in enumerate(batches):
-        whole = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
+        whole = UpdateBatches(
+            [updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens
+        )
         losses.append(updater.apply_update(whole, update=number, **options).loss_sum)
     return losses
 
 
 def some_batches():
-    return [reverse_batch(16, num_types=NUM_TYPES, max_length=9 + 8 * (i % 2), seed=i) for i in range(12)]
+    return [
+        reverse_batch(16, num_types=NUM_TYPES, max_length=9 + 8 * (i % 2), seed=i)
+        for i in range(12)
+    ]
 
 
-@pytest.mark.parametrize("variant", [name for name in REPEATABLE if name != "hierarchical"])  # refused
+@pytest.mark.parametrize(
+    "variant", [name for name in REPEATABLE if name != "hierarchical"]
+)  # refused
 def test_graphs_make_the_updates_of_the_plain_pass(variant):
     expected = updates(make(variant), some_batches(), cuda_graphs=False)
-    assert updates(make(variant), some_batches(), cuda_graphs=True) == pytest.approx(expected, rel=1e-3)
+    assert updates(make(variant), some_batches(), cuda_graphs=True) == pytest.approx(
+        expected, rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("cuda_graphs", ["false", "true"])
 def test_a_resumed_training_ends_as_a_whole_one(tmp_path, cuda_graphs):
-    fixed = ["train.schedule={name: constant, warmup_updates: 0}", "train.precision=fp32", "train.device=cuda"]
+    fixed = [
+        "train.schedule={name: constant, warmup_updates: 0}",
+        "train.precision=fp32",
+        "train.device=cuda",
+    ]
     settings = [*toy_settings(tmp_path / "toy"), *fixed, f"train.cuda_graphs={cuda_graphs}"]
-    whole, half = (load_config(["multi30k-fast"], [*settings, f"train.max_updates={number}"]) for number in (12, 6))
+    whole, half = (
+        load_config(["multi30k-fast"], [*settings, f"train.max_updates={number}"])
+        for number in (12, 6)
+    )
     expected = train(whole, run_dir=tmp_path / "whole")
     train(half, run_dir=tmp_path / "halves")
     resumed = train(whole, run_dir=tmp_path / "halves", resume=True)

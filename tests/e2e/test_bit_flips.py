@@ -1,5 +1,6 @@
-"""Single-bit flips in a run directory and in a prepared corpus: each is refused with one line, or has no effect on
-anything that is used. The sample is small; the slow tier takes 200 flips of each."""
+"""Single-bit flips in a run directory and in a prepared corpus: each is refused with one line, or
+has no effect on anything that is used. The sample is small; the slow tier takes 200 flips of
+each."""
 
 import logging
 import random
@@ -31,13 +32,18 @@ def trained(tmp_path_factory) -> tuple[Config, Path]:
     """A configuration, and the folder of a run trained with it."""
     directory = tmp_path_factory.mktemp("flips")
     write_toy_corpus(directory / "text")
-    changes = ["train.max_epochs=1", "data.tokenizer.name=sentencepiece", "data.tokenizer.vocab_size=30"]
+    changes = [
+        "train.max_epochs=1",
+        "data.tokenizer.name=sentencepiece",
+        "data.tokenizer.vocab_size=30",
+    ]
     config = load_config((), [*toy_settings(directory / "text"), *changes])
     return config, train(config, run_dir=directory / "runs/toy").path
 
 
 def flip_bits(folder: Path, num_flips: int, use: Callable[[], Any]) -> Counter[tuple[str, str]]:
-    """Flip bits one after the other, in all files in turn; count by outcome and file what `use` made of it.
+    """Flip bits one after the other, in all files in turn; count by outcome and file what `use`
+    made of it.
 
     A refusal is one line: an error, or a warning that names the file.
     """
@@ -70,15 +76,24 @@ def test_a_run_directory(trained, num_flips, caplog):
         translations = load(run.path, "cpu").translate(SENTENCES)
         settings, _ = load_settings([], [], run_dir=run.path, resume=True)
         tensors, values, _ = read_tensors(run.state_path)
-        used = [(one.text, one.score) for one in translations], settings, run.environment(), run.load_best().values
+        used = (
+            [(one.text, one.score) for one in translations],
+            settings,
+            run.environment(),
+            run.load_best().values,
+        )
         newest = newest_run(run.path.parent).finished_at()
-        warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+        warnings = [
+            record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING
+        ]
         if warnings:
             raise UserError(warnings[0])
         return used, newest, {name: tensor.tolist() for name, tensor in tensors.items()}, values
 
     for outcome, name in flip_bits(run.path, num_flips, use):
-        assert outcome == "refused" or not name.endswith((".safetensors", ".vocab", ".model", ".tokenizer.json")), name
+        assert outcome == "refused" or not name.endswith(
+            (".safetensors", ".vocab", ".model", ".tokenizer.json")
+        ), name
 
 
 @NUM_FLIPS
@@ -89,10 +104,19 @@ def test_a_prepared_corpus(trained, tmp_path, num_flips):
         prepared = PreparedCorpus(store)
         texts = [(prepared.text(split), prepared.links(split)) for split in prepared.splits]
         stores = map(prepared.pairs, prepared.splits)
-        ids = [(pairs.source(i).tolist(), pairs.target(i).tolist()) for pairs in stores for i in range(len(pairs))]
+        ids = [
+            (pairs.source(i).tolist(), pairs.target(i).tolist())
+            for pairs in stores
+            for i in range(len(pairs))
+        ]
         vocabs = prepared.source_vocab.tokens, prepared.target_vocab.tokens
-        tokenized = prepared.source_tokenizer.tokenize_many(SENTENCES), prepared.target_tokenizer.tokenize("a dog")
+        tokenized = (
+            prepared.source_tokenizer.tokenize_many(SENTENCES),
+            prepared.target_tokenizer.tokenize("a dog"),
+        )
         return prepared.meta, texts, ids, vocabs, tokenized
 
     outcomes = flip_bits(store, num_flips, use)
-    assert all(outcome == "refused" or name == "manifest.json" for outcome, name in outcomes), outcomes
+    assert all(outcome == "refused" or name == "manifest.json" for outcome, name in outcomes), (
+        outcomes
+    )

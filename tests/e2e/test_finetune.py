@@ -1,4 +1,5 @@
-"""Fine-tuning: a run's tokenizers, vocabularies and model on other text, with and without pairs of its own text."""
+"""Fine-tuning: a run's tokenizers, vocabularies and model on other text, with and without pairs of
+its own text."""
 
 import shutil
 from collections import Counter
@@ -15,7 +16,12 @@ from seq2seq_attn.run_dir import RunDir
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
 
-NEW = [("Hund Vogel", "bird dog"), ("Vogel Maus", "mouse bird"), ("Katze Hund", "dog cat"), ("Mann", "man")] * 5
+NEW = [
+    ("Hund Vogel", "bird dog"),
+    ("Vogel Maus", "mouse bird"),
+    ("Katze Hund", "dog cat"),
+    ("Mann", "man"),
+] * 5
 NUM_NEW = len(NEW)
 TUNE = ["train", "--from=old", "--train=new.tsv", "--valid=corpus/valid", "--test=corpus/test"]
 OLD = ["prepare", "-c", "old/config.yaml", "--set=data.vocab_from=old"]
@@ -23,15 +29,33 @@ OLD = ["prepare", "-c", "old/config.yaml", "--set=data.vocab_from=old"]
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Path:
-    """A folder with a run `old` on words, the toy corpus, and a new text with words that the run lacks."""
+    """A folder with a run `old` on words, the toy corpus, and a new text with words that the run
+    lacks."""
     folder = tmp_path_factory.mktemp("finetune")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         write_toy_corpus(Path("corpus"))
-        settings = [*toy_settings(Path("corpus")), "data.data_dir=data", "data.tokenizer.name=spaces"]
+        settings = [
+            *toy_settings(Path("corpus")),
+            "data.data_dir=data",
+            "data.tokenizer.name=spaces",
+        ]
         settings += ["train.max_updates=6", "train.max_epochs=1", "data.limit.train=100"]
-        assert run(["train", "-c", "base", "--run-dir=old", *(f"--set={setting}" for setting in settings)]) == 0
-    (folder / "new.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in NEW), encoding="utf-8")
+        assert (
+            run(
+                [
+                    "train",
+                    "-c",
+                    "base",
+                    "--run-dir=old",
+                    *(f"--set={setting}" for setting in settings),
+                ]
+            )
+            == 0
+        )
+    (folder / "new.tsv").write_text(
+        "".join(f"{source}\t{target}\n" for source, target in NEW), encoding="utf-8"
+    )
     return folder
 
 
@@ -51,7 +75,9 @@ def test_a_run_is_tuned_with_its_vocabulary(capsys):
     err = capsys.readouterr().err
     for side in ("source", "target"):
         assert new.vocab(side) == old.vocab(side)  # type: ignore[arg-type]
-        assert f"{side}: 15 of 35 tokens" in err  # Vogel twice and Maus, or bird and mouse, in each of 5
+        assert (
+            f"{side}: 15 of 35 tokens" in err
+        )  # Vogel twice and Maus, or bird and mouse, in each of 5
     config, before = new.config(), old.config()
     assert config.model == before.model
     assert config.train.max_updates is None
@@ -92,13 +118,24 @@ def num_denied(notes: list[str]) -> int:
 
 
 def test_a_language_model_can_mix_in_old_target_text(capsys):
-    arguments = ["-c", "old/config.yaml", "-c", "language-model", "--set=data.vocab_from=old", "--set=data.mix=1"]
+    arguments = [
+        "-c",
+        "old/config.yaml",
+        "-c",
+        "language-model",
+        "--set=data.vocab_from=old",
+        "--set=data.mix=1",
+    ]
     assert run(["prepare", *arguments, "--train=corpus/valid.en", "--valid=corpus/test.en"]) == 0
     assert "data.mix=1: " in capsys.readouterr().out
 
 
 def test_a_resume_needs_the_old_run_no_more():
-    settings = ["--set=data.mix=1", "--set=train.batch.size=4", "--set=train.schedule.name=constant"]
+    settings = [
+        "--set=data.mix=1",
+        "--set=train.batch.size=4",
+        "--set=train.schedule.name=constant",
+    ]
     whole = read_tensors(tune(*settings, "--set=train.max_updates=4").state_path).tensors
     shutil.rmtree("new")
     tune(*settings, "--set=train.max_updates=2")
@@ -111,7 +148,9 @@ def test_a_resume_needs_the_old_run_no_more():
 
 def test_a_run_whose_text_is_mixed_in_is_not_overwritten(capsys):
     message = "data.mix=1"
-    assert_fails(capsys, *TUNE, "--set=data.mix=1", "--run-dir=./old", "--overwrite", code=2, message=message)
+    assert_fails(
+        capsys, *TUNE, "--set=data.mix=1", "--run-dir=./old", "--overwrite", code=2, message=message
+    )
 
 
 def test_a_changed_old_text_is_not_mixed(capsys):
@@ -136,7 +175,13 @@ def test_a_changed_old_text_is_not_mixed(capsys):
         ([*OLD, "--set=data.tokenizer.name=characters"], "data.tokenizer"),
         ([*OLD, "--set=data.source_language=en", "--set=data.target_language=de"], "data.sources"),
         (
-            ["train", "-c", "old/config.yaml", "--set=train.start_from=old", "--set=data.limit.train=9"],
+            [
+                "train",
+                "-c",
+                "old/config.yaml",
+                "--set=train.start_from=old",
+                "--set=data.limit.train=9",
+            ],
             "data.vocab_from=old",
         ),
     ],

@@ -1,5 +1,5 @@
-"""Mutated files of every kind: each reader reads them, or refuses them in one line that no terminal acts on. The sample
-is small; the slow tier makes 200,000 mutations."""
+"""Mutated files of every kind: each reader reads them, or refuses them in one line that no terminal
+acts on. The sample is small; the slow tier makes 200,000 mutations."""
 
 import gc
 import io
@@ -37,14 +37,54 @@ from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
 from tests.text.test_generated_text import DECOMPRESS, make_pairs, table
 from tests.toy_run import make_toy_run, toy_config
 
-ACTED_ON = re.compile("[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+ACTED_ON = re.compile(
+    "[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
 """by a terminal"""
 MAX_GROWTH_MIB, MAX_S = 600, 20
 HOSTILE = [
-    *(b"\x1b]0;owned\x07\x1b[31m", b"\r", b"\n", b"\t", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b'"'),
-    *("\u202e\u2028\x9b".encode(), b"[" * 3_000, b"{" * 3_000, b"9" * 5_000, b"-1", b"1e999", b"NaN", b"null", b"{}"),
-    *(b"[]", b"!!int x", b"&a [*a, *a]", b"<<: *a", b"../../etc/passwd", b"\xff" * 8, b"\0" * 8, b"\x7f" * 8),
-    *(b"\\u0000", b"<tu>", b"&amp;&x;", b"%s%n", b"0-99999999", b"0x7fffffff", b"\xf0\x9f\x90\x95", b"\xcc\x81" * 500),
+    *(
+        b"\x1b]0;owned\x07\x1b[31m",
+        b"\r",
+        b"\n",
+        b"\t",
+        b"\0",
+        b"\xff\xfe",
+        b"\xef\xbb\xbf",
+        b"\xed\xa0\x80",
+        b'"',
+    ),
+    *(
+        "\u202e\u2028\x9b".encode(),
+        b"[" * 3_000,
+        b"{" * 3_000,
+        b"9" * 5_000,
+        b"-1",
+        b"1e999",
+        b"NaN",
+        b"null",
+        b"{}",
+    ),
+    *(
+        b"[]",
+        b"!!int x",
+        b"&a [*a, *a]",
+        b"<<: *a",
+        b"../../etc/passwd",
+        b"\xff" * 8,
+        b"\0" * 8,
+        b"\x7f" * 8,
+    ),
+    *(
+        b"\\u0000",
+        b"<tu>",
+        b"&amp;&x;",
+        b"%s%n",
+        b"0-99999999",
+        b"0x7fffffff",
+        b"\xf0\x9f\x90\x95",
+        b"\xcc\x81" * 500,
+    ),
 ]
 
 
@@ -84,10 +124,15 @@ def folder(tmp_path_factory) -> Folder:
     run = make_toy_run(path / "run")
     run.write_environment([], "cpu")
     shutil.copy(run.config_path, path / "own.yaml")
-    write_tensors(path / "small.safetensors", {"a": torch.ones(3, 2), "b": torch.zeros(1)}, {"x": [1, None]})
+    write_tensors(
+        path / "small.safetensors", {"a": torch.ones(3, 2), "b": torch.zeros(1)}, {"x": [1, None]}
+    )
     system = System("run", [run], [toy_config()], device="cpu")
     translate_set(system, EvaluationSet("test", [], []), hyps_dir=run.hyps_dir)
-    lines = [{"event": "validation", "update": number, "bleu": 1.5, "perplexity": 9.25} for number in range(5)]
+    lines = [
+        {"event": "validation", "update": number, "bleu": 1.5, "perplexity": 9.25}
+        for number in range(5)
+    ]
     run.metrics_path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     np.save(path / "a.npy", np.ones((3, 2)))
     np.savez_compressed(path / "a.npz", x=np.ones((3, 2)))
@@ -142,17 +187,27 @@ READERS: dict[str, Callable[[Folder, Path], object]] = {
     "a.npy": lambda folder, path: read_vectors(str(path)),
     "a.npz": lambda folder, path: read_vectors(f"{path}:x"),
     "a.links": read_links,
-    "a.vec": lambda folder, path: read_word_vectors(path, ["Hund", "hund", "Katze"], vector_size(path)),
+    "a.vec": lambda folder, path: read_word_vectors(
+        path, ["Hund", "hund", "Katze"], vector_size(path)
+    ),
     "a.txt": read_input,
     "pairs": read_own_text,
 }
 NUM_MUTATIONS = {
     **dict.fromkeys(READERS, 12_000),
-    **dict.fromkeys(("own.yaml", "run/config.yaml", "run/hyps/test.json", "run/hyps/test.txt"), 4_000),
+    **dict.fromkeys(
+        ("own.yaml", "run/config.yaml", "run/hyps/test.json", "run/hyps/test.txt"), 4_000
+    ),
     "pairs": 16_000,
 }
 """in the slow tier: the slower readers have fewer"""
-FORGIVING = {"a.txt", "run/finished.json", "run/metrics.jsonl", "run/hyps/test.json", "run/hyps/test.txt"}
+FORGIVING = {
+    "a.txt",
+    "run/finished.json",
+    "run/metrics.jsonl",
+    "run/hyps/test.json",
+    "run/hyps/test.txt",
+}
 """what is damaged in these is left out, with a warning"""
 
 
@@ -160,8 +215,14 @@ def whole_files(path: Path, random: Random) -> Iterator[bytes]:
     """The content of a file, again and again; where there is none, that of generated tables."""
     content = path.read_bytes() if path.exists() else None
     while True:
-        text = content or table(make_pairs(random)[:9], random).encode(random.choice(["utf-8", "utf-16", "cp1252"]))
-        yield text if content is not None or random.random() < 0.7 else random.choice([*DECOMPRESS])(text)
+        text = content or table(make_pairs(random)[:9], random).encode(
+            random.choice(["utf-8", "utf-16", "cp1252"])
+        )
+        yield (
+            text
+            if content is not None or random.random() < 0.7
+            else random.choice([*DECOMPRESS])(text)
+        )
 
 
 @pytest.mark.parametrize("share", [0.002, pytest.param(1.0, marks=pytest.mark.slow)])
@@ -183,7 +244,10 @@ def test_every_reader_refuses_in_one_line(folder, monkeypatch, name, share):
         began_at, err = time.monotonic(), io.StringIO()
         with redirect_stderr(err):
             code = run_command(["read"])
-        shown, told = err.getvalue(), f"{name}, mutation {number}: {err.getvalue()!r}, {content[:2_000]!r}"
+        shown, told = (
+            err.getvalue(),
+            f"{name}, mutation {number}: {err.getvalue()!r}, {content[:2_000]!r}",
+        )
         outcomes.add(code)
         assert sum(line.startswith("error: ") for line in shown.split("\n")) == (code != 0), told
         assert code in (0, 1, 2), told

@@ -13,15 +13,19 @@ from seq2seq_attn.train.loss import batch_loss
 from tests.search.searching import search
 
 NUM_TYPES = 10
-# uniform sees no order in the mean, the fixed vectors must hold everything, and monotonic never goes back, while the
-# target begins with the source's end: they learn this more slowly. self_history is at 1.0
-# most of the time, but its loss jumps at this constant learning rate: 0.70 was seen at the end once
+# uniform sees no order in the mean, the fixed vectors must hold everything, and monotonic never
+# goes back, while the target begins with the source's end: they learn this more slowly.
+# self_history is at 1.0 most of the time, but its loss jumps at this constant learning rate: 0.70
+# was seen at the end once
 WANTED = {"uniform": 0.5, "fixed": 0.7, "initial": 0.7, "monotonic": 0.7, "self_history": 0.6}
 TASKS = {
     "attention": lambda name: {"attention": {"name": name}},
     "normalizer": lambda name: {"attention": {"normalizer": name}},
     "encoder": lambda name: {"encoder": {"name": name}},
-    "cell": lambda name: {"encoder": {"name": "bidirectional", "cell": name}, "decoder": {"cell": name}},
+    "cell": lambda name: {
+        "encoder": {"name": "bidirectional", "cell": name},
+        "decoder": {"cell": name},
+    },
     "decoder": lambda name: {"decoder": {"name": name}},
     "stacked": lambda name: {
         "encoder": {"num_layers": 2},
@@ -30,7 +34,11 @@ TASKS = {
     "output": lambda name: {"output": {"name": name}},
 }
 """The settings of a variant of each axis, and of a decoder with two layers."""
-CASES = [(axis, name) for axis in TASKS for name in packaged_variants("decoder" if axis == "stacked" else axis)]
+CASES = [
+    (axis, name)
+    for axis in TASKS
+    for name in packaged_variants("decoder" if axis == "stacked" else axis)
+]
 
 
 def train(num_updates, max_length, **settings):
@@ -42,7 +50,9 @@ def train(num_updates, max_length, **settings):
         dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0},
         **{**settings, "encoder": {"hidden_size": 32, **settings.get("encoder", {})}},
     )
-    model = build_model(config, num_source_ids=FIRST_ID + NUM_TYPES, num_target_ids=FIRST_ID + NUM_TYPES)
+    model = build_model(
+        config, num_source_ids=FIRST_ID + NUM_TYPES, num_target_ids=FIRST_ID + NUM_TYPES
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for update in range(num_updates):
         batch = reverse_batch(64, num_types=NUM_TYPES, max_length=max_length, seed=update)
@@ -58,7 +68,9 @@ def accuracy(model, max_length):
     with torch.no_grad():
         batch = collate_source(sources, sources)
         found = search(step_model(model), batch, [max_length + 2] * len(sources), method="greedy")
-    return sum(hyp.ids == target for [hyp], target in zip(found, targets, strict=True)) / len(targets)
+    return sum(hyp.ids == target for [hyp], target in zip(found, targets, strict=True)) / len(
+        targets
+    )
 
 
 def test_additive_attention_learns_to_reverse():

@@ -1,4 +1,5 @@
-"""README and the hand-written pages keep their word: commands and Python run, links lead somewhere, README is short."""
+"""README and the hand-written pages keep their word: commands and Python run, links lead somewhere,
+README is short."""
 
 import os
 import re
@@ -27,7 +28,10 @@ PAGES = {
     page: (ROOT / page).read_text(encoding="utf-8")
     for page in (
         *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
-        *(f"docs/{name}.md" for name in ("tutorial", "own-text", "train", "translate", "evaluate", "python")),
+        *(
+            f"docs/{name}.md"
+            for name in ("tutorial", "own-text", "train", "translate", "evaluate", "python")
+        ),
         "docs/architecture.md",
     )
 }
@@ -36,7 +40,9 @@ ELSEWHERE = {
     *("seq2seq prepare", "seq2seq prepare multi30k --source-dir FOLDER"),  # need a download
     "seq2seq translate -i captions.de -i captions.fr -i captions.cs -o captions.en",  # tests/cli/test_sources.py
     *("seq2seq export RUN -o page.html", "seq2seq export RUN -o captions.onnx"),  # tests/export
-    *(f"seq2seq translate {texts}picture.npy" for texts in ("", '"Ein Hund rennt." ')),  # tests/cli/test_sources.py
+    *(
+        f"seq2seq translate {texts}picture.npy" for texts in ("", '"Ein Hund rennt." ')
+    ),  # tests/cli/test_sources.py
 }
 RUNS = ("runs/demo-attention", "runs/demo-fixed")
 NUM_PAIRS = 30
@@ -50,7 +56,9 @@ def commands():
     """Every `seq2seq ...` of a bash block or of the text but those that other tests run."""
     lines = [line for block in blocks("bash") for line in block.splitlines()]
     lines += re.findall(r"`(seq2seq [a-z][^`]*)`", TEXT)
-    return sorted({line.split("  #")[0].strip() for line in lines if line.startswith("seq2seq ")} - ELSEWHERE)
+    return sorted(
+        {line.split("  #")[0].strip() for line in lines if line.startswith("seq2seq ")} - ELSEWHERE
+    )
 
 
 def commands_named(name):
@@ -71,7 +79,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(variants, "_imported", {})
     write_text_files(tmp_path)
-    config = toy_config(corpus="files", train="corpus/train", valid="corpus/dev", test={"test": "corpus/test"})
+    config = toy_config(
+        corpus="files", train="corpus/train", valid="corpus/dev", test={"test": "corpus/test"}
+    )
     for seed, name in enumerate(RUNS, start=97):
         make_toy_run(tmp_path / name, config, seed=seed)
     for name in EXAMPLES:
@@ -86,7 +96,12 @@ def write_text_files(folder):
     sources = [f"{i} {SOURCE[i % len(SOURCE)]}" for i in range(NUM_PAIRS)]
     targets = [f"{i} {TARGET[i % len(TARGET)]}" for i in range(NUM_PAIRS)]
     pairs = [*zip(sources, targets, strict=True)]
-    files = {"english.txt": sources, "french.txt": targets, "FILE": sources, "in.de": ["Ein Hund.", "", "Zwei Hunde."]}
+    files = {
+        "english.txt": sources,
+        "french.txt": targets,
+        "FILE": sources,
+        "in.de": ["Ein Hund.", "", "Zwei Hunde."],
+    }
     for split in ("train", "dev", "test"):
         texts = {"de": sources, "en": sources, "fr": targets}
         files |= {f"corpus/{split}.{language}": lines for language, lines in texts.items()}
@@ -99,7 +114,10 @@ def write_text_files(folder):
         for source, target in pairs
     )
     files["memory.tmx"] = ["<tmx><body>", *units, "</body></tmx>"]
-    files |= {"gold.links": ["0-0"] * NUM_PAIRS, "corpus/train.vectors": ["picture.npy"] * NUM_PAIRS}
+    files |= {
+        "gold.links": ["0-0"] * NUM_PAIRS,
+        "corpus/train.vectors": ["picture.npy"] * NUM_PAIRS,
+    }
     (folder / "corpus").mkdir()
     for name, lines in files.items():
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -120,9 +138,19 @@ def test_the_front_pages_stay_short():
 
 def test_the_two_main_commands_are_on_the_first_screen():
     screen = "\n".join(PAGES["README.md"].splitlines()[:40])
-    for what in ("docs/plots/readme.png", "PIP_EXTRA_INDEX_URL", "scripts/demo", "scripts/test", "pip install"):
+    for what in (
+        "docs/plots/readme.png",
+        "PIP_EXTRA_INDEX_URL",
+        "scripts/demo",
+        "scripts/test",
+        "pip install",
+    ):
         assert what in screen
-    assert screen.index("PIP_EXTRA_INDEX_URL") < screen.index("scripts/demo") < screen.index("pip install")
+    assert (
+        screen.index("PIP_EXTRA_INDEX_URL")
+        < screen.index("scripts/demo")
+        < screen.index("pip install")
+    )
 
 
 def anchors(text):
@@ -131,7 +159,9 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")], ids=lambda path: path.stem
+)
 def test_links_and_pictures_lead_to_a_file_and_a_heading(path):
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", path.read_text(encoding="utf-8")):
         name, _, anchor = target.partition("#")
@@ -141,18 +171,29 @@ def test_links_and_pictures_lead_to_a_file_and_a_heading(path):
 
 
 def test_each_promise_of_security_names_tests_that_exist():
-    promises = [line for line in (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines() if "`tests/" in line]
+    promises = [
+        line
+        for line in (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines()
+        if "`tests/" in line
+    ]
     assert len(promises) >= 15
     for line in promises:
         for file, names in re.findall(r"`(tests/\S+\.py)`: ((?:`test_\w+`(?:, )?)+)", line):
             text = (ROOT / file).read_text(encoding="utf-8")
-            assert [name for name in re.findall(r"`(\w+)`", names) if f"def {name}(" not in text] == [], file
+            assert [
+                name for name in re.findall(r"`(\w+)`", names) if f"def {name}(" not in text
+            ] == [], file
 
 
 def test_commands_of_the_server_and_the_hub_take_their_options():
-    texts = [ROOT / name for name in ("docs/serve.md", "examples/seq2seq.service", "examples/Dockerfile")]
+    texts = [
+        ROOT / name for name in ("docs/serve.md", "examples/seq2seq.service", "examples/Dockerfile")
+    ]
     text = "\n".join(path.read_text(encoding="utf-8") for path in texts).replace('", "', " ")
-    params = {name: get_command(app).commands[name].params for name in ("serve", "push", "translate", "evaluate")}
+    params = {
+        name: get_command(app).commands[name].params
+        for name in ("serve", "push", "translate", "evaluate")
+    }
     lines = re.findall(r"seq2seq (serve|push|translate|evaluate) (.*)", text)
     assert {name for name, _ in lines} == params.keys()
     for name, arguments in lines:
@@ -170,8 +211,12 @@ def test_the_architecture_names_what_exists():
         for path in (ROOT / folder).rglob("*.py")
     }
     paths = {name for name in names if name.endswith(".py")}
-    assert {path for path in paths if not any(f"/{file}".endswith(f"/{path}") for file in files)} == set()
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "seq2seq_attn").rglob("*.py"))
+    assert {
+        path for path in paths if not any(f"/{file}".endswith(f"/{path}") for file in files)
+    } == set()
+    code = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "seq2seq_attn").rglob("*.py")
+    )
     names_in_code = set(re.findall(r"\w+", code))
     identifiers = {part for name in names - paths if "/" not in name for part in name.split(".")}
     assert {part for part in identifiers if re.search(r"_|[a-z][A-Z]", part)} <= names_in_code
@@ -191,21 +236,34 @@ def test_every_command_is_shown():
 
 def test_training_commands_resolve(folder, capsys):
     settings = re.findall(r"`(--(?:train|valid|import)\b .*?)`", TEXT)
-    own_text = [["--train", "corpus/train", *shlex.split(options)] for options in settings if "--valid" in options]
+    own_text = [
+        ["--train", "corpus/train", *shlex.split(options)]
+        for options in settings
+        if "--valid" in options
+    ]
     own_text += [shlex.split(options) for options in settings if "--train" in options]
     assert len(own_text) >= 5
     languages = ["--source-language", "en", "--target-language", "fr"]
-    trainings = [[word for word in arguments if word != "--resume"] for arguments in commands_named("train")]
-    trainings += [["train", *options, *languages] for options in own_text] + [["train", "-c", "my.yaml"]]
+    trainings = [
+        [word for word in arguments if word != "--resume"] for arguments in commands_named("train")
+    ]
+    trainings += [["train", *options, *languages] for options in own_text] + [
+        ["train", "-c", "my.yaml"]
+    ]
     run_all([[*arguments, "--dump-config"] for arguments in trainings], capsys)
 
 
 def test_settings_and_overlays_are_valid():
     for options in re.findall(r"`(--set [^`]*?)`", TEXT):
         parts = shlex.split(options)
-        load_config([], [value for flag, value in zip(parts[::2], parts[1::2], strict=True) if flag == "--set"])
+        load_config(
+            [],
+            [value for flag, value in zip(parts[::2], parts[1::2], strict=True) if flag == "--set"],
+        )
     for options in re.findall(r"`(-c [^`]*)`", TEXT):
-        load_config([name for name in re.findall(r"-c (\S+)", options) if not name.endswith(".yaml")], [])
+        load_config(
+            [name for name in re.findall(r"-c (\S+)", options) if not name.endswith(".yaml")], []
+        )
 
 
 def test_each_example_builds_on_the_quickstart(folder):
@@ -222,10 +280,14 @@ def test_preparing_commands_run(folder, capsys):
 
 
 def test_translating_commands_run(folder, capsys):
-    more = re.findall(r"`(--(?:n-best|unk|precision|prefix|method|no-repeat-ngram|coverage-penalty) [^`]*)`", TEXT)
+    more = re.findall(
+        r"`(--(?:n-best|unk|precision|prefix|method|no-repeat-ngram|coverage-penalty) [^`]*)`", TEXT
+    )
     assert len(more) >= 8
     shown = commands_named("translate")
-    run_all([*shown, *(["translate", "Ein Hund.", *shlex.split(options)] for options in more)], capsys)
+    run_all(
+        [*shown, *(["translate", "Ein Hund.", *shlex.split(options)] for options in more)], capsys
+    )
     assert (folder / "out.en").read_text(encoding="utf-8").count("\n") == 3
     assert (folder / "map.png").is_file()
 
@@ -258,8 +320,13 @@ def test_the_coprocess_answers(folder):
     binary.parent.mkdir()
     binary.write_text(f'#!/bin/sh\nexec {sys.executable} -m seq2seq_attn "$@"\n', encoding="utf-8")
     binary.chmod(0o755)
-    environment = os.environ | {"PATH": f"{binary.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=120)
+    environment = os.environ | {
+        "PATH": f"{binary.parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run(
+        ["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=120
+    )
     assert done.stdout.strip(), done.stderr
 
 
@@ -270,7 +337,9 @@ def test_python_examples_run(folder, monkeypatch, capsys, block):
         return RunDir(RUNS[0])
 
     monkeypatch.setattr(seq2seq_attn, "train_model", train_nothing, raising=False)
-    monkeypatch.setattr(seq2seq_attn, "compare", lambda config, vary, seeds: train_nothing(config), raising=False)
+    monkeypatch.setattr(
+        seq2seq_attn, "compare", lambda config, vary, seeds: train_nothing(config), raising=False
+    )
     exec(compile(block, "example", "exec"), {"seq2seq_attn": seq2seq_attn})
     assert capsys.readouterr().out.strip()
     assert "savefig" not in block or (folder / "map.pdf").is_file()

@@ -1,4 +1,5 @@
-"""The sentences that help, README and the demo suggest: the same everywhere, and quickstart translates them."""
+"""The sentences that help, README and the demo suggest: the same everywhere, and quickstart
+translates them."""
 
 from pathlib import Path
 
@@ -18,7 +19,13 @@ SUGGESTED = {
     ),
     "Der Hund schläft.": "The dog is sleeping.",
 }
-PAGES = ["README.md", "docs/tutorial.md", "docs/translate.md", "docs/python.md", "examples/cosine.py"]
+PAGES = [
+    "README.md",
+    "docs/tutorial.md",
+    "docs/translate.md",
+    "docs/python.md",
+    "examples/cosine.py",
+]
 
 
 def read(page):

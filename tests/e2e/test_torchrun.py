@@ -1,4 +1,5 @@
-"""Two processes that `torchrun` starts train the model that one process trains; stopped and resumed, too."""
+"""Two processes that `torchrun` starts train the model that one process trains; stopped and
+resumed, too."""
 
 import resource
 import signal
@@ -21,9 +22,13 @@ NO_DROPOUT = tuple(f"model.dropout.{place}=0" for place in ("embedding", "encode
 LIMIT_S = 240
 
 
-def command(corpus: Path, run: Path, *settings: str, num_processes: int, options: tuple[str, ...] = ()) -> list[str]:
+def command(
+    corpus: Path, run: Path, *settings: str, num_processes: int, options: tuple[str, ...] = ()
+) -> list[str]:
     launcher = TORCHRUN if num_processes == 2 else []
-    overrides = [part for setting in [*toy_settings(corpus), *settings] for part in ("--set", setting)]
+    overrides = [
+        part for setting in [*toy_settings(corpus), *settings] for part in ("--set", setting)
+    ]
     train = ["-m", "seq2seq_attn", "train", "-c", "base", "--run-dir", str(run)]
     return [sys.executable, *launcher, *train, *overrides, *options]
 
@@ -42,7 +47,12 @@ def flat_events(run: RunDir, event: str) -> list[dict[str, Any]]:
 
 def test_two_processes_train_and_validate_as_one_does(toy_corpus, tmp_path):
     # 160 pairs in batches of 53: the last one has a single row, and the second process none of it
-    settings = (*NO_DROPOUT, "train.batch.size=53", "train.batch.accumulate=2", "train.max_epochs=2")
+    settings = (
+        *NO_DROPOUT,
+        "train.batch.size=53",
+        "train.batch.accumulate=2",
+        "train.max_epochs=2",
+    )
     settings += ("train.log_every_updates=1", "train.optimizer.average_decay=0.9")
     settings += ("train.objectives={coverage: {}, fertility: {weight: 0.5}, agreement: {}}",)
     one = train(toy_corpus, tmp_path / "one", *settings, num_processes=1)
@@ -52,7 +62,8 @@ def test_two_processes_train_and_validate_as_one_does(toy_corpus, tmp_path):
     for event in ("train", "validation"):
         for found, expected in zip(flat_events(two, event), flat_events(one, event), strict=True):
             close = {
-                k: pytest.approx(v, rel=1e-4, abs=1e-6) if isinstance(v, float) else v for k, v in expected.items()
+                k: pytest.approx(v, rel=1e-4, abs=1e-6) if isinstance(v, float) else v
+                for k, v in expected.items()
             }
             assert found == close
     for found_run, expected_run in ((two, one), (two.reverse, one.reverse)):
@@ -63,11 +74,17 @@ def test_two_processes_train_and_validate_as_one_does(toy_corpus, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(toy_corpus, tmp_path):
-    settings = ("train.max_epochs=25", "train.validation.num_pairs=5", "train.validation.every_updates=100")
+    settings = (
+        "train.max_epochs=25",
+        "train.validation.num_pairs=5",
+        "train.validation.every_updates=100",
+    )
     whole = train(toy_corpus, tmp_path / "whole", *settings, num_processes=2)
     stopped = RunDir(tmp_path / "stopped")
     process = subprocess.Popen(
-        command(toy_corpus, stopped.path, *settings, num_processes=2), stderr=subprocess.PIPE, text=True
+        command(toy_corpus, stopped.path, *settings, num_processes=2),
+        stderr=subprocess.PIPE,
+        text=True,
     )
     wait_for(lambda: stopped.metrics_path.exists() and len(events(stopped, "train")) > 3, LIMIT_S)
     process.send_signal(signal.SIGTERM)
@@ -96,5 +113,7 @@ def test_a_full_disk_is_reported_by_one_process(toy_corpus, tmp_path):
     assert done.returncode != 0
     lines = [line for line in done.stderr.splitlines() if line.startswith("error:")]
     assert [line for line in lines if str(path) in line] == lines[:1]
-    assert [line for line in lines[1:] if "another process of this training has ended" not in line] == []
+    assert [
+        line for line in lines[1:] if "another process of this training has ended" not in line
+    ] == []
     assert "gloo" not in done.stderr

@@ -1,4 +1,5 @@
-"""Two commands of every kind on one folder at the same time: each gives its right result, or leaves with one line."""
+"""Two commands of every kind on one folder at the same time: each gives its right result, or leaves
+with one line."""
 
 import json
 import os
@@ -27,7 +28,17 @@ COMMANDS = {
     "prepare": ["prepare", "-c", "base", *SETTINGS],
     "resume": ["train", "--run-dir", RUN, "--resume"],
     "evaluate": ["evaluate", RUN, "--split", "test", "--json", "scores.json"],
-    "translate": ["translate", "-i", "text/test.de", "-o", "out.txt", "--run", RUN, "--attention", "out.npz"],
+    "translate": [
+        "translate",
+        "-i",
+        "text/test.de",
+        "-o",
+        "out.txt",
+        "--run",
+        RUN,
+        "--attention",
+        "out.npz",
+    ],
     "score": ["score", "text/pairs.tsv", "--run", RUN],
     "compare": ["compare", "-c", "base", *SETTINGS, "--seeds", "1", "--output", "runs"],
     "export": ["export", RUN, "-o", "page.html"],
@@ -42,7 +53,8 @@ LIMIT_S = 300
 
 
 def start(name: str, output: str) -> int:
-    """Start a command in a process of its own, which has imported all that it needs. Returns its id."""
+    """Start a command in a process of its own, which has imported all that it needs. Returns its
+    id."""
     if process := os.fork():
         return process
     signal.alarm(LIMIT_S)
@@ -64,7 +76,9 @@ def finish(process: int) -> int:
 
 def result(name: str, output: str) -> str:
     """What a command has written, without what a clock or the state of a checkout says."""
-    text = Path(f"{output}.out").read_text() + (Path(FILES[name]).read_text() if name in FILES else "")
+    text = Path(f"{output}.out").read_text() + (
+        Path(FILES[name]).read_text() if name in FILES else ""
+    )
     return CLOCK.sub("", text)
 
 
@@ -75,7 +89,8 @@ def history() -> list[tuple[str, int]]:
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    """A folder with text, where the test works, and `whole` beside it, with a finished run in it."""
+    """A folder with text, where the test works, and `whole` beside it, with a finished run in
+    it."""
     (tmp_path / "whole").mkdir()
     monkeypatch.chdir(tmp_path / "whole")
     write_toy_corpus(Path("text"))
@@ -83,11 +98,15 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("pairs", [SAMPLE, pytest.param(EVERY_KIND, marks=pytest.mark.slow)], ids=["few", "all"])
+@pytest.mark.parametrize(
+    "pairs", [SAMPLE, pytest.param(EVERY_KIND, marks=pytest.mark.slow)], ids=["few", "all"]
+)
 def test_two_commands_at_once(folder, monkeypatch, capfd, pairs):
     expected, random = {}, Random(1)
     for name in dict.fromkeys(["train", *(name for pair in pairs for name in pair)]):
-        assert run_command(COMMANDS[name]) == 0  # in this process, so that those to come have imported all
+        assert (
+            run_command(COMMANDS[name]) == 0
+        )  # in this process, so that those to come have imported all
         Path("whole.out").write_text(capfd.readouterr().out)
         expected[name] = result(name, "whole")
     updates = history()
@@ -112,7 +131,9 @@ def test_two_commands_at_once(folder, monkeypatch, capfd, pairs):
             assert sum(line.startswith("error: ") for line in err.splitlines()) == (code != 0), told
             assert code or result(name, output) == expected[name], told
         assert 0 in codes, pair
-        if not trained or any(trained):  # else one has emptied the run, and then met a file of the other
+        if not trained or any(
+            trained
+        ):  # else one has emptied the run, and then met a file of the other
             assert [one.text for one in load(RUN, "cpu").translate(LINES)] == translations, pair
             assert history() == updates, pair
             RunDir(RUN).check_files()

@@ -1,5 +1,5 @@
-"""An installed wheel runs the quickstart in an empty folder, where there is no checkout to find files in; and
-`scripts/install` shows errors of pip, not its warnings."""
+"""An installed wheel runs the quickstart in an empty folder, where there is no checkout to find
+files in; and `scripts/install` shows errors of pip, not its warnings."""
 
 import os
 import shutil
@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A virtual environment with the wheel alone; the dependencies are this environment's, through a .pth file."""
+    """A virtual environment with the wheel alone; the dependencies are this environment's, through
+    a .pth file."""
     folder = tmp_path_factory.mktemp("wheel")
     checkout = folder / "checkout"
     for name in ("seq2seq_attn", "configs", "data", "pyproject.toml", "README.md", "LICENSE"):
@@ -26,7 +27,15 @@ def installed(tmp_path_factory):
             shutil.copytree(source, checkout / name, ignore=ignore)
         else:
             shutil.copy(source, checkout / name)
-    build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder / "dist"), str(checkout)]
+    build = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--outdir",
+        str(folder / "dist"),
+        str(checkout),
+    ]
     done = subprocess.run(build, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     shutil.rmtree(checkout)
@@ -47,7 +56,11 @@ def test_quickstart_in_an_empty_folder(installed, tmp_path):
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "run" / "model.safetensors").exists()
-    where = [installed.with_name("python"), "-c", "import seq2seq_attn; print(seq2seq_attn.__file__)"]
+    where = [
+        installed.with_name("python"),
+        "-c",
+        "import seq2seq_attn; print(seq2seq_attn.__file__)",
+    ]
     assert str(ROOT) not in subprocess.check_output(where, cwd=tmp_path, text=True), "not the wheel"
     translate = [installed, "translate", "--run", "run", "Der Hund schläft."]
     assert subprocess.check_output(translate, cwd=tmp_path, text=True).count("\n") == 1
@@ -71,9 +84,15 @@ def test_errors_are_shown_and_warnings_of_missing_wheel_folders_are_not(tmp_path
         (tmp_path / "bin" / command).symlink_to(str(shutil.which(command)))
     for name in ("scripts/install", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
-    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "nowhere"), "PYTHON": sys.executable}
+    offline = {
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(tmp_path / "nowhere"),
+        "PYTHON": sys.executable,
+    }
     offline["PATH"] = str(tmp_path / "bin")
-    done = subprocess.run([tmp_path / "scripts" / "install"], env=os.environ | offline, capture_output=True, text=True)
+    done = subprocess.run(
+        [tmp_path / "scripts" / "install"], env=os.environ | offline, capture_output=True, text=True
+    )
     assert done.returncode != 0
     assert "ERROR: Cannot install torch" in done.stderr or "ERROR: No matching" in done.stderr
     assert "WARNING" not in done.stderr

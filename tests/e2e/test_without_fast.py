@@ -17,10 +17,22 @@ PATHS = ["tests/search", "tests/contract", "tests/model", "tests/golden", "tests
 def copy(tmp_path_factory):
     """The checkout without the folder and its own tests."""
     to = tmp_path_factory.mktemp("plain")
-    for name in ("seq2seq_attn", "tests", "scripts", "configs", "data", "examples", "pyproject.toml"):
+    for name in (
+        "seq2seq_attn",
+        "tests",
+        "scripts",
+        "configs",
+        "data",
+        "examples",
+        "pyproject.toml",
+    ):
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, to / name, ignore=shutil.ignore_patterns("__pycache__", "prepared", "multi30k"))
+            shutil.copytree(
+                source,
+                to / name,
+                ignore=shutil.ignore_patterns("__pycache__", "prepared", "multi30k"),
+            )
         else:
             shutil.copy(source, to / name)
     shutil.rmtree(to / "seq2seq_attn" / "model" / "fast")
@@ -30,7 +42,21 @@ def copy(tmp_path_factory):
 
 def test_all_that_models_do_works_without_it(copy):
     # products in int8 are a quick version alone
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "not int8"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-k",
+        "not int8",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(copy)}
-    done = subprocess.run([*command, *PATHS], cwd=copy, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, *PATHS], cwd=copy, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout[-3000:]

@@ -1,4 +1,5 @@
-"""Attention analyzed: forced decoding, words and links together, against plain Python on a small real model."""
+"""Attention analyzed: forced decoding, words and links together, against plain Python on a small
+real model."""
 
 import logging
 import math
@@ -56,7 +57,8 @@ def character_ranges(line):
 
 
 def plain_words(weights, pair):
-    """Between words, from weights between characters: added over the source, averaged over the target."""
+    """Between words, from weights between characters: added over the source, averaged over the
+    target."""
     return [
         [
             sum(float(weights[t][s]) for t in target for s in source) / len(target)
@@ -68,13 +70,20 @@ def plain_words(weights, pair):
 
 def test_alignment_of_character_tokens_equals_plain_python(translators):
     decoded = force_decode(translators["characters"], SOURCE, TARGET)
-    weights = [plain_words(translation.attention, pair) for translation, pair in zip(decoded, PAIRS, strict=True)]
-    scores = score_shifts(decode_gold(translators["characters"], SOURCE, TARGET, CAPTIONS.gold, batch_size=5))
+    weights = [
+        plain_words(translation.attention, pair)
+        for translation, pair in zip(decoded, PAIRS, strict=True)
+    ]
+    scores = score_shifts(
+        decode_gold(translators["characters"], SOURCE, TARGET, CAPTIONS.gold, batch_size=5)
+    )
     assert list(scores) == [-1, 0, 1]
     links = [pair.links for pair in PAIRS]
     for shift, score in scores.items():
         expected = score_attention([np.array(rows) for rows in weights], links, shift=shift)
-        assert asdict(score) == pytest.approx(asdict(expected), abs=1e-6)  # batches of 5: float32 rounding
+        assert asdict(score) == pytest.approx(
+            asdict(expected), abs=1e-6
+        )  # batches of 5: float32 rounding
     assert len({score.mass for score in scores.values()}) == 3
 
 
@@ -90,13 +99,18 @@ def test_the_words_of_concatenated_captions_keep_their_links():
         strict=True,
     )
     for source, reference, links, source_words, target_words in rows:
-        parts = sorted((pair for pair in PAIRS if pair.source in source), key=lambda pair: source.index(pair.source))
+        parts = sorted(
+            (pair for pair in PAIRS if pair.source in source),
+            key=lambda pair: source.index(pair.source),
+        )
         words = [[[*tokenize_caption(pair[side])] for pair in parts] for side in (0, 1)]
         assert " ".join(pair.source for pair in parts) == source
         assert " ".join(pair.target for pair in parts) == reference
         assert [source_words, target_words] == [[*chain(*side)] for side in words]
         assert {(source_words[s], target_words[t]) for s, t in parse_pharaoh(links)} == {
-            (words[0][part][s], words[1][part][t]) for part, pair in enumerate(parts) for s, t in pair.links
+            (words[0][part][s], words[1][part][t])
+            for part, pair in enumerate(parts)
+            for s, t in pair.links
         }
 
 
@@ -121,7 +135,9 @@ def test_analysis_of_hypotheses_equals_plain_python(translators):
     assert parts[0].gold[0].mass == pytest.approx(alone[0].mass, abs=1e-6)
 
 
-def test_lines_whose_words_are_not_their_tokens_count_as_unaligned_with_a_warning(translators, caplog):
+def test_lines_whose_words_are_not_their_tokens_count_as_unaligned_with_a_warning(
+    translators, caplog
+):
     gold = caption_links(["Ganz anders."] * 2 + SOURCE[2:], TARGET, ["", "", *LINKS[2:]])
     with caplog.at_level(logging.WARNING):
         scores = score_shifts(decode_gold(translators["characters"], SOURCE, TARGET, gold))

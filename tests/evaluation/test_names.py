@@ -1,4 +1,5 @@
-"""Names of runs in tables: by what differs, unless the user named the directories. Arms: which runs count as one."""
+"""Names of runs in tables: by what differs, unless the user named the directories. Arms: which runs
+count as one."""
 
 from pathlib import Path
 
@@ -25,14 +26,20 @@ def configs(*settings: str) -> list[Config]:
             ["hidden_size=160, encoder.hidden_size=7", "hidden_size=8, encoder.hidden_size=96"],
         ),
         (
-            ("data.max_length_ratio=9 search.max_length_ratio=4", "data.max_length_ratio=3 search.max_length_ratio=2"),
+            (
+                "data.max_length_ratio=9 search.max_length_ratio=4",
+                "data.max_length_ratio=3 search.max_length_ratio=2",
+            ),
             [
                 "data.max_length_ratio=9.0, search.max_length_ratio=4.0",
                 "data.max_length_ratio=3.0, search.max_length_ratio=2.0",
             ],
         ),
         (
-            ("model.attention.options.attention_size=32", "model.attention.options.attention_size=64"),
+            (
+                "model.attention.options.attention_size=32",
+                "model.attention.options.attention_size=64",
+            ),
             ["attention.attention_size=32", "attention.attention_size=64"],
         ),
         (("model.readout_size=null", ""), ["readout_size=null", "readout_size=96"]),
@@ -66,7 +73,13 @@ def config(*settings: str, name: str = "base") -> Config:
 def test_runs_that_differ_in_their_seed_or_machine_alone_are_one_arm():
     configs = [
         config("seed=1"),
-        config("seed=2", "train.device=cpu", "train.num_threads=1", "data.data_dir=elsewhere", name="again"),
+        config(
+            "seed=2",
+            "train.device=cpu",
+            "train.num_threads=1",
+            "data.data_dir=elsewhere",
+            name="again",
+        ),
         config("seed=1", "model.attention.name=fixed"),
         config("seed=3", "model.attention.name=fixed", "train.log_every_updates=7"),
         config("seed=1", "model.dropout.readout=0.1"),
@@ -84,8 +97,14 @@ def test_runs_of_different_training_text_are_no_arm():
 
 def test_the_same_seed_twice_is_no_spread():
     configs = [config("seed=1"), config("seed=1"), config("seed=2")]
-    assert find_arms(["a-s1", "b-s1"], configs[:2]) == [Arm("a-s1", (0,), (1,)), Arm("b-s1", (1,), (1,))]
-    assert find_arms(["a-s1", "b-s1", "a-s2"], configs) == [Arm("a", (0, 2), (1, 2)), Arm("b", (1,), (1,))]
+    assert find_arms(["a-s1", "b-s1"], configs[:2]) == [
+        Arm("a-s1", (0,), (1,)),
+        Arm("b-s1", (1,), (1,)),
+    ]
+    assert find_arms(["a-s1", "b-s1", "a-s2"], configs) == [
+        Arm("a", (0, 2), (1, 2)),
+        Arm("b", (1,), (1,)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +114,11 @@ def test_the_same_seed_twice_is_no_spread():
         (["bias1", "bias11", "b-s1"], ["x", "x", "y"], ["bias", "b"]),
         (["bias-s1", "bias-s11", "b_seed1"], ["x", "x", "y"], ["bias", "b"]),
         (["runs/a/s1", "runs/a/s11", "runs/b/s1"], ["x", "x", "y"], ["a", "b"]),
-        (["monday", "tuesday", "friday"], ["x", "x", "y"], ["attention=additive", "attention=fixed"]),
+        (
+            ["monday", "tuesday", "friday"],
+            ["x", "x", "y"],
+            ["attention=additive", "attention=fixed"],
+        ),
         (["monday", "a-s11", "a-s1"], ["z", "x", "x"], ["attention=additive", "attention=fixed"]),
         (
             ["2026-11-22-x-s1", "2026-11-22-x-s11", "2026-11-23-x+none-s1"],

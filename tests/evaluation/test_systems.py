@@ -1,4 +1,5 @@
-"""What is evaluated is one model, whatever its run is doing; learning curves from a file that may be anybody's."""
+"""What is evaluated is one model, whatever its run is doing; learning curves from a file that may
+be anybody's."""
 
 import json
 import os
@@ -13,7 +14,8 @@ from tests.toy_run import SOURCE, TARGET, make_toy_run
 
 
 def test_a_training_beside_an_evaluation_does_not_mix_two_models(tmp_path):
-    """Hash, translations and scores are those of the model that was read first; reused translations too."""
+    """Hash, translations and scores are those of the model that was read first; reused translations
+    too."""
     run = make_toy_run(tmp_path / "run")
     test_set = EvaluationSet("test", SOURCE, TARGET)
 
@@ -21,7 +23,9 @@ def test_a_training_beside_an_evaluation_does_not_mix_two_models(tmp_path):
         system = System("run", [run], [run.config()], device="cpu")
         model_hash = system.model_hash
         if is_overtaken:
-            run.save_best(make_toy_run(tmp_path / "later", seed=5).load_best().tensors, {"update": 9})
+            run.save_best(
+                make_toy_run(tmp_path / "later", seed=5).load_best().tensors, {"update": 9}
+            )
         made = translate_set(system, test_set, hyps_dir=run.hyps_dir, reuse_hypotheses=True)
         return model_hash, made.lines, system.model_hash, system.describe()["model"], made.is_reused
 
@@ -36,7 +40,9 @@ def test_a_training_beside_an_evaluation_does_not_mix_two_models(tmp_path):
 
 
 def write_lines(path: Path, *lines: object) -> Path:
-    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+    path.write_text(
+        "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+    )
     return path
 
 
@@ -68,7 +74,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("line", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_line_that_is_no_validation_is_skipped(tmp_path, line):
-    path = write_lines(tmp_path / "m", line, {"event": "validation", "update": 7, "bleu": 1e400, "perplexity": [1]})
+    path = write_lines(
+        tmp_path / "m", line, {"event": "validation", "update": 7, "bleu": 1e400, "perplexity": [1]}
+    )
     assert read_validations(path) == [(7, None, None)]
 
 

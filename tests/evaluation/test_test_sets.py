@@ -16,7 +16,9 @@ from tests.train.conftest import toy_settings, write_toy_corpus
 def test_corpora_with_different_limits_are_refused(tmp_path, monkeypatch, key, splits):
     monkeypatch.chdir(tmp_path)
     settings = ["data.limit={train: 40, valid: 9, test: 9}", "data.tokenizer.name=characters"]
-    configs = [load_config(["quickstart"], [*settings, f"data.limit.{key}={number}"]) for number in (5, 6)]
+    configs = [
+        load_config(["quickstart"], [*settings, f"data.limit.{key}={number}"]) for number in (5, 6)
+    ]
     runs = [RunDir(tmp_path / name) for name in "ab"]
     with pytest.raises(UsageError, match=r"b and .*a .*test sets"):
         find_sets(runs, configs, splits)
@@ -56,7 +58,9 @@ def test_pairs_set_aside_from_another_text_are_not_scored(tmp_path, monkeypatch,
     assert not caplog.messages
 
     assert len(find_sets([run], [config], ["test"])[0].source) == 20
-    [pairs] = find_sets([run], [config], source=Path("text/train.de"), references=[Path("text/train.en")])
+    [pairs] = find_sets(
+        [run], [config], source=Path("text/train.de"), references=[Path("text/train.en")]
+    )
     assert len(pairs.source) == 80
     assert len(find_sets([run], [with_data(config, valid="text/valid")], ["valid"])[0].source) == 24
 
@@ -65,7 +69,11 @@ def test_pairs_set_aside_for_the_other_direction_are_refused(tmp_path, monkeypat
     """Set aside by the sources of the reverse model, they would be training pairs of it."""
     monkeypatch.chdir(tmp_path)
     write_toy_corpus(Path("text"))
-    settings = [*toy_settings(Path("text")), "train.objectives={agreement: {}}", "train.max_updates=1"]
+    settings = [
+        *toy_settings(Path("text")),
+        "train.objectives={agreement: {}}",
+        "train.max_updates=1",
+    ]
     with_valid = train(load_config((), settings), run_dir=Path("with-valid")).reverse
     [valid] = find_sets([with_valid], [with_valid.config()], ["valid"])
     assert valid.source == Path("text/valid.en").read_text().splitlines()

@@ -95,7 +95,10 @@ def test_what_the_user_has_prepared_elsewhere_is_read(tmp_path):
 def translate(run: RunDir) -> SetTranslations:
     system = System("run", [run], [run.config()], device="cpu")
     return translate_set(
-        system, EvaluationSet("test", SOURCE[:2], TARGET[:2]), hyps_dir=run.hyps_dir, reuse_hypotheses=True
+        system,
+        EvaluationSet("test", SOURCE[:2], TARGET[:2]),
+        hyps_dir=run.hyps_dir,
+        reuse_hypotheses=True,
     )
 
 

@@ -31,15 +31,20 @@ def address(runs: list[RunDir]) -> str:
 
 @pytest.fixture(scope="module")
 def captions(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
-    """A run on captions whose first eight test sentences, of twelve, are translated without a mistake."""
+    """A run on captions whose first eight test sentences, of twelve, are translated without a
+    mistake."""
     folder = tmp_path_factory.mktemp("captions")
     limit = {"train": 60, "valid": 10, "test": 12}
     run = make_toy_run(
-        folder / "run", toy_config(corpus="captions", data_dir=str(folder), limit=limit, tokenizer="spacy")
+        folder / "run",
+        toy_config(corpus="captions", data_dir=str(folder), limit=limit, tokenizer="spacy"),
     )
     references = read_lines(find_captions(None, "de", "en")["test"].target)[:12]
     run.hyps_dir.mkdir(exist_ok=True)
-    write_listed(run.hyps_dir / "test.txt", "".join(f"{line}\n" for line in [*references[:8], *"abcd"]).encode())
+    write_listed(
+        run.hyps_dir / "test.txt",
+        "".join(f"{line}\n" for line in [*references[:8], *"abcd"]).encode(),
+    )
     return run
 
 

@@ -1,4 +1,5 @@
-"""Runs on the hub: what is pushed is loaded again and translates the same; what is no intact run is refused."""
+"""Runs on the hub: what is pushed is loaded again and translates the same; what is no intact run is
+refused."""
 
 import base64
 import hashlib
@@ -47,12 +48,21 @@ class Hub(BaseHTTPRequestHandler):
         self.requests.append(self.path)
         if self.path.startswith(f"/api/models/{NAME}/preupload/"):
             paths = [file["path"] for file in json.loads(body)["files"]]
-            self.answer({"files": [{"path": path, "uploadMode": "regular", "shouldIgnore": False} for path in paths]})
+            self.answer(
+                {
+                    "files": [
+                        {"path": path, "uploadMode": "regular", "shouldIgnore": False}
+                        for path in paths
+                    ]
+                }
+            )
         elif self.path.startswith(f"/api/models/{NAME}/commit/"):
             for line in map(json.loads, body.splitlines()):
                 if line["key"] == "file":
                     self.files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
-            self.answer({"success": True, "commitUrl": f"/{NAME}/commit/{COMMIT}", "commitOid": COMMIT})
+            self.answer(
+                {"success": True, "commitUrl": f"/{NAME}/commit/{COMMIT}", "commitOid": COMMIT}
+            )
         elif self.path == "/api/validate-yaml":
             self.answer({"errors": [], "warnings": []})
         elif self.path == "/api/repos/create":
@@ -66,7 +76,10 @@ class Hub(BaseHTTPRequestHandler):
         if path == f"/api/models/{NAME}/revision/main":
             self.answer({"id": NAME, "sha": COMMIT})
         elif path == f"/api/models/{NAME}/tree/{COMMIT}":
-            entries = [{"type": "file", "path": name, "size": len(c), "oid": oid(c)} for name, c in self.files.items()]
+            entries = [
+                {"type": "file", "path": name, "size": len(c), "oid": oid(c)}
+                for name, c in self.files.items()
+            ]
             self.answer(entries)
         elif file in self.files:
             self.answer(self.files[file])
@@ -79,7 +92,9 @@ class Hub(BaseHTTPRequestHandler):
         content = value if isinstance(value, bytes) else json.dumps(value).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
-        self.send_header("Content-Type", "application/octet-stream" if value is content else "application/json")
+        self.send_header(
+            "Content-Type", "application/octet-stream" if value is content else "application/json"
+        )
         self.send_header("ETag", f'"{oid(content)}"')
         self.send_header("X-Repo-Commit", COMMIT)
         self.end_headers()
@@ -96,7 +111,8 @@ def oid(content: bytes) -> str:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[Hub]]:
-    """A stand-in for the hub on this machine, with an empty repository, which the library asks instead of the hub."""
+    """A stand-in for the hub on this machine, with an empty repository, which the library asks
+    instead of the hub."""
     from huggingface_hub import constants
 
     handler = type("Handler", (Hub,), {"files": {}, "requests": []})
@@ -113,8 +129,12 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[Hub
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, environment["HF_ENDPOINT"])
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)  # the library has read the environment
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(
+        constants.ENDPOINT, environment["HF_ENDPOINT"]
+    )
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", template
+    )  # the library has read the environment
     monkeypatch.setattr(constants, "ENDPOINT", environment["HF_ENDPOINT"])
     monkeypatch.setattr(constants, "HF_HUB_CACHE", environment["HF_HUB_CACHE"])
     yield handler
@@ -132,7 +152,10 @@ def run(tmp_path: Path) -> RunDir:
 
 
 def test_a_run_that_was_pushed_translates_the_same_elsewhere(
-    served: type[Hub], run: RunDir, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    served: type[Hub],
+    run: RunDir,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(run.path)
     assert run_command(["push", ".", NAME]) == 0
@@ -141,11 +164,26 @@ def test_a_run_that_was_pushed_translates_the_same_elsewhere(
     assert {"README.md", "manifest.json", "model.safetensors"} <= served.files.keys()
     assert not {"notes.txt", "report.json"} & served.files.keys()
     served.files["model.pickle"] = b"not downloaded"
-    command = [sys.executable, "-m", "seq2seq_attn", "translate", "--run", f"hf:{NAME}", "--device", "cpu", *SOURCE]
+    command = [
+        sys.executable,
+        "-m",
+        "seq2seq_attn",
+        "translate",
+        "--run",
+        f"hf:{NAME}",
+        "--device",
+        "cpu",
+        *SOURCE,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [each.text for each in load(run.path, "cpu").translate(SOURCE)]
-    assert load(f"hf:{NAME}@{COMMIT}", "cpu").translate(SOURCE[:1])[0].text == done.stdout.splitlines()[0]
+    assert done.stdout.splitlines() == [
+        each.text for each in load(run.path, "cpu").translate(SOURCE)
+    ]
+    assert (
+        load(f"hf:{NAME}@{COMMIT}", "cpu").translate(SOURCE[:1])[0].text
+        == done.stdout.splitlines()[0]
+    )
     assert {path.name for path in find_run(f"hf:{NAME}").iterdir()} == served.files.keys() - {
         "README.md",
         "model.pickle",
@@ -156,7 +194,9 @@ def test_the_card_tells_scores_with_signature_seed_data_and_license(run: RunDir)
     card = make_card(run, NAME)
     _, head, text = card.split("---\n", 2)
     metadata = yaml.safe_load(head)
-    assert {key: metadata[key] for key in ("library_name", "pipeline_tag", "language", "license")} == {
+    assert {
+        key: metadata[key] for key in ("library_name", "pipeline_tag", "language", "license")
+    } == {
         "library_name": "seq2seq-attn",
         "pipeline_tag": "translation",
         "language": ["de", "en"],
@@ -165,21 +205,40 @@ def test_the_card_tells_scores_with_signature_seed_data_and_license(run: RunDir)
     [result] = metadata["model-index"][0]["results"]
     assert result["dataset"] == {"type": "captions", "name": "test"}
     [metric] = result["metrics"]
-    assert (metric["type"], metric["value"], metric["args"]) == ("bleu", 94.8, {"signature": "nrefs:1|case:mixed"})
+    assert (metric["type"], metric["value"], metric["args"]) == (
+        "bleu",
+        94.8,
+        {"signature": "nrefs:1|case:mixed"},
+    )
     assert "| test | 1000 | bleu | 94.8 | 94.2 to 95.5 | nrefs:1\\|case:mixed |" in text
-    for told in ("seed 1", "captions of seq2seq-attn", run.text_hashes()["train"], "mit", f"hf:{NAME}"):
+    for told in (
+        "seed 1",
+        "captions of seq2seq-attn",
+        run.text_hashes()["train"],
+        "mit",
+        f"hf:{NAME}",
+    ):
         assert told in text
-    assert yaml.safe_load(make_card(run, NAME, "cc-by-4.0").split("---\n")[1])["license"] == "cc-by-4.0"
+    assert (
+        yaml.safe_load(make_card(run, NAME, "cc-by-4.0").split("---\n")[1])["license"]
+        == "cc-by-4.0"
+    )
 
 
 def test_the_card_of_a_renamed_run_tells_its_scores(run: RunDir) -> None:
-    alone = {"name": "test", "num_pairs": 1000, "measures": [{**MEASURE, "runs": MEASURE["runs"][1:]}]}
+    alone = {
+        "name": "test",
+        "num_pairs": 1000,
+        "measures": [{**MEASURE, "runs": MEASURE["runs"][1:]}],
+    }
     write_json(run.path / "report.json", {"sets": [alone]})
     renamed = run.path.rename(run.path.with_name("renamed"))
     assert "94.8" in make_card(RunDir(renamed), NAME)
 
 
-def test_a_run_without_scores_is_told_how_to_get_them(run: RunDir, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_without_scores_is_told_how_to_get_them(
+    run: RunDir, caplog: pytest.LogCaptureFixture
+) -> None:
     (run.path / "report.json").unlink()
     assert "not evaluated" in make_card(run, NAME)
     assert "seq2seq evaluate" in caplog.text
@@ -204,7 +263,9 @@ def test_a_downloaded_run_may_not_name_another(served: type[Hub], run: RunDir) -
 
 @pytest.mark.parametrize("name", ["hf:ann/none", "hf:../..", "hf:", "hf:ann/captions@none"])
 @pytest.mark.usefixtures("served")
-def test_what_the_hub_lacks_is_named_in_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_hub_lacks_is_named_in_one_line(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_command(["translate", "--run", name, "x"]) == 1
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(f"error: {name}: ")

@@ -1,5 +1,5 @@
-"""Exported graphs make the steps of the model, for every variant, at other sizes than those they were traced with: run
-by PyTorch, by onnxruntime, and by the page's interpreter under node."""
+"""Exported graphs make the steps of the model, for every variant, at other sizes than those they
+were traced with: run by PyTorch, by onnxruntime, and by the page's interpreter under node."""
 
 import base64
 import json
@@ -57,7 +57,13 @@ class Interpreter:
         assert process.stdout is not None
         self._stdin, self._stdout = process.stdin, process.stdout
 
-    def steps(self, program: dict[str, Any], ids_BS: Tensor, previous_TB: Tensor, force: Tensor | None = None) -> Any:
+    def steps(
+        self,
+        program: dict[str, Any],
+        ids_BS: Tensor,
+        previous_TB: Tensor,
+        force: Tensor | None = None,
+    ) -> Any:
         """Log-probabilities [T, B, V] and weights [T, B, S]; the message of an error."""
         task = {**program, "kernel": base64.b64encode(KERNEL.read_bytes()).decode("ascii")}
         task |= {"ids": ids_BS.tolist(), "previous": previous_TB.tolist()}
@@ -66,14 +72,19 @@ class Interpreter:
         answer = json.loads(self._stdout.readline())
         if "error" in answer:
             return answer["error"]
-        steps = [[[float(number) for number in step[name]] for step in answer] for name in ("logProbs", "weights")]
+        steps = [
+            [[float(number) for number in step[name]] for step in answer]
+            for name in ("logProbs", "weights")
+        ]
         return [torch.tensor(numbers).view(len(numbers), len(ids_BS), -1) for numbers in steps]
 
 
 @pytest.fixture(scope="module")
 def interpreter() -> Iterator[Interpreter]:
     command = [node(), str(DRIVER), str(SCRIPT)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         yield Interpreter(process)
 
 
@@ -127,10 +138,16 @@ def onnx_steps(folder: Path, ids_BS: Tensor, previous_TB: Tensor) -> list[Tensor
 
 
 def build(axis: str, name: str) -> Seq2Seq:
-    """A small model with that variant. The encoder `embeddings` has no recurrence, so that its export is fast."""
+    """A small model with that variant. The encoder `embeddings` has no recurrence, so that its
+    export is fast."""
     torch.manual_seed(1)
     encoder = "bidirectional" if axis == "cell" else "embeddings"
-    settings = [*SIZES, "encoder.hidden_size=6", f"encoder.name={encoder}", *(f"{key}={name}" for key in KEYS[axis])]
+    settings = [
+        *SIZES,
+        "encoder.hidden_size=6",
+        f"encoder.name={encoder}",
+        *(f"{key}={name}" for key in KEYS[axis]),
+    ]
     config = load_config((), [f"model.{setting}" for setting in settings]).model
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
     with torch.no_grad():
@@ -143,7 +160,9 @@ def build(axis: str, name: str) -> Seq2Seq:
 @pytest.mark.parametrize(
     ("axis", "name"),
     [
-        pytest.param(*variant, id="-".join(variant), marks=() if variant in SAMPLE else pytest.mark.slow)
+        pytest.param(
+            *variant, id="-".join(variant), marks=() if variant in SAMPLE else pytest.mark.slow
+        )
         for variant in VARIANTS
         if variant not in REFUSED
     ],
@@ -157,7 +176,10 @@ def test_exported_graphs_make_the_steps_of_the_model(
     write_graphs(graphs, tmp_path)
     for rows_BS in (ids_BS[:1], ids_BS):
         previous_TB, *expected = expected_steps(model, rows_BS)
-        for steps in (graph_steps(graphs, rows_BS, previous_TB), onnx_steps(tmp_path, rows_BS, previous_TB)):
+        for steps in (
+            graph_steps(graphs, rows_BS, previous_TB),
+            onnx_steps(tmp_path, rows_BS, previous_TB),
+        ):
             torch.testing.assert_close(steps, expected, rtol=0, atol=TOLERANCES["fp32"])
         for weight_format, tolerance in TOLERANCES.items():
             steps = interpreter.steps(write_program(graphs, weight_format), rows_BS, previous_TB)
@@ -192,7 +214,10 @@ def test_one_name_of_a_state_may_begin_another() -> None:
 
 
 def test_the_kernel_is_what_its_text_compiles_to() -> None:
-    assert wasmtime.wat2wasm(KERNEL.with_suffix(".wat").read_text(encoding="utf-8")) == KERNEL.read_bytes()
+    assert (
+        wasmtime.wat2wasm(KERNEL.with_suffix(".wat").read_text(encoding="utf-8"))
+        == KERNEL.read_bytes()
+    )
 
 
 def test_a_step_for_one_number_of_positions_is_refused() -> None:
@@ -225,7 +250,11 @@ def test_many_long_sentences_find_room(interpreter: Interpreter) -> None:
 
 @torch.no_grad()
 def test_a_tied_matrix_is_stored_once() -> None:
-    settings = {"encoder": {"name": "embeddings", "hidden_size": 6}, "embedding_size": 12, "readout_size": 12}
+    settings = {
+        "encoder": {"name": "embeddings", "hidden_size": 6},
+        "embedding_size": 12,
+        "readout_size": 12,
+    }
     config = ModelConfig.model_validate({**settings, "hidden_size": 12, "tie_embeddings": "target"})
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS).eval()
     graphs, size = export_graphs(model), sum(parameter.numel() for parameter in model.parameters())
@@ -257,6 +286,8 @@ def test_an_argument_that_json_lacks_is_named() -> None:
 
 def test_the_linter_finds_nothing(tmp_path: Path) -> None:
     used = tmp_path / "interpreter.js"
-    used.write_text(f"{SCRIPT.read_text(encoding='utf-8')}\nwindow.Seq2Seq = Seq2Seq;\n", encoding="utf-8")
+    used.write_text(
+        f"{SCRIPT.read_text(encoding='utf-8')}\nwindow.Seq2Seq = Seq2Seq;\n", encoding="utf-8"
+    )
     result = lint(used)
     assert result.returncode == 0, result.stdout

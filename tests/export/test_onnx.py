@@ -1,4 +1,5 @@
-"""A run written as ONNX is translated by onnxruntime as by the package: with the example, which uses numpy alone."""
+"""A run written as ONNX is translated by onnxruntime as by the package: with the example, which
+uses numpy alone."""
 
 import json
 import subprocess
@@ -15,21 +16,33 @@ from seq2seq_attn.export import onnx as export_module
 from seq2seq_attn.export.onnx import export_onnx
 from tests.toy_run import make_toy_run, toy_config
 
-LINES = ["Ein Hund rennt.", "Zwei Männer", "das Kind schläft"]  # the package splits lines longer than data.max_length
+LINES = [
+    "Ein Hund rennt.",
+    "Zwei Männer",
+    "das Kind schläft",
+]  # the package splits lines longer than data.max_length
 EXAMPLE = Path(__file__).parents[2] / "examples" / "translate_onnx.py"
 
 
-@pytest.mark.parametrize("tokenizer", ["sentencepiece", pytest.param("characters", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "tokenizer", ["sentencepiece", pytest.param("characters", marks=pytest.mark.slow)]
+)
 def test_the_example_translates_as_the_package_does(tmp_path: Path, tokenizer: str) -> None:
     config = toy_config(tokenizer=tokenizer)
     config.data.tokenizer.lowercase = tokenizer == "characters"
     run = make_toy_run(tmp_path / "run", config)
     folder = tmp_path / "run.onnx"
     assert run_command(["export", str(run.path), "-o", str(folder)]) == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["model.json", "prepare.onnx", "step.onnx"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "model.json",
+        "prepare.onnx",
+        "step.onnx",
+    ]
     about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     assert about["source"]["tokens"] == run.vocab("source").tokens
-    expected = [translation.text for translation in load(run.path, "cpu").translate(LINES, beam_size=1)]
+    expected = [
+        translation.text for translation in load(run.path, "cpu").translate(LINES, beam_size=1)
+    ]
     code = "import sys, pathlib; from translate_onnx import translate\n"
     code += "for line in sys.argv[2:]: print(translate(pathlib.Path(sys.argv[1]), line))"
     command = [sys.executable, "-c", code, str(folder), *LINES]

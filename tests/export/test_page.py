@@ -1,4 +1,5 @@
-"""The content of a page. `test_page_browser.py` opens it in a browser, `test_translations.py` runs its scripts."""
+"""The content of a page. `test_page_browser.py` opens it in a browser, `test_translations.py` runs
+its scripts."""
 
 import json
 import re
@@ -25,7 +26,9 @@ def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
     sizes = []
     for weights in ("fp32", "int8"):
         page = tmp_path / f"{weights}.html"
-        assert run_command(["export", str(runs[0].path), "-o", str(page), "--weights", weights]) == 0
+        assert (
+            run_command(["export", str(runs[0].path), "-o", str(page), "--weights", weights]) == 0
+        )
         sizes.append(page.stat().st_size)
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[1] + 10_000
@@ -41,24 +44,32 @@ def test_a_page_is_written_through_a_link_and_has_the_name_of_its_run(
     assert "<title>additive</title>" in page.read_text("utf-8")
 
 
-def test_a_file_of_another_kind_is_refused(runs: list[RunDir], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_another_kind_is_refused(
+    runs: list[RunDir], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert_fails(capsys, "export", str(runs[0].path), "-o", "page.pdf", code=2, message="page.pdf")
 
 
 def test_a_page_refuses_runs_of_different_languages(runs: list[RunDir], tmp_path: Path) -> None:
-    back = make_toy_run(tmp_path / "back", toy_config(source_language="en", target_language="de"), is_reverse=True)
+    back = make_toy_run(
+        tmp_path / "back", toy_config(source_language="en", target_language="de"), is_reverse=True
+    )
     with pytest.raises(UsageError, match="back"):
         export_page([runs[0], back], tmp_path / "page.html")
 
 
 def test_the_curve_is_of_saved_translations(captions_page: Path) -> None:
-    [payload] = re.findall(r'type="application/json">(.*)</script>', captions_page.read_text("utf-8"))
+    [payload] = re.findall(
+        r'type="application/json">(.*)</script>', captions_page.read_text("utf-8")
+    )
     points = json.loads(payload)["accuracy"]
     sources = read_lines(find_captions(None, "de", "en")["test"].source)[:12]
     expected: dict[int, list[int]] = {}
     for number, source in enumerate(sources):
         expected.setdefault(len(source.split()) // 3, []).append(int(number < 8))
-    assert [point["shares"] for point in points] == [[fmean(expected[key])] * 2 for key in sorted(expected)]
+    assert [point["shares"] for point in points] == [
+        [fmean(expected[key])] * 2 for key in sorted(expected)
+    ]
 
 
 def test_a_tokenizer_that_a_page_lacks_is_named() -> None:

@@ -1,4 +1,5 @@
-"""The page of a run, in a real browser: it translates as the package does, without network; attention can be forced."""
+"""The page of a run, in a real browser: it translates as the package does, without network;
+attention can be forced."""
 
 import json
 from pathlib import Path
@@ -22,13 +23,19 @@ def in_page(browser: Any, line: str, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_it_translates_as_the_package_does(browser: Any, address: str, runs: list[RunDir], beam_size: int) -> None:
+def test_it_translates_as_the_package_does(
+    browser: Any, address: str, runs: list[RunDir], beam_size: int
+) -> None:
     show(browser, address)
     for number, run in enumerate(runs):
-        for line, expected in zip(LINES, load(run.path, "cpu").translate(LINES, beam_size=beam_size), strict=True):
+        for line, expected in zip(
+            LINES, load(run.path, "cpu").translate(LINES, beam_size=beam_size), strict=True
+        ):
             shown = in_page(browser, line, run=number, beamSize=beam_size)
             assert shown["text"] == expected.text
-            assert shown["logProb"] == pytest.approx(expected.log_prob, abs=0.01)  # weights in 16 bits
+            assert shown["logProb"] == pytest.approx(
+                expected.log_prob, abs=0.01
+            )  # weights in 16 bits
 
 
 def test_words_are_marked_forced_and_replaced(browser: Any, address: str) -> None:
@@ -38,7 +45,10 @@ def test_words_are_marked_forced_and_replaced(browser: Any, address: str) -> Non
     area.send_keys("Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.")
     section = one(browser, "#run-0")
     one(browser, "#run-0 summary").click()  # the table, which stays open
-    assert [word.text for word in section.find_elements(By.CSS_SELECTOR, ".word.unknown")] == ["Xylophon", "spielt"]
+    assert [word.text for word in section.find_elements(By.CSS_SELECTOR, ".word.unknown")] == [
+        "Xylophon",
+        "spielt",
+    ]
     section.find_elements(By.CSS_SELECTOR, ".row.target .word")[1].click()
     assert len(every(browser, "#run-0 .choices button")) == 5
     every(browser, "#run-0 .row:not(.target) .word")[2].click()
@@ -57,7 +67,9 @@ def test_words_are_marked_forced_and_replaced(browser: Any, address: str) -> Non
     assert one(browser, "#run-0 .translation").text == changed  # the address has the changes too
 
 
-def test_changing_a_word_clears_the_attention_forced_on_later_ones(browser: Any, address: str) -> None:
+def test_changing_a_word_clears_the_attention_forced_on_later_ones(
+    browser: Any, address: str
+) -> None:
     source, target = "#run-0 .row:not(.target) .word", "#run-0 .row.target .word"
     show(browser, f"{address}#text=Ein Hund rennt über die grüne Wiese und spielt Fußball im Park.")
     for word in (2, 1):
@@ -79,22 +91,31 @@ def test_it_translates_even_if_the_address_cannot_be_changed(browser: Any, addre
 
 
 def test_a_reader_guesses_where_it_looks(browser: Any, address: str) -> None:
-    show(browser, f"{address}#text=Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.")
+    show(
+        browser,
+        f"{address}#text=Ein Xylophon rennt über die grüne Wiese und spielt Fußball im Park.",
+    )
     one(browser, "#run-0 .guess").click()
     hidden = len(every(browser, "#run-0 .ribbon"))
-    assert one(browser, "#run-0 .row.target .chosen").text in one(browser, "#run-0 [role=status]").text
+    assert (
+        one(browser, "#run-0 .row.target .chosen").text in one(browser, "#run-0 [role=status]").text
+    )
     every(browser, "#run-0 .row:not(.target) .word")[0].click()
     assert "looks at" in one(browser, "#run-0 [role=status]").text
     assert len(every(browser, "#run-0 .ribbon")) > hidden
     assert not every(browser, "#run-1 .guess")  # it has no attention
 
 
-def test_the_beam_is_a_tree_that_has_the_translation(browser: Any, address: str, runs: list[RunDir]) -> None:
+def test_the_beam_is_a_tree_that_has_the_translation(
+    browser: Any, address: str, runs: list[RunDir]
+) -> None:
     show(browser, f"{address}#text=Ein Hund rennt.")
     for summary in every(browser, "#run-0 summary"):
         summary.click()
     best = [node.text for node in every(browser, "#run-0 .tree .best")]
-    [translation] = load(runs[0].path, "cpu").translate([one(browser, "#text").get_attribute("value")])
+    [translation] = load(runs[0].path, "cpu").translate(
+        [one(browser, "#text").get_attribute("value")]
+    )
     assert len(best) == 1
     assert float(best[0].split()[-1]) == pytest.approx(translation.log_prob, abs=0.05)
     assert len(every(browser, "#run-0 .tree li")) > 1
@@ -103,15 +124,23 @@ def test_the_beam_is_a_tree_that_has_the_translation(browser: Any, address: str,
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
-def test_it_can_be_read_and_asks_for_nothing(browser: Any, address: str, width: int, scheme: str) -> None:
+def test_it_can_be_read_and_asks_for_nothing(
+    browser: Any, address: str, width: int, scheme: str
+) -> None:
     show(browser, f"{address}#text={LINES[0]}", width=width, scheme=scheme)
     assert browser.execute_script(CONTRAST) == []
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     hidden = "const figure = document.querySelector('.figure'); return figure.scrollWidth - figure.clientWidth"
     assert browser.execute_script(hidden) == 0  # words wrap
     entries = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    requests = [entry["params"] for entry in entries if entry["method"] == "Network.requestWillBeSent"]
-    mine = [request["request"]["url"] for request in requests if request["documentURL"].startswith("file:")]
+    requests = [
+        entry["params"] for entry in entries if entry["method"] == "Network.requestWillBeSent"
+    ]
+    mine = [
+        request["request"]["url"]
+        for request in requests
+        if request["documentURL"].startswith("file:")
+    ]
     assert {url.partition("#")[0] for url in mine} <= {address}
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
@@ -124,7 +153,9 @@ def test_the_curve_marks_the_length_of_the_sentence(browser: Any, captions_page:
     assert float(one(browser, ".curve .here").get_attribute("x1")) > float(before)
 
 
-def test_mistakes_are_told_from_differences(browser: Any, address: str, captions_page: Path) -> None:
+def test_mistakes_are_told_from_differences(
+    browser: Any, address: str, captions_page: Path
+) -> None:
     show(browser, f"{address}#text={LINES[0]}")  # no reference
     assert every(browser, ".word.differs")
     assert not every(browser, ".word.wrong")
@@ -133,9 +164,7 @@ def test_mistakes_are_told_from_differences(browser: Any, address: str, captions
     assert every(browser, ".word.wrong")
     assert not every(browser, ".word.differs")
     before = one(browser, "#text").get_attribute("value")
-    slide = (
-        "const slider = document.getElementById('longer'); slider.value = 23; slider.dispatchEvent(new Event('input'))"
-    )
+    slide = "const slider = document.getElementById('longer'); slider.value = 23; slider.dispatchEvent(new Event('input'))"
     browser.execute_script(slide)
     assert len(one(browser, "#text").get_attribute("value")) > len(before)
 

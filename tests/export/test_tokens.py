@@ -1,4 +1,5 @@
-"""The page splits and joins lines as the package does: sentences, hostile lines, every language with rules of spaCy."""
+"""The page splits and joins lines as the package does: sentences, hostile lines, every language
+with rules of spaCy."""
 
 import json
 import pkgutil
@@ -65,7 +66,9 @@ def tokenizers() -> dict[str, Any]:
         "spacy en": partial(SpacyTokenizer, "en"),
         "spacy fr": partial(SpacyTokenizer, "fr", lowercase=True),
         "unigram": partial(train_sentencepiece, german, vocab_size=300),
-        "bpe": partial(train_sentencepiece, german, vocab_size=300, model_type="bpe", lowercase=True),
+        "bpe": partial(
+            train_sentencepiece, german, vocab_size=300, model_type="bpe", lowercase=True
+        ),
         "characters": CharacterTokenizer,
         "spaces": SpaceTokenizer,
     }
@@ -76,28 +79,42 @@ def check(tokenizer: Tokenizer, text: Sequence[str], folder: Path) -> None:
     tokens = [tokenizer.tokenize(line) for line in text]
     script = folder / "tokens.js"
     script.write_text(
-        "".join((WEB / file).read_text("utf-8") for file in ("detokenize.js", "tokens.js")) + DRIVER, "utf-8"
+        "".join((WEB / file).read_text("utf-8") for file in ("detokenize.js", "tokens.js"))
+        + DRIVER,
+        "utf-8",
     )
     given = json.dumps({"settings": describe_tokenizer(tokenizer), "lines": text, "tokens": tokens})
     done = subprocess.run([node(), str(script)], input=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     shown = json.loads(done.stdout)
-    assert [pair for pair in zip(text, shown["tokens"], tokens, strict=True) if pair[1] != pair[2]] == []
+    assert [
+        pair for pair in zip(text, shown["tokens"], tokens, strict=True) if pair[1] != pair[2]
+    ] == []
     lines = [tokenizer.detokenize(line) for line in tokens]
-    assert [pair for pair in zip(tokens, shown["lines"], lines, strict=True) if pair[1] != pair[2]] == []
+    assert [
+        pair for pair in zip(tokens, shown["lines"], lines, strict=True) if pair[1] != pair[2]
+    ] == []
 
 
 @pytest.mark.parametrize("name", tokenizers())
 @pytest.mark.parametrize("count", [50, pytest.param(2_000, marks=pytest.mark.slow)])
-def test_lines_are_split_and_joined_as_the_package_does(name: str, count: int, tmp_path: Path) -> None:
-    check(tokenizers()[name](), [*captions(name[-2:])[: 5 * count], *HARD, *hostile(count)], tmp_path)
+def test_lines_are_split_and_joined_as_the_package_does(
+    name: str, count: int, tmp_path: Path
+) -> None:
+    check(
+        tokenizers()[name](), [*captions(name[-2:])[: 5 * count], *HARD, *hostile(count)], tmp_path
+    )
 
 
 @pytest.mark.slow
 def test_every_language_with_rules(tmp_path: Path) -> None:
     """The lines of all languages, so that every rule meets every script."""
     sentences = yaml.safe_load(LANGUAGES.read_text(encoding="utf-8"))
-    text = [*HARD, *(line for language in sentences.values() for line in language["lines"]), *hostile(100)]
+    text = [
+        *HARD,
+        *(line for language in sentences.values() for line in language["lines"]),
+        *hostile(100),
+    ]
     checked, refused = [], {}
     for module in pkgutil.iter_modules(spacy.lang.__path__):
         if not module.ispkg:

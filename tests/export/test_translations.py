@@ -1,4 +1,5 @@
-"""The page's scripts, under node, translate lines as the package does: greedy search and beams, in fp32 and int16."""
+"""The page's scripts, under node, translate lines as the package does: greedy search and beams, in
+fp32 and int16."""
 
 import gzip
 import json
@@ -26,24 +27,39 @@ LINES = [*SOURCE, *(" ".join(line.split()[::-1]) for line in SOURCE), "das Xylop
 
 
 def check(
-    run: RunDir, lines: Sequence[str], beam_sizes: Sequence[int], weights: WeightFormat = "fp32", prefix: str = ""
+    run: RunDir,
+    lines: Sequence[str],
+    beam_sizes: Sequence[int],
+    weights: WeightFormat = "fp32",
+    prefix: str = "",
 ) -> None:
-    """In fp32, all translations are equal; in int16 995 of 1,000, as hypotheses that are close change places."""
+    """In fp32, all translations are equal; in int16 995 of 1,000, as hypotheses that are close
+    change places."""
     page = run.path.with_name(f"{run.path.name}-{weights}.html")
     export_page([run], page, weights)
     translator = load(run.path, "cpu")
     ids = translator.target_vocab.ids_of(translator.target_tokenizer.tokenize(prefix))
     with subprocess.Popen(
-        [node(), str(DRIVER), str(page), str(WEB)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [node(), str(DRIVER), str(page), str(WEB)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
-        tasks = "".join(f"{json.dumps([lines, {'run': 0, 'beamSize': size, 'prefix': ids}])}\n" for size in beam_sizes)
+        tasks = "".join(
+            f"{json.dumps([lines, {'run': 0, 'beamSize': size, 'prefix': ids}])}\n"
+            for size in beam_sizes
+        )
         answers, _ = process.communicate(tasks)
     for size, answer in zip(beam_sizes, answers.splitlines(), strict=True):
         shown = json.loads(answer)
         found = translator.translate(lines, beam_size=size, prefix=prefix)
         expected = [(best.text, best.log_prob) for best in found]
         pairs = zip(expected, shown, strict=True)
-        different = [(wanted, got) for wanted, got in pairs if wanted[0] != got[0] and abs(wanted[1] - got[1]) > 1e-4]
+        different = [
+            (wanted, got)
+            for wanted, got in pairs
+            if wanted[0] != got[0] and abs(wanted[1] - got[1]) > 1e-4
+        ]
         assert len(different) <= (0 if weights == "fp32" else len(lines) / 200), different[:3]
         if weights == "fp32":
             assert [log_prob for _, log_prob in shown] == pytest.approx(
@@ -59,7 +75,9 @@ def check(
         pytest.param("characters", "fixed", "softmax", marks=pytest.mark.slow),
     ],
 )
-def test_a_toy_translates_equally(tmp_path: Path, tokenizer: str, attention: str, output: str) -> None:
+def test_a_toy_translates_equally(
+    tmp_path: Path, tokenizer: str, attention: str, output: str
+) -> None:
     settings = toy_config(tokenizer=tokenizer, attention=attention, max_length=200).model_dump()
     settings["model"]["output"] = {"name": output}
     config = config_from_dict(settings)

@@ -1,4 +1,5 @@
-"""Each benchmark's whole way at tiny sizes; the tutorial's loop is the same function as ours; paired turns."""
+"""Each benchmark's whole way at tiny sizes; the tutorial's loop is the same function as ours;
+paired turns."""
 
 import json
 import sys
@@ -9,7 +10,16 @@ import torch
 import yaml
 
 from scripts.laboratory import __main__ as lab
-from scripts.laboratory.benchmarks import fast, measure, peers, prepare, search, search_options, time_to_bleu, train
+from scripts.laboratory.benchmarks import (
+    fast,
+    measure,
+    peers,
+    prepare,
+    search,
+    search_options,
+    time_to_bleu,
+    train,
+)
 from scripts.laboratory.harness.records import SPEED
 from scripts.laboratory.harness.turns import Contestant, median_interval, paired_ratio, take_turns
 from seq2seq_attn.config import load_config
@@ -18,7 +28,8 @@ from seq2seq_attn.train.loop import train as train_run
 
 CPU = torch.device("cpu")
 UNUSED = set(
-    "environment fed_back run name bare_lines_per_s num_usable_cpus content is_same left_out gemm_peak flops_per_token "
+    "environment fed_back run name bare_lines_per_s num_usable_cpus content is_same left_out "
+    "gemm_peak flops_per_token "
     "share_of_gemm_peak types cpu_seconds largest_process_mib".split()
 )
 """keys of records that are optional, or that no page shows"""
@@ -33,14 +44,18 @@ def numbers(value: object) -> list[float]:
     return [value] if isinstance(value, int | float) else []
 
 
-@pytest.mark.parametrize("module", [train, search, fast, time_to_bleu], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [train, search, fast, time_to_bleu], ids=lambda module: module.__name__
+)
 def test_a_benchmark_prints_the_figures_of_its_record(module, capfd):
     module.main(["--quick"])
     found = yaml.safe_load(capfd.readouterr().out)
     name = module.__name__.rpartition(".")[2].replace("_", "-")
     published = json.loads((SPEED / f"{name}.json").read_text())
     assert published.keys() - UNUSED <= found.keys()
-    rows, published_rows = (value.get("rows", value.get("by_pairs")) for value in (found, published))
+    rows, published_rows = (
+        value.get("rows", value.get("by_pairs")) for value in (found, published)
+    )
     if isinstance(rows, list):
         assert published_rows[0].keys() - UNUSED <= rows[0].keys()
     assert rows is None or all(number >= 0.0 for number in numbers(rows))
@@ -58,7 +73,12 @@ def test_search_options_are_compared_on_all_sets(tmp_path, capfd):
     found = yaml.safe_load(capfd.readouterr().out)
     published = json.loads((SPEED / "search-options.json").read_text())
     assert published.keys() - {"environment"} <= found.keys()
-    assert {row["name"] for row in found["rows"]} >= {"fp32", "fp32, shortlist", "int8", "int8, shortlist"}
+    assert {row["name"] for row in found["rows"]} >= {
+        "fp32",
+        "fp32, shortlist",
+        "int8",
+        "int8, shortlist",
+    }
     assert published["rows"][0].keys() == found["rows"][0].keys()
 
 
@@ -75,8 +95,16 @@ def test_peers_take_turns_by_their_commands_and_logs(tmp_path, monkeypatch):
     assert {row["contestant"] for row in rows} == {"ours, fp32"}
     assert [row["what"].split(",")[0] for row in rows] == ["training", "decoding", "decoding"]
     assert all(row["speed"] > 0 and row["parameters"] > 0 for row in rows)
-    competitor = peers.Competitor("fp32", peers.OURS._replace(tokens_per_s="no such line"), Path(sys.executable))
-    competitor.task = {**peers.TASK, "folder": tmp_path, "is_toy": True, "hidden_size": 16, "half_size": 8}
+    competitor = peers.Competitor(
+        "fp32", peers.OURS._replace(tokens_per_s="no such line"), Path(sys.executable)
+    )
+    competitor.task = {
+        **peers.TASK,
+        "folder": tmp_path,
+        "is_toy": True,
+        "hidden_size": 16,
+        "half_size": 8,
+    }
     with pytest.raises(UserError, match="fp32"):
         competitor.turn(0)
 
@@ -102,7 +130,10 @@ def test_paired_turns_measure_ratios_with_intervals():
 
         return turn
 
-    quick, slow = (Contestant(name, work_of(s), clock=lambda: clock[0]) for name, s in (("quick", 1.0), ("slow", 3.0)))
+    quick, slow = (
+        Contestant(name, work_of(s), clock=lambda: clock[0])
+        for name, s in (("quick", 1.0), ("slow", 3.0))
+    )
     take_turns([quick, slow], 6, warm_up=2)
     assert quick.speeds == pytest.approx([6.0, 3.0, 2.0, 1.5, 1.2, 1.0])
     assert paired_ratio(quick.speeds, slow.speeds) == pytest.approx((3.0, 3.0, 3.0))

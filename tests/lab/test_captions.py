@@ -1,4 +1,5 @@
-"""The generator of captions: the committed corpus is its output and is sound; the corpora of experiments."""
+"""The generator of captions: the committed corpus is its output and is sound; the corpora of
+experiments."""
 
 from itertools import chain
 
@@ -20,7 +21,10 @@ LEXICON = load_lexicon()
 def read(folder=None):
     """The pairs of each split of a corpus in a folder, or of the committed one."""
     splits = find_captions(folder, "de", "en").items()
-    return {split: [CaptionPair(*row) for row in zip(*map(read_lines, paths), strict=True)] for split, paths in splits}
+    return {
+        split: [CaptionPair(*row) for row in zip(*map(read_lines, paths), strict=True)]
+        for split, paths in splits
+    }
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +47,9 @@ def test_no_split_has_a_source_of_another(committed):
     for one, other in (("train", "valid"), ("train", "test"), ("valid", "test")):
         assert not {*sources[one]} & {*sources[other]}
     assert all(len({*sources[split]}) == len(sources[split]) for split in ("valid", "test"))
-    assert len({*committed["train"]}) == len({*sources["train"]})  # the translation is a function of the source
+    assert len({*committed["train"]}) == len(
+        {*sources["train"]}
+    )  # the translation is a function of the source
 
 
 def test_links_cover_everything_but_commas_and_what_is_copied(pairs):
@@ -84,6 +90,8 @@ def test_names_that_are_held_out_are_in_test_pairs_alone(small, tmp_path):
     CORPORA["unseen-names"](tmp_path)
     splits, held_out = read(tmp_path), {*read_lines(tmp_path / "held-out.txt")}
     assert all(held_out & {*surnames_of(pair.target)} for pair in splits["test"])
-    kept = " ".join(f"{pair.source} {pair.target}" for split in ("train", "valid") for pair in splits[split])
+    kept = " ".join(
+        f"{pair.source} {pair.target}" for split in ("train", "valid") for pair in splits[split]
+    )
     assert splits["train"]
     assert not [name for name in held_out if name in kept]

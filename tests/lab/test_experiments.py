@@ -1,4 +1,5 @@
-"""Every experiment fits the library: its arms can be trained, differ, and are as large as they should be."""
+"""Every experiment fits the library: its arms can be trained, differ, and are as large as they
+should be."""
 
 import inspect
 from functools import cache
@@ -60,14 +61,22 @@ def test_arms_of_the_bottleneck_have_as_many_parameters_and_the_same_dropout(nam
 
 def test_what_makes_texts_is_trained_before_what_reads_them():
     own = experiment("multi30k-extra")
-    assert stages(own, list(own.arms)) == [["multi30k", "de-en", "en-de"], ["multi30k-task2"], ["multi30k-extra"]]
+    assert stages(own, list(own.arms)) == [
+        ["multi30k", "de-en", "en-de"],
+        ["multi30k-task2"],
+        ["multi30k-extra"],
+    ]
     own = experiment("distil")
     assert stages(own, list(own.arms)) == [["multi30k"], ["multi30k-distilled"]]
 
 
 def test_every_variant_is_in_the_bench_of_mechanisms():
     own = experiment("mechanisms")
-    files = {f"{axis}/{path.stem}" for axis in own.axes for path in (ROOT / "configs" / axis).glob("*.yaml")}
+    files = {
+        f"{axis}/{path.stem}"
+        for axis in own.axes
+        for path in (ROOT / "configs" / axis).glob("*.yaml")
+    }
     assert set(own.leave_out) < files
     assert {name for arm in own.arms.values() for name in arm.configs} == files - set(own.leave_out)
 
@@ -81,7 +90,13 @@ def test_every_variant_is_in_the_bench_of_mechanisms():
     ],
 )
 def test_a_wrong_experiment_is_refused(tmp_path, monkeypatch, changes, named):
-    valid = {"question": "?", "arms": {"a": {}}, "schema": "points", "record": "a.json", "page": "a.md"}
+    valid = {
+        "question": "?",
+        "arms": {"a": {}},
+        "schema": "points",
+        "record": "a.json",
+        "page": "a.md",
+    }
     monkeypatch.setattr(experiments, "FOLDER", tmp_path)
     (tmp_path / "x.yaml").write_text(yaml.safe_dump({**valid, **changes}))
     with pytest.raises(UsageError, match=named):

@@ -19,7 +19,11 @@ def test_all_blocks_are_rehearsed_and_leave_docs_alone(tmp_path: Path) -> None:
     records = {name: json.loads((tmp_path / f"gpu-{name}.json").read_text()) for name in BLOCKS}
     assert {*records["check"]["losses"]["fp32"]} == {"cpu", "eager", "graphs"}
     tutorial = records["training"]
-    ways = {"tutorial, random batches", "tutorial, bucketed batches", "ours, fast, CUDA graphs, fp32"}
+    ways = {
+        "tutorial, random batches",
+        "tutorial, bucketed batches",
+        "ours, fast, CUDA graphs, fp32",
+    }
     assert ways <= {row["name"] for row in tutorial["rows"]}
     assert tutorial["differences"]["fp32"]["loss"] < 1e-5
     assert all(row["sentences_per_s"] > 0 for row in records["translation"]["rows"])

@@ -1,4 +1,5 @@
-"""A sentence and an update take short ways through the package; `tests/test_layers.py` keeps the other limits."""
+"""A sentence and an update take short ways through the package; `tests/test_layers.py` keeps the
+other limits."""
 
 from scripts.laboratory.house import WALKS, walks
 

@@ -62,7 +62,8 @@ def test_a_recipe_that_is_no_longer_the_measured_one_is_noticed(monkeypatch):
 
 
 def traces(record: dict[str, Any]) -> Iterator[str]:
-    """Texts by which a page shows a record: its date or those of its runs, its row, its scores, its updates."""
+    """Texts by which a page shows a record: its date or those of its runs, its row, its scores, its
+    updates."""
     runs = record.get("runs", [])
     yield from (value for value in [record.get("environment", {}).get("written_at")] if value)
     yield from (run["date"] for run in runs if "date" in run)
@@ -75,22 +76,37 @@ def traces(record: dict[str, Any]) -> Iterator[str]:
 def is_shown(record: dict[str, Any], text: str) -> bool:
     """Whether a text has a trace of the record, or all its rows where these have names."""
     rows = [f"| {name} |" for name in record.get("rows", ()) if isinstance(name, str)]
-    return any(trace in text for trace in traces(record)) or (rows != [] and all(row in text for row in rows))
+    return any(trace in text for trace in traces(record)) or (
+        rows != [] and all(row in text for row in rows)
+    )
 
 
 def test_a_record_is_shown_by_a_template_or_listed_with_the_page_that_has_its_figures(pages):
-    records = {str(path.relative_to(render.DOCS)): read_json(path) for path in render.DOCS.rglob("*.json")}
+    records = {
+        str(path.relative_to(render.DOCS)): read_json(path) for path in render.DOCS.rglob("*.json")
+    }
     assert len(records) > 100
     groups = render.load_yaml("hand-written.yaml")
-    listed = [(name, group["page"]) for group in groups for name in group["records"] if group["reason"]]
+    listed = [
+        (name, group["page"]) for group in groups for name in group["records"] if group["reason"]
+    ]
     generated = "\n".join(text.partition(render.HAND_WRITTEN)[0] for _, text in docs.documents())
     not_shown = {name for name, record in records.items() if not is_shown(record, generated)}
     assert sorted(not_shown) == sorted(name for name, _ in listed)
-    assert [name for name, page in listed if not is_shown(records[name], pages[render.DOCS / page])] == []
+    assert [
+        name for name, page in listed if not is_shown(records[name], pages[render.DOCS / page])
+    ] == []
 
 
 def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
-    names = ["results.md", "quality.md", "attention.md", "mechanisms.md", "typos.md", "speed/README.md"]
+    names = [
+        "results.md",
+        "quality.md",
+        "attention.md",
+        "mechanisms.md",
+        "typos.md",
+        "speed/README.md",
+    ]
     for name in (*names, "bottleneck/README.md"):
         title, opening, picture, *_ = pages[render.DOCS / name].split("\n\n")
         assert title.startswith("# "), name
@@ -99,21 +115,33 @@ def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
 
 
 def test_records_of_a_machine_without_bf16_and_git_are_shown():
-    speed, bottleneck = (records.load_records(folder) for folder in (records.SPEED, render.BOTTLENECK))
+    speed, bottleneck = (
+        records.load_records(folder) for folder in (records.SPEED, render.BOTTLENECK)
+    )
     for name in ("peers", "train"):
         rows = speed[name]["rows"]
-        speed[name]["rows"] = [row for row in rows if not row.get("contestant", row.get("name")).endswith("bf16")]
+        speed[name]["rows"] = [
+            row for row in rows if not row.get("contestant", row.get("name")).endswith("bf16")
+        ]
     speed["time-to-bleu"]["minutes_to_bleu"]["99"] = None
-    texts = [render.render("readme-speed.md.j2", speed=speed, num_raced=0), render.render("speed.md.j2", records=speed)]
+    texts = [
+        render.render("readme-speed.md.j2", speed=speed, num_raced=0),
+        render.render("speed.md.j2", records=speed),
+    ]
     assert ["bf16" in text.partition("![")[0] for text in texts] == [False, False]
     assert all(len(bars) == 1 for _, bars in pictures.speed_bars(speed))
     for record in bottleneck.values():
         record["environment"]["git"] = None
-    assert "scored at ?" in render.render("bottleneck.md.j2", records=bottleneck, limits=(0, 1), seeds=lambda _: "")
+    assert "scored at ?" in render.render(
+        "bottleneck.md.j2", records=bottleneck, limits=(0, 1), seeds=lambda _: ""
+    )
 
 
 def test_a_page_without_its_markers_is_refused():
     page = "before\n<begin>\nold\n<end>\nafter\n"
-    assert render.replace_block(page, "<begin>", "<end>", "new\n") == "before\n<begin>\n\nnew\n\n<end>\nafter\n"
+    assert (
+        render.replace_block(page, "<begin>", "<end>", "new\n")
+        == "before\n<begin>\n\nnew\n\n<end>\nafter\n"
+    )
     with pytest.raises(UserError, match="<begin>"):
         render.replace_block("no markers\n", "<begin>", "<end>", "new")

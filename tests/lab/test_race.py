@@ -1,4 +1,5 @@
-"""The race: each trainer under the clock at tiny sizes, killed and continued; what the page says of its record."""
+"""The race: each trainer under the clock at tiny sizes, killed and continued; what the page says of
+its record."""
 
 from typing import Any
 
@@ -22,19 +23,43 @@ def record() -> Record:
             {"updates": updates, "minutes": minutes, "bleu": score, "bleu_lower_case": score}
             for updates, minutes, score in zip((1_200, 2_400), (2.0, 4.0), bleu, strict=False)
         ]
-        test = {"best_minutes": 2.0, "beam_size": 5, "bleu": 9.0, "bleu_lower_case": 9.5, "signature": "nrefs:1"}
+        test = {
+            "best_minutes": 2.0,
+            "beam_size": 5,
+            "bleu": 9.0,
+            "bleu_lower_case": 9.5,
+            "signature": "nrefs:1",
+        }
         test |= {"sentences_per_s": 7.0, "timed_on": "a CPU", "peak_mib": None}
-        about = {"name": name, "recipe": "its own", "precision": "fp32", "update_s": 0.1, "paced_on": "a CPU"}
+        about = {
+            "name": name,
+            "recipe": "its own",
+            "precision": "fp32",
+            "update_s": 0.1,
+            "paced_on": "a CPU",
+        }
         return {**about, "points": points, "test": test}
 
     systems = [scored("ours, multi30k-fast", 30.0), scored("JoeyNMT, RNN", 10.0, 35.0)]
     failed = {"name": "OpenNMT-py, RNN", "recipe": "none", "error": "no room"}
-    environment = {"device_name": "a CPU", "packages": {"torch": "2"}, "git": None, "written_at": "today"}
-    about = {"minutes": [2, 4, 6], "test_set": "test", "missing": ["the tutorial's loop"], "environment": environment}
+    environment = {
+        "device_name": "a CPU",
+        "packages": {"torch": "2"},
+        "git": None,
+        "written_at": "today",
+    }
+    about = {
+        "minutes": [2, 4, 6],
+        "test_set": "test",
+        "missing": ["the tutorial's loop"],
+        "environment": environment,
+    }
     return {**about, "systems": [*systems, failed]}
 
 
-@pytest.mark.parametrize("name", ["ours, multi30k", "the tutorial's loop", "JoeyNMT, RNN", "OpenNMT-py, RNN"])
+@pytest.mark.parametrize(
+    "name", ["ours, multi30k", "the tutorial's loop", "JoeyNMT, RNN", "OpenNMT-py, RNN"]
+)
 def test_a_killed_race_continues_from_its_last_checkpoint(name, tmp_path):
     package = race.RACE["systems"][name].get("package")
     if package and not peers.is_installed(peers.PEERS[package]):
@@ -58,7 +83,9 @@ def test_a_killed_race_continues_from_its_last_checkpoint(name, tmp_path):
     later, _ = race_clock.checkpoints(finished.parent)[1]
     assert minutes < later < minutes + 0.1
     assert name not in record["missing"]
-    race.main([*arguments[:-1], "--pace"])  # as on another machine: the checkpoints are there at other minutes
+    race.main(
+        [*arguments[:-1], "--pace"]
+    )  # as on another machine: the checkpoints are there at other minutes
     (third,) = read_json(tmp_path / "race.json")["systems"]
     median = {key: third[key] for key in ("start_s", "update_s")}
     assert median != {key: second[key] for key in median}
@@ -76,7 +103,9 @@ def test_the_clock_counts_updates_and_keeps_each_checkpoint_once(tmp_path):
     resumed = race_clock.Clock(tmp_path, [1, 2, 5], pace)  # from the checkpoint after two updates
     for _ in range(4):
         resumed.check(lambda folder: None)
-    assert [minutes for minutes, _ in race_clock.checkpoints(tmp_path)] == pytest.approx([70 / 60, 130 / 60])
+    assert [minutes for minutes, _ in race_clock.checkpoints(tmp_path)] == pytest.approx(
+        [70 / 60, 130 / 60]
+    )
 
 
 def test_readme_keeps_its_length_with_all_systems(record, monkeypatch):
@@ -90,7 +119,14 @@ def test_readme_keeps_its_length_with_all_systems(record, monkeypatch):
 
 def test_between_two_checkpoints_a_system_is_on_the_line_between_their_scores(record):
     _, joey, _ = record["systems"]
-    assert [page.bleu_at(joey, minute) for minute in (0, 1, 2, 3.5, 4, 60)] == [0, 5, 10, 28.75, 35, 35]
+    assert [page.bleu_at(joey, minute) for minute in (0, 1, 2, 3.5, 4, 60)] == [
+        0,
+        5,
+        10,
+        28.75,
+        35,
+        35,
+    ]
 
 
 def test_sentences_per_second_name_their_processor(record):
@@ -108,9 +144,13 @@ def test_a_system_that_writes_lower_case_does_not_lose_by_it(record):
 
 
 def test_the_page_says_who_leads_and_names_what_is_missing(record, tmp_path):
-    assert page.leads(record) == ["ahead of JoeyNMT, RNN by 20.0 BLEU at minute 2, behind it at minute 4"]
+    assert page.leads(record) == [
+        "ahead of JoeyNMT, RNN by 20.0 BLEU at minute 2, behind it at minute 4"
+    ]
     first_minutes = record | {"minutes": [1, 2]}
-    assert page.leads(first_minutes) == ["ahead of JoeyNMT, RNN by 10.0 to 20.0 BLEU from minute 1 to 2"]
+    assert page.leads(first_minutes) == [
+        "ahead of JoeyNMT, RNN by 10.0 to 20.0 BLEU from minute 1 to 2"
+    ]
     values: Any = record | {"leads": page.leads(record), "finished": page.finished(record)}
     text = render("race.md.j2", r=values)
     assert all(name in text for name in ("the tutorial's loop", "no room", "JoeyNMT, RNN"))

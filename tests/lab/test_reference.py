@@ -18,7 +18,11 @@ AXES = ["encoder", "cell", "attention", "normalizer", "decoder", "output", OBJEC
 @pytest.mark.parametrize("axis", AXES, ids=str)
 def test_every_variant_has_a_row_with_link_and_description(axis):
     for name in packaged_variants(axis):
-        assert re.search(rf"^\| \[`{name}`\]\(\.\./.*/{name}\.py\) \| .*[a-z].* \|", PAGES["variants.md"], re.MULTILINE)
+        assert re.search(
+            rf"^\| \[`{name}`\]\(\.\./.*/{name}\.py\) \| .*[a-z].* \|",
+            PAGES["variants.md"],
+            re.MULTILINE,
+        )
 
 
 def test_every_setting_has_a_row():

@@ -1,5 +1,5 @@
-"""The runner on a tiny experiment: what it trains and keeps, and that its records have the form of those in docs;
-settings and ends of runs, closest translations."""
+"""The runner on a tiny experiment: what it trains and keeps, and that its records have the form of
+those in docs; settings and ends of runs, closest translations."""
 
 import json
 from pathlib import Path
@@ -25,12 +25,19 @@ TINY = {
     "texts": ["echo made >> $dir/made"],
     "set": {
         "data.limit": LIMIT,
-        **{f"model.{key}": 16 for key in ("embedding_size", "hidden_size", "readout_size", "encoder.hidden_size")},
+        **{
+            f"model.{key}": 16
+            for key in ("embedding_size", "hidden_size", "readout_size", "encoder.hidden_size")
+        },
         "search.beam_size": 1,
         "train.max_epochs": 1,
     },
     "arms": {
-        "additive": {"about": "all states", "configs": ["attention/additive"], "is_published": True},
+        "additive": {
+            "about": "all states",
+            "configs": ["attention/additive"],
+            "is_published": True,
+        },
         "uniform": {"about": "their mean", "configs": ["attention/uniform"]},
     },
     "seeds": "1-2",
@@ -56,18 +63,24 @@ def folder(tmp_path_factory):
 
 
 def runs(folder):
-    return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("runs/lab/tiny/*/finished.json")}
+    return {
+        path.parent.name: path.stat().st_mtime_ns
+        for path in folder.glob("runs/lab/tiny/*/finished.json")
+    }
 
 
 def written(schema, **changes):
     return {
         str(path.relative_to(Path.cwd())): record
-        for path, record in schemas.SCHEMAS[schema](load_experiment("tiny").model_copy(update=changes).results())
+        for path, record in schemas.SCHEMAS[schema](
+            load_experiment("tiny").model_copy(update=changes).results()
+        )
     }
 
 
 def assert_like(record, former, *, without=()):
-    """Every key of a former record is in the new one, in the first element of a list, so that the page can show it."""
+    """Every key of a former record is in the new one, in the first element of a list, so that the
+    page can show it."""
     if isinstance(former, dict):
         for key, part in former.items():
             if key not in without:
@@ -123,19 +136,32 @@ def test_settings_make_a_trial_with_a_folder_and_a_record_of_its_own(folder):
 
 
 def test_points_are_the_scores_of_the_report(folder):
-    record, report = read_json(folder / TINY["record"]), read_json(folder / "runs/lab/tiny/report.json")
+    record, report = (
+        read_json(folder / TINY["record"]),
+        read_json(folder / "runs/lab/tiny/report.json"),
+    )
     former = read_json(ROOT / TINY["record"])
-    assert_like(record, former, without=("vectors", "points", "tuning", "dropout", "is_equal", "resampling", "minutes"))
+    assert_like(
+        record,
+        former,
+        without=("vectors", "points", "tuning", "dropout", "is_equal", "resampling", "minutes"),
+    )
     for key in ("scores", "attention"):
         assert_like(record["points"][0][key]["uniform"], former["points"][0][key]["uniform"])
     for point, one in zip(record["points"], report["sets"], strict=True):
         measure = one["measures"][0]
         group = measure["groups"][1]
         score = point["scores"]["uniform"]["bleu"]
-        assert (score["mean"], score["low"], score["high"]) == (group["mean"], group["low"], group["high"])
+        assert (score["mean"], score["low"], score["high"]) == (
+            group["mean"],
+            group["low"],
+            group["high"],
+        )
         assert score["p"] == group["paired_bootstrap"]["p_value"]
         assert score["by_seed"] == [run["score"] for run in measure["runs"][2:]]
-    assert record["points"][1]["mean_length"] == pytest.approx(2 * record["points"][0]["mean_length"])
+    assert record["points"][1]["mean_length"] == pytest.approx(
+        2 * record["points"][0]["mean_length"]
+    )
 
 
 def test_levers_have_gains_over_the_baseline_and_test_sets_where_published(folder):
@@ -144,14 +170,21 @@ def test_levers_have_gains_over_the_baseline_and_test_sets_where_published(folde
     arms["additive"].record = "levers/kept.json"
     records = written("levers", record="levers", arms=arms, evaluate=options)
     additive, uniform = records["levers/kept.json"], records["levers/uniform.json"]
-    former = read_json(RECORDS / "levers" / "embedding-0.0-encoder-0.0-readout-0.0-label-smooth-6c98f4.json")
+    former = read_json(
+        RECORDS / "levers" / "embedding-0.0-encoder-0.0-readout-0.0-label-smooth-6c98f4.json"
+    )
     assert_like(uniform, former, without=("settings", "without"))
     assert_like(
-        records["additive.json"], read_json(RECORDS / "multi30k.json"), without=("best", "python", "paired_bootstrap")
+        records["additive.json"],
+        read_json(RECORDS / "multi30k.json"),
+        without=("best", "python", "paired_bootstrap"),
     )
     assert "against" not in additive
     assert [run["seed"] for run in additive["runs"]] == [1, 2]
-    means = [sum(run["validation"]["bleu"] for run in record["runs"]) / 2 for record in (additive, uniform)]
+    means = [
+        sum(run["validation"]["bleu"] for run in record["runs"]) / 2
+        for record in (additive, uniform)
+    ]
     assert uniform["against"]["gain"] == pytest.approx(means[1] - means[0], abs=0.02)
     assert (additive["chosen_on"], "chosen_on" in uniform) == ("validation", False)
 
@@ -168,7 +201,10 @@ def test_mechanisms_have_a_record_per_arm_that_grows(folder):
     path = folder / "mechanisms" / "additive.json"
     path.parent.mkdir()
     path.write_text(json.dumps({**records["mechanisms/additive.json"], "captions": [known]}))
-    assert [run["seed"] for run in written("mechanisms", **options)["mechanisms/additive.json"]["captions"]] == [
+    assert [
+        run["seed"]
+        for run in written("mechanisms", **options)["mechanisms/additive.json"]["captions"]
+    ] == [
         1,
         2,
         7,
@@ -177,9 +213,13 @@ def test_mechanisms_have_a_record_per_arm_that_grows(folder):
 
 def test_systems_have_intervals_of_their_gain(folder):
     files = {side: ROOT / f"data/captions/test.{side}.gz" for side in ("de", "en")}
-    [record] = written("systems", test_source=[str(files["de"])], test_reference=str(files["en"])).values()
+    [record] = written(
+        "systems", test_source=[str(files["de"])], test_reference=str(files["en"])
+    ).values()
     for name in ("lexicons", "sources"):
-        assert_like(record, read_json(RECORDS / f"{name}.json"), without=("training", "date", "set", "what"))
+        assert_like(
+            record, read_json(RECORDS / f"{name}.json"), without=("training", "date", "set", "what")
+        )
     base, row = record["systems"]
     assert row["gain"]["low"] <= row["gain"]["value"] <= row["gain"]["high"]
     assert row["gain"]["value"] == pytest.approx(row["bleu"]["value"] - base["bleu"]["value"])
@@ -187,7 +227,8 @@ def test_systems_have_intervals_of_their_gain(folder):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["nonsense"], ["run", "tiny", "--only", "nothing"], ["run", "tiny", "--seeds", "3-1"]]
+    "arguments",
+    [[], ["nonsense"], ["run", "tiny", "--only", "nothing"], ["run", "tiny", "--seeds", "3-1"]],
 )
 def test_unknown_words_are_refused(folder, arguments):
     with pytest.raises(UsageError):
@@ -196,21 +237,34 @@ def test_unknown_words_are_refused(folder, arguments):
 
 def test_a_difference_of_settings_names_what_an_objective_changes():
     base, late = (
-        settings_of(load_config(["multi30k"], more)) for more in ([], ["train.objectives={coverage: {end: 0.5}}"])
+        settings_of(load_config(["multi30k"], more))
+        for more in ([], ["train.objectives={coverage: {end: 0.5}}"])
     )
     changed = difference(base, late)
     assert changed["train.objectives.coverage.end"] == 0.5
     assert all(key.startswith("train.objectives.coverage.") for key in changed)
-    assert difference(base, settings_of(load_config(["multi30k"], ["seed=3", "train.device=cpu"]))) == {}
+    assert (
+        difference(base, settings_of(load_config(["multi30k"], ["seed=3", "train.device=cpu"])))
+        == {}
+    )
 
 
 def test_a_training_that_ended_early_is_not_called_finished(tmp_path):
     times = {"minutes": 1.0, "update": 5, "epoch": 1, "best_score": 1.0, "best_update": 5}
-    (tmp_path / "train.log").write_text("INFO torch 2.6, on cpu, 1 thread, fp32\nINFO 461 parameters, 9 pairs\n")
-    for reason, is_finished in (("train.max_epochs=1 reached", True), ("train.patience=3 reached", False)):
+    (tmp_path / "train.log").write_text(
+        "INFO torch 2.6, on cpu, 1 thread, fp32\nINFO 461 parameters, 9 pairs\n"
+    )
+    for reason, is_finished in (
+        ("train.max_epochs=1 reached", True),
+        ("train.patience=3 reached", False),
+    ):
         (tmp_path / "finished.json").write_text(json.dumps({**times, "reason": reason}))
         trained = read_training(tmp_path)
-        assert (trained["is_finished"], trained["num_parameters"], trained["precision"]) == (is_finished, 461, "fp32")
+        assert (trained["is_finished"], trained["num_parameters"], trained["precision"]) == (
+            is_finished,
+            461,
+            "fp32",
+        )
     (tmp_path / "train.log").write_text("starts\n")
     with pytest.raises(UserError, match=r"train\.log"):
         read_training(tmp_path)

@@ -1,4 +1,5 @@
-"""The measurement of the server, at a tiny size: nothing lost, nothing wrong, each malformed request refused."""
+"""The measurement of the server, at a tiny size: nothing lost, nothing wrong, each malformed
+request refused."""
 
 import json
 from pathlib import Path
@@ -12,7 +13,11 @@ def test_a_server_under_load(tmp_path: Path) -> None:
     figures = measure(make_toy_run(tmp_path / "run").path, QUICK)
     assert (figures["clients"]["failed"], figures["clients"]["wrong"]) == (0, 0)
     assert {status[0] for status in figures["malformed"]["statuses"]} == {"4"}
-    assert sum(figures["malformed"]["statuses"].values()) == figures["malformed"]["log_lines"] == QUICK.malformed
+    assert (
+        sum(figures["malformed"]["statuses"].values())
+        == figures["malformed"]["log_lines"]
+        == QUICK.malformed
+    )
     stop = figures["stop"]
     assert (stop["exit_code"], stop["lost"]) == (143, 0)
     assert stop["accepted"] == stop["answered"] > 0

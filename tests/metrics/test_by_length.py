@@ -10,10 +10,28 @@ from seq2seq_attn.metrics.by_length import MULTI30K_EDGES, make_buckets, parse_e
 def test_buckets_are_half_open_and_named():
     lengths = np.array([0, 8, 9, 11, 12, 14, 15, 17, 18, 20, 21, 60])
     buckets = make_buckets(lengths, MULTI30K_EDGES)
-    assert [bucket.label for bucket in buckets] == ["up to 8", "9-11", "12-14", "15-17", "18-20", "21 and more"]
-    assert [bucket.indices.tolist() for bucket in buckets] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
+    assert [bucket.label for bucket in buckets] == [
+        "up to 8",
+        "9-11",
+        "12-14",
+        "15-17",
+        "18-20",
+        "21 and more",
+    ]
+    assert [bucket.indices.tolist() for bucket in buckets] == [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+        [6, 7],
+        [8, 9],
+        [10, 11],
+    ]
     assert [bucket.label for bucket in make_buckets(lengths, ())] == ["all"]
-    assert [bucket.label for bucket in make_buckets(lengths, (20, 21))] == ["up to 19", "20", "21 and more"]
+    assert [bucket.label for bucket in make_buckets(lengths, (20, 21))] == [
+        "up to 19",
+        "20",
+        "21 and more",
+    ]
 
 
 def test_empty_buckets_are_left_out_and_thin_ones_marked():
@@ -27,7 +45,11 @@ def test_empty_buckets_are_left_out_and_thin_ones_marked():
 def test_thin_buckets_merge_into_the_smaller_neighbor():
     lengths = np.array([5] * 80 + [10] * 20 + [15] * 70 + [20] * 60 + [25] * 3)
     merged = make_buckets(lengths, (6, 11, 16, 21), merge_below=50)
-    assert [(bucket.label, len(bucket)) for bucket in merged] == [("up to 5", 80), ("6-15", 90), ("16 and more", 63)]
+    assert [(bucket.label, len(bucket)) for bucket in merged] == [
+        ("up to 5", 80),
+        ("6-15", 90),
+        ("16 and more", 63),
+    ]
     assert [len(bucket) for bucket in make_buckets(lengths, (6, 11), merge_below=10_000)] == [233]
     lengths = np.repeat([3, 8, 20], [60, 10, 100])  # the first bucket is a neighbor too
     assert [len(bucket) for bucket in make_buckets(lengths, (6, 11), merge_below=50)] == [70, 100]
@@ -46,7 +68,12 @@ def test_edges_from_text():
     "text",
     [
         *("", "9,9", "12,9", "0,4", "a", "9,", "-3", "quantiles:0", "quantiles:x", "deciles:4"),
-        *("quantiles:999999999", f"quantiles:{'9' * 5000}", ",".join(map(str, range(1, 101))), "9" * 5000),
+        *(
+            "quantiles:999999999",
+            f"quantiles:{'9' * 5000}",
+            ",".join(map(str, range(1, 101))),
+            "9" * 5000,
+        ),
     ],
 )
 def test_text_that_names_no_edges_is_an_error_of_one_line(text):

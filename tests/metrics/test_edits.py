@@ -1,4 +1,5 @@
-"""Exact match, CER and WER: by hand, against the recursive definition, and compared like any other metric."""
+"""Exact match, CER and WER: by hand, against the recursive definition, and compared like any other
+metric."""
 
 from functools import cache
 
@@ -36,7 +37,11 @@ def distance(one, other):
     def between(i, j):
         if not i or not j:
             return i + j
-        return min(between(i - 1, j) + 1, between(i, j - 1) + 1, between(i - 1, j - 1) + (one[i - 1] != other[j - 1]))
+        return min(
+            between(i - 1, j) + 1,
+            between(i, j - 1) + 1,
+            between(i - 1, j - 1) + (one[i - 1] != other[j - 1]),
+        )
 
     return between(len(one), len(other))
 

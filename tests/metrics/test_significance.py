@@ -38,7 +38,9 @@ def statistics_of(name, *systems, references=REFERENCES):
 
 def arms(*members, num_resamples=100, seed=12345):
     """Each list of runs as one arm, over the same resamples."""
-    samples = iter(bootstrap([run for runs in members for run in runs], Resampling(num_resamples, seed=seed)))
+    samples = iter(
+        bootstrap([run for runs in members for run in runs], Resampling(num_resamples, seed=seed))
+    )
     return [pool([next(samples) for _ in runs]) for runs in members]
 
 
@@ -49,7 +51,9 @@ def paired_bootstrap(baseline, system, **draws):
 TESTS = (paired_bootstrap, paired_randomization)
 
 
-@pytest.mark.parametrize(("name", "noise"), [("bleu", 0.31), ("bleu", 0.45), ("chrf", 0.36), ("ter", 0.36)])
+@pytest.mark.parametrize(
+    ("name", "noise"), [("bleu", 0.31), ("bleu", 0.45), ("chrf", 0.36), ("ter", 0.36)]
+)
 def test_paired_tests_equal_sacrebleus(name, noise):
     make, title = METRICS[name]
     system = make_hypotheses(REFERENCES, seed=3, noise=noise)
@@ -74,8 +78,12 @@ def test_intervals_equal_sacrebleus_and_plain_resampling():
     interval = percentile_interval(arm.mean, arm.means_R)
     theirs = BLEU().corpus_score(BASELINE, [REFERENCES], n_bootstrap=100)
     assert (interval.high - interval.low) / 2 == pytest.approx(theirs._ci, abs=1e-9)
-    drawn = np.random.default_rng(12345).choice(len(REFERENCES), size=(100, len(REFERENCES)), replace=True)
-    sampled = ([[lines[i] for i in row] for lines in (BASELINE, REFERENCES)] for row in drawn.tolist())
+    drawn = np.random.default_rng(12345).choice(
+        len(REFERENCES), size=(100, len(REFERENCES)), replace=True
+    )
+    sampled = (
+        [[lines[i] for i in row] for lines in (BASELINE, REFERENCES)] for row in drawn.tolist()
+    )
     scores = sorted(BLEU().corpus_score(lines, [references]).score for lines, references in sampled)
     assert (interval.low, interval.high) == pytest.approx((scores[2], scores[97]), abs=1e-4)
 
@@ -87,11 +95,16 @@ def test_several_seeds_equal_plain_python():
     means = [statistics.fmean(run.score().score for run in runs) for runs in members]
     assert ratio.value == pytest.approx(means[1] / means[0], abs=1e-9)
     assert test.difference == pytest.approx(means[1] - means[0], abs=1e-9)
-    rows = [[statistics.fmean(map(float, row)) for row in zip(*arm.samples, strict=True)] for arm in pooled]
+    rows = [
+        [statistics.fmean(map(float, row)) for row in zip(*arm.samples, strict=True)]
+        for arm in pooled
+    ]
     ratios = sorted(b / a for a, b in zip(*rows, strict=True))
     assert (ratio.low, ratio.high) == pytest.approx((ratios[5], ratios[194]), abs=1e-9)
     differences = [abs(b - a) for a, b in zip(*rows, strict=True)]
-    larger = sum(one - statistics.fmean(differences) > abs(means[1] - means[0]) for one in differences)
+    larger = sum(
+        one - statistics.fmean(differences) > abs(means[1] - means[0]) for one in differences
+    )
     assert test.p_value == pytest.approx((larger + 1) / 201, abs=1e-9)
 
 
@@ -107,18 +120,29 @@ def test_an_arm_does_not_differ_from_itself_in_another_order_or_repeated(arm):
 @pytest.mark.parametrize(("num_changed", "p_value"), [(1, 1.0), (2, 0.5), (3, 0.25)])
 @pytest.mark.parametrize("name", ["bleu", "exact", "wer"])
 def test_few_different_sentences_are_not_significant(name, num_changed, p_value):
-    """Each is swapped or not: all or none of them in 2 of 2^n cases, which tie with the difference."""
+    """Each is swapped or not: all or none of them in 2 of 2^n cases, which tie with the
+    difference."""
     system = list(BASELINE)
     for index in [i for i, line in enumerate(BASELINE) if line != REFERENCES[i]][:num_changed]:
         system[index] = REFERENCES[index]
-    assert paired_randomization(*statistics_of(name, BASELINE, system)).p_value == pytest.approx(p_value, abs=0.02)
+    assert paired_randomization(*statistics_of(name, BASELINE, system)).p_value == pytest.approx(
+        p_value, abs=0.02
+    )
 
 
 def test_chunks_draw_the_same_as_one_piece(monkeypatch):
     systems = statistics_of("bleu", BASELINE, SYSTEM)
-    whole = arms(systems, num_resamples=100), paired_randomization(*systems, Resampling(num_trials=100))
-    monkeypatch.setattr(significance, "CHUNK_CELLS", 50 * 120)  # of 100 rows of 120 pairs, 50 fit and 32 are taken
-    chunked = arms(systems, num_resamples=100), paired_randomization(*systems, Resampling(num_trials=100))
+    whole = (
+        arms(systems, num_resamples=100),
+        paired_randomization(*systems, Resampling(num_trials=100)),
+    )
+    monkeypatch.setattr(
+        significance, "CHUNK_CELLS", 50 * 120
+    )  # of 100 rows of 120 pairs, 50 fit and 32 are taken
+    chunked = (
+        arms(systems, num_resamples=100),
+        paired_randomization(*systems, Resampling(num_trials=100)),
+    )
     np.testing.assert_array_equal(whole[0][0].samples, chunked[0][0].samples)
     assert whole[1] == chunked[1]
 

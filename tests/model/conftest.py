@@ -22,7 +22,9 @@ def make_model():
             "encoder": {"hidden_size": 7, "num_layers": 2},
             "dropout": {"embedding": 0.2, "encoder": 0.2, "readout": 0.2},
         } | overrides
-        model = build_model(ModelConfig(**values), num_source_ids=NUM_SOURCE_IDS, num_target_ids=NUM_TARGET_IDS)
+        model = build_model(
+            ModelConfig(**values), num_source_ids=NUM_SOURCE_IDS, num_target_ids=NUM_TARGET_IDS
+        )
         return model if dtype == torch.float32 else model.to(dtype)  # fake tensors cannot be moved
 
     return make
@@ -35,5 +37,8 @@ def batch():
     def sentences(lengths, num_ids):
         return [torch.randint(4, num_ids, (n,), generator=generator).tolist() for n in lengths]
 
-    source, target = sentences(SOURCE_LENGTHS, NUM_SOURCE_IDS), sentences(TARGET_LENGTHS, NUM_TARGET_IDS)
+    source, target = (
+        sentences(SOURCE_LENGTHS, NUM_SOURCE_IDS),
+        sentences(TARGET_LENGTHS, NUM_TARGET_IDS),
+    )
     return collate(source, target, range(len(source)))

@@ -1,4 +1,5 @@
-"""Cells under autocast, and those with layer normalization against the paper's formulas, number by number."""
+"""Cells under autocast, and those with layer normalization against the paper's formulas, number by
+number."""
 
 import math
 
@@ -37,7 +38,10 @@ def test_a_gate_near_1_still_moves_the_state(name, num_gates, gate):
 def normalized(numbers, gain, bias):
     mean = sum(numbers) / len(numbers)
     variance = sum((x - mean) ** 2 for x in numbers) / len(numbers)
-    return [g * (x - mean) / math.sqrt(variance + 1e-5) + b for x, g, b in zip(numbers, gain, bias, strict=True)]
+    return [
+        g * (x - mean) / math.sqrt(variance + 1e-5) + b
+        for x, g, b in zip(numbers, gain, bias, strict=True)
+    ]
 
 
 def product(matrix, vector):

@@ -1,4 +1,5 @@
-"""Outputs that copy, through search and scheduled sampling: tokens of the source, or of the translation so far."""
+"""Outputs that copy, through search and scheduled sampling: tokens of the source, or of the
+translation so far."""
 
 import pytest
 import torch

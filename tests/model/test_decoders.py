@@ -1,4 +1,5 @@
-"""Each decoder, of one layer and of several, against its paper's formulas, written out once more."""
+"""Each decoder, of one layer and of several, against its paper's formulas, written out once
+more."""
 
 import pytest
 import torch
@@ -80,7 +81,9 @@ def stack(build_cell=build_gru, *, num_layers=3, dropout=0.0, is_residual=False)
 
 def inputs():
     generator = torch.Generator().manual_seed(2)
-    return [torch.randn(BATCH, size, dtype=torch.float64, generator=generator) for size in INPUT_SIZES]
+    return [
+        torch.randn(BATCH, size, dtype=torch.float64, generator=generator) for size in INPUT_SIZES
+    ]
 
 
 def start():
@@ -104,15 +107,21 @@ def test_each_layer_reads_the_output_of_the_one_below(build_cell, is_residual):
 
 def test_dropout_falls_between_layers_only():
     dropped = stack(dropout=0.5).train()
-    assert not torch.equal(*(dropped.step(dropped.project_inputs(*inputs()), dropped.start(start()))[1] for _ in "ab"))
+    assert not torch.equal(
+        *(dropped.step(dropped.project_inputs(*inputs()), dropped.start(start()))[1] for _ in "ab")
+    )
     one = stack(num_layers=1, dropout=0.5).train()
-    assert torch.equal(*(one.step(one.project_inputs(*inputs()), one.start(start()))[0] for _ in "ab"))
+    assert torch.equal(
+        *(one.step(one.project_inputs(*inputs()), one.start(start()))[0] for _ in "ab")
+    )
 
 
 @pytest.fixture
 def model_of(make_model):
     def build(name, num_layers, **options):
-        return make_model(decoder={"name": name, "num_layers": num_layers, "options": options}).eval()
+        return make_model(
+            decoder={"name": name, "num_layers": num_layers, "options": options}
+        ).eval()
 
     return build
 
@@ -131,7 +140,9 @@ def test_the_top_layer_asks_the_attention_and_is_predicted_from(model_of, decode
     first = model.step(torch.tensor([4, 5, 6]), state, memory)
     second = model.step(torch.tensor([7, 8, 9]), first.state, memory)
     top = {"previous": first, "current": second}[asks].state.cell
-    asked = model.decoder.attention.step(top.layers[-1].hidden_BH, memory.attention, first.state.attention)
+    asked = model.decoder.attention.step(
+        top.layers[-1].hidden_BH, memory.attention, first.state.attention
+    )
     torch.testing.assert_close(second.weights_BS, asked.weights_BS)
     torch.testing.assert_close(second.hidden_BH, second.state.cell.layers[-1].hidden_BH)
 

@@ -41,10 +41,14 @@ def added(encoder, row, length):
 
 
 def test_embeddings_hold_word_and_position_alone():
-    encoder = build("embeddings", num_layers=1, num_positions=3)  # fewer than the first sentence has
+    encoder = build(
+        "embeddings", num_layers=1, num_positions=3
+    )  # fewer than the first sentence has
     encoded = encoder(SOURCE)
     for row, length in enumerate(LENGTHS):
-        expected = torch.stack([encoder.projection(vector) for vector in added(encoder, row, length)])
+        expected = torch.stack(
+            [encoder.projection(vector) for vector in added(encoder, row, length)]
+        )
         torch.testing.assert_close(encoded.values_BSM[row, :length], expected)
         torch.testing.assert_close(encoded.final_BM[row], expected.mean(dim=0))
 
@@ -71,7 +75,9 @@ def test_convolutions_equal_the_formula_position_by_position(radius, num_value_l
             outputs.append(torch.stack(x))
         torch.testing.assert_close(encoded.values_BSM[row, :length, 0::2], outputs[0])
         torch.testing.assert_close(encoded.values_BSM[row, :length, 1::2], outputs[1])
-        torch.testing.assert_close(encoded.final_BM[row], encoded.values_BSM[row, :length].mean(dim=0))
+        torch.testing.assert_close(
+            encoded.final_BM[row], encoded.values_BSM[row, :length].mean(dim=0)
+        )
 
 
 def test_dropout_is_not_on_the_residual_connections():
@@ -92,9 +98,13 @@ def test_dropout_is_not_on_the_residual_connections():
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize("residual", [False, True])
 def test_layers_above_combine_both_directions(cell, residual):
-    encoder = build("bidirectional", num_layers=3, cell=cell, residual=residual, layers_above="forward")
+    encoder = build(
+        "bidirectional", num_layers=3, cell=cell, residual=residual, layers_above="forward"
+    )
     encoded, below = encoder(SOURCE), build("bidirectional", num_layers=1, cell=cell)
-    below.load_state_dict({key: value for key, value in encoder.state_dict().items() if key in below.state_dict()})
+    below.load_state_dict(
+        {key: value for key, value in encoder.state_dict().items() if key in below.state_dict()}
+    )
     for row, length in enumerate(LENGTHS):
         inputs = list(below(SOURCE).values_BSM[row, :length])
         for (upper,) in list(encoder.layers)[1:]:
@@ -109,19 +119,25 @@ def test_layers_above_combine_both_directions(cell, residual):
 
 
 def by_the_paper(encoder, row, length, num_heads):
-    """The vectors of a sentence, head by head and position by position; a residual connection around each sublayer,
-    which is normalized first."""
+    """The vectors of a sentence, head by head and position by position; a residual connection
+    around each sublayer, which is normalized first."""
     size = encoder.memory_size
     width, root = size // num_heads, math.sqrt(size)
     x = []
     for position, word in enumerate(encoder.embedding.weight[SOURCE.ids_BS[row, :length]]):
         angles = [position / 10_000 ** (2 * i / size) for i in range(size // 2)]
-        encoding = torch.tensor([*map(math.sin, angles), *map(math.cos, angles)], dtype=torch.float64)
+        encoding = torch.tensor(
+            [*map(math.sin, angles), *map(math.cos, angles)], dtype=torch.float64
+        )
         x.append(root * encoder.projection(word) + encoding)
     for layer in encoder.layers:
         attention, normalized = layer.self_attn, [layer.norm1(vector) for vector in x]
-        projected = [attention.in_proj_weight @ vector + attention.in_proj_bias for vector in normalized]
-        queries, keys, values = ([vector[n * size : (n + 1) * size] for vector in projected] for n in range(3))
+        projected = [
+            attention.in_proj_weight @ vector + attention.in_proj_bias for vector in normalized
+        ]
+        queries, keys, values = (
+            [vector[n * size : (n + 1) * size] for vector in projected] for n in range(3)
+        )
         for j, query in enumerate(queries):
             heads = []
             for head in (slice(h * width, (h + 1) * width) for h in range(num_heads)):
@@ -138,7 +154,9 @@ def test_self_attention_equals_the_formula_position_by_position():
     for row, length in enumerate(LENGTHS):
         expected = by_the_paper(encoder, row, length, num_heads=2)
         torch.testing.assert_close(encoded.values_BSM[row, :length], expected, rtol=1e-6, atol=1e-6)
-        torch.testing.assert_close(encoded.final_BM[row], expected.mean(dim=0), rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(
+            encoded.final_BM[row], expected.mean(dim=0), rtol=1e-6, atol=1e-6
+        )
 
 
 def read_from_the_end(encoder, words):
@@ -149,7 +167,11 @@ def read_from_the_end(encoder, words):
             states.append(cell.hidden(state)[0])
         states = states[::-1]
         is_added = encoder.is_residual and number
-        words = [state + word for state, word in zip(states, words, strict=True)] if is_added else states
+        words = (
+            [state + word for state, word in zip(states, words, strict=True)]
+            if is_added
+            else states
+        )
     return torch.stack(words)
 
 

@@ -14,9 +14,18 @@ def holding(name, *shape):
 @pytest.mark.parametrize(
     ("module", "bound"),
     [
-        (nn.Conv1d(1, 100, 7, bias=False), (6 / (7 + 700)) ** 0.5),  # Glorot, where filters count their width
-        (holding("heads_KHA", 8, 30, 20), (6 / 50) ** 0.5),  # each matrix of a stack is one of its own
-        (holding("score_weight_Na", 4, 100), 0.1),  # 1 / sqrt(size): the score vector of each head is a vector
+        (
+            nn.Conv1d(1, 100, 7, bias=False),
+            (6 / (7 + 700)) ** 0.5,
+        ),  # Glorot, where filters count their width
+        (
+            holding("heads_KHA", 8, 30, 20),
+            (6 / 50) ** 0.5,
+        ),  # each matrix of a stack is one of its own
+        (
+            holding("score_weight_Na", 4, 100),
+            0.1,
+        ),  # 1 / sqrt(size): the score vector of each head is a vector
     ],
 )
 def test_the_bounds_of_weights(module, bound):
@@ -34,7 +43,10 @@ def test_a_scalar_and_the_factors_of_normalizations_keep_their_values():
     module.layers = nn.ModuleList([nn.LayerNorm(4), nn.RMSNorm(4)])
     initialize(module)
     assert module.temperature.item() == 3.0
-    assert all((factors == 1.0).all() for factors in (module.input_norm_P, *(one.weight for one in module.layers)))
+    assert all(
+        (factors == 1.0).all()
+        for factors in (module.input_norm_P, *(one.weight for one in module.layers))
+    )
 
 
 def test_a_module_whose_name_begins_like_norm_is_initialized():

@@ -34,7 +34,9 @@ def test_tuples_of_tensors_are_reordered():
     assert (found.first[1].second, found.second) == (None, None)
 
 
-@pytest.mark.parametrize("state", [[torch.arange(3)], {"a": torch.arange(3)}, Record(torch.arange(3)), "abc"])
+@pytest.mark.parametrize(
+    "state", [[torch.arange(3)], {"a": torch.arange(3)}, Record(torch.arange(3)), "abc"]
+)
 def test_what_would_be_left_in_the_old_order_is_refused(state):
     name = type(state).__name__
     with pytest.raises(TypeError, match=name):
@@ -59,7 +61,9 @@ def test_the_largest_first_and_the_lower_id_among_equals(vocab_size, num_candida
 
 def test_equals_in_different_blocks_come_in_the_order_of_ids():
     values = torch.full((1, 130), -9.0)
-    values[0, [3, 70, 100]] = torch.tensor([-2.0, -2.0, -1.0])  # the block with the larger maximum has the higher ids
+    values[0, [3, 70, 100]] = torch.tensor(
+        [-2.0, -2.0, -1.0]
+    )  # the block with the larger maximum has the higher ids
     assert top_tokens(values, 2)[1].tolist() == [[100, 3]]
     assert top_tokens(values, 3)[1].tolist() == [[100, 3, 70]]
 
@@ -104,7 +108,10 @@ def share_of_zeros(values):
 @pytest.mark.parametrize("readout_size", ["null", "20"])
 def test_the_features_of_every_decoder_are_dropped(decoder, readout_size):
     torch.manual_seed(0)
-    settings = ["model.dropout={embedding: 0, encoder: 0, readout: 0.5}", f"model.decoder.name={decoder}"]
+    settings = [
+        "model.dropout={embedding: 0, encoder: 0, readout: 0.5}",
+        f"model.decoder.name={decoder}",
+    ]
     settings.append(f"model.readout_size={readout_size}")
     model = build_model(load_config(["base"], settings).model, num_source_ids=9, num_target_ids=9)
     memory, state = model.prepare(collate_source([[5, 6], [7, 8]]))
@@ -116,10 +123,15 @@ def test_the_features_of_every_decoder_are_dropped(decoder, readout_size):
 @pytest.mark.parametrize("num_layers", [1, 2])
 def test_the_states_of_every_encoder_layer_are_dropped(num_layers, monkeypatch):
     dropped = []
-    settings = ["model.dropout={embedding: 0, encoder: 0.5, readout: 0}", f"model.encoder.num_layers={num_layers}"]
+    settings = [
+        "model.dropout={embedding: 0, encoder: 0.5, readout: 0}",
+        f"model.encoder.num_layers={num_layers}",
+    ]
     model = build_model(load_config(["base"], settings).model, num_source_ids=9, num_target_ids=9)
     layer, forward = model.encoder.dropout, model.encoder.dropout.forward
-    monkeypatch.setattr(layer, "forward", lambda inputs: dropped.append(forward(inputs)) or dropped[-1])
+    monkeypatch.setattr(
+        layer, "forward", lambda inputs: dropped.append(forward(inputs)) or dropped[-1]
+    )
     values_BSM = model.encoder(collate_source([[5, 6], [7, 8]])).values_BSM
     assert len(dropped) == num_layers
     assert share_of_zeros(values_BSM) == pytest.approx(0.5, abs=0.1)
@@ -128,11 +140,18 @@ def test_the_states_of_every_encoder_layer_are_dropped(num_layers, monkeypatch):
 @pytest.mark.parametrize("rate", [0.0, 0.5])
 def test_the_fixed_vector_is_dropped_by_its_own_rate(rate):
     torch.manual_seed(0)
-    settings = ["model.dropout={embedding: 0, encoder: 0, readout: 0}", "model.attention.name=fixed"]
+    settings = [
+        "model.dropout={embedding: 0, encoder: 0, readout: 0}",
+        "model.attention.name=fixed",
+    ]
     options = f"model.attention.options.dropout={rate}"
-    model = build_model(load_config(["base"], [*settings, options]).model, num_source_ids=9, num_target_ids=9)
+    model = build_model(
+        load_config(["base"], [*settings, options]).model, num_source_ids=9, num_target_ids=9
+    )
     source, ids_B = collate_source([[5, 6], [7, 8]]), torch.tensor([1, 1])
     for expected in (rate, 0.0):
         memory, state = model.prepare(source)
-        assert share_of_zeros(model.step(ids_B, state, memory).context_BM) == pytest.approx(expected, abs=0.1)
+        assert share_of_zeros(model.step(ids_B, state, memory).context_BM) == pytest.approx(
+            expected, abs=0.1
+        )
         model.eval()

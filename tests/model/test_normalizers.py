@@ -12,7 +12,9 @@ ALL = torch.ones(1, 3, dtype=torch.bool)
 def test_values_by_hand():
     scores = torch.tensor([[1.0, 0.5, -1.0]], dtype=torch.float64)
     # support {1, 0.5}: tau = (1.5 - 1) / 2
-    torch.testing.assert_close(sparsemax.weights(scores, ALL), torch.tensor([[0.75, 0.25, 0.0]]).double())
+    torch.testing.assert_close(
+        sparsemax.weights(scores, ALL), torch.tensor([[0.75, 0.25, 0.0]]).double()
+    )
     expected = torch.tensor([[1.0, 0.5, -1.0]]).double().exp()
     torch.testing.assert_close(softmax.weights(scores, ALL), expected / expected.sum())
     # two scores at distance d: p = (1/2 + d sqrt(8 - d^2) / 8, ...), here d = 1
@@ -23,7 +25,8 @@ def test_values_by_hand():
 
 @pytest.mark.parametrize("normalizer", [sparsemax.weights, entmax15.weights])
 def test_a_score_on_the_threshold_has_no_gradient(normalizer):
-    """Its weight is 0, so it is outside the support; in bf16, scores lie on a grid and meet the threshold."""
+    """Its weight is 0, so it is outside the support; in bf16, scores lie on a grid and meet the
+    threshold."""
     gap = 1.0 if normalizer is sparsemax.weights else 2.0
     scores = torch.tensor([[gap, 0.0, -3.0]], dtype=torch.float64, requires_grad=True)
     weights = normalizer(scores, ALL)
@@ -39,5 +42,7 @@ def test_equals_the_entmax_package(name):
     upstream, mask = torch.randn(50, 17, dtype=torch.float64), torch.ones(50, 17, dtype=torch.bool)
     found, expected = ours(scores, mask), getattr(entmax, name)(scores, dim=1)
     torch.testing.assert_close(found, expected)
-    gradients = [torch.autograd.grad((weights * upstream).sum(), scores)[0] for weights in (found, expected)]
+    gradients = [
+        torch.autograd.grad((weights * upstream).sum(), scores)[0] for weights in (found, expected)
+    ]
     torch.testing.assert_close(gradients[0], gradients[1])

@@ -53,7 +53,12 @@ def context_alone(hidden, context, embedded):
 
 def test_marginal_over_the_heaviest_positions_by_hand():
     output = marginal.Marginal(
-        **SIZES, source_attention=None, context_size=1, memory_size=1, readout=context_alone, top_k=2
+        **SIZES,
+        source_attention=None,
+        context_size=1,
+        memory_size=1,
+        readout=context_alone,
+        top_k=2,
     )
     fill(output, 0.0)
     with torch.no_grad():
@@ -77,16 +82,21 @@ ENTRIES = {(EMPTY, 5): 1.0, (4, 4): 0.6, (4, 3): 0.1, (4, 5): 0.2, (EOS, 4): 0.6
 @pytest.mark.parametrize(("num_entries", "four", "five"), [(2, 0.75, 0.25), (1, 1.0, 0.0)])
 def test_lexicon_by_hand(num_entries, four, five):
     """Token 7 has no entry; the most probable ones of token 4 are kept."""
-    output = lexicon.Lexicon(**SIZES, source_attention=None, num_source_ids=9, num_entries=num_entries, epsilon=0.5)
+    output = lexicon.Lexicon(
+        **SIZES, source_attention=None, num_source_ids=9, num_entries=num_entries, epsilon=0.5
+    )
     fill(output, 0.0)
-    assert f"{2 * num_entries} translations of 2 source types" in output.set_table(table_of(ENTRIES))
+    assert f"{2 * num_entries} translations of 2 source types" in output.set_table(
+        table_of(ENTRIES)
+    )
     found = output.log_probs(step_of([0.5, 0.25, 0.25]), memory_of(output, [4, 7, EOS])).exp()
     expected = row(0.5, 0.5, 0.25 + 0.5, 0.5, 0.5 * four + 0.5, 0.5 * five + 0.5)
     torch.testing.assert_close(found, expected / expected.sum(), rtol=1e-6, atol=1e-9)
 
 
 def test_a_lexicon_that_takes_all_of_the_probability_keeps_the_loss_finite():
-    """lambda is 1 in float32, and the token with all the attention has entries: nothing is left to the model."""
+    """lambda is 1 in float32, and the token with all the attention has entries: nothing is left to
+    the model."""
     output = lexicon.Lexicon(
         **SIZES, source_attention=None, num_source_ids=9, num_entries=2, variant="interpolation"
     ).float()
@@ -95,7 +105,9 @@ def test_a_lexicon_that_takes_all_of_the_probability_keeps_the_loss_finite():
         output.share_bias.fill_(40.0)
     step = StepOutput(*(None if one is None else one.float() for one in step_of([1.0, 0.0, 0.0])))
     memory = memory_of(output, [4, 7, EOS])
-    torch.testing.assert_close(output.log_probs(step, memory).exp()[0], torch.tensor([0, 0, 0, 0, 0.75, 0.25]))
+    torch.testing.assert_close(
+        output.log_probs(step, memory).exp()[0], torch.tensor([0, 0, 0, 0, 0.75, 0.25])
+    )
     for target in (4, 3):
         log_prob, _ = output.score(step, memory, torch.tensor([target]))
         log_prob.sum().backward()
@@ -120,7 +132,9 @@ def test_a_token_that_cannot_be_copied_has_a_finite_loss():
     log_probs = POINTER.log_probs(step_of([0.0, 1.0]), memory_of(POINTER, [4, EOS]))[0].tolist()
     assert log_probs[5] == log_probs[PAD] == pytest.approx(math.log(LEAST_WEIGHT))
     assert log_probs[6] == -math.inf
-    output = copy.Copy(**SIZES, hidden_size=1, context_size=1, embedding_size=1, source_attention=None).double()
+    output = copy.Copy(
+        **SIZES, hidden_size=1, context_size=1, embedding_size=1, source_attention=None
+    ).double()
     log_prob = output.log_probs(step_of([0.0, 1.0]), memory_of(output, [6, 7]))[0, 6].item()
     assert math.log(LEAST_WEIGHT) - 10 < log_prob < math.log(LEAST_WEIGHT)
 
@@ -168,10 +182,15 @@ def loop_marginal(model, outputs, step, memory, n):
 
 def loop_copynet(model, outputs, step, memory, n):
     values = model.encoder(collate_source(SOURCE)).values_BSM[place(outputs, n)[1]]
-    generated = model.output.projection(step.features_BF[n]).exp().tolist() + [0.0] * memory.source_ids_BS.shape[1]
+    generated = (
+        model.output.projection(step.features_BF[n]).exp().tolist()
+        + [0.0] * memory.source_ids_BS.shape[1]
+    )
     for j, extended in enumerate(memory.extended_ids_BS[n].tolist()):
         if extended != PAD:
-            generated[extended] += math.exp(torch.tanh(model.output.copy_projection(values[j])) @ step.hidden_BH[n])
+            generated[extended] += math.exp(
+                torch.tanh(model.output.copy_projection(values[j])) @ step.hidden_BH[n]
+            )
     return [one / sum(generated) for one in generated]
 
 
@@ -182,12 +201,16 @@ def loop_lexical(model, outputs, step, memory, n):
             total = total + step.weights_BS[n, j] * model.encoder.embedding.weight[source_id]
     f = torch.tanh(total)
     h = torch.tanh(model.output.layer.weight @ f) + f
-    logits = model.output.projection(step.features_BF[n]) + model.output.lexical_projection.weight @ h
+    logits = (
+        model.output.projection(step.features_BF[n]) + model.output.lexical_projection.weight @ h
+    )
     return torch.softmax(logits, dim=0).tolist()
 
 
 def loop_copy(model, outputs, step, memory, n):
-    p_gen = torch.sigmoid(model.output.gate(torch.cat([step.context_BM[n], step.hidden_BH[n], step.embedded_BE[n]])))
+    p_gen = torch.sigmoid(
+        model.output.gate(torch.cat([step.context_BM[n], step.hidden_BH[n], step.embedded_BE[n]]))
+    )
     found = (p_gen * torch.softmax(model.output.projection(step.features_BF[n]), dim=0)).tolist()
     found += [0.0] * memory.source_ids_BS.shape[1]
     for j, extended in enumerate(memory.extended_ids_BS[n].tolist()):
@@ -208,15 +231,21 @@ def loop_history(model, outputs, step, memory, n):
     t, pair = place(outputs, n)
     read, hidden_TH = [BOS, *TARGET_IDS[pair]][: t + 1], outputs.hidden_TBH[:, pair]
     query = torch.tanh(model.output.query_projection(hidden_TH[t]))
-    shares = [math.exp(query @ model.output.sentinel_H)] + [math.exp(query @ hidden_TH[i]) for i in range(1, t + 1)]
-    found = (shares[0] / sum(shares) * torch.softmax(model.output.projection(step.features_BF[n]), dim=0)).tolist()
+    shares = [math.exp(query @ model.output.sentinel_H)] + [
+        math.exp(query @ hidden_TH[i]) for i in range(1, t + 1)
+    ]
+    found = (
+        shares[0] / sum(shares) * torch.softmax(model.output.projection(step.features_BF[n]), dim=0)
+    ).tolist()
     for i in range(1, t + 1):
         found[read[i]] += shares[i] / sum(shares)
     return found
 
 
 SOURCE, TARGET = [[5, 9, 7, 4], [8], [6, 8]], [[9, 33, 31, 9], [5, 5], []]
-EXTENDED = [extend(*pair, NUM_IDS) for pair in zip([[33, 9, 33, 31], [8], [8, 30]], TARGET, strict=True)]
+EXTENDED = [
+    extend(*pair, NUM_IDS) for pair in zip([[33, 9, 33, 31], [8], [8, 30]], TARGET, strict=True)
+]
 TARGET_IDS = [[UNK if i >= NUM_IDS else i for i in ids] for ids in TARGET]
 LOOPS = {
     "copy": (loop_copy, {}),
@@ -225,7 +254,10 @@ LOOPS = {
     "history_pointer self_history": (loop_history, {"attention": {"name": "self_history"}}),
     "lexical": (loop_lexical, {}),
     "lexicon": (loop_lexicon, {}),
-    "lexicon interpolation": (loop_interpolation, {"output": {"name": "lexicon", "options": INTERPOLATION}}),
+    "lexicon interpolation": (
+        loop_interpolation,
+        {"output": {"name": "lexicon", "options": INTERPOLATION}},
+    ),
     "marginal": (loop_marginal, {}),
     "pointer": (loop_pointer, {"tie_embeddings": "none"}),
 }
@@ -255,17 +287,27 @@ def test_probabilities_and_loss_are_those_of_a_loop(make_model, name, decoder):
     log_probs = model.output.log_probs(step, memory)
     nll = 0.0
     for n in range(batch.num_tokens):
-        assert log_probs[n].exp().tolist() == pytest.approx(LOOPS[name][0](model, outputs, step, memory, n), abs=1e-8)
+        assert log_probs[n].exp().tolist() == pytest.approx(
+            LOOPS[name][0](model, outputs, step, memory, n), abs=1e-8
+        )
         t, pair = place(outputs, n)
-        target = [*(EXTENDED[pair].target if model.output.copies_source else TARGET_IDS[pair]), EOS][t]
+        target = [
+            *(EXTENDED[pair].target if model.output.copies_source else TARGET_IDS[pair]),
+            EOS,
+        ][t]
         nll -= log_probs[n, target].item()
-    assert model.output.loss(outputs, batch, label_smoothing=0.0).loss_sum.item() == pytest.approx(nll, rel=1e-6)
+    assert model.output.loss(outputs, batch, label_smoothing=0.0).loss_sum.item() == pytest.approx(
+        nll, rel=1e-6
+    )
 
 
-@pytest.mark.parametrize("name", ["copy", "copynet", "history_pointer", "lexical", "lexicon", "pointer"])
+@pytest.mark.parametrize(
+    "name", ["copy", "copynet", "history_pointer", "lexical", "lexicon", "pointer"]
+)
 @torch.no_grad()
 def test_label_smoothing_gives_equal_shares(make_model, name):
-    """To every vocabulary entry, by the distribution that copies nothing; `pointer`: to the source positions."""
+    """To every vocabulary entry, by the distribution that copies nothing; `pointer`: to the source
+    positions."""
     model, batch, outputs = make_case(make_model, name)
     step, memory = outputs.rows(slice(0, batch.num_tokens))
     log_probs_NV = model.output.log_probs(step, memory)
@@ -274,10 +316,16 @@ def test_label_smoothing_gives_equal_shares(make_model, name):
     if name == "pointer":
         means_N = torch.stack([row[row > 0].log().mean() for row in step.weights_BS])
     else:
-        log_vocab_NV = log_probs_NV if "lexic" in name else model.output.projection(step.features_BF).log_softmax(1)
+        log_vocab_NV = (
+            log_probs_NV
+            if "lexic" in name
+            else model.output.projection(step.features_BF).log_softmax(1)
+        )
         means_N = log_vocab_NV.mean(dim=1)
     loss = model.output.loss(outputs, batch, label_smoothing=0.2)
-    torch.testing.assert_close(loss.loss_sum, -(0.8 * chosen_N + 0.2 * means_N).sum(), rtol=1e-6, atol=0.0)
+    torch.testing.assert_close(
+        loss.loss_sum, -(0.8 * chosen_N + 0.2 * means_N).sum(), rtol=1e-6, atol=0.0
+    )
     torch.testing.assert_close(loss.nll_sum, -chosen_N.sum(), rtol=1e-6, atol=0.0)
 
 
@@ -294,7 +342,9 @@ def test_the_gradient_of_the_marginal_is_that_of_all_alignments(make_model):
     for positions in itertools.product(range(3), repeat=4):
         product = torch.ones((), dtype=torch.float64)
         for t, j in enumerate(positions):
-            features = model.decoder.readout(outputs.hidden_TBH[t, 0], values[j], outputs.embedded_TBE[t, 0])
+            features = model.decoder.readout(
+                outputs.hidden_TBH[t, 0], values[j], outputs.embedded_TBE[t, 0]
+            )
             p = torch.softmax(model.output.projection(features), dim=0)[batch.tgt_out_BT[0, t]]
             product = product * outputs.weights_TBS[t, 0, j] * p
         total = total + product

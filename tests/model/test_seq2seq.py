@@ -12,7 +12,9 @@ from seq2seq_attn.text.vocab import PAD
 
 @pytest.mark.parametrize(("cell", "reference"), [("gru", torch.nn.GRU), ("lstm", torch.nn.LSTM)])
 def test_the_encoder_is_pytorchs(make_model, cell, reference):
-    model = make_model(encoder={"name": "bidirectional", "cell": cell, "hidden_size": 7, "num_layers": 1}).eval()
+    model = make_model(
+        encoder={"name": "bidirectional", "cell": cell, "hidden_size": 7, "num_layers": 1}
+    ).eval()
     theirs = reference(11, 7, bidirectional=True, batch_first=True).double()
     with torch.no_grad():
         for ours, suffix in zip(model.encoder.layers[0], ("", "_reverse"), strict=True):
@@ -22,7 +24,10 @@ def test_the_encoder_is_pytorchs(make_model, cell, reference):
             getattr(theirs, f"bias_hh_l0{suffix}").copy_(ours.recurrent_bias_P.fill_(0.3))
     source = collate_source([[5, 6, 7, 8], [9], [4, 5, 6]])
     packed = torch.nn.utils.rnn.pack_padded_sequence(
-        model.encoder.embedding(source.ids_BS), source.lengths_B, batch_first=True, enforce_sorted=False
+        model.encoder.embedding(source.ids_BS),
+        source.lengths_B,
+        batch_first=True,
+        enforce_sorted=False,
     )
     packed_states, final = theirs(packed)
     final = final[0] if cell == "lstm" else final
@@ -33,9 +38,13 @@ def test_the_encoder_is_pytorchs(make_model, cell, reference):
 
 
 def test_tied_embeddings_share_and_say_what_they_need():
-    config = ModelConfig(embedding_size=11, hidden_size=14, readout_size=11, encoder={"hidden_size": 7})
+    config = ModelConfig(
+        embedding_size=11, hidden_size=14, readout_size=11, encoder={"hidden_size": 7}
+    )
     untied = build_model(config, num_source_ids=30, num_target_ids=30)
-    tied = build_model(config.model_copy(update={"tie_embeddings": "all"}), num_source_ids=30, num_target_ids=30)
+    tied = build_model(
+        config.model_copy(update={"tie_embeddings": "all"}), num_source_ids=30, num_target_ids=30
+    )
     assert count_parameters(untied) - count_parameters(tied) == 2 * 30 * 11
     assert tied.encoder.embedding.weight is tied.output.projection.weight
     with pytest.raises(UsageError, match="readout_size=11"):
@@ -45,7 +54,11 @@ def test_tied_embeddings_share_and_say_what_they_need():
             num_target_ids=30,
         )
     with pytest.raises(UsageError, match=r"data\.vocab\.joint=true"):
-        build_model(config.model_copy(update={"tie_embeddings": "all"}), num_source_ids=29, num_target_ids=30)
+        build_model(
+            config.model_copy(update={"tie_embeddings": "all"}),
+            num_source_ids=29,
+            num_target_ids=30,
+        )
 
 
 def test_without_teacher_forcing_each_step_reads_the_most_probable_token(make_model, batch):
@@ -67,8 +80,8 @@ def test_without_teacher_forcing_each_step_reads_the_most_probable_token(make_mo
 
 @pytest.mark.parametrize("ratio", [0.3, 0.8])
 def test_every_token_is_drawn_independently(make_model, ratio):
-    """Of the tokens after BOS a share of 1 - ratio is the model's own choice, whatever is read before it or beside
-    it."""
+    """Of the tokens after BOS a share of 1 - ratio is the model's own choice, whatever is read
+    before it or beside it."""
     own, num_pairs, length = 30, 60, 40
     model = make_model().eval()
     with torch.no_grad():

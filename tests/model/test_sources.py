@@ -1,5 +1,6 @@
-"""Several sources: each encoder reads its own, and hierarchical attention weighs them against each other. A source of
-vectors: any encoder reads them in place of embedded tokens, alone or beside texts."""
+"""Several sources: each encoder reads its own, and hierarchical attention weighs them against each
+other. A source of vectors: any encoder reads them in place of embedded tokens, alone or beside
+texts."""
 
 from collections.abc import Callable, Sequence
 
@@ -27,9 +28,18 @@ TARGETS = [[5, 6], [7], [8, 9, 10], [5]]
 def build(vector_sizes: Sequence[int | None] = (None, None), **settings: object) -> Seq2Seq:
     """A model of as many sources; the numbers are the sizes of vectors."""
     torch.manual_seed(1)
-    values = {"embedding_size": 5, "hidden_size": 7, "encoder": {"hidden_size": 3, "num_layers": 2}, **settings}
+    values = {
+        "embedding_size": 5,
+        "hidden_size": 7,
+        "encoder": {"hidden_size": 3, "num_layers": 2},
+        **settings,
+    }
     config = ModelConfig.model_validate(values)
-    return build_model(config, num_source_ids=13, num_target_ids=11, vector_sizes=[*vector_sizes]).double().eval()
+    return (
+        build_model(config, num_source_ids=13, num_target_ids=11, vector_sizes=[*vector_sizes])
+        .double()
+        .eval()
+    )
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -39,32 +49,44 @@ def test_each_encoder_reads_its_source_alone(name):
     assert isinstance(model.encoder, SeveralSources)
     encoded = model.encoder(collate_source(LINES))
     for row, sources in enumerate(SOURCES):
-        alone = [encoder(collate_source([ids])) for encoder, ids in zip(model.encoder.encoders, sources, strict=True)]
+        alone = [
+            encoder(collate_source([ids]))
+            for encoder, ids in zip(model.encoder.encoders, sources, strict=True)
+        ]
         values = torch.cat([of_source.values_BSM[0] for of_source in alone])
         torch.testing.assert_close(encoded.values_BSM[row, : len(values)], values)
         embedded = model.encoder.embedding(torch.tensor([*LINES[row], EOS]))
         torch.testing.assert_close(encoded.embedded_BSE[row, : len(values)], embedded)
         joined = torch.cat([of_source.final_BM[0] for of_source in alone])
-        torch.testing.assert_close(encoded.final_BM[row], torch.tanh(model.encoder.combination(joined)))
+        torch.testing.assert_close(
+            encoded.final_BM[row], torch.tanh(model.encoder.combination(joined))
+        )
 
 
 def test_a_line_that_lacks_sources_has_empty_ones():
     encoder = build([None] * 3).encoder
     encoded = encoder(collate_source([[5, 6], [5, 6, EOS, 7, EOS, 8, 9]]))
-    torch.testing.assert_close(encoded.values_BSM[0, :3], encoder.encoders[0](collate_source([[5, 6]])).values_BSM[0])
+    torch.testing.assert_close(
+        encoded.values_BSM[0, :3], encoder.encoders[0](collate_source([[5, 6]])).values_BSM[0]
+    )
     assert torch.isfinite(encoded.final_BM).all()
 
 
 @pytest.mark.parametrize(
     ("attention", "output"),
     [
-        *((name, "softmax") for name in ("additive", "hierarchical", "multi_head", "coverage", "fixed")),
+        *(
+            (name, "softmax")
+            for name in ("additive", "hierarchical", "multi_head", "coverage", "fixed")
+        ),
         *(("additive", name) for name in ("copynet", "lexical", "lexicon", "marginal")),
     ],
 )
 def test_every_parameter_learns_and_padding_changes_nothing(attention, output):
     model = build(attention={"name": attention}, output={"name": output})
-    check_pairs_add_up(model, lambda rows: collate([LINES[i] for i in rows], [TARGETS[i] for i in rows], rows))
+    check_pairs_add_up(
+        model, lambda rows: collate([LINES[i] for i in rows], [TARGETS[i] for i in rows], rows)
+    )
 
 
 def check_pairs_add_up(model: Seq2Seq, make_batch: Callable[[list[int]], Batch]) -> None:
@@ -72,10 +94,14 @@ def check_pairs_add_up(model: Seq2Seq, make_batch: Callable[[list[int]], Batch])
     together = batch_loss(model, make_batch([0, 1, 2, 3])).loss_sum
     together.backward()
     assert [name for name, parameter in model.named_parameters() if parameter.grad is None] == []
-    torch.testing.assert_close(together, sum(batch_loss(model, make_batch([row])).loss_sum for row in range(4)))
+    torch.testing.assert_close(
+        together, sum(batch_loss(model, make_batch([row])).loss_sum for row in range(4))
+    )
 
 
-def hierarchical(**settings: object) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor, SourceBatch]:
+def hierarchical(
+    **settings: object,
+) -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor, SourceBatch]:
     torch.manual_seed(3)
     sizes = {"query_size": 7, "memory_size": 5, "normalizer": softmax.weights}
     attention = build_variant("attention", "hierarchical", settings, **sizes).double()
@@ -95,14 +121,20 @@ def test_hierarchical_attention_equals_the_formula_part_by_part():
         for ids in sources:
             part = values[row, start : start + len(ids) + 1]
             start += len(ids) + 1
-            hidden = torch.tanh(attention.query_projection(query[row]) + attention.key_projection(part))
+            hidden = torch.tanh(
+                attention.query_projection(query[row]) + attention.key_projection(part)
+            )
             weights.append(torch.softmax(hidden @ attention.score_weight_A, dim=0))
             contexts.append(weights[-1] @ part)
         joined = torch.stack(contexts)
-        hidden = torch.tanh(attention.part_query_projection(query[row]) + attention.part_key_projection(joined))
+        hidden = torch.tanh(
+            attention.part_query_projection(query[row]) + attention.part_key_projection(joined)
+        )
         of_parts = torch.softmax(hidden @ attention.part_score_weight_A, dim=0)
         torch.testing.assert_close(attended.context_BM[row], of_parts @ joined)
-        expected = torch.cat([share * alpha for share, alpha in zip(of_parts, weights, strict=True)])
+        expected = torch.cat(
+            [share * alpha for share, alpha in zip(of_parts, weights, strict=True)]
+        )
         torch.testing.assert_close(attended.weights_BS[row, : len(expected)], expected)
 
 
@@ -131,10 +163,14 @@ def test_a_text_beside_vectors_learns_too():
 def test_an_embedded_vector_is_a_linear_function_of_it():
     model, [given] = build([SIZE]).float(), vectors(2)
     encoded = model.encoder(collate_source([[8, 8]], vectors=[given]))
-    weight, bias = (model.get_parameter(f"encoder.embedding.projection.{name}") for name in ("weight", "bias"))
+    weight, bias = (
+        model.get_parameter(f"encoder.embedding.projection.{name}") for name in ("weight", "bias")
+    )
     torch.nn.init.uniform_(bias)
     encoded = model.encoder(collate_source([[8, 8]], vectors=[given]))
-    torch.testing.assert_close(encoded.embedded_BSE[0, :2], torch.from_numpy(given) @ weight.t() + bias)
+    torch.testing.assert_close(
+        encoded.embedded_BSE[0, :2], torch.from_numpy(given) @ weight.t() + bias
+    )
     torch.testing.assert_close(encoded.embedded_BSE[0, 2], bias)  # EOS
 
 
@@ -147,12 +183,16 @@ def test_vectors_decide_and_padding_does_not(name):
         alone = model.encoder(collate_source([ids[row]], vectors=[one]))
         torch.testing.assert_close(together.values_BSM[row, : len(one) + 1], alone.values_BSM[0])
         torch.testing.assert_close(together.final_BM[row], alone.final_BM[0])
-    other = model.encoder(collate_source([[9, 4, 5], [6]], vectors=given))  # other ids, same vectors
+    other = model.encoder(
+        collate_source([[9, 4, 5], [6]], vectors=given)
+    )  # other ids, same vectors
     torch.testing.assert_close(other.values_BSM, together.values_BSM)
 
 
 def test_texts_share_their_embedding_and_vectors_have_their_own():
-    names = [name for name, _ in build([SIZE, None, None]).named_parameters() if "embedding" in name]
+    names = [
+        name for name, _ in build([SIZE, None, None]).named_parameters() if "embedding" in name
+    ]
     assert names == [
         "encoder.encoders.0.embedding.projection.weight",
         "encoder.encoders.0.embedding.projection.bias",

@@ -1,4 +1,5 @@
-"""Variants by name: packaged ones, and those of modules that the user named. A name alone imports nothing."""
+"""Variants by name: packaged ones, and those of modules that the user named. A name alone imports
+nothing."""
 
 import re
 import sys
@@ -73,13 +74,20 @@ def test_a_message_names_the_key_of_the_configuration(axis, key):
 
 def test_no_name_reaches_beyond_what_the_user_imported(folder):
     written = "from seq2seq_attn.files import write_json\n"
-    write(folder, "mine", DOT + written + "import os\nfrom subprocess import run\nclass Bag:\n    pass\n")
+    write(
+        folder,
+        "mine",
+        DOT + written + "import os\nfrom subprocess import run\nclass Bag:\n    pass\n",
+    )
     import_variants("mine")
     names = ("os", "os:system", "subprocess:run", "mine.os:system", "seq2seq_attn.model.build")
     for name in (*names, "mine:os.system", "mine:os", "mine:run", "mine:Bag"):
         with pytest.raises(UsageError, match=f"'{name}'"):
             attention(name)
-    for name, options in (("run", {"args": ["touch", "called"]}), ("write_json", {"path": "called", "value": 1})):
+    for name, options in (
+        ("run", {"args": ["touch", "called"]}),
+        ("write_json", {"path": "called", "value": 1}),
+    ):
         with pytest.raises(UsageError, match=f"mine:{name}"):
             objectives(**{f"mine:{name}": ObjectiveConfig(options=options)})
         assert not Path("called").exists()
@@ -101,7 +109,11 @@ def test_an_objective_with_parameters_is_refused(folder):
 
 
 def test_what_a_variant_builds_is_checked(folder):
-    write(folder, "wrong", "def build(*, query_size, memory_size, normalizer, depth=1):\n    return depth\n")
+    write(
+        folder,
+        "wrong",
+        "def build(*, query_size, memory_size, normalizer, depth=1):\n    return depth\n",
+    )
     import_variants("wrong")
     with pytest.raises(UsageError, match=r"'wrong': .*Attention"):
         attention("wrong")
@@ -125,7 +137,12 @@ def test_a_module_named_like_a_packaged_variant_is_not_mistaken_for_it(folder):
         ("./mine", None, UsageError, "--import ./mine: "),
         ("needy", "import absent_too\n", UserError, r"--import needy: .*needy\.py:1: .*absent_too"),
         ("broken", "1 / 0\n", UserError, r"--import broken: .*broken\.py:1: ZeroDivisionError: "),
-        ("unfinished", "def (\n", UserError, r"--import unfinished: .*unfinished\.py:1: SyntaxError: "),
+        (
+            "unfinished",
+            "def (\n",
+            UserError,
+            r"--import unfinished: .*unfinished\.py:1: SyntaxError: ",
+        ),
     ],
 )
 def test_a_module_that_cannot_be_imported(folder, name, text, error, message):

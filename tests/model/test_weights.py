@@ -13,7 +13,13 @@ from seq2seq_attn.files import write_listed
 from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.weights import read_tensors, write_tensors
 
-VALUES = {"update": 7, "bleu": 1.5, "perplexity": float("inf"), "text": "ß", "list": [0.1 + 0.2, None, 1e-300]}
+VALUES = {
+    "update": 7,
+    "bleu": 1.5,
+    "perplexity": float("inf"),
+    "text": "ß",
+    "list": [0.1 + 0.2, None, 1e-300],
+}
 SHAPES = ((), (0,), (3,), (2, 5))
 
 
@@ -22,7 +28,14 @@ def path(tmp_path) -> Path:
     path = tmp_path / "model.safetensors"
     shared = torch.arange(6.0).reshape(2, 3)
     write_tensors(
-        path, {"b": shared, "a": torch.zeros(5), "c": shared.T, "d": torch.tensor([1], dtype=torch.uint8)}, VALUES
+        path,
+        {
+            "b": shared,
+            "a": torch.zeros(5),
+            "c": shared.T,
+            "d": torch.tensor([1], dtype=torch.uint8),
+        },
+        VALUES,
     )
     return path
 
@@ -39,7 +52,9 @@ def test_tensors_and_values_come_back(path):
 def test_a_file_has_the_bytes_that_the_library_writes(path):
     names = "bool uint8 int8 int16 float16 bfloat16 int32 float32 float64 int64".split()
     tensors = {
-        f"{name} ß\n{shape}": torch.ones(shape, dtype=getattr(torch, name)) for name in names for shape in SHAPES
+        f"{name} ß\n{shape}": torch.ones(shape, dtype=getattr(torch, name))
+        for name in names
+        for shape in SHAPES
     }
     for some in (tensors, dict([*tensors.items()][:1]), {}):
         write_tensors(path, some, VALUES)
@@ -74,7 +89,9 @@ def test_another_file_is_refused_in_one_line(path, content):
 
 @pytest.mark.parametrize("name", packaged_config_names())
 def test_the_tensors_of_a_model_without_weights_are_those_of_the_model(name):
-    config = load_config([name], ["model.hidden_size=64", "model.encoder.hidden_size=32", "model.embedding_size=24"])
+    config = load_config(
+        [name], ["model.hidden_size=64", "model.encoder.hidden_size=32", "model.embedding_size=24"]
+    )
     config.model.readout_size = 24 if config.model.tie_embeddings != "none" else 20
     sizes = {"num_source_ids": 13, "num_target_ids": 13}
     model = build_model(config.model, **sizes).state_dict()
@@ -89,4 +106,6 @@ def test_drawing_is_left_out_for_models_without_weights_only():
     model_without_weights(ModelConfig(), num_source_ids=5, num_target_ids=5)
     config = ModelConfig(embedding_size=3, hidden_size=4, encoder={"hidden_size": 2})
     model = build_model(config, num_source_ids=5, num_target_ids=5)
-    assert all(bool(parameter.any()) for name, parameter in model.named_parameters() if "weight" in name)
+    assert all(
+        bool(parameter.any()) for name, parameter in model.named_parameters() if "weight" in name
+    )

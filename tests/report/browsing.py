@@ -1,11 +1,13 @@
-"""A headless browser, and how the tests look at a page in it. Importing this without selenium skips a test module, so
-the tests take from here what they need of it."""
+"""A headless browser, and how the tests look at a page in it. Importing this without selenium skips
+a test module, so the tests take from here what they need of it."""
 
 import shutil
 
 import pytest
 
-selenium = pytest.importorskip("selenium", reason="selenium is not installed: it comes with the dev extra")
+selenium = pytest.importorskip(
+    "selenium", reason="selenium is not installed: it comes with the dev extra"
+)
 
 from selenium import webdriver  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
@@ -15,8 +17,8 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402, F401
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402, F401
 
 FLAGS = (
-    "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update "
-    "disable-sync disable-dev-shm-usage"
+    "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking "
+    "disable-component-update disable-sync disable-dev-shm-usage"
 ).split()
 # WCAG 2.2: the ratio of text to what lies behind it, of every text on the page
 CONTRAST = """
@@ -61,7 +63,10 @@ def show(browser, address, *, width=1280, height=900, scheme="light"):
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     features = [
         {"name": "prefers-color-scheme", "value": scheme},
-        {"name": "prefers-reduced-motion", "value": "reduce"},  # or a click would have to wait for the scrolling
+        {
+            "name": "prefers-reduced-motion",
+            "value": "reduce",
+        },  # or a click would have to wait for the scrolling
     ]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     browser.get_log("browser")  # of the page before

@@ -14,10 +14,19 @@ from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.metrics.corpora import make_hypotheses, make_references
 
-REFERENCES = [line.replace('"', "") for line in make_references(150, max_length=20)]  # spaCy's words
+REFERENCES = [
+    line.replace('"', "") for line in make_references(150, max_length=20)
+]  # spaCy's words
 LENGTHS = np.array([len(reference.split()) for reference in REFERENCES])
 QUICK = Resampling(num_resamples=100, num_trials=200)
-SEEDS = {"additive-s1": 0.3, "additive-s2": 0.35, "none-s1": 0.6, "none-s2": 0.65, "none-s3": 0.7, "initial-s1": 0.9}
+SEEDS = {
+    "additive-s1": 0.3,
+    "additive-s2": 0.35,
+    "none-s1": 0.6,
+    "none-s2": 0.65,
+    "none-s3": 0.7,
+    "initial-s1": 0.9,
+}
 """how much each run spoils the references"""
 
 
@@ -25,7 +34,9 @@ def score_systems(
     names: list[str], *, edges: str = "6,12,19", arms: tuple[str, ...] = (), **noises: float
 ) -> SetScores:
     systems = {
-        name: [SetTranslations(make_hypotheses(REFERENCES, seed=number, noise=noises.get(name, 0.3)))]
+        name: [
+            SetTranslations(make_hypotheses(REFERENCES, seed=number, noise=noises.get(name, 0.3)))
+        ]
         for number, name in enumerate(names)
     }
     settings = Settings(edges, "reference", ("bleu", "chrf", "ter"), QUICK)
@@ -36,9 +47,18 @@ def score_systems(
 def report_of(scores: SetScores, **description: object) -> Report:
     """The report of one set."""
     scored = Scored(
-        [scores], [LENGTHS], "spacy.blank:de:3.8", {1: (6, 12, 19)}, Settings(resampling=QUICK), GERMAN_TO_ENGLISH
+        [scores],
+        [LENGTHS],
+        "spacy.blank:de:3.8",
+        {1: (6, 12, 19)},
+        Settings(resampling=QUICK),
+        GERMAN_TO_ENGLISH,
     )
-    return Report(scored, [{"name": run, **description} for run in scores.runs], describe_environment([], "cpu"))
+    return Report(
+        scored,
+        [{"name": run, **description} for run in scores.runs],
+        describe_environment([], "cpu"),
+    )
 
 
 @pytest.fixture(scope="session")

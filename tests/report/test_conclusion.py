@@ -27,11 +27,18 @@ def scores_of(whole, *, p=0.001, metric="bleu", thin=(), **buckets):
     def row_scores(row, values):
         p_value = p[row] if isinstance(p, dict) else p
         first, *others = values
-        return {metric: [arm_score([first]), *(arm_score([value], first, p=p_value) for value in others)]}
+        return {
+            metric: [
+                arm_score([first]),
+                *(arm_score([value], first, p=p_value) for value in others),
+            ]
+        }
 
     names = list("abc"[: len(whole)])
     rows = [
-        BucketScores(Bucket(*BOUNDS[row], np.arange(5 if row in thin else 100)), row_scores(row, values), {})
+        BucketScores(
+            Bucket(*BOUNDS[row], np.arange(5 if row in thin else 100)), row_scores(row, values), {}
+        )
         for row, values in buckets.items()
     ]
     whole_set = BucketScores(Bucket(0, None, np.arange(1000)), row_scores("whole", whole), {})
@@ -39,24 +46,50 @@ def scores_of(whole, *, p=0.001, metric="bleu", thin=(), **buckets):
 
 
 @pytest.mark.parametrize(
-    ("other", "names"), [("fixed", ("the attention model (a)", "the fixed vector (b)")), ("dot", ("a", "b"))]
+    ("other", "names"),
+    [("fixed", ("the attention model (a)", "the fixed vector (b)")), ("dot", ("a", "b"))],
 )
 def test_two_kinds_of_attention_are_named(other, names):
     scores = scores_of((95.0, 45.0), short=(97.0, 62.0), middle=(95.0, 40.0), long=(94.1, 13.2))
     assert conclude(scores, unit="words", attentions=("additive", other)) == (
-        f"On sentences of 26 and more words {names[0]} scores 94.1 BLEU, {names[1]} 13.2; on those of up to 8 they "
-        "differ by 35.0."
+        f"On sentences of 26 and more words {names[0]} scores 94.1 BLEU, {names[1]} 13.2; on those "
+        "of up to 8 they differ by 35.0."
     )
 
 
 @pytest.mark.parametrize(
     ("short", "long", "p", "end"),
     [
-        ((35.0, 35.4), (30.0, 20.0), (0.3, 0.001), "b 20.0; on those of up to 8 the difference (0.4) is not clear."),
-        ((35.0, 35.4), (30.0, 20.0), (0.001, 0.3), "those of 26 and more the difference (10.0) is not clear."),
-        ((35.0, 35.4), (30.0, 20.0), (0.001, 0.001), "on those of up to 8 they differ by 0.4, the other way round."),
-        ((35.0, 40.0), (0.01, 0.03), (0.001, 0.001), "b 40.0; on those of 26 and more they differ by less than 0.1."),
-        ((35.0, 35.4), (30.0, 29.7), (0.3, 0.3), "a scores 34.1 BLEU [32.1, 36.1], b 34.5 [32.5, 36.5]."),
+        (
+            (35.0, 35.4),
+            (30.0, 20.0),
+            (0.3, 0.001),
+            "b 20.0; on those of up to 8 the difference (0.4) is not clear.",
+        ),
+        (
+            (35.0, 35.4),
+            (30.0, 20.0),
+            (0.001, 0.3),
+            "those of 26 and more the difference (10.0) is not clear.",
+        ),
+        (
+            (35.0, 35.4),
+            (30.0, 20.0),
+            (0.001, 0.001),
+            "on those of up to 8 they differ by 0.4, the other way round.",
+        ),
+        (
+            (35.0, 40.0),
+            (0.01, 0.03),
+            (0.001, 0.001),
+            "b 40.0; on those of 26 and more they differ by less than 0.1.",
+        ),
+        (
+            (35.0, 35.4),
+            (30.0, 29.7),
+            (0.3, 0.3),
+            "a scores 34.1 BLEU [32.1, 36.1], b 34.5 [32.5, 36.5].",
+        ),
         ((9.0, 9.0), (9.0, 9.0), (1.0, 1.0), "a and b score the same: 9.0 BLEU."),
     ],
 )
@@ -71,7 +104,10 @@ def test_runs_that_have_learnt_nothing_are_said_to(values):
     rows = {"short": tuple(5 * value for value in values), "long": (0.0,) * len(values)}
     text = conclude(scores_of(values, **rows))
     assert text.startswith("Nothing has been learnt")
-    assert all(f"{name} scores {value:.1f} BLEU" in text for name, value in zip("abc", values, strict=False))
+    assert all(
+        f"{name} scores {value:.1f} BLEU" in text
+        for name, value in zip("abc", values, strict=False)
+    )
     assert "learnt" not in conclude(scores_of((*values[1:], 1.2), **rows))
     assert "learnt" not in conclude(scores_of(values, metric="ter", **rows))
 
@@ -95,18 +131,38 @@ THIN = {"short": (40.0, 30.0), "long": (1.0, 99.0), "thin": ("short", "long")}
             {"short": (40.0,), "long": (28.0,)},
             "a scores 40.0 BLEU on sentences of up to 8 source tokens, 28.0 ",
         ),
-        ((34.0,), {"short": (35.0,), "long": (33.0,)}, "The length of a sentence makes no clear difference"),
+        (
+            (34.0,),
+            {"short": (35.0,), "long": (33.0,)},
+            "The length of a sentence makes no clear difference",
+        ),
         ((34.0,), {}, "a scores 34.0 BLEU [32.0, 36.0] on all 1,000 sentence pairs."),
-        ((34.0, 30.0), {}, "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30.0 [28.0, 32.0]."),
+        (
+            (34.0, 30.0),
+            {},
+            "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30.0 [28.0, 32.0].",
+        ),
         ((34.0, 30.0), THIN, "On all 1,000 sentence pairs a scores 34.0 BLEU [32.0, 36.0], b 30.0"),
-        ((34.0, 30.0), {**THIN, "thin": ("long",)}, "On all 1,000 sentence pairs a scores 34.0 BLEU"),
-        ((34.0, 30.0), {**THIN, "middle": (35.0, 20.0), "thin": ("long",)}, "On sentences of 9-25 source tokens"),
+        (
+            (34.0, 30.0),
+            {**THIN, "thin": ("long",)},
+            "On all 1,000 sentence pairs a scores 34.0 BLEU",
+        ),
+        (
+            (34.0, 30.0),
+            {**THIN, "middle": (35.0, 20.0), "thin": ("long",)},
+            "On sentences of 9-25 source tokens",
+        ),
         (
             (34.0, 33.0, 30.0),
             {"short": (40.0,) * 3, "long": (30.0, 29.0, 10.0)},
             "a is best with 30.0 BLEU and c worst",
         ),
-        ((34.0, 33.0, 30.0), {"metric": "ter", "p": 0.5}, "c is best with 30.0 TER and a worst with 34.0"),
+        (
+            (34.0, 33.0, 30.0),
+            {"metric": "ter", "p": 0.5},
+            "c is best with 30.0 TER and a worst with 34.0",
+        ),
     ],
 )
 def test_one_run_thin_buckets_many_runs_and_error_rates(whole, rows, text):
@@ -126,7 +182,10 @@ def test_one_run_thin_buckets_many_runs_and_error_rates(whole, rows, text):
 def test_arms_differ_only_if_their_seeds_do(first, second, is_clear):
     runs = [*range(len(first) + len(second))]
     members = [tuple(runs[: len(first)]), tuple(runs[len(first) :])]
-    arms = [Arm(name, indices, indices) for name, indices in zip(("additive", "fixed"), members, strict=True)]
+    arms = [
+        Arm(name, indices, indices)
+        for name, indices in zip(("additive", "fixed"), members, strict=True)
+    ]
     bleu = [arm_score(first, width=1), arm_score(second, 35.5, width=1)]
     whole = BucketScores(Bucket(0, None, np.arange(1000)), {"bleu": bleu}, {})
     scores = SetScores("test", [*map(str, runs)], arms, whole, [], {}, {})

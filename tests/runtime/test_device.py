@@ -19,9 +19,16 @@ CPU = torch.device("cpu")
 
 @pytest.mark.parametrize(
     ("flags", "expected"),
-    [("fpu sse avx2 avx512f", False), ("fpu avx512_bf16", True), ("amx_tile amx_bf16", True), ("", False)],
+    [
+        ("fpu sse avx2 avx512f", False),
+        ("fpu avx512_bf16", True),
+        ("amx_tile amx_bf16", True),
+        ("", False),
+    ],
 )
-def test_auto_on_a_cpu_looks_for_bf16_instructions(tmp_path: Path, flags: str, expected: bool) -> None:
+def test_auto_on_a_cpu_looks_for_bf16_instructions(
+    tmp_path: Path, flags: str, expected: bool
+) -> None:
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(f"processor : 0\nflags\t\t: {flags}\nbugs : amx_bf16\n")
     assert cpu_multiplies_bf16(cpuinfo) is expected
@@ -47,9 +54,12 @@ def test_only_fp16_scales() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "device", "expected"), [("bf16", "cuda", "high"), ("fp32", "cuda", "highest"), ("bf16", "cpu", "highest")]
+    ("name", "device", "expected"),
+    [("bf16", "cuda", "high"), ("fp32", "cuda", "highest"), ("bf16", "cpu", "highest")],
 )
-def test_tf32_is_for_what_half_precision_leaves_over(name: Precision, device: str, expected: str) -> None:
+def test_tf32_is_for_what_half_precision_leaves_over(
+    name: Precision, device: str, expected: str
+) -> None:
     try:
         tune_float32(name, torch.device(device))
         assert torch.get_float32_matmul_precision() == expected
@@ -66,22 +76,34 @@ def test_tf32_is_for_what_half_precision_leaves_over(name: Precision, device: st
         ("GenuineIntel", 26, "fpu avx512f", False),
     ],
 )
-def test_mkl_is_slow_on_processors_of_amd(tmp_path: Path, vendor: str, family: int, flags: str, expected: bool) -> None:
+def test_mkl_is_slow_on_processors_of_amd(
+    tmp_path: Path, vendor: str, family: int, flags: str, expected: bool
+) -> None:
     cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text(f"vendor_id : {vendor}\ncpu family : {family}\nflags : {flags}\n\nvendor_id : other\n")
+    cpuinfo.write_text(
+        f"vendor_id : {vendor}\ncpu family : {family}\nflags : {flags}\n\nvendor_id : other\n"
+    )
     assert cpu_slows_mkl(cpuinfo) is expected
     assert not cpu_slows_mkl(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(("name", "slow"), [("fp32", True), ("fp32", False), ("bf16", True)])
-def test_products_of_onednn_are_exact_float32(monkeypatch: pytest.MonkeyPatch, name: Precision, slow: bool) -> None:
+def test_products_of_onednn_are_exact_float32(
+    monkeypatch: pytest.MonkeyPatch, name: Precision, slow: bool
+) -> None:
     monkeypatch.setattr(runtime_device, "cpu_slows_mkl", lambda: slow)
     left, right = torch.randn(96, 80), torch.randn(80, 112)
     try:
         tune_float32(name, CPU)
         # a CPU with AMX rounds the factors, which the function notices
-        is_plain = name == "bf16" or not slow or "amx_tile" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        is_plain = (
+            name == "bf16"
+            or not slow
+            or "amx_tile" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        )
         assert torch.get_float32_matmul_precision() == ("highest" if is_plain else "medium")
-        torch.testing.assert_close((left @ right).double(), left.double() @ right.double(), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(
+            (left @ right).double(), left.double() @ right.double(), rtol=1e-5, atol=1e-5
+        )
     finally:
         torch.set_float32_matmul_precision("highest")

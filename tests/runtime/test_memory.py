@@ -59,19 +59,30 @@ print(full - resident_mib())
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mallopt is the GNU C library's")
 @pytest.mark.parametrize(
-    ("argument", "goes_back"), [("flat", True), ("default", False), ("reuse", False), ("reuse give_back", True)]
+    ("argument", "goes_back"),
+    [("flat", True), ("default", False), ("reuse", False), ("reuse give_back", True)],
 )
 def test_large_blocks_go_back_to_the_system_or_stay(argument, goes_back):
-    done = subprocess.run([sys.executable, "-c", FREED, argument], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FREED, argument], capture_output=True, text=True, check=True
+    )
     assert (float(done.stdout) > 150) == goes_back
 
 
 @pytest.mark.parametrize(
-    "error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("x: can't allocate memory: y")]
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("x: can't allocate memory: y"),
+    ],
 )
 def test_out_of_memory_names_what_to_lower(error: Exception) -> None:
     with pytest.raises(UserError, match=r"^out of memory with size=64; try size=32$"):
         with explain_memory_error("size=64", "try size=32"):
             raise error
-    with pytest.raises(RuntimeError, match="shapes"), explain_memory_error("size=64", "try size=32"):
+    with (
+        pytest.raises(RuntimeError, match="shapes"),
+        explain_memory_error("size=64", "try size=32"),
+    ):
         raise RuntimeError("shapes do not fit")

@@ -1,4 +1,5 @@
-"""The number of threads: chosen by model and load, kept where the user has set it, adapted while a command runs."""
+"""The number of threads: chosen by model and load, kept where the user has set it, adapted while a
+command runs."""
 
 import logging
 from collections.abc import Iterator
@@ -9,7 +10,14 @@ import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.runtime import threads
-from seq2seq_attn.runtime.threads import SMALL_MODEL, USER_VARIABLES, Load, Watch, choose_threads, set_threads
+from seq2seq_attn.runtime.threads import (
+    SMALL_MODEL,
+    USER_VARIABLES,
+    Load,
+    Watch,
+    choose_threads,
+    set_threads,
+)
 from tests.toy_run import SOURCE, make_toy_run
 
 NUM_CPUS = 4
@@ -44,7 +52,8 @@ def _machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("looks", "number"), [([0.0], 4), ([0.4], 4), ([0.6], 3), ([2.0], 2), ([9.0], 1), ([3.0, 3.0, 0.1], 4)]
+    ("looks", "number"),
+    [([0.0], 4), ([0.4], 4), ([0.6], 3), ([2.0], 2), ([9.0], 1), ([3.0, 3.0, 0.1], 4)],
 )
 def test_a_model_has_a_thread_for_each_free_cpu(looks: list[float], number: int) -> None:
     assert choose_threads(SMALL_MODEL, FakeLoad(*looks)) == NUM_CPUS
@@ -59,7 +68,9 @@ def test_a_small_model_has_one_thread_and_the_next_model_its_own() -> None:
 
 
 @pytest.mark.parametrize("name", [*USER_VARIABLES, None])
-def test_a_number_that_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch, name: str | None) -> None:
+def test_a_number_that_the_user_has_set_stays(
+    monkeypatch: pytest.MonkeyPatch, name: str | None
+) -> None:
     torch.set_num_threads(3)
     if name is not None:
         monkeypatch.setenv(name, "3")
@@ -68,7 +79,9 @@ def test_a_number_that_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch, n
         assert torch.get_num_threads() == 3
 
 
-def test_a_watch_lowers_the_number_and_restores_it_and_tells_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_watch_lowers_the_number_and_restores_it_and_tells_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     set_threads(NUM_CPUS)
     watch = Watch(NUM_CPUS)
     numbers = []
@@ -81,8 +94,12 @@ def test_a_watch_lowers_the_number_and_restores_it_and_tells_once(caplog: pytest
     assert "4 threads" in caplog.text
 
 
-@pytest.mark.parametrize(("number", "seconds", "is_due"), [(4, 1.9, False), (4, 2.1, True), (2, 2.1, False)])
-def test_a_watch_looks_seldom_and_with_fewer_threads_more_seldom(number: int, seconds: float, is_due: bool) -> None:
+@pytest.mark.parametrize(
+    ("number", "seconds", "is_due"), [(4, 1.9, False), (4, 2.1, True), (2, 2.1, False)]
+)
+def test_a_watch_looks_seldom_and_with_fewer_threads_more_seldom(
+    number: int, seconds: float, is_due: bool
+) -> None:
     set_threads(number)
     watch = Watch(NUM_CPUS)
     watch._load = FakeLoad(3.0)
@@ -126,7 +143,9 @@ def test_where_the_number_is_fixed_a_watch_warns_once(
     assert (fix or "OMP_NUM_THREADS") in caplog.text
 
 
-def test_a_translator_watches_between_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_translator_watches_between_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = make_toy_run(tmp_path / "run")
     checks: list[Watch] = []
     monkeypatch.setattr(Watch, "check", lambda watch: checks.append(watch))

@@ -1,4 +1,5 @@
-"""A `StepModel` without weights: what follows a prefix is drawn from a generator seeded by (sentence, prefix)."""
+"""A `StepModel` without weights: what follows a prefix is drawn from a generator seeded by
+(sentence, prefix)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,8 @@ class FakeState(NamedTuple):
 
 @dataclass
 class FakeModel(StepModel[FakeState]):
-    """`num_free` tokens after the specials. `ties` draws from very few values; `scripted` overrides single prefixes."""
+    """`num_free` tokens after the specials. `ties` draws from very few values; `scripted` overrides
+    single prefixes."""
 
     num_free: int = 2
     seed: int = 0
@@ -52,12 +54,18 @@ class FakeModel(StepModel[FakeState]):
                 probs[token] = prob
             return np.log(probs / probs.sum()).astype(np.float32)
         generator = np.random.default_rng([self.seed, 99, *source, 98, *prefix])
-        logits = generator.integers(0, 2, size) if self.ties else self.sharpness * generator.normal(size=size)
+        logits = (
+            generator.integers(0, 2, size)
+            if self.ties
+            else self.sharpness * generator.normal(size=size)
+        )
         logits = logits.astype(np.float64)
         logits[EOS] += self.eos_bonus
         return (logits - np.log(np.exp(logits).sum())).astype(np.float32)
 
-    def log_prob(self, source: Sequence[int], ids: Sequence[int], *, is_finished: bool = True) -> float:
+    def log_prob(
+        self, source: Sequence[int], ids: Sequence[int], *, is_finished: bool = True
+    ) -> float:
         """The teacher-forced log-probability, token by token."""
         tokens = [*ids, EOS] if is_finished else [*ids]
         total = np.float32(0.0)
@@ -71,7 +79,10 @@ class FakeModel(StepModel[FakeState]):
         return generator.dirichlet(np.ones(len(source) + 1)).astype(np.float32)
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> FakeState:
-        rows = [tuple(ids[: n - 1]) for ids, n in zip(source.ids_BS.tolist(), source.lengths_B.tolist(), strict=True)]
+        rows = [
+            tuple(ids[: n - 1])
+            for ids, n in zip(source.ids_BS.tolist(), source.lengths_B.tolist(), strict=True)
+        ]
         rows = [row for row in rows for _ in range(rows_per_sentence)]
         return FakeState(rows, [()] * len(rows), source.ids_BS.shape[1], rows_per_sentence)
 
@@ -86,8 +97,12 @@ class FakeModel(StepModel[FakeState]):
     def reorder(self, state: FakeState, index_R: Tensor) -> FakeState:
         index = index_R.tolist()
         sentences = np.array(index).reshape(-1, state.rows_per_sentence) // state.rows_per_sentence
-        assert (sentences == sentences[:, :1]).all()  # the contract: rows of a sentence stay together
-        return state._replace(sources=[state.sources[i] for i in index], prefixes=[state.prefixes[i] for i in index])
+        assert (
+            sentences == sentences[:, :1]
+        ).all()  # the contract: rows of a sentence stay together
+        return state._replace(
+            sources=[state.sources[i] for i in index], prefixes=[state.prefixes[i] for i in index]
+        )
 
     def _weights(self, state: FakeState) -> Tensor | None:
         if not self.has_weights:

@@ -1,4 +1,5 @@
-"""The methods of `search/` on a batch of ids, without a translator, and every hypothesis as their oracle."""
+"""The methods of `search/` on a batch of ids, without a translator, and every hypothesis as their
+oracle."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -30,6 +31,7 @@ def search(
 def best_of_all(
     score: Callable[[list[int]], float], max_length: int, tokens: Sequence[int] = (UNK, A, B)
 ) -> list[tuple[list[int], float]]:
-    """Every translation that ends by itself within `max_length` tokens, EOS included, with its score, best first."""
+    """Every translation that ends by itself within `max_length` tokens, EOS included, with its
+    score, best first."""
     every = [list(ids) for n in range(max_length) for ids in itertools.product(tokens, repeat=n)]
     return sorted(((ids, score(ids)) for ids in every), key=lambda scored: -scored[1])

@@ -15,13 +15,21 @@ from tests.search.searching import A, B, best_of_all, search
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.0, 2.0, -0.5])
 @pytest.mark.parametrize(("seed", "max_length"), [(0, 1), (1, 2), (0, 3), (1, 3), (2, 3), (2, 4)])
-def test_a_beam_wide_enough_finds_the_best_of_all(seed: int, max_length: int, length_penalty: float) -> None:
+def test_a_beam_wide_enough_finds_the_best_of_all(
+    seed: int, max_length: int, length_penalty: float
+) -> None:
     """Four tokens can be chosen (EOS, UNK, A, B): 4 ** T slots hold every hypothesis."""
     model, (ids, batch) = FakeModel(num_free=2, seed=seed, sharpness=1.0), sources(4, seed)
     beam_size = 4**max_length
-    options = {"beam_size": beam_size, "n_best": min(12, beam_size), "length_penalty": length_penalty}
+    options = {
+        "beam_size": beam_size,
+        "n_best": min(12, beam_size),
+        "length_penalty": length_penalty,
+    }
     for source, found in zip(ids, search(model, batch, [max_length] * 4, **options), strict=True):
-        expected = best_of_all(lambda c, s=source: model.log_prob(s, c) / (len(c) + 1) ** length_penalty, max_length)
+        expected = best_of_all(
+            lambda c, s=source: model.log_prob(s, c) / (len(c) + 1) ** length_penalty, max_length
+        )
         finished = [hypothesis for hypothesis in found if hypothesis.is_finished]
         assert [hypothesis.ids for hypothesis in finished] == [ids for ids, _ in expected[:12]]
         assert finished[0].score == pytest.approx(expected[0][1], rel=1e-5)
@@ -32,11 +40,18 @@ def test_a_beam_wide_enough_finds_the_best_of_all(seed: int, max_length: int, le
 @pytest.mark.parametrize("unk", ["keep", "forbid"])
 def test_one_slot_is_greedy_search(ties: bool, unk: Any, length_penalty: float) -> None:
     for seed in range(4):
-        model, (_, batch) = FakeModel(num_free=70, seed=seed, ties=ties, eos_bonus=2.0), sources(8, seed)
+        model, (_, batch) = (
+            FakeModel(num_free=70, seed=seed, ties=ties, eos_bonus=2.0),
+            sources(8, seed),
+        )
         limits = [3, 12, 5, 1, 9, 7, 2, 12]
         options = SearchConfig(beam_size=1, unk=unk, length_penalty=length_penalty)
-        slots = beam.search_beams(model, SearchSource(batch, limits), options, beam.choose_best, num_slots=1)
-        greedy = search(model, batch, limits, method="greedy", unk=unk, length_penalty=length_penalty)
+        slots = beam.search_beams(
+            model, SearchSource(batch, limits), options, beam.choose_best, num_slots=1
+        )
+        greedy = search(
+            model, batch, limits, method="greedy", unk=unk, length_penalty=length_penalty
+        )
         for [one], [other] in zip(greedy, slots, strict=True):
             assert (one.ids, one.log_prob, one.score) == (other.ids, other.log_prob, other.score)
             assert one.is_finished == other.is_finished
@@ -44,7 +59,12 @@ def test_one_slot_is_greedy_search(ties: bool, unk: Any, length_penalty: float) 
 
 
 def plain_beam(
-    model: FakeModel, source: list[int], beam_size: int, n_best: int, length_penalty: float, limit: int
+    model: FakeModel,
+    source: list[int],
+    beam_size: int,
+    n_best: int,
+    length_penalty: float,
+    limit: int,
 ) -> list[tuple[list[int], float]]:
     """One sentence, plain Python, no early stopping: slots of finished hypotheses stay taken."""
     alive, finished = [([], 0.0)], []
@@ -52,7 +72,9 @@ def plain_beam(
         candidates = []
         for ids, log_prob in alive:
             log_probs = model.next_log_probs(tuple(source), tuple(ids))
-            candidates += [([*ids, t], log_prob + float(log_probs[t])) for t in range(EOS, len(log_probs))]
+            candidates += [
+                ([*ids, t], log_prob + float(log_probs[t])) for t in range(EOS, len(log_probs))
+            ]
         candidates.sort(key=lambda candidate: -candidate[1])
         alive = []
         for ids, log_prob in candidates[: beam_size - len(finished)]:
@@ -66,19 +88,27 @@ def plain_beam(
 
 @pytest.mark.parametrize("length_penalty", [0.0, 0.7, 1.5, -0.5])
 @pytest.mark.parametrize(("beam_size", "n_best"), [(2, 1), (4, 1), (4, 4), (5, 2)])
-def test_stopping_early_and_batching_change_nothing(beam_size: int, n_best: int, length_penalty: float) -> None:
+def test_stopping_early_and_batching_change_nothing(
+    beam_size: int, n_best: int, length_penalty: float
+) -> None:
     for seed in range(6):
         model, (ids, batch) = FakeModel(num_free=6, seed=seed, eos_bonus=1.0), sources(6, seed)
         limits = [10, 3, 7, 1, 12, 5]
-        found = search(model, batch, limits, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty)
+        found = search(
+            model, batch, limits, beam_size=beam_size, n_best=n_best, length_penalty=length_penalty
+        )
         for source, limit, hypotheses in zip(ids, limits, found, strict=True):
             expected = plain_beam(model, source, beam_size, n_best, length_penalty, limit)
             assert [hypothesis.ids for hypothesis in hypotheses] == [e[0] for e in expected]
-            assert [hypothesis.log_prob for hypothesis in hypotheses] == pytest.approx([e[1] for e in expected])
+            assert [hypothesis.log_prob for hypothesis in hypotheses] == pytest.approx(
+                [e[1] for e in expected]
+            )
 
 
 @pytest.mark.parametrize("options", [{"method": "greedy"}, {"beam_size": 4, "n_best": 4}])
-def test_weights_and_scores_are_those_of_the_hypothesis_in_any_batch(options: dict[str, Any]) -> None:
+def test_weights_and_scores_are_those_of_the_hypothesis_in_any_batch(
+    options: dict[str, Any],
+) -> None:
     model, (ids, batch) = FakeModel(num_free=5, seed=6, eos_bonus=1.0), sources(9, 6)
     found = search(model, batch, [8] * 9, length_penalty=0.8, **options)
     for source, hypotheses in zip(ids, found, strict=True):
@@ -91,7 +121,9 @@ def test_weights_and_scores_are_those_of_the_hypothesis_in_any_batch(options: di
             log_prob = model.log_prob(source, hypothesis.ids, is_finished=hypothesis.is_finished)
             assert hypothesis.log_prob == pytest.approx(log_prob, rel=1e-6)
             assert hypothesis.score == pytest.approx(log_prob / length**0.8, rel=1e-6)
-            expected = [model.attention(tuple(source), tuple(hypothesis.ids[:t])) for t in range(length)]
+            expected = [
+                model.attention(tuple(source), tuple(hypothesis.ids[:t])) for t in range(length)
+            ]
             assert hypothesis.weights_TS is not None
             assert hypothesis.weights_TS.dtype == np.float32
             np.testing.assert_array_equal(hypothesis.weights_TS, np.stack(expected))
@@ -101,21 +133,29 @@ def test_a_finished_hypothesis_goes_before_a_cut_one_that_scores_more() -> None:
     """It is cut too: without the limit, it would not be the first."""
     model = FakeModel(scripted={(): {A: 0.9, EOS: 0.1}, (A,): {A: 0.99, B: 0.01}})
     [hypotheses] = search(model, collate_source([[5]]), [2], beam_size=2, n_best=2)
-    assert [(h.ids, h.is_finished, h.is_cut) for h in hypotheses] == [([], True, True), ([A, A], False, True)]
+    assert [(h.ids, h.is_finished, h.is_cut) for h in hypotheses] == [
+        ([], True, True),
+        ([A, A], False, True),
+    ]
 
 
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 def test_where_the_limit_decides_nothing_no_hypothesis_is_cut(length_penalty: float) -> None:
     model = FakeModel(scripted={(): {A: 0.9, EOS: 0.1}, (A,): {EOS: 0.9, B: 0.1}, (A, B): {B: 1.0}})
-    [hypotheses] = search(model, collate_source([[5]]), [3], beam_size=2, n_best=2, length_penalty=length_penalty)
+    [hypotheses] = search(
+        model, collate_source([[5]]), [3], beam_size=2, n_best=2, length_penalty=length_penalty
+    )
     assert [(h.ids, h.is_cut) for h in hypotheses] == [([A], False), ([], False)]
 
 
 def test_a_sentence_stops_when_nothing_alive_can_win() -> None:
-    """EOS at once has 0.6: without a length penalty nothing can beat it; with one, a long hypothesis still can."""
+    """EOS at once has 0.6: without a length penalty nothing can beat it; with one, a long
+    hypothesis still can."""
     for length_penalty, ids, num_steps in ((0.0, [], 1), (1.0, [A, A], 3)):
         model = FakeModel(scripted={(): {EOS: 0.6, A: 0.4}, (A,): {A: 1.0}, (A, A): {EOS: 1.0}})
-        [[best]] = search(model, collate_source([[5]]), [20], beam_size=2, length_penalty=length_penalty)
+        [[best]] = search(
+            model, collate_source([[5]]), [20], beam_size=2, length_penalty=length_penalty
+        )
         assert (best.ids, len(model.steps_of_rows)) == (ids, num_steps)
 
 
@@ -150,9 +190,14 @@ def test_a_beam_wide_enough_finds_the_best_covered_of_all(length_penalty: float)
     found = search(model, batch, [3] * 5, coverage_penalty=0.7, **options)
 
     def score(source: list[int], candidate: list[int]) -> float:
-        steps = [model.attention(tuple(source), tuple(candidate[:t])) for t in range(len(candidate) + 1)]
+        steps = [
+            model.attention(tuple(source), tuple(candidate[:t])) for t in range(len(candidate) + 1)
+        ]
         penalty = sum(math.log(min(float(total), 1.0)) for total in np.sum(steps, axis=0))
-        return model.log_prob(source, candidate) / (len(candidate) + 1) ** length_penalty + 0.7 * penalty
+        return (
+            model.log_prob(source, candidate) / (len(candidate) + 1) ** length_penalty
+            + 0.7 * penalty
+        )
 
     for source, [best] in zip(ids, found, strict=True):
         expected, value = best_of_all(lambda c, s=source: score(s, c), 3)[0]
@@ -161,7 +206,9 @@ def test_a_beam_wide_enough_finds_the_best_covered_of_all(length_penalty: float)
 
 
 @pytest.mark.parametrize(("weight", "counted"), [(0.0, 1e-6), (1e-4, 1e-4), (0.25, 0.25)])
-def test_a_position_without_attention_costs_much_but_not_everything(weight: float, counted: float) -> None:
+def test_a_position_without_attention_costs_much_but_not_everything(
+    weight: float, counted: float
+) -> None:
     """EOS follows at once; the first of two source positions has the rest of the attention."""
 
     class Attending(FakeModel):
@@ -176,5 +223,7 @@ def test_a_position_without_attention_costs_much_but_not_everything(weight: floa
 
 def test_a_model_without_attention_weights_has_no_coverage_penalty() -> None:
     model, (_, batch) = FakeModel(num_free=4, seed=2, has_weights=False), sources(5, 2)
-    plain, found = (search(model, batch, [5] * 5, beam_size=3, coverage_penalty=weight) for weight in (0.0, 0.7))
+    plain, found = (
+        search(model, batch, [5] * 5, beam_size=3, coverage_penalty=weight) for weight in (0.0, 0.7)
+    )
     assert found == plain

@@ -14,7 +14,8 @@ LIMIT = 5
 def best_by_hand(
     model: FakeModel, source: list[int], num_groups: int, size: int, diversity: float
 ) -> tuple[set[Prefix], float]:
-    """The finished hypotheses of all groups, with EOS, and the best score that is cut; each group runs to the limit."""
+    """The finished hypotheses of all groups, with EOS, and the best score that is cut; each group
+    runs to the limit."""
     groups: list[dict[Prefix, float]] = [{(): 0.0} for _ in range(num_groups)]
     finished: list[set[Prefix]] = [set() for _ in range(num_groups)]
     for _ in range(LIMIT):
@@ -31,7 +32,9 @@ def best_by_hand(
                 taken[ids[-1]] += 1
             finished[number] |= {ids for _, ids, _ in kept if ids[-1] == EOS}
             groups[number] = {ids: total for _, ids, total in kept if ids[-1] != EOS}
-    return set().union(*finished), max((total for group in groups for total in group.values()), default=-np.inf)
+    return set().union(*finished), max(
+        (total for group in groups for total in group.values()), default=-np.inf
+    )
 
 
 @pytest.mark.parametrize(("num_groups", "size"), [(1, 3), (2, 2), (3, 1), (2, 3)])

@@ -11,7 +11,9 @@ from tests.search.fake_model import FakeModel, sources
 from tests.search.searching import search
 
 
-def by_hand(model: FakeModel, source: list[int], max_length: int, forbidden: tuple[int, ...]) -> tuple[list[int], bool]:
+def by_hand(
+    model: FakeModel, source: list[int], max_length: int, forbidden: tuple[int, ...]
+) -> tuple[list[int], bool]:
     ids: list[int] = []
     while len(ids) < max_length:
         log_probs = model.next_log_probs(tuple(source), tuple(ids)).copy()
@@ -33,13 +35,20 @@ def test_greedy_is_the_loop_over_argmax(seed: int, unk: str, forbidden: tuple[in
         expected, is_finished = by_hand(model, source, limit, forbidden)
         assert (hypothesis.ids, hypothesis.is_finished) == (expected, is_finished)
         assert hypothesis.is_cut == (not is_finished)
-        assert hypothesis.log_prob == pytest.approx(model.log_prob(source, expected, is_finished=is_finished))
-        assert hypothesis.score == pytest.approx(hypothesis.log_prob / (len(expected) + is_finished) ** 0.5)
+        assert hypothesis.log_prob == pytest.approx(
+            model.log_prob(source, expected, is_finished=is_finished)
+        )
+        assert hypothesis.score == pytest.approx(
+            hypothesis.log_prob / (len(expected) + is_finished) ** 0.5
+        )
 
 
 def test_weights_can_be_left_out() -> None:
     _, batch = sources(3)
-    assert search(FakeModel(has_weights=False), batch, [4] * 3, method="greedy")[0][0].weights_TS is None
+    assert (
+        search(FakeModel(has_weights=False), batch, [4] * 3, method="greedy")[0][0].weights_TS
+        is None
+    )
     for keeps_weights in (False, True):
         source = SearchSource(batch, [4] * 3, keeps_weights=keeps_weights)
         for method in (greedy.search, beam.search):

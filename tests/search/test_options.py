@@ -13,7 +13,9 @@ from seq2seq_attn.search import beam, mbr
 from seq2seq_attn.search.base import find_search
 from seq2seq_attn.train.check import check_config
 
-CONFIGURED = SearchConfig(beam_size=7, length_penalty=0.6, max_length_ratio=3.0, max_length_extra=4, batch_size=9)
+CONFIGURED = SearchConfig(
+    beam_size=7, length_penalty=0.6, max_length_ratio=3.0, max_length_extra=4, batch_size=9
+)
 
 
 def options(config: SearchConfig = CONFIGURED, **values: object) -> Any:
@@ -31,7 +33,11 @@ def test_the_folder_is_the_registry() -> None:
 
 def test_what_a_call_says_goes_first_even_where_it_is_the_default() -> None:
     found = options(beam_size=SearchConfig().beam_size, length_penalty=None, batch_size=2)
-    assert (found.beam_size, found.length_penalty, found.batch_size) == (SearchConfig().beam_size, 0.6, 2)
+    assert (found.beam_size, found.length_penalty, found.batch_size) == (
+        SearchConfig().beam_size,
+        0.6,
+        2,
+    )
 
 
 def test_the_limit_of_a_length_is_of_its_source() -> None:
@@ -42,7 +48,9 @@ def test_the_limit_of_a_length_is_of_its_source() -> None:
 
 def test_a_method_s_own_options_come_from_a_call_or_a_configuration() -> None:
     assert options(method="diverse", beam_size=6, num_groups=3).num_groups == 3
-    configured = load_config(["quickstart"], ["search.method=diverse", "search.num_groups=5"]).search
+    configured = load_config(
+        ["quickstart"], ["search.method=diverse", "search.num_groups=5"]
+    ).search
     assert options(configured).num_groups == 5
     assert config_from_dict({"search": configured.model_dump()}).search == configured
     assert type(options(configured, method="beam")) is beam.Options  # without num_groups
@@ -62,12 +70,16 @@ def test_a_method_s_own_options_come_from_a_call_or_a_configuration() -> None:
         ({"method": "bean"}, "search.method='bean'.*'beam'"),
     ],
 )
-def test_values_outside_their_limits_and_unknown_options_are_refused(wrong: dict[str, object], named: str) -> None:
+def test_values_outside_their_limits_and_unknown_options_are_refused(
+    wrong: dict[str, object], named: str
+) -> None:
     with pytest.raises(UsageError, match=named):
         options(**wrong)
 
 
-@pytest.mark.parametrize("setting", ["search.bean_size=3", "search.method=bean", "search.scorers={fusoin: {}}"])
+@pytest.mark.parametrize(
+    "setting", ["search.bean_size=3", "search.method=bean", "search.scorers={fusoin: {}}"]
+)
 def test_a_configuration_is_checked_before_training(setting: str) -> None:
     with pytest.raises(UsageError, match=setting.partition("=")[0]):
         check_config(load_config(["quickstart"], [setting]))

@@ -24,20 +24,29 @@ def contains(ids: list[int], phrase: list[int]) -> bool:
     ("required", "length_penalty"),
     [(["a"], 0.0), (["b", "a"], 1.0), (["ab", "ba"], 0.0), (["aa", "b"], 1.0), ([], 0.0)],
 )
-def test_a_beam_wide_enough_finds_the_best_of_all(required: list[str], length_penalty: float) -> None:
+def test_a_beam_wide_enough_finds_the_best_of_all(
+    required: list[str], length_penalty: float
+) -> None:
     model = FakeModel(num_free=2, seed=5, sharpness=1.0, eos_bonus=1.0)
     ids, batch = sources(6, 5)
-    found = search(model, batch, [5] * 6, beam_size=200, length_penalty=length_penalty, required=required)
+    found = search(
+        model, batch, [5] * 6, beam_size=200, length_penalty=length_penalty, required=required
+    )
 
     def score(source: list[int], candidate: list[int]) -> float:
         has_all = all(contains(candidate, IDS[word]) for word in required)
-        return model.log_prob(source, candidate) / (len(candidate) + 1) ** length_penalty if has_all else float("-inf")
+        return (
+            model.log_prob(source, candidate) / (len(candidate) + 1) ** length_penalty
+            if has_all
+            else float("-inf")
+        )
 
     for source, [best] in zip(ids, found, strict=True):
         expected, value = best_of_all(lambda c, s=source: score(s, c), 5)[0]
         assert (best.ids, best.score) == (expected, pytest.approx(value, rel=1e-4))
     assert not required or any(
-        best.log_prob < model.log_prob(source, []) for source, [best] in zip(ids, found, strict=True)
+        best.log_prob < model.log_prob(source, [])
+        for source, [best] in zip(ids, found, strict=True)
     )
 
 
@@ -45,14 +54,18 @@ def test_a_narrow_beam_keeps_hypotheses_that_have_yet_to_meet_a_word() -> None:
     """The words are very improbable, so that a beam would never keep them."""
     model = FakeModel(num_free=6, seed=3, sharpness=4.0, eos_bonus=1.0)
     _, batch = sources(8, 3)
-    assert not any(contains(best.ids, [A, B]) for [best] in search(model, batch, [14] * 8, beam_size=5))
+    assert not any(
+        contains(best.ids, [A, B]) for [best] in search(model, batch, [14] * 8, beam_size=5)
+    )
     for beam_size in (3, 5):
         for best, *_ in search(model, batch, [14] * 8, beam_size=beam_size, required=["ab"]):
             assert contains(best.ids, [A, B])
 
 
 def test_no_slot_stays_free_while_there_are_continuations() -> None:
-    [found] = search(FakeModel(num_free=6), sources(1)[1], [1], beam_size=4, n_best=4, required=["a"])
+    [found] = search(
+        FakeModel(num_free=6), sources(1)[1], [1], beam_size=4, n_best=4, required=["a"]
+    )
     assert len(found) == 4
 
 

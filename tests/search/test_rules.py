@@ -12,11 +12,17 @@ from tests.search.fake_model import FakeModel, sources
 from tests.search.searching import A, B, search
 
 
-def allowed(options: SearchConfig, prefixes: list[list[int]] | None, tokens: list[list[int]]) -> list[set[int]]:
+def allowed(
+    options: SearchConfig, prefixes: list[list[int]] | None, tokens: list[list[int]]
+) -> list[set[int]]:
     """Of the tokens PAD to B, those that may follow each row's tokens."""
-    rules = Rules((PAD, BOS, UNK) if options.unk == "forbid" else (PAD, BOS), options.no_repeat_ngram)
+    rules = Rules(
+        (PAD, BOS, UNK) if options.unk == "forbid" else (PAD, BOS), options.no_repeat_ngram
+    )
     tokens_RT = torch.tensor(tokens, dtype=torch.int64).view(len(tokens), -1)
-    state = rules.start(SearchSource(collate_source([[5]] * len(tokens)), [9] * len(tokens), prefixes or ()), 1)
+    state = rules.start(
+        SearchSource(collate_source([[5]] * len(tokens)), [9] * len(tokens), prefixes or ()), 1
+    )
     found, _ = rules.rescore(torch.zeros(len(tokens), B + 1), tokens_RT, state)
     return [set((row == 0.0).nonzero().flatten().tolist()) for row in found]
 
@@ -29,7 +35,11 @@ def test_specials_are_never_chosen() -> None:
 
 def test_an_ngram_is_not_completed_twice() -> None:
     twice = SearchConfig(no_repeat_ngram=2)
-    assert allowed(twice, None, [[A, B, A], [A, A, B], [A, B, B]]) == [{EOS, UNK, A}, {EOS, UNK, A, B}, {EOS, UNK, A}]
+    assert allowed(twice, None, [[A, B, A], [A, A, B], [A, B, B]]) == [
+        {EOS, UNK, A},
+        {EOS, UNK, A, B},
+        {EOS, UNK, A},
+    ]
     assert allowed(SearchConfig(no_repeat_ngram=1), None, [[A, UNK]]) == [{EOS, B}]
     assert allowed(SearchConfig(no_repeat_ngram=3), None, [[A, B]]) == [{EOS, UNK, A, B}]
 
@@ -39,7 +49,9 @@ def test_a_prefix_leaves_no_impossible_hypotheses() -> None:
     model, (_, batch) = FakeModel(num_free=6, seed=3, eos_bonus=1.0), sources(6, 3)
     for best in search(model, batch, [9] * 6, prefixes=[[A]] * 6, beam_size=4, n_best=4):
         assert len(best) == 4
-        assert all(hypothesis.ids[:1] == [A] and hypothesis.score > -torch.inf for hypothesis in best)
+        assert all(
+            hypothesis.ids[:1] == [A] and hypothesis.score > -torch.inf for hypothesis in best
+        )
 
 
 def test_a_prefix_goes_before_the_other_rules() -> None:
@@ -48,10 +60,14 @@ def test_a_prefix_goes_before_the_other_rules() -> None:
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_translations_begin_with_their_prefixes_and_keep_the_model_s_log_prob(beam_size: int) -> None:
+def test_translations_begin_with_their_prefixes_and_keep_the_model_s_log_prob(
+    beam_size: int,
+) -> None:
     model, (ids, batch) = FakeModel(num_free=6, seed=3, eos_bonus=1.0), sources(6, 3)
     prefixes = [[A], [B, A, A], [], [UNK], [A, A], [B]]
     found = search(model, batch, [9] * 6, prefixes=prefixes, beam_size=beam_size)
     for source, prefix, [best] in zip(ids, prefixes, found, strict=True):
         assert best.ids[: len(prefix)] == prefix
-        assert best.log_prob == pytest.approx(model.log_prob(source, best.ids, is_finished=best.is_finished), rel=1e-5)
+        assert best.log_prob == pytest.approx(
+            model.log_prob(source, best.ids, is_finished=best.is_finished), rel=1e-5
+        )

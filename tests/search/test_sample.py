@@ -1,4 +1,5 @@
-"""Samples follow the model's distribution, and depend on nothing but their source, number and seed."""
+"""Samples follow the model's distribution, and depend on nothing but their source, number and
+seed."""
 
 from collections import Counter
 from typing import Any
@@ -42,7 +43,9 @@ def first_tokens(**options: float) -> Counter[int]:
         ({"temperature": 0.01}, {B: 1.0}),
     ],
 )
-def test_samples_have_the_distribution_s_frequencies(options: dict[str, float], expected: dict[int, float]) -> None:
+def test_samples_have_the_distribution_s_frequencies(
+    options: dict[str, float], expected: dict[int, float]
+) -> None:
     counts = first_tokens(**options)
     assert set(counts) == set(expected)
     for token, probability in expected.items():
@@ -51,7 +54,9 @@ def test_samples_have_the_distribution_s_frequencies(options: dict[str, float], 
 
 
 def test_probabilities_that_are_no_numbers_end_no_search() -> None:
-    [[drawn]] = samples(FakeModel(scripted={(): {EOS: float("nan"), A: 0.5, B: 0.5}}), [SOURCE], [1])
+    [[drawn]] = samples(
+        FakeModel(scripted={(): {EOS: float("nan"), A: 0.5, B: 0.5}}), [SOURCE], [1]
+    )
     assert len(drawn.ids) <= 1
 
 

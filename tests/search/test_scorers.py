@@ -1,4 +1,5 @@
-"""Scorers change what ranks, shallow fusion among them; hypotheses keep the model's log-probability."""
+"""Scorers change what ranks, shallow fusion among them; hypotheses keep the model's
+log-probability."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,16 +24,21 @@ class Model(NamedTuple):
 
 
 class Other(Scorer):
-    """log p + weight * log q, for another model q of the target alone. Its state holds the tokens so far."""
+    """log p + weight * log q, for another model q of the target alone. Its state holds the tokens
+    so far."""
 
     def __init__(self, model: FakeModel, weight: float) -> None:
         self.model, self.weight = model, weight
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Model:
-        return Model(torch.zeros(len(source.max_lengths_B) * rows_per_sentence, 0, dtype=torch.int64))
+        return Model(
+            torch.zeros(len(source.max_lengths_B) * rows_per_sentence, 0, dtype=torch.int64)
+        )
 
     def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Model) -> tuple[Tensor, Model]:
-        assert torch.equal(state.prefixes_RT, tokens_RT[:, : state.prefixes_RT.shape[1]])  # moved with the beam
+        assert torch.equal(
+            state.prefixes_RT, tokens_RT[:, : state.prefixes_RT.shape[1]]
+        )  # moved with the beam
         rows = [self.model.next_log_probs((), tuple(row)) for row in tokens_RT.tolist()]
         return scores_RV + self.weight * torch.from_numpy(np.stack(rows)), Model(tokens_RT)
 
@@ -43,15 +49,23 @@ LANGUAGE = FakeModel(num_free=2, seed=11, sharpness=2.0)
 
 @pytest.mark.parametrize(
     "stack",
-    [[Other(LANGUAGE, 0.8)], [Other(LANGUAGE, 0.3), Other(LANGUAGE, 0.5)], [Fusion(LANGUAGE, [], UNK + 3, weight=0.8)]],
+    [
+        [Other(LANGUAGE, 0.8)],
+        [Other(LANGUAGE, 0.3), Other(LANGUAGE, 0.5)],
+        [Fusion(LANGUAGE, [], UNK + 3, weight=0.8)],
+    ],
     ids=["one", "two", "fusion"],
 )
 @pytest.mark.parametrize(
     "options", [{"method": "beam"}, {"method": "diverse", "num_groups": 1}, {"method": "required"}]
 )
-def test_a_beam_wide_enough_finds_the_highest_total(stack: list[Scorer], options: dict[str, Any]) -> None:
+def test_a_beam_wide_enough_finds_the_highest_total(
+    stack: list[Scorer], options: dict[str, Any]
+) -> None:
     ids, batch = sources(5, 2)
-    found = search(MODEL, batch, [4] * 5, scorers=stack, beam_size=64, length_penalty=0.5, **options)
+    found = search(
+        MODEL, batch, [4] * 5, scorers=stack, beam_size=64, length_penalty=0.5, **options
+    )
 
     def score(source: list[int], candidate: list[int], weight: float) -> float:
         total = MODEL.log_prob(source, candidate) + weight * LANGUAGE.log_prob([], candidate)
@@ -71,7 +85,10 @@ def test_a_beam_wide_enough_finds_the_highest_total(stack: list[Scorer], options
 def test_a_scorer_without_weight_changes_nothing(method: str) -> None:
     _, batch = sources(6, 4)
     options = {"method": method, "beam_size": 3}
-    plain, scored = (search(MODEL, batch, [8] * 6, scorers=stack, **options) for stack in ([], [Other(LANGUAGE, 0.0)]))
+    plain, scored = (
+        search(MODEL, batch, [8] * 6, scorers=stack, **options)
+        for stack in ([], [Other(LANGUAGE, 0.0)])
+    )
     assert [[h.ids for h in best] for best in plain] == [[h.ids for h in best] for best in scored]
     for best, other in zip(plain, scored, strict=True):
         assert [h.log_prob for h in best] == pytest.approx([h.log_prob for h in other])
@@ -89,9 +106,13 @@ def test_greedy_search_and_samples_follow_the_scores(method: str) -> None:
             return excluded, None
 
     ids, batch = sources(4, 4)
-    for source, [best] in zip(ids, search(MODEL, batch, [3] * 4, scorers=[Only()], method=method), strict=True):
+    for source, [best] in zip(
+        ids, search(MODEL, batch, [3] * 4, scorers=[Only()], method=method), strict=True
+    ):
         assert (best.ids, best.score) == ([A, A, A], -3.0)
-        assert best.log_prob == pytest.approx(MODEL.log_prob(source, [A] * 3, is_finished=False), rel=1e-5)
+        assert best.log_prob == pytest.approx(
+            MODEL.log_prob(source, [A] * 3, is_finished=False), rel=1e-5
+        )
 
 
 def test_runs_are_fused_by_name(tmp_path: Path) -> None:

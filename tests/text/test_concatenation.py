@@ -14,5 +14,7 @@ def test_groups_are_disjoint_and_seeded() -> None:
 def test_lines_and_links_of_a_group() -> None:
     groups = [(2, 0)]
     assert concatenate_lines(["a b", "c", "d e f"], groups) == ["d e f a b"]
-    links = concatenate_links(["0-1 1-0", "", "2-2"], groups, source_lengths=[2, 1, 3], target_lengths=[2, 1, 4])
+    links = concatenate_links(
+        ["0-1 1-0", "", "2-2"], groups, source_lengths=[2, 1, 3], target_lengths=[2, 1, 4]
+    )
     assert links == ["2-2 3-5 4-4"]

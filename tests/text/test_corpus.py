@@ -47,21 +47,33 @@ def test_two_files_and_tab_separated_values(suffix: str) -> None:
     prefix = write_two("corpus/train.v2", suffix)
     assert read(prefix) == PAIRS
     assert read([f"{prefix}.en{suffix}", f"{prefix}.fr{suffix}"]) == PAIRS
-    name = write(f"train.tsv{suffix}", "".join(f"{source}\t{target}\r\n" for source, target in PAIRS) + "\n")
+    name = write(
+        f"train.tsv{suffix}", "".join(f"{source}\t{target}\r\n" for source, target in PAIRS) + "\n"
+    )
     assert read(name) == [*PAIRS, ("", "")]
 
 
 def test_names_of_columns_and_keys_say_which_is_which() -> None:
     for header in ("fr\ten", "FR\tEN", "French\tEnglish", "target\tsource", "tgt\tsrc"):
         assert read(write("train.tsv", f"{header}\nBonjour.\tHello.\n")) == [("Hello.", "Bonjour.")]
-    sides = ("text_fr,text_en", "fr-sentence,en-sentence", "target_text,source_text", "tgt,src", "French,english")
+    sides = (
+        "text_fr,text_en",
+        "fr-sentence,en-sentence",
+        "target_text,source_text",
+        "tgt,src",
+        "French,english",
+    )
     for names in (f"id,{side}" for side in sides):
         pairs = read(write("a.csv", f'{names}\n7,"Oui, oui.",Yes.\n8,Non.,No.\n'))
         assert pairs == [("Yes.", "Oui, oui."), ("No.", "Non.")]
     for keys in (("source", "target"), ("src", "tgt"), ("en_text", "fr_text")):
-        line = json.dumps({"id": 7, "score": 0.5, **dict(zip(keys, ("Hello.", "Bonjour."), strict=True))})
+        line = json.dumps(
+            {"id": 7, "score": 0.5, **dict(zip(keys, ("Hello.", "Bonjour."), strict=True))}
+        )
         assert read(write("train.jsonl", f"{line}\n")) == [("Hello.", "Bonjour.")]
-    assert read(write("a", json.dumps({"source": "news", "en": "Yes.", "fr": "Oui."}))) == [("Yes.", "Oui.")]
+    assert read(write("a", json.dumps({"source": "news", "en": "Yes.", "fr": "Oui."}))) == [
+        ("Yes.", "Oui.")
+    ]
 
 
 @pytest.mark.parametrize("is_nested", [False, True])
@@ -70,26 +82,51 @@ def test_json(is_nested: bool, indent: int | None) -> None:
     pairs = [{"fr": target, "en": source or None} for source, target in PAIRS]
     objects = [{"id": 1, "translation": pair} if is_nested else {"id": 1, **pair} for pair in pairs]
     expected = [PAIRS[0], PAIRS[1], ("A dog runs.", "Un chien court.")]
-    assert read(write("a.gz", "\n".join(json.dumps(each, indent=indent) for each in objects) + "\n\n")) == expected
+    assert (
+        read(write("a.gz", "\n".join(json.dumps(each, indent=indent) for each in objects) + "\n\n"))
+        == expected
+    )
     assert read(write("a", json.dumps(objects, indent=indent))) == expected
-    assert read(write("a", json.dumps([["no", "non"], ["yes", None]], indent=indent))) == [("no", "non"), ("yes", "")]
+    assert read(write("a", json.dumps([["no", "non"], ["yes", None]], indent=indent))) == [
+        ("no", "non"),
+        ("yes", ""),
+    ]
     assert read(write("a", json.dumps({"en": "a\nb", "fr": "c\ud800"}))) == [("a b", "c\ufffd")]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 def test_csv_dialects(delimiter: str, quoting: int) -> None:
-    rows = [("en", "fr"), ("Yes, no; all|one.", "Oui."), ('She said "no".', "Elle a dit\nnon."), ("", "")]
-    for quotes, row in (({}, ('C:\\"x"', "c")), ({"doublequote": False, "escapechar": "\\"}, ('"x" y', "c"))):
+    rows = [
+        ("en", "fr"),
+        ("Yes, no; all|one.", "Oui."),
+        ('She said "no".', "Elle a dit\nnon."),
+        ("", ""),
+    ]
+    for quotes, row in (
+        ({}, ('C:\\"x"', "c")),
+        ({"doublequote": False, "escapechar": "\\"}, ('"x" y', "c")),
+    ):
         with Path("pairs").open("w", encoding="utf-8", newline="") as stream:
-            csv.writer(stream, delimiter=delimiter, quoting=quoting, **quotes).writerows([*rows, row])
+            csv.writer(stream, delimiter=delimiter, quoting=quoting, **quotes).writerows(
+                [*rows, row]
+            )
         assert read("pairs") == [rows[1], ('She said "no".', "Elle a dit non."), ("", ""), row]
     write("quoted", "".join(f'"{source}"{delimiter}"{target}"\n' for source, target in PAIRS))
     assert read("quoted") == [PAIRS[0], PAIRS[1], ("A dog runs.", PAIRS[2][1])]
-    lines = [('"Go," he said.', '"Va", dit-il.'), ('"Yes."', '"Oui."'), ("a, b", "c, d")]  # text in a TSV
-    for number in range(3):  # the first characters, which tell the format, end on either side of a tab
+    lines = [
+        ('"Go," he said.', '"Va", dit-il.'),
+        ('"Yes."', '"Oui."'),
+        ("a, b", "c, d"),
+    ]  # text in a TSV
+    for number in range(
+        3
+    ):  # the first characters, which tell the format, end on either side of a tab
         long = [("x" * 900 * number, "y" * 900)] * 100 + lines
-        assert read(write("a", "".join(f"{source}\t{target}\n" for source, target in long)))[100:] == lines
+        assert (
+            read(write("a", "".join(f"{source}\t{target}\n" for source, target in long)))[100:]
+            == lines
+        )
 
 
 def test_tmx() -> None:
@@ -203,11 +240,17 @@ def test_languages_come_from_the_files_where_they_are_clear() -> None:
         assert find_text(spec, *languages).languages == expected
 
 
-def test_two_sides_may_have_one_language_and_a_first_line_that_names_no_languages_is_a_pair() -> None:
+def test_two_sides_may_have_one_language_and_a_first_line_that_names_no_languages_is_a_pair() -> (
+    None
+):
     files = [write("wrong.en", "a dgo\n"), write("right.en", "a dog\n")]
     for spec in (files, write("a.tsv", "a dgo\ta dog\n"), write("b.tsv", "en\ten\na dgo\ta dog\n")):
         assert read(spec, "en", "en") == [("a dgo", "a dog")]
-    first_lines = [("en\tFrench", ("de", "en")), ("as\tis", ("typo", "word")), ("English\tanglais", ("en", "fr"))]
+    first_lines = [
+        ("en\tFrench", ("de", "en")),
+        ("as\tis", ("typo", "word")),
+        ("English\tanglais", ("en", "fr")),
+    ]
     for line, languages in first_lines:
         assert read(write("train.tsv", f"{line}\n"), *languages) == [tuple(line.split("\t"))]
 
@@ -247,12 +290,17 @@ CREDIT = "CC-BY 2.0 (Attribution) example.org #{0} (user) & #1{0} (other)"
 
 
 def table(*columns: list[str]) -> str:
-    return "".join("\t".join(row) + "\n" for row in zip(*[column * 3 for column in columns], strict=True))
+    return "".join(
+        "\t".join(row) + "\n" for row in zip(*[column * 3 for column in columns], strict=True)
+    )
 
 
 def test_columns_are_chosen_by_what_they_hold(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    ids, credits = [str(300 + number) for number in range(4)], [CREDIT.format(number) for number in range(4)]
+    ids, credits = (
+        [str(300 + number) for number in range(4)],
+        [CREDIT.format(number) for number in range(4)],
+    )
     for columns, shown in (
         ([ids, ["fr"] * 4, FRENCH, ids, ["de"] * 4, GERMAN], "fr in column 3, de in column 6"),
         ([ids, ["de"] * 4, GERMAN, ids, ["fr"] * 4, FRENCH], "fr in column 6, de in column 3"),
@@ -260,12 +308,19 @@ def test_columns_are_chosen_by_what_they_hold(caplog: pytest.LogCaptureFixture) 
         ([credits, ENGLISH, FRENCH, ["2024-01-01"] * 4, GERMAN], "fr in column 3, de in column 5"),
         ([GERMAN, FRENCH], "fr in column 2, de in column 1"),
     ):
-        assert read(write("pairs.txt", table(*columns)), "fr", "de") == list(zip(FRENCH * 3, GERMAN * 3, strict=True))
+        assert read(write("pairs.txt", table(*columns)), "fr", "de") == list(
+            zip(FRENCH * 3, GERMAN * 3, strict=True)
+        )
         assert shown in caplog.messages[-1]
-        assert find_text("pairs.txt", "fra", "deu_Latn").columns == find_text("pairs.txt", "fr", "de").columns
+        assert (
+            find_text("pairs.txt", "fra", "deu_Latn").columns
+            == find_text("pairs.txt", "fr", "de").columns
+        )
     # without frequent words, in the order of the file
     words = [["nuqneH", "Qapla'", "jIyaj", "HIja'"], ["wej", "cha'", "qo'", "yIDoghQo'"]]
-    assert read(write("a", table(ids, *words)), "tlh", "xx-yy")[:4] == list(zip(*words, strict=True))
+    assert read(write("a", table(ids, *words)), "tlh", "xx-yy")[:4] == list(
+        zip(*words, strict=True)
+    )
 
 
 @pytest.mark.slow
@@ -290,7 +345,9 @@ def test_reading_a_table_takes_memory_that_does_not_grow() -> None:
         ("a;b\n" * 20_000 + '"', "line 20001"),
     ],
 )
-def test_a_value_without_end_is_one_line_of_error(start: str, message: str, compress: Compress) -> None:
+def test_a_value_without_end_is_one_line_of_error(
+    start: str, message: str, compress: Compress
+) -> None:
     write("bomb", compress(start.encode() + b"x" * (40 << 20)))
     tracemalloc.start()
     with pytest.raises(UserError, match=f"bomb, {message}"):

@@ -1,5 +1,5 @@
-"""Generated files of pairs, over formats, encodings, compressions and damage: read rightly, or refused in one line
-whose advice works."""
+"""Generated files of pairs, over formats, encodings, compressions and damage: read rightly, or
+refused in one line whose advice works."""
 
 import bz2
 import csv
@@ -31,11 +31,17 @@ DECOMPRESS: dict[Callable[[bytes], bytes], Callable[[bytes], bytes]] = {
 
 
 def make_pairs(random: Random) -> Pairs:
-    """Sentences of the languages' own words, some quoted, with separators, with umlauts, or blank."""
-    forms = random.choice([["{}"], ["{}", 'He: "{}"'], ["{}", "{}; so"], ["{}", "{}, “{}” – 5 €"], ["{}", ""]])
+    """Sentences of the languages' own words, some quoted, with separators, with umlauts, or
+    blank."""
+    forms = random.choice(
+        [["{}"], ["{}", 'He: "{}"'], ["{}", "{}; so"], ["{}", "{}, “{}” – 5 €"], ["{}", ""]]
+    )
     pairs = []
     for _ in range(random.choice([1, 2, 3, 12, 300])):
-        sides = [" ".join(random.choices(WORDS[language], k=random.randint(4, 9))) for language in ("de", "en")]
+        sides = [
+            " ".join(random.choices(WORDS[language], k=random.randint(4, 9)))
+            for language in ("de", "en")
+        ]
         source, target = (random.choice(forms).replace("{}", side) for side in sides)
         pairs.append((source, target))
     return [pairs[0] if all(pairs[0]) else ("Das ist es.", "This is it."), *pairs[1:]]
@@ -59,19 +65,28 @@ def as_tmx(pairs: Pairs, random: Random) -> str:
 
 
 def table(pairs: Pairs, random: Random) -> str:
-    objects = [{"id": number, "en": target, "de": source or None} for number, (source, target) in enumerate(pairs)]
+    objects = [
+        {"id": number, "en": target, "de": source or None}
+        for number, (source, target) in enumerate(pairs)
+    ]
     numbered = [(f"{number}", *pair, CREDIT.format(number)) for number, pair in enumerate(pairs)]
-    kind = random.choice(["tsv", "columns", "csv", "header", "lines", "list", "nested", "sides", "tmx"])
+    kind = random.choice(
+        ["tsv", "columns", "csv", "header", "lines", "list", "nested", "sides", "tmx"]
+    )
     if kind in ("tsv", "columns"):
         return "".join("\t".join(row) + "\n" for row in (pairs if kind == "tsv" else numbered))
     if kind in ("csv", "header"):
-        return as_csv([*pairs] if kind == "csv" else [("nr", "text_de", "text_en", "by"), *numbered], random)
+        return as_csv(
+            [*pairs] if kind == "csv" else [("nr", "text_de", "text_en", "by"), *numbered], random
+        )
     if kind == "tmx":
         return as_tmx(pairs, random)
     if kind == "list":
         return json.dumps(objects, indent=random.choice([None, 1, "\t"]), ensure_ascii=False)
     if kind == "sides":
-        objects = [{"source": pair["de"], "target": pair["en"], "source_lang": "de"} for pair in objects]
+        objects = [
+            {"source": pair["de"], "target": pair["en"], "source_lang": "de"} for pair in objects
+        ]
     lines = [{"translation": pair} if kind == "nested" else pair for pair in objects]
     return "\n".join(json.dumps(line, ensure_ascii=random.random() < 0.5) for line in lines)
 
@@ -86,7 +101,9 @@ def read(spec: str) -> Pairs | str:
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(40), pytest.param(range(40, 1_000), marks=pytest.mark.slow)], ids=["few", "many"]
+    "seeds",
+    [range(40), pytest.param(range(40, 1_000), marks=pytest.mark.slow)],
+    ids=["few", "many"],
 )
 def test_generated_files(tmp_path: Path, seeds: range) -> None:
     for seed in seeds:
@@ -96,7 +113,10 @@ def test_generated_files(tmp_path: Path, seeds: range) -> None:
         compress = random.choice([*DECOMPRESS])
         damage = random.choice(["", "", "", "cut", "mac"])
         if random.random() < 0.2:
-            texts = {f"{seed}.{side}": "".join(f"{pair[i]}\n" for pair in pairs) for i, side in enumerate(("de", "en"))}
+            texts = {
+                f"{seed}.{side}": "".join(f"{pair[i]}\n" for pair in pairs)
+                for i, side in enumerate(("de", "en"))
+            }
         else:
             texts = {f"{seed}": table(pairs, random)}
         for name, text in texts.items():
@@ -115,7 +135,9 @@ def test_generated_files(tmp_path: Path, seeds: range) -> None:
             for name in texts:
                 data = DECOMPRESS[compress]((tmp_path / name).read_bytes())
                 is_named = not data.isascii() or b"\0" in data
-                converted = subprocess.run(command[0].split(), input=data, capture_output=True, check=True).stdout
+                converted = subprocess.run(
+                    command[0].split(), input=data, capture_output=True, check=True
+                ).stdout
                 (tmp_path / name).write_bytes(converted if is_named else data)
             found = read(spec)
         assert found == pairs, seed

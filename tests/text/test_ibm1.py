@@ -20,7 +20,10 @@ def arrays(lists):
 def loops(sources, targets, num_iterations):
     """t(target | source) by plain expectation maximization."""
     table = {
-        (s, t): 1.0 for source, target in zip(sources, targets, strict=True) for s in [EMPTY, *source] for t in target
+        (s, t): 1.0
+        for source, target in zip(sources, targets, strict=True)
+        for s in [EMPTY, *source]
+        for t in target
     }
     for _ in range(num_iterations):
         counts, totals = defaultdict(float), defaultdict(float)
@@ -37,9 +40,13 @@ def loops(sources, targets, num_iterations):
 @pytest.mark.parametrize("num_iterations", [1, 2, 5])
 def test_the_table_is_that_of_plain_loops(num_iterations):
     rng = random.Random(3)
-    sources, targets = ([[rng.randrange(9) for _ in range(rng.randrange(7))] for _ in range(40)] for _ in range(2))
+    sources, targets = (
+        [[rng.randrange(9) for _ in range(rng.randrange(7))] for _ in range(40)] for _ in range(2)
+    )
     table = estimate_table(arrays(sources), arrays(targets), 40, num_iterations=num_iterations)
-    found = {(s, t): p for s, t, p in zip(*(values.tolist() for values in table.entries()), strict=True)}
+    found = {
+        (s, t): p for s, t, p in zip(*(values.tolist() for values in table.entries()), strict=True)
+    }
     assert found == pytest.approx(loops(sources, targets, num_iterations), rel=1e-9)
 
 
@@ -50,7 +57,9 @@ def test_lookup_knows_what_was_seen_together():
     assert found[0, 0] > 0.5
     assert found[1, 1] == pytest.approx(1.0, abs=0.3)
     assert found[0, 1] == found[1, 0] == found[0, 2] == 0.0
-    assert estimate_table(arrays([]), arrays([]), 0).lookup(np.array([1]), np.array([2])).tolist() == [[0.0]]
+    assert estimate_table(arrays([]), arrays([]), 0).lookup(
+        np.array([1]), np.array([2])
+    ).tolist() == [[0.0]]
 
 
 def test_links_are_those_of_both_directions():

@@ -9,8 +9,22 @@ from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 @pytest.mark.parametrize(
     ("code", "short"),
     [
-        *(("fr", "fr"), ("fra", "fr"), ("fre", "fr"), ("fra_Latn", "fr"), ("pt-BR", "pt"), ("arb_Arab", "ar")),
-        *(("zho_Hant", "zh"), ("cmn", "zh"), ("nob_Latn", "nb"), ("luo", "luo"), ("ace_Arab", "ace"), ("FIN", "fi")),
+        *(
+            ("fr", "fr"),
+            ("fra", "fr"),
+            ("fre", "fr"),
+            ("fra_Latn", "fr"),
+            ("pt-BR", "pt"),
+            ("arb_Arab", "ar"),
+        ),
+        *(
+            ("zho_Hant", "zh"),
+            ("cmn", "zh"),
+            ("nob_Latn", "nb"),
+            ("luo", "luo"),
+            ("ace_Arab", "ace"),
+            ("FIN", "fi"),
+        ),
     ],
 )
 def test_a_code_is_shortened_to_two_letters_if_there_are_any(code: str, short: str) -> None:
@@ -32,7 +46,9 @@ def test_endings_of_file_names_that_are_codes() -> None:
         (("de", "deu", "ger", "deu_Latn"), "Sie sagt: „Wie geht's?“ 20-30 Leute."),
     ],
 )
-def test_every_code_of_a_language_tokenizes_and_detokenizes_alike(codes: tuple[str, ...], line: str) -> None:
+def test_every_code_of_a_language_tokenizes_and_detokenizes_alike(
+    codes: tuple[str, ...], line: str
+) -> None:
     expected = SpacyTokenizer(codes[0]).tokenize(line)
     for code in codes:
         tokenizer = SpacyTokenizer(code)

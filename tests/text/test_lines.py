@@ -57,7 +57,9 @@ def test_lines_are_read_as_they_are_asked_for() -> None:
 
 def test_damaged_and_absent_files_are_named() -> None:
     whole = gzip.compress(b"line\n" * 1000)
-    cut = [compress(b"line\n" * 1000)[:-9] for compress in (gzip.compress, lzma.compress, bz2.compress)]
+    cut = [
+        compress(b"line\n" * 1000)[:-9] for compress in (gzip.compress, lzma.compress, bz2.compress)
+    ]
     for data in (
         *cut,
         whole[:-4] + b"\0\0\0\0",

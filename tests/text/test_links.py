@@ -6,7 +6,13 @@ import unicodedata
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.links import links_between_tokens, links_between_words, parse_pharaoh, word_shares, words_of
+from seq2seq_attn.text.links import (
+    links_between_tokens,
+    links_between_words,
+    parse_pharaoh,
+    word_shares,
+    words_of,
+)
 
 
 def test_pharaoh_lines_are_read():
@@ -18,7 +24,13 @@ def test_pharaoh_lines_are_read():
 
 
 def test_words_are_separated_by_spaces_and_tabs_only():
-    assert words_of(" Un  prix :\t10\u00a0€ \u202f! ") == ["Un", "prix", ":", "10\u00a0€", "\u202f!"]
+    assert words_of(" Un  prix :\t10\u00a0€ \u202f! ") == [
+        "Un",
+        "prix",
+        ":",
+        "10\u00a0€",
+        "\u202f!",
+    ]
     assert words_of("") == words_of(" \t") == []
 
 
@@ -27,8 +39,18 @@ def test_links_between_tokens_become_links_between_words_and_back():
     words = ["Wiese", "und."], ["meadow", "½x"]
     links = [(0, 0), (1, 1), (3, 2), (2, 3)]
     assert links_between_words(links, source, target, *words) == [(0, 0), (1, 1)]
-    assert links_between_tokens([(0, 0)], *words, source, target) == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    assert links_between_tokens([(1, 1), (1, 1)], *words, source, target) == [(2, 2), (2, 3), (3, 2), (3, 3)]
+    assert links_between_tokens([(0, 0)], *words, source, target) == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+    ]
+    assert links_between_tokens([(1, 1), (1, 1)], *words, source, target) == [
+        (2, 2),
+        (2, 3),
+        (3, 2),
+        (3, 3),
+    ]
     assert links_between_tokens([(1, 0), (0, 0)], *words, *words) == [(0, 0), (1, 0)]
     assert links_between_words([], [], [], [], []) == links_between_tokens([], [], [], [], []) == []
     with pytest.raises(ValueError, match="not the same text"):
@@ -38,12 +60,17 @@ def test_links_between_tokens_become_links_between_words_and_back():
 
 
 def test_a_token_over_several_words_has_the_links_of_all_and_links_the_first():
-    assert links_between_tokens([(0, 1), (1, 0)], ["a", "."], ["x", "y"], ["a."], ["x", "y"]) == [(0, 0), (0, 1)]
+    assert links_between_tokens([(0, 1), (1, 0)], ["a", "."], ["x", "y"], ["a."], ["x", "y"]) == [
+        (0, 0),
+        (0, 1),
+    ]
     assert links_between_words([(0, 0)], ["ab.."], ["x"], ["ab", ".."], ["x"]) == [(0, 0)]
     assert links_between_words([(0, 0)], ["a..."], ["x"], ["a", "..."], ["x"]) == [(0, 0)]
 
 
-@pytest.mark.parametrize("tokens", [["ｶ", "ﾞ"], ["ㅋ", "ㅠ"], ["u", "\u0308", "ber"], ["ﬁ", "x"], ["İ"]])
+@pytest.mark.parametrize(
+    "tokens", [["ｶ", "ﾞ"], ["ㅋ", "ㅠ"], ["u", "\u0308", "ber"], ["ﬁ", "x"], ["İ"]]
+)
 def test_tokens_are_matched_to_words_whatever_they_would_be_joined(tokens):
     word = unicodedata.normalize("NFC", "".join(tokens))
     assert word_shares(tokens, [word]).tolist() == [[1.0]] * len(tokens)

@@ -1,4 +1,5 @@
-"""Fetching Multi30k: from a server on this machine, from a folder, and all that can go wrong; offline."""
+"""Fetching Multi30k: from a server on this machine, from a folder, and all that can go wrong;
+offline."""
 
 import hashlib
 import http.server
@@ -17,7 +18,9 @@ FILES = {name: name.encode() * 99 for name in NAMES}
 
 @pytest.fixture(autouse=True)
 def small_corpus(monkeypatch):
-    monkeypatch.setattr(multi30k, "SHA256", {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()})
+    monkeypatch.setattr(
+        multi30k, "SHA256", {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
+    )
     monkeypatch.setattr(multi30k, "SPLITS", {"train": "train", "valid": "val"})
     monkeypatch.delenv("SEQ2SEQ_MULTI30K_DIR", raising=False)
 
@@ -27,7 +30,8 @@ Handler = http.server.BaseHTTPRequestHandler
 
 @pytest.fixture
 def server():
-    """Its URL, the names that were requested, and what it does instead of answering the next requests."""
+    """Its URL, the names that were requested, and what it does instead of answering the next
+    requests."""
     state = SimpleNamespace(requests=[], misbehave=[])
 
     class Answer(Handler):
@@ -68,7 +72,12 @@ def assert_complete(directory):
 
 
 @pytest.mark.parametrize(
-    "fault", [lambda handler: handler.send_error(503), hang_up, lambda handler: send(handler, b"some", length=99)]
+    "fault",
+    [
+        lambda handler: handler.send_error(503),
+        hang_up,
+        lambda handler: send(handler, b"some", length=99),
+    ],
 )
 def test_a_passing_fault_is_tried_again_and_a_lasting_one_is_one_line(tmp_path, server, fault):
     server.misbehave = [fault] * 4
@@ -82,7 +91,10 @@ def test_a_passing_fault_is_tried_again_and_a_lasting_one_is_one_line(tmp_path, 
 
 @pytest.mark.parametrize(
     ("fault", "message"),
-    [(lambda handler: handler.send_error(404), "404"), (lambda handler: send(handler, b"<html>"), "SHA-256")],
+    [
+        (lambda handler: handler.send_error(404), "404"),
+        (lambda handler: send(handler, b"<html>"), "SHA-256"),
+    ],
 )
 def test_a_dead_link_and_a_wrong_checksum_are_not_tried_again(tmp_path, server, fault, message):
     server.misbehave = [fault]

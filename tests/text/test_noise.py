@@ -4,12 +4,25 @@ import pytest
 
 from seq2seq_attn.text.noise import KINDS, Noise, describe_noise
 
-ENGLISH = ["the house is green", "we see the old house", "the old man is here", "we see that the man is old"]
-SPANISH = ["la casa es verde", "vemos la casa vieja", "el viejo está aquí", "vemos que el hombre es viejo"]
+ENGLISH = [
+    "the house is green",
+    "we see the old house",
+    "the old man is here",
+    "we see that the man is old",
+]
+SPANISH = [
+    "la casa es verde",
+    "vemos la casa vieja",
+    "el viejo está aquí",
+    "vemos que el hombre es viejo",
+]
 CLEAN = list(zip(ENGLISH, SPANISH, strict=True)) * 10
 PAIRS_BY_KIND = {
     "copies": [("Grüß Gott, Wien!", "Grüß Gott, Wien!")],
-    "swapped": [("vemos la casa vieja", "we see the old house"), ("el viejo es verde", "the man is green")],
+    "swapped": [
+        ("vemos la casa vieja", "we see the old house"),
+        ("el viejo es verde", "the man is green"),
+    ],
     "mojibake": [
         ("the cafÃ© is open", "el café está abierto"),
         ("we donâ€™t know", "no lo sabemos"),

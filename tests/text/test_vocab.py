@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.vocab import BOS, EOS, PAD, SPECIALS, UNK, Vocab, build_vocab, import_torchtext
+from seq2seq_attn.text.vocab import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIALS,
+    UNK,
+    Vocab,
+    build_vocab,
+    import_torchtext,
+)
 
 
 def test_ids_go_by_frequency_then_code_point_within_limits():
@@ -27,7 +36,14 @@ def test_unknown_tokens_and_text_spelled_like_a_special_add_nothing():
     counter = Counter({"<pad>": 9, "<eos>": 9, "<unk>": 9, "<bos>": 9, "a": 1})
     vocab = build_vocab(counter)
     for _ in range(2):
-        assert vocab.ids_of(["<pad>", "a", "<eos>", "nie", "<bos>", "<unk>"]) == [UNK, 4, UNK, UNK, UNK, UNK]
+        assert vocab.ids_of(["<pad>", "a", "<eos>", "nie", "<bos>", "<unk>"]) == [
+            UNK,
+            4,
+            UNK,
+            UNK,
+            UNK,
+            UNK,
+        ]
     assert len(vocab) == 5
     assert "nie" not in vocab
     assert [vocab.tokens[i] for i in (PAD, BOS, EOS, UNK)] == ["<pad>", "<bos>", "<eos>", "<unk>"]
@@ -48,7 +64,8 @@ def test_any_token_survives_the_file(tmp_path_factory, tokens):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"der\ndie\n", b"<pad>\n<bos>\n<eos>\n<unk>\na\na\n", b"\xff\xfe", b'<pad>\n"\n']
+    "content",
+    [b"", b"der\ndie\n", b"<pad>\n<bos>\n<eos>\n<unk>\na\na\n", b"\xff\xfe", b'<pad>\n"\n'],
 )
 def test_a_damaged_file_is_refused(tmp_path, content):
     path = tmp_path / "v"

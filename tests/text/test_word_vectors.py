@@ -1,4 +1,5 @@
-"""Word vectors from the formats of word2vec, GloVe and fastText, and what is wrong with other files."""
+"""Word vectors from the formats of word2vec, GloVe and fastText, and what is wrong with other
+files."""
 
 import gzip
 import re
@@ -10,7 +11,15 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
 
 TOKENS = ["Hund", "hund", "Das", "katze", "fehlt"]
-LINES = ["Hund 1 2 3", "KATZE -4 5e-1 6", "das 7 8 9", "Katze 0 0 1", ". . . 1 1 1", "hund 2 2 2", "Hund 9 9 9"]
+LINES = [
+    "Hund 1 2 3",
+    "KATZE -4 5e-1 6",
+    "das 7 8 9",
+    "Katze 0 0 1",
+    ". . . 1 1 1",
+    "hund 2 2 2",
+    "Hund 9 9 9",
+]
 
 
 def write(tmp_path, *lines, name="x.vec"):
@@ -23,7 +32,9 @@ def write(tmp_path, *lines, name="x.vec"):
 @pytest.mark.parametrize("header", [[], ["7 3"]])
 @pytest.mark.parametrize("end", ["", " "])
 @pytest.mark.parametrize("name", ["x.vec", "x.txt.gz"])
-def test_the_first_vector_of_a_token_counts_and_its_own_case_before_others(tmp_path, header, end, name):
+def test_the_first_vector_of_a_token_counts_and_its_own_case_before_others(
+    tmp_path, header, end, name
+):
     path = write(tmp_path, *header, *(line + end for line in LINES), name=name)
     assert vector_size(path) == 3
     found = read_word_vectors(path, TOKENS, 3)

@@ -1,4 +1,5 @@
-"""A toy corpus (words translated and reversed) and configurations small enough to train in a second."""
+"""A toy corpus (words translated and reversed) and configurations small enough to train in a
+second."""
 
 import random
 from collections.abc import Callable
@@ -23,10 +24,15 @@ def write_toy_corpus(directory: Path) -> None:
     generator = random.Random(1)
     directory.mkdir(parents=True, exist_ok=True)
     for split, num_pairs in (("train", 160), ("valid", 24), ("test", 20)):
-        pairs = [[generator.randrange(8) for _ in range(generator.randint(1, 5))] for _ in range(num_pairs)]
+        pairs = [
+            [generator.randrange(8) for _ in range(generator.randint(1, 5))]
+            for _ in range(num_pairs)
+        ]
         for language, words, step in (("de", SOURCE, 1), ("en", TARGET, -1)):
             lines = [" ".join(words[i] for i in pair[::step]) for pair in pairs]
-            (directory / f"{split}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+            (directory / f"{split}.{language}").write_text(
+                "\n".join(lines) + "\n", encoding="utf-8"
+            )
 
 
 def toy_settings(corpus: Path) -> list[str]:
@@ -47,7 +53,8 @@ def toy_settings(corpus: Path) -> list[str]:
 
 @pytest.fixture(scope="session")
 def toy_config(toy_corpus) -> ConfigMaker:
-    """Makes the configuration of a toy training: 10 updates an epoch; overrides as `--set` takes them."""
+    """Makes the configuration of a toy training: 10 updates an epoch; overrides as `--set` takes
+    them."""
 
     def make(*overrides: str) -> Config:
         return load_config((), [*toy_settings(toy_corpus), *overrides])
@@ -60,7 +67,14 @@ def open_log(directory: Path, *, position: int | None = None, update: int = 0) -
     config = load_config(["quickstart"]).train
     saved_at = None if position is None else update
     state = TrainState(update=update, saved_at=saved_at, metrics_position=position or 0)
-    return TrainLog(RunDir(directory), config, Schedules(config, updates_per_epoch=1), state, num_types=9, writes=True)
+    return TrainLog(
+        RunDir(directory),
+        config,
+        Schedules(config, updates_per_epoch=1),
+        state,
+        num_types=9,
+        writes=True,
+    )
 
 
 @pytest.fixture(autouse=True)

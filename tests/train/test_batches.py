@@ -30,7 +30,10 @@ def updates(epoch: int = 0, updates_done: int = 0) -> Iterator[UpdateBatches]:
 
 
 def indices(epoch: int = 0, updates_done: int = 0) -> list[list[list[int]]]:
-    return [[batch.indices_B.tolist() for batch in update.batches] for update in updates(epoch, updates_done)]
+    return [
+        [batch.indices_B.tolist() for batch in update.batches]
+        for update in updates(epoch, updates_done)
+    ]
 
 
 def test_an_epoch_is_every_pair_once_in_groups_and_continues_anywhere():

@@ -1,5 +1,6 @@
-"""Mistakes that need no data are reported before data is prepared, by `train` and `train --dump-config` alike: settings
-that do not fit, and variants from `--import` that break the contract of their axis."""
+"""Mistakes that need no data are reported before data is prepared, by `train` and `train
+--dump-config` alike: settings that do not fit, and variants from `--import` that break the contract
+of their axis."""
 
 import re
 import sys
@@ -20,7 +21,13 @@ from tests.cli.command_line import assert_fails
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
-FILES = ["data.corpus=files", "data.train=a", "data.valid=b", "data.target_language=en", "data.extra=[]"]
+FILES = [
+    "data.corpus=files",
+    "data.train=a",
+    "data.valid=b",
+    "data.target_language=en",
+    "data.extra=[]",
+]
 
 
 ATTENTION_SIZE = "model.attention.options.attention_size"
@@ -28,11 +35,17 @@ WRONG = [
     (["model.attention.name=aditive"], "did you mean 'additive'?"),
     (["model.encoder.name=lstm"], "model.encoder.name='lstm'"),
     (["model.attention.options.heads=3"], "model.attention.options.heads"),
-    *(([f"{ATTENTION_SIZE}={value}"], f"{ATTENTION_SIZE}=") for value in ("0", "1.5", "true", ".nan", "[8]")),
+    *(
+        ([f"{ATTENTION_SIZE}={value}"], f"{ATTENTION_SIZE}=")
+        for value in ("0", "1.5", "true", ".nan", "[8]")
+    ),
     (["model.attention.name=slots", "model.attention.options={num_slots: 0}"], "num_slots=0:"),
     (["model.attention.name=dot"], "model.hidden_size"),
     (["model.encoder.hidden_size=65536", "model.encoder.num_layers=3"], "parameters"),
-    (["model.attention.name=hard", "model.attention.options.estimator=reinforce"], "model.attention.options.estimator"),
+    (
+        ["model.attention.name=hard", "model.attention.options.estimator=reinforce"],
+        "model.attention.options.estimator",
+    ),
     (["train.cuda_graphs=true", "train.precision=fp16"], "train.precision=fp16"),
     (["train.cuda_graphs=true", "train.objectives={coverage: {}}"], "train.objectives"),
     (["train.device=gpu"], "device 'gpu'"),
@@ -44,7 +57,10 @@ WRONG = [
     (["train.objectives={coverage: {options: {a: 1}}}"], "train.objectives.coverage.options.a"),
     (["train.objectives.guided=3"], "train.objectives.guided=3"),
     (["train.objectives={guided: {}}"], "data.links"),
-    (["train.objectives={entropy: {}}", "model.attention.name=fixed"], "model.attention.name='fixed'"),
+    (
+        ["train.objectives={entropy: {}}", "model.attention.name=fixed"],
+        "model.attention.name='fixed'",
+    ),
     (["data.corpus=multi30k", "data.links=gold"], "data.links=gold"),
     (["data.source_language=fr"], "captions 'fr' -> 'en'"),
     (["data.corpus=multi30k", "data.source_language=ja"], "language 'ja'"),
@@ -88,7 +104,9 @@ def test_training_without_an_end_is_warned_about(caplog):
 
 
 @pytest.mark.parametrize("options", [[], ["--dump-config"]])
-def test_train_and_dump_config_refuse_the_same_before_data_is_prepared(capsys, toy_config, monkeypatch, options):
+def test_train_and_dump_config_refuse_the_same_before_data_is_prepared(
+    capsys, toy_config, monkeypatch, options
+):
     train(toy_config("train.max_updates=1"), run_dir=Path("r"))
     monkeypatch.setattr(loop, "prepare_corpus", lambda *_, **__: pytest.fail("data is prepared"))
     arguments = ["train", "-c", "quickstart", "--set=train.max_epochs=null", *options]
@@ -115,9 +133,14 @@ STEP = (
     "def step(self, query, memory, state):\n"
     "    attended = super().step(query, memory, state)\n    weights = attended.weights_BS\n"
 )
-PREPARE = "def prepare(self, encoded, source):\n    memory, state = super().prepare(encoded, source)\n"
+PREPARE = (
+    "def prepare(self, encoded, source):\n    memory, state = super().prepare(encoded, source)\n"
+)
 BROKEN = {
-    "weights sum to 1; seen: 2, ": (ATTENTION, f"{STEP}    return attended._replace(weights_BS=2 * weights)"),
+    "weights sum to 1; seen: 2, ": (
+        ATTENTION,
+        f"{STEP}    return attended._replace(weights_BS=2 * weights)",
+    ),
     "never negative; seen: -": (
         ATTENTION,
         f"{STEP}    return attended._replace(weights_BS=2 * weights - weights.roll(1, 1))",
@@ -125,9 +148,13 @@ BROKEN = {
     "0 on padding; seen: 0[.]": (
         ATTENTION,
         "def step(self, query, memory, state):\n"
-        "    return super().step(query, memory._replace(mask_BS=torch.ones_like(memory.mask_BS)), state)",
+        "    return super().step(query, memory._replace(mask_BS=torch.ones_like(memory.mask_BS)), "
+        "state)",
     ),
-    "state is a named tuple of tensors; seen: dict": (ATTENTION, f"{PREPARE}    return memory, {{'total': None}}"),
+    "state is a named tuple of tensors; seen: dict": (
+        ATTENTION,
+        f"{PREPARE}    return memory, {{'total': None}}",
+    ),
     "memory.keys_BSA is batch-first": (
         ATTENTION,
         f"{PREPARE}    return memory._replace(keys_BSA=memory.keys_BSA.transpose(0, 1)), state",
@@ -147,8 +174,8 @@ BROKEN = {
     "the loss is that of the probabilities": (
         OUTPUT,
         "def score(self, step, memory, targets_N):\n"
-        "    log_probs, means = super().score(step, memory, targets_N)\n    return 2 * log_probs, means\n"
-        "def target_log_probs(self, outputs, batch):\n"
+        "    log_probs, means = super().score(step, memory, targets_N)\n    return 2 * log_probs, "
+        "means\ndef target_log_probs(self, outputs, batch):\n"
         "    return super().target_log_probs(outputs, batch) / 4",
     ),
     "padding does not change results; seen: the sum over pairs": (

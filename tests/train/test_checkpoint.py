@@ -1,4 +1,5 @@
-"""The saved state: counters, tensors, generators, which model is the best, and when training validates and stops."""
+"""The saved state: counters, tensors, generators, which model is the best, and when training
+validates and stops."""
 
 from typing import Any
 
@@ -20,7 +21,9 @@ CPU = torch.device("cpu")
 
 
 def updater(num_ids: int = 9, *, tie: str = "none", decay: float = 0.0) -> Updater:
-    model = toy_config().model.model_copy(update={"tie_embeddings": tie, "readout_size": 12, "embedding_size": 12})
+    model = toy_config().model.model_copy(
+        update={"tie_embeddings": tie, "readout_size": 12, "embedding_size": 12}
+    )
     config = TrainConfig.model_validate({"optimizer": {"average_decay": decay}})
     built = build_model(model, num_source_ids=num_ids, num_target_ids=num_ids)
     return Updater(built, config, device=CPU, precision="fp32")
@@ -30,8 +33,12 @@ def settings(**changes: Any) -> TrainConfig:
     return TrainConfig.model_validate(changes)
 
 
-def validation(perplexity: float, score: float, metric: str = "bleu", num_cut: int = 0) -> Validation:
-    return Validation({"bleu": 0.0, metric: score, "perplexity": perplexity}, "signature", 24, num_cut, [])
+def validation(
+    perplexity: float, score: float, metric: str = "bleu", num_cut: int = 0
+) -> Validation:
+    return Validation(
+        {"bleu": 0.0, metric: score, "perplexity": perplexity}, "signature", 24, num_cut, []
+    )
 
 
 def test_tied_parameters_are_saved_once():
@@ -39,7 +46,9 @@ def test_tied_parameters_are_saved_once():
     assert apart.keys() - tied.keys() == {"model/output.projection.weight"}
 
 
-@pytest.mark.parametrize("values", [{}, {"num_threads": 1, "precision": "fp32", "num_processes": 1}])
+@pytest.mark.parametrize(
+    "values", [{}, {"num_threads": 1, "precision": "fp32", "num_processes": 1}]
+)
 def test_a_state_of_another_model_or_version_is_refused_in_one_line(values):
     this = updater()
     with pytest.raises(UserError, match="belongs to another model"):
@@ -49,7 +58,8 @@ def test_a_state_of_another_model_or_version_is_refused_in_one_line(values):
 
 
 @pytest.mark.parametrize(
-    ("kind", "counted"), [("applied", (2, 0, 0)), ("overflow", (0, 0, 0)), ("non_finite", (0, 2, 2))]
+    ("kind", "counted"),
+    [("applied", (2, 0, 0)), ("overflow", (0, 0, 0)), ("non_finite", (0, 2, 2))],
 )
 def test_an_epoch_ends_with_its_last_micro_batch(kind, counted):
     result, state = UpdateResult(kind, 7, 1.0, 1.0, 1.0, {}), TrainState()
@@ -82,7 +92,10 @@ def test_validation_is_due_once_an_epoch_or_every_so_many_updates():
 )
 def test_best_is_by_the_metric_and_perplexity_decides_a_tie(metric, validations, is_best):
     state, config = TrainState(), settings(validation={"metric": metric})
-    results = [validation(perplexity, score, metric, num_cut=n) for n, (score, perplexity) in enumerate(validations)]
+    results = [
+        validation(perplexity, score, metric, num_cut=n)
+        for n, (score, perplexity) in enumerate(validations)
+    ]
     assert [state.record_validation(result, config) for result in results] == is_best
     assert state.best_num_cut == max(n for n, is_new in enumerate(is_best) if is_new)
 
@@ -102,8 +115,16 @@ def test_plateau_lowers_the_rate_after_its_patience():
         ({"max_updates": 5}, TrainState(update=5), "train.max_updates=5 reached"),
         ({"max_epochs": 2}, TrainState(epoch=2), "train.max_epochs=2 reached"),
         ({"max_minutes": 0.5}, TrainState(elapsed_s=30.0), "train.max_minutes=0.5 reached"),
-        ({"validation": {"patience": 3}}, TrainState(num_without_better=3), "train.validation.patience=3 reached"),
-        ({"max_updates": 6, "max_minutes": 1.0}, TrainState(update=5, epoch=1, elapsed_s=59.0), None),
+        (
+            {"validation": {"patience": 3}},
+            TrainState(num_without_better=3),
+            "train.validation.patience=3 reached",
+        ),
+        (
+            {"max_updates": 6, "max_minutes": 1.0},
+            TrainState(update=5, epoch=1, elapsed_s=59.0),
+            None,
+        ),
     ],
 )
 def test_training_stops_at_the_first_limit(limits, state, reason):

@@ -1,4 +1,5 @@
-"""Several processes: shares, errors, generators and GPUs of the ranks. `tests/e2e/test_torchrun.py` starts some."""
+"""Several processes: shares, errors, generators and GPUs of the ranks. `tests/e2e/test_torchrun.py`
+starts some."""
 
 from typing import Any
 
@@ -26,7 +27,9 @@ def test_an_environment_that_torchrun_did_not_make(monkeypatch, size):
         pass
 
 
-@pytest.mark.parametrize("error", [UserError("not a file"), PermissionError(13, "Permission denied", "x")])
+@pytest.mark.parametrize(
+    "error", [UserError("not a file"), PermissionError(13, "Permission denied", "x")]
+)
 def test_an_error_of_the_first_rank_is_reported_once(monkeypatch, error):
     sent: list[Any] = []
 

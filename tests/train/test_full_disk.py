@@ -30,7 +30,11 @@ def too_large(path: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "write", [lambda path: write_text(path, "x" * 9999), lambda path: write_tensors(path, {"w": torch.zeros(9999)}, {})]
+    "write",
+    [
+        lambda path: write_text(path, "x" * 9999),
+        lambda path: write_tensors(path, {"w": torch.zeros(9999)}, {}),
+    ],
 )
 def test_files(tmp_path, write):
     with too_large(tmp_path / "a"):
@@ -48,7 +52,9 @@ def test_the_log_of_a_run(tmp_path, monkeypatch):
         run_log.event("train", update=1, epoch=0, text="x" * 9999)
     with too_large(tmp_path / "train.log"), open_log(tmp_path):
         logging.getLogger("seq2seq_attn.some.module").warning("x" * 9999)
-    monkeypatch.setattr(threading, "excepthook", lambda *args: None)  # TensorBoard's thread prints the error
+    monkeypatch.setattr(
+        threading, "excepthook", lambda *args: None
+    )  # TensorBoard's thread prints the error
     with too_large(tmp_path), open_log(tmp_path) as run_log:
         for number in range(200):
             run_log.event("train", update=number, epoch=0, loss=1.0, nll=1.0)

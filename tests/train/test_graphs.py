@@ -1,4 +1,5 @@
-"""The code around a CUDA graph, on the CPU: the recording is replaced by one that runs the pass again."""
+"""The code around a CUDA graph, on the CPU: the recording is replaced by one that runs the pass
+again."""
 
 import pytest
 import torch
@@ -22,8 +23,12 @@ class Replaying(GraphedPass):
     num_replays = 0
 
     def record(self, batch: Batch, ratio: float) -> Recorded:
-        source = batch.source._replace(**{name: getattr(batch.source, name).clone() for name in SOURCE_FIELDS})
-        batch = batch._replace(source=source, **{name: getattr(batch, name).clone() for name in FIELDS})
+        source = batch.source._replace(
+            **{name: getattr(batch.source, name).clone() for name in SOURCE_FIELDS}
+        )
+        batch = batch._replace(
+            source=source, **{name: getattr(batch, name).clone() for name in FIELDS}
+        )
         num_tokens, sums = torch.ones(()), torch.zeros(2, dtype=torch.float64)
 
         def replay() -> None:
@@ -41,8 +46,13 @@ def make_batch(first: int, length: int = 2) -> Batch:
 
 def run(batch: Batch, num_tokens: torch.Tensor, ratio: float) -> torch.Tensor:
     """Something that depends on all that a pass reads."""
-    tensors = (*(getattr(batch.source, name) for name in SOURCE_FIELDS), *(getattr(batch, name) for name in FIELDS))
-    digits = torch.stack([tensor.double().sum() * 10**place for place, tensor in enumerate(tensors)])
+    tensors = (
+        *(getattr(batch.source, name) for name in SOURCE_FIELDS),
+        *(getattr(batch, name) for name in FIELDS),
+    )
+    digits = torch.stack(
+        [tensor.double().sum() * 10**place for place, tensor in enumerate(tensors)]
+    )
     return torch.stack([digits.sum() / num_tokens, ratio * num_tokens.double()])
 
 
@@ -59,19 +69,32 @@ def test_replays_see_each_batch_with_its_shape_ratio_and_number_of_tokens():
 
 
 def test_an_updater_that_replays_makes_the_same_updates():
-    sizes = ("model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7", "train.precision=fp32")
-    config = load_config((), [*sizes, *(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout"))])
+    sizes = (
+        "model.embedding_size=11",
+        "model.hidden_size=13",
+        "model.encoder.hidden_size=7",
+        "train.precision=fp32",
+    )
+    config = load_config(
+        (), [*sizes, *(f"model.dropout.{place}=0" for place in ("embedding", "encoder", "readout"))]
+    )
     pieces = [make_batch(5), make_batch(6), make_batch(7, 3)]
     whole = UpdateBatches(pieces, [[0, 1]] * 3, sum(piece.num_tokens for piece in pieces))
     rounded = whole._replace(batches=[rounded_up(piece, rows=4, positions=4) for piece in pieces])
 
-    def train(batches: UpdateBatches, *, is_graphed: bool) -> tuple[list[float], dict[str, torch.Tensor]]:
+    def train(
+        batches: UpdateBatches, *, is_graphed: bool
+    ) -> tuple[list[float], dict[str, torch.Tensor]]:
         torch.manual_seed(1)
         model = build_model(config.model, num_source_ids=19, num_target_ids=19)
         build_graphed = Replaying if is_graphed else None
-        updater = Updater(model, config.train, device=CPU, precision="fp32", build_graphed=build_graphed)
+        updater = Updater(
+            model, config.train, device=CPU, precision="fp32", build_graphed=build_graphed
+        )
         options = {"learning_rate": 0.01, "teacher_forcing_ratio": 1.0}
-        losses = [updater.apply_update(batches, update=number, **options).loss_sum for number in range(4)]
+        losses = [
+            updater.apply_update(batches, update=number, **options).loss_sum for number in range(4)
+        ]
         return losses, dict(model.named_parameters())
 
     expected_losses, expected = train(whole, is_graphed=False)

@@ -1,4 +1,5 @@
-"""A run without a source: trained on text of one language, validated by perplexity, fused into translations."""
+"""A run without a source: trained on text of one language, validated by perplexity, fused into
+translations."""
 
 import json
 import math
@@ -18,7 +19,11 @@ from seq2seq_attn.text.corpus import find_text
 from seq2seq_attn.text.vocab import BOS, EOS
 from seq2seq_attn.train.check import check_config
 
-LANGUAGE_MODEL = {"data.vocab_from": "mt", "train.max_epochs": 6, "train.optimizer.learning_rate": 0.01}
+LANGUAGE_MODEL = {
+    "data.vocab_from": "mt",
+    "train.max_epochs": 6,
+    "train.optimizer.learning_rate": 0.01,
+}
 
 
 def test_a_language_model_is_trained_and_fused(toy_config, toy_corpus, tmp_path, monkeypatch):
@@ -32,7 +37,10 @@ def test_a_language_model_is_trained_and_fused(toy_config, toy_corpus, tmp_path,
     train_model(["mt/config.yaml", "language-model"], settings, run_dir="lm", **text)  # type: ignore[arg-type]
 
     train_model(None, {"train.max_epochs": 7}, run_dir="lm", resume=True)
-    events = [json.loads(line) for line in Path("lm/metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    events = [
+        json.loads(line)
+        for line in Path("lm/metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     perplexities = [event["perplexity"] for event in events if event["event"] == "validation"]
     assert "bleu" not in events[-2]
     assert min(perplexities) < 0.7 * perplexities[0]
@@ -44,7 +52,9 @@ def test_a_language_model_is_trained_and_fused(toy_config, toy_corpus, tmp_path,
     assert math.exp(-total / number) == pytest.approx(min(perplexities), rel=1e-4)
 
     translator, options = load("mt", "cpu"), {"scorers": {"fusion": {"run": "lm", "weight": 2.0}}}
-    for plain, fused in zip(*(translator.translate(["Hund Katze"], **o) for o in ({}, options)), strict=True):
+    for plain, fused in zip(
+        *(translator.translate(["Hund Katze"], **o) for o in ({}, options)), strict=True
+    ):
         assert plain.tokens != fused.tokens
         ids = [*translator.target_vocab.ids_of(fused.tokens), *([EOS] if fused.is_finished else [])]
         assert fused.score == pytest.approx(fused.log_prob + 2.0 * log_prob(model, ids), rel=1e-4)
@@ -70,7 +80,10 @@ def log_prob(model, ids: list[int]) -> float:
 def test_text_without_a_source_is_one_file_or_a_prefix(tmp_path):
     (tmp_path / "a.en").write_text("A dog.\nTwo, three.\n", encoding="utf-8")
     for name in ("a.en", "a"):
-        assert [*find_text(str(tmp_path / name), "none", "en").pairs()] == [("", "A dog."), ("", "Two, three.")]
+        assert [*find_text(str(tmp_path / name), "none", "en").pairs()] == [
+            ("", "A dog."),
+            ("", "Two, three."),
+        ]
     (tmp_path / "b.tsv").write_text("A dog.\tEin Hund.\nTwo.\tZwei.\n", encoding="utf-8")
     for name in ("b.tsv", "c"):
         with pytest.raises(UserError, match=name):
@@ -89,4 +102,6 @@ def test_text_without_a_source_is_one_file_or_a_prefix(tmp_path):
 def test_settings_that_need_a_source_are_refused(setting, name):
     train = "data.train=null" if "multi30k" in setting else "data.train=a"
     with pytest.raises(UsageError, match=name):
-        check_config(load_config(["own-tiny", "language-model"], [train, "data.target_language=en", setting]))
+        check_config(
+            load_config(["own-tiny", "language-model"], [train, "data.target_language=en", setting])
+        )

@@ -1,4 +1,5 @@
-"""The files that a run's log writes: `metrics.jsonl`, `train.log`, TensorBoard events with pictures."""
+"""The files that a run's log writes: `metrics.jsonl`, `train.log`, TensorBoard events with
+pictures."""
 
 import io
 import json
@@ -19,14 +20,26 @@ log = logging.getLogger("seq2seq_attn.some.module")
 
 
 def lines(directory: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (directory / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)
+        for line in (directory / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def test_events_are_strict_json_lines(tmp_path):
     with open_log(tmp_path) as run_log:
-        run_log.event("train", update=3, epoch=0, loss=math.nan, parts=[{"x": math.inf}, 1.5], text="Straße\n")
+        run_log.event(
+            "train", update=3, epoch=0, loss=math.nan, parts=[{"x": math.inf}, 1.5], text="Straße\n"
+        )
     assert lines(tmp_path) == [
-        {"event": "train", "update": 3, "epoch": 0, "loss": None, "parts": [{"x": None}, 1.5], "text": "Straße\n"}
+        {
+            "event": "train",
+            "update": 3,
+            "epoch": 0,
+            "loss": None,
+            "parts": [{"x": None}, 1.5],
+            "text": "Straße\n",
+        }
     ]
     assert "NaN" not in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8")
 
@@ -41,7 +54,10 @@ def test_a_resume_drops_what_came_after_its_state_and_a_new_run_all(tmp_path):
         assert run_log.position() == position
         run_log.event("train", update=2, epoch=0, again=True)
         log.info("second session")
-    assert [(line["update"], line.get("again")) for line in lines(tmp_path)] == [(1, None), (2, True)]
+    assert [(line["update"], line.get("again")) for line in lines(tmp_path)] == [
+        (1, None),
+        (2, True),
+    ]
     text = (tmp_path / "train.log").read_text(encoding="utf-8")
     assert "first session" in text
     assert "second session" in text
@@ -70,18 +86,28 @@ def tensorboard(directory: Path) -> EventAccumulator:
 
 def test_curves_go_to_tensorboard(tmp_path):
     with open_log(tmp_path) as run_log:
-        run_log.event("train", update=5, epoch=0, loss=2.5, elapsed_s=3.0, num_bad=0, text="no number")
+        run_log.event(
+            "train", update=5, epoch=0, loss=2.5, elapsed_s=3.0, num_bad=0, text="no number"
+        )
         run_log.event("validation", update=5, epoch=0, bleu=1.5, chrf=9.5, is_best=True, num_cut=2)
         run_log.event("end", update=5, epoch=0, best_score=1.5)
     events = tensorboard(tmp_path)
-    assert events.Tags()["scalars"] == ["train/loss", "validation/bleu", "validation/chrf", "validation/num_cut"]
+    assert events.Tags()["scalars"] == [
+        "train/loss",
+        "validation/bleu",
+        "validation/chrf",
+        "validation/num_cut",
+    ]
     assert [(point.step, point.value) for point in events.Scalars("train/loss")] == [(5, 2.5)]
 
 
 def test_samples_and_their_attention_go_to_tensorboard(tmp_path):
     weights_TS = np.eye(3, 4, dtype=np.float32)
     attention = AttentionMap(["Ein", "Hund", "*rennt*", "<eos>"], ["A", "dog", "<eos>"], weights_TS)
-    samples = [Sample("Ein Hund *rennt*", "A dog runs", "A dog", attention), Sample("a", "b", "", None)]
+    samples = [
+        Sample("Ein Hund *rennt*", "A dog runs", "A dog", attention),
+        Sample("a", "b", "", None),
+    ]
     with open_log(tmp_path) as run_log:
         run_log.samples(samples, update=7)
     events = tensorboard(tmp_path)
@@ -109,16 +135,22 @@ def test_attention_of_very_long_sentences_is_not_drawn(tmp_path):
 
 
 def test_updates_that_are_made_again_stand_once_in_tensorboard(tmp_path):
-    for session, position in enumerate((None, 0)):  # killed after the state of update 0 was saved, and resumed
+    for session, position in enumerate(
+        (None, 0)
+    ):  # killed after the state of update 0 was saved, and resumed
         with open_log(tmp_path, position=position, update=0) as run_log:
             for update in (1, 2):
                 run_log.event("train", update=update, epoch=0, loss=1.0)
         (written,) = tmp_path.glob("events.out.tfevents.*.*")
-        written.rename(tmp_path / f"events.out.tfevents.{session}")  # read in the order of their names
+        written.rename(
+            tmp_path / f"events.out.tfevents.{session}"
+        )  # read in the order of their names
     assert [point.step for point in tensorboard(tmp_path).Scalars("train/loss")] == [1, 2]
 
 
-def test_the_error_that_ends_training_is_in_its_log_alone_and_the_level_is_put_back(tmp_path, caplog):
+def test_the_error_that_ends_training_is_in_its_log_alone_and_the_level_is_put_back(
+    tmp_path, caplog
+):
     package = logging.getLogger("seq2seq_attn")
     before = (package.level, list(package.handlers))
     with pytest.raises(ValueError, match="the reason"), open_log(tmp_path):

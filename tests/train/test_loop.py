@@ -1,4 +1,5 @@
-"""Training runs: what they leave, log and save; kills, signals and resumes; updates that are not finite."""
+"""Training runs: what they leave, log and save; kills, signals and resumes; updates that are not
+finite."""
 
 import json
 import math
@@ -38,7 +39,11 @@ TIMES = {"elapsed_s", "seconds", "tokens_per_s"}
 def events(run: RunDir, kind: str | None = None) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl, without what a clock says."""
     lines = [json.loads(line) for line in run.metrics_path.read_text(encoding="utf-8").splitlines()]
-    return [{k: v for k, v in line.items() if k not in TIMES} for line in lines if kind in (None, line["event"])]
+    return [
+        {k: v for k, v in line.items() if k not in TIMES}
+        for line in lines
+        if kind in (None, line["event"])
+    ]
 
 
 def logged(run: RunDir) -> str:
@@ -49,7 +54,9 @@ def assert_same_tensors(run: RunDir, expected: RunDir) -> None:
     """Bit for bit: weights, moments, averages, random generators."""
     tensors, expected_tensors = (read_tensors(r.state_path).tensors for r in (run, expected))
     assert tensors.keys() == expected_tensors.keys()
-    assert [name for name in tensors if not torch.equal(tensors[name], expected_tensors[name])] == []
+    assert [
+        name for name in tensors if not torch.equal(tensors[name], expected_tensors[name])
+    ] == []
 
 
 def assert_same_end(run: RunDir, expected: RunDir) -> None:
@@ -72,7 +79,9 @@ def train_and_die(at_update: int, config: Config, **options: Any) -> None:
     """Train, and die before an update is noted: whatever was not on disk is lost."""
     apply_update = Updater.apply_update
 
-    def mortal(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
+    def mortal(
+        self: Updater, batches: UpdateBatches, *, update: int, **settings: Any
+    ) -> UpdateResult:
         result = apply_update(self, batches, update=update, **settings)
         if update == at_update:
             raise Killed
@@ -92,7 +101,14 @@ def whole(toy_config, tmp_path_factory) -> RunDir:
 
 def test_a_training_leaves_a_run_that_translates(toy_config, whole):
     assert whole.is_finished()
-    files = {"config.yaml", "environment.json", "train.log", "metrics.jsonl", "model.safetensors", "last"}
+    files = {
+        "config.yaml",
+        "environment.json",
+        "train.log",
+        "metrics.jsonl",
+        "model.safetensors",
+        "last",
+    }
     assert files <= {path.name for path in whole.path.iterdir()}
     assert len(list(whole.path.glob("events.out.tfevents.*"))) == 1
     assert whole.config() == toy_config("search.max_length_ratio=2")
@@ -108,7 +124,9 @@ def test_metrics_have_a_line_per_event(whole):
         *[("train", 12), ("train", 15), ("train", 18), ("validation", 20), ("end", 20)],
     ]
     first = json.loads(whole.metrics_path.read_text().splitlines()[0])
-    assert first["loss"] == pytest.approx(math.log(23), rel=0.1)  # before learning: all characters alike
+    assert first["loss"] == pytest.approx(
+        math.log(23), rel=0.1
+    )  # before learning: all characters alike
     assert first["nll"] == pytest.approx(first["loss"])  # nothing is smoothed
     assert 0.1 < first["gradient_norm"] < 1.0
     assert (first["learning_rate"], first["teacher_forcing_ratio"]) == (1e-3, 1.0)
@@ -118,7 +136,9 @@ def test_metrics_have_a_line_per_event(whole):
     assert 0 <= validation["bleu"] <= 100
     assert validation["signature"].startswith("nrefs:1|case:mixed")
     assert validation["num_pairs"] == 24
-    assert [set(sample) for sample in validation["samples"]] == [{"source", "reference", "hypothesis"}] * 3
+    assert [set(sample) for sample in validation["samples"]] == [
+        {"source", "reference", "hypothesis"}
+    ] * 3
     assert len({sample["source"] for sample in validation["samples"]}) > 1
     end = events(whole, "end")[0]
     assert end["reason"] == "train.max_epochs=2 reached"
@@ -132,10 +152,15 @@ def test_the_same_seed_gives_the_same_run_and_another_one_does_not(toy_config, t
 
 
 def test_a_run_says_how_long_translations_may_be(toy_config, tmp_path, caplog):
-    """The ratio comes from the training pairs unless it was chosen; a resume keeps it without a warning."""
+    """The ratio comes from the training pairs unless it was chosen; a resume keeps it without a
+    warning."""
     (tmp_path / "train.de").write_text("ab\n" * 16)
     (tmp_path / "train.en").write_text("cdefghijklmnopq\n" * 16)
-    settings = [f"data.train={tmp_path / 'train'}", f"data.data_dir={tmp_path}", "search.max_length_extra=0"]
+    settings = [
+        f"data.train={tmp_path / 'train'}",
+        f"data.data_dir={tmp_path}",
+        "search.max_length_extra=0",
+    ]
     run = train(toy_config(*settings), run_dir=tmp_path / "run")
     assert run.config().search.max_length_ratio == 10.0  # 15 tokens and EOS of 2, and a quarter
     fixed = train(toy_config(*settings, "search.max_length_ratio=3"), run_dir=tmp_path / "3")
@@ -157,7 +182,9 @@ ALL = (
 )
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("fp16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "precision", ["fp32", "bf16", pytest.param("fp16", marks=pytest.mark.slow)]
+)
 def test_killed_and_resumed_equals_never_killed(toy_config, tmp_path, precision):
     config = toy_config(*ALL, f"train.precision={precision}")
     expected = train(config, run_dir=tmp_path / "whole")
@@ -170,12 +197,17 @@ def test_killed_and_resumed_equals_never_killed(toy_config, tmp_path, precision)
 
 @pytest.mark.parametrize(
     ("moment", "number", "error", "message"),
-    [("update", signal.SIGINT, KeyboardInterrupt, "^$"), ("validation", signal.SIGTERM, SystemExit, "^143$")],
+    [
+        ("update", signal.SIGINT, KeyboardInterrupt, "^$"),
+        ("validation", signal.SIGTERM, SystemExit, "^143$"),
+    ],
 )
 def test_a_signal_saves_and_leaves(toy_config, tmp_path, whole, moment, number, error, message):
     apply_update, validate = Updater.apply_update, Validator.validate
 
-    def signalled_step(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
+    def signalled_step(
+        self: Updater, batches: UpdateBatches, *, update: int, **settings: Any
+    ) -> UpdateResult:
         if moment == "update" and update == 12:
             os.kill(os.getpid(), number)
         return apply_update(self, batches, update=update, **settings)
@@ -197,7 +229,9 @@ def test_a_signal_saves_and_leaves(toy_config, tmp_path, whole, moment, number, 
     assert_same_end(train(config, run_dir=run.path, resume=True), whole)
 
 
-def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(toy_config, tmp_path, monkeypatch, caplog):
+def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
+    toy_config, tmp_path, monkeypatch, caplog
+):
     parent = os.getppid()
     parents = iter([parent] * 4 + [1] * 10)  # the one who inherits orphans
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
@@ -208,7 +242,9 @@ def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(toy_config, tmp_path,
     assert read_tensors(RunDir(tmp_path / "run").state_path).values["state"]["update"] == 4
 
 
-def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(toy_config, tmp_path, monkeypatch):
+def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
+    toy_config, tmp_path, monkeypatch
+):
     weights, draws = [], []
 
     def begin(model: torch.nn.Module, *args: Any, **options: Any) -> Updater:
@@ -232,7 +268,8 @@ def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(toy_co
 
 
 def break_losses(patch: pytest.MonkeyPatch, is_bad: Callable[[int], bool]) -> None:
-    """Make the loss of a micro-batch not finite where `is_bad(number of the training micro-batch)`."""
+    """Make the loss of a micro-batch not finite where `is_bad(number of the training
+    micro-batch)`."""
     calls = iter(range(10**6))
 
     def broken(model: Any, batch: Any, **options: Any) -> Any:
@@ -246,7 +283,11 @@ def test_a_bad_update_is_skipped_and_recorded(toy_config, tmp_path, monkeypatch)
     break_losses(monkeypatch, lambda number: number in (4, 5, 12))
     run = train(toy_config("train.max_bad_updates=3"), run_dir=tmp_path / "run")
     bad = events(run, "bad_update")
-    assert [(line["update"], line["in_row"], line["epoch"]) for line in bad] == [(4, 1, 0), (4, 2, 0), (10, 1, 1)]
+    assert [(line["update"], line["in_row"], line["epoch"]) for line in bad] == [
+        (4, 1, 0),
+        (4, 2, 0),
+        (10, 1, 1),
+    ]
     assert all(line["loss"] is None and len(line["indices"]) == 16 for line in bad)
     assert events(run, "end")[0]["update"] == 17
     assert events(run, "train")[-1]["num_bad"] == 3
@@ -276,10 +317,14 @@ def break_weights(patch: pytest.MonkeyPatch, draw: Random) -> None:
 
     def build(model: torch.nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
         optimizer, calls = build_optimizer(model, config), count()
-        optimizer.register_step_post_hook(lambda *_: break_one(optimizer) if next(calls) == at_update else None)
+        optimizer.register_step_post_hook(
+            lambda *_: break_one(optimizer) if next(calls) == at_update else None
+        )
         return optimizer
 
-    def step_then_break(self: Updater, batches: UpdateBatches, *, update: int, **settings: Any) -> UpdateResult:
+    def step_then_break(
+        self: Updater, batches: UpdateBatches, *, update: int, **settings: Any
+    ) -> UpdateResult:
         result = apply_update(self, batches, update=update, **settings)
         if update == at_update:
             break_one(self.optimizer)
@@ -292,19 +337,27 @@ def break_weights(patch: pytest.MonkeyPatch, draw: Random) -> None:
         patch.setattr(Updater, "apply_update", step_then_break)
 
 
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 100), marks=pytest.mark.slow)], ids=["few", "many"])
-def test_weights_that_are_not_finite_end_training_with_the_last_good_state(toy_config, tmp_path, whole, seeds):
+@pytest.mark.parametrize(
+    "seeds", [range(2), pytest.param(range(2, 100), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_weights_that_are_not_finite_end_training_with_the_last_good_state(
+    toy_config, tmp_path, whole, seeds
+):
     for seed in seeds:
         draw, run = Random(seed), RunDir(tmp_path / f"run{seed}")
         average = draw.choice(["0", "0.9"])
         config = toy_config(
-            f"train.optimizer.average_decay={average}", f"train.checkpoint_every_updates={draw.randint(1, 7)}"
+            f"train.optimizer.average_decay={average}",
+            f"train.checkpoint_every_updates={draw.randint(1, 7)}",
         )
         with pytest.MonkeyPatch.context() as patch:
             break_weights(patch, draw)
             with pytest.raises(UserError, match=rf"run{seed}/.*learning.rate"):
                 train(config, run_dir=run.path)
-        for saved in [read_tensors(run.state_path), *([run.load_best()] if run.model_path.exists() else [])]:
+        for saved in [
+            read_tensors(run.state_path),
+            *([run.load_best()] if run.model_path.exists() else []),
+        ]:
             assert all(tensor.isfinite().all() for tensor in saved.tensors.values()), seed
         train(config, run_dir=run.path, resume=True)
         assert all(tensor.isfinite().all() for tensor in run.load_best().tensors.values()), seed
@@ -314,7 +367,10 @@ def test_weights_that_are_not_finite_end_training_with_the_last_good_state(toy_c
 
 
 def test_patience_ends_training(toy_config, tmp_path):
-    settings = "train.validation={every_updates: 2, patience: 3, metric: perplexity}", "train.max_epochs=null"
+    settings = (
+        "train.validation={every_updates: 2, patience: 3, metric: perplexity}",
+        "train.max_epochs=null",
+    )
     config = toy_config(*settings, "train.optimizer.learning_rate=3.0")  # gets worse and worse
     run = train(config, run_dir=tmp_path / "run")
     end, validations = events(run, "end")[0], events(run, "validation")
@@ -342,8 +398,15 @@ def test_minutes_count_over_sessions(toy_config, tmp_path):
 
 def test_rates_and_ratios_follow_their_schedules(toy_config, tmp_path):
     config = toy_config(
-        *("train.schedule={name: plateau, factor: 0.1, patience: 0}", "train.optimizer.learning_rate=3.0"),
-        *("train.validation={every_updates: 2, metric: perplexity}", "train.log_every_updates=1", "train.max_epochs=1"),
+        *(
+            "train.schedule={name: plateau, factor: 0.1, patience: 0}",
+            "train.optimizer.learning_rate=3.0",
+        ),
+        *(
+            "train.validation={every_updates: 2, metric: perplexity}",
+            "train.log_every_updates=1",
+            "train.max_epochs=1",
+        ),
         "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 4}",
     )
     run = train(config, run_dir=tmp_path / "run")
@@ -367,7 +430,11 @@ def test_a_resume_on_other_text_is_refused(toy_config, toy_corpus, tmp_path):
 
 def test_a_resume_on_the_same_text_from_other_files(toy_config, tmp_path, monkeypatch):
     captions = ("data.train=null", "data.valid=null", "data.test={}", "data.corpus=captions")
-    captions = (*captions, "data.limit={train: 40, valid: 5, test: 5}", f"data.data_dir={tmp_path / 'data'}")
+    captions = (
+        *captions,
+        "data.limit={train: 40, valid: 5, test: 5}",
+        f"data.data_dir={tmp_path / 'data'}",
+    )
     run = train(toy_config(*captions, "train.max_updates=1"), run_dir=tmp_path / "run")
     monkeypatch.setattr(sources, "sha256_of", lambda path: "compressed by another program")
     train(toy_config(*captions, "train.max_updates=2"), run_dir=run.path, resume=True)
@@ -386,7 +453,9 @@ def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
         train(toy_config(f"train.max_epochs={max_epochs}"), run_dir=run.path, resume=True)
 
 
-def test_a_resume_with_another_precision_threads_or_processes_says_so(toy_config, tmp_path, whole, caplog):
+def test_a_resume_with_another_precision_threads_or_processes_says_so(
+    toy_config, tmp_path, whole, caplog
+):
     run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
     tensors, values, _ = read_tensors(run.state_path)
     for changes, warnings in [
@@ -398,7 +467,9 @@ def test_a_resume_with_another_precision_threads_or_processes_says_so(toy_config
         caplog.clear()
         write_tensors(run.state_path, tensors, {**values, **changes})
         train(toy_config(), run_dir=run.path, resume=True)
-        assert [message.rpartition(":")[0] for message in caplog.messages if "before:" in message] == warnings
+        assert [
+            message.rpartition(":")[0] for message in caplog.messages if "before:" in message
+        ] == warnings
 
 
 def test_the_averaged_weights_are_validated_and_saved(toy_config, tmp_path):
@@ -412,7 +483,11 @@ def test_the_averaged_weights_are_validated_and_saved(toy_config, tmp_path):
 
 def test_the_log_names_the_setting_to_change(toy_config, tmp_path):
     """Of translations that their limit cuts, and of a model that only guesses."""
-    limits = "search.max_length_ratio=0.1", "search.max_length_extra=1", "data.tokenizer.lowercase=true"
+    limits = (
+        "search.max_length_ratio=0.1",
+        "search.max_length_extra=1",
+        "data.tokenizer.lowercase=true",
+    )
     run = train(toy_config("train.max_epochs=1", *limits), run_dir=tmp_path / "cut")
     (validation,), (end,) = events(run, "validation"), events(run, "end")
     assert "case:lc" in validation["signature"]
@@ -422,11 +497,17 @@ def test_the_log_names_the_setting_to_change(toy_config, tmp_path):
     assert "learning_rate=100" in logged(train(guessing, run_dir=tmp_path / "guessing"))
 
 
-def test_pairs_that_are_dropped_or_in_training_too_are_warned_about(toy_config, toy_corpus, tmp_path, caplog):
+def test_pairs_that_are_dropped_or_in_training_too_are_warned_about(
+    toy_config, toy_corpus, tmp_path, caplog
+):
     texts = [f"data.valid={toy_corpus / 'train'}", f"data.test={{same: {toy_corpus / 'train'}}}"]
-    config = toy_config(*texts, "data.max_length=10", "train.validation.num_pairs=2", "train.max_updates=1")
+    config = toy_config(
+        *texts, "data.max_length=10", "train.validation.num_pairs=2", "train.max_updates=1"
+    )
     num_dropped = prepare_corpus(config).audit["train"]["dropped"]["over_long"]
     train(config, run_dir=tmp_path / "some")
-    assert any(f"{num_dropped} " in message and "data.max_length" in message for message in caplog.messages)
+    assert any(
+        f"{num_dropped} " in message and "data.max_length" in message for message in caplog.messages
+    )
     for split in ("valid", "same"):
         assert any(message.startswith(f"{split}: 160 of 160 pairs") for message in caplog.messages)

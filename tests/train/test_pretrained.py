@@ -1,5 +1,5 @@
-"""Start values that are not random: the weights of another run, word vectors, a translation table. A resumed and moved
-run needs none of their files."""
+"""Start values that are not random: the weights of another run, word vectors, a translation table.
+A resumed and moved run needs none of their files."""
 
 import logging
 import re
@@ -31,7 +31,10 @@ LETTERS = "abdefgHKlMnrstu"
 @pytest.fixture(scope="module")
 def before(toy_config, tmp_path_factory) -> RunDir:
     """The run to start from."""
-    return train(toy_config("train.max_updates=6", "seed=5"), run_dir=tmp_path_factory.mktemp("start") / "before")
+    return train(
+        toy_config("train.max_updates=6", "seed=5"),
+        run_dir=tmp_path_factory.mktemp("start") / "before",
+    )
 
 
 @pytest.fixture
@@ -46,7 +49,10 @@ def vectors(tmp_path) -> Path:
 
 def largest_difference(run: RunDir, expected: RunDir) -> float:
     tensors = expected.load_best().tensors
-    return max((tensor - tensors[name]).abs().max().item() for name, tensor in run.load_best().tensors.items())
+    return max(
+        (tensor - tensors[name]).abs().max().item()
+        for name, tensor in run.load_best().tensors.items()
+    )
 
 
 def embedded(run: RunDir, name: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -62,7 +68,9 @@ def embedded(run: RunDir, name: str) -> tuple[torch.Tensor, torch.Tensor]:
 def test_training_starts_from_the_best_weights(toy_config, tmp_path, before, average_decay, caplog):
     caplog.set_level(logging.INFO)
     settings = [f"train.start_from={before.path}", f"train.optimizer.average_decay={average_decay}"]
-    run = train(toy_config(*settings, *HARDLY, "model.dropout.embedding=0.6"), run_dir=tmp_path / "run")
+    run = train(
+        toy_config(*settings, *HARDLY, "model.dropout.embedding=0.6"), run_dir=tmp_path / "run"
+    )
     assert largest_difference(run, before) < 1e-4
     assert f"{before.path}: " in caplog.text
 
@@ -70,7 +78,12 @@ def test_training_starts_from_the_best_weights(toy_config, tmp_path, before, ave
 @pytest.mark.parametrize("freeze", ["true", "false"])
 def test_training_starts_from_word_vectors(toy_config, tmp_path, vectors, freeze, caplog):
     caplog.set_level(logging.INFO)
-    settings = [f"model.embedding.source_vectors={vectors}", f"model.embedding.freeze={freeze}", AVERAGE, *HARDLY]
+    settings = [
+        f"model.embedding.source_vectors={vectors}",
+        f"model.embedding.freeze={freeze}",
+        AVERAGE,
+        *HARDLY,
+    ]
     run = train(toy_config(*settings), run_dir=tmp_path / "run")
     rows, expected = embedded(run, "encoder.embedding.weight")
     torch.testing.assert_close(rows, expected, atol=1e-4, rtol=0)
@@ -78,11 +91,17 @@ def test_training_starts_from_word_vectors(toy_config, tmp_path, vectors, freeze
     types = run.vocab("source").tokens[4:]
     number = sum(letter.lower() in LETTERS.lower() for letter in types)
     assert f"vectors for {number} of {len(types)} source types" in caplog.text
-    assert f"{number - len(rows)} of them found only in a different case" in (run.path / "train.log").read_text()
+    assert (
+        f"{number - len(rows)} of them found only in a different case"
+        in (run.path / "train.log").read_text()
+    )
 
 
 def test_trained_word_vectors_and_lexicons_are_kept(toy_config, tmp_path, vectors):
-    settings = [f"model.embedding.source_vectors={vectors}", "model.output={name: lexicon, options: {num_entries: 3}}"]
+    settings = [
+        f"model.embedding.source_vectors={vectors}",
+        "model.output={name: lexicon, options: {num_entries: 3}}",
+    ]
     before = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "before")
     settings += [f"train.start_from={before.path}", *HARDLY]
     corpus = tmp_path / "corpus"  # the same letters, and other words beside one another
@@ -97,14 +116,21 @@ def test_both_models_of_an_agreement_start_from_the_other_run(toy_config, tmp_pa
     caplog.set_level(logging.INFO)
     agreement = "train.objectives={agreement: {}}"
     both = train(toy_config(agreement, "train.max_updates=4"), run_dir=tmp_path / "both")
-    run = train(toy_config(agreement, *HARDLY, f"train.start_from={both.path}"), run_dir=tmp_path / "run")
+    run = train(
+        toy_config(agreement, *HARDLY, f"train.start_from={both.path}"), run_dir=tmp_path / "run"
+    )
     assert largest_difference(run.reverse, both.reverse) < 1e-4
-    train(toy_config(agreement, *HARDLY, f"train.start_from={before.path}"), run_dir=tmp_path / "forward")
+    train(
+        toy_config(agreement, *HARDLY, f"train.start_from={before.path}"),
+        run_dir=tmp_path / "forward",
+    )
     assert f"{before.path}: " in caplog.text
 
 
 @pytest.mark.parametrize("start", ["run", "vectors", "table"])
-def test_a_resumed_and_moved_run_needs_the_files_no_more(toy_config, tmp_path, before, vectors, start):
+def test_a_resumed_and_moved_run_needs_the_files_no_more(
+    toy_config, tmp_path, before, vectors, start
+):
     files = [f"model.embedding.{side}_vectors={vectors}" for side in ("source", "target")]
     first = shutil.copytree(before.path, tmp_path / "before")
     settings = {
@@ -117,7 +143,9 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(toy_config, tmp_path, b
     shutil.rmtree(first)
     vectors.unlink()
     shutil.move(tmp_path / "half", tmp_path / "moved")
-    resumed = train(toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True)
+    resumed = train(
+        toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True
+    )
     states = [read_tensors(run.state_path).tensors for run in (whole, resumed)]
     assert states[0].keys() == states[1].keys()
     assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
@@ -127,8 +155,13 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(toy_config, tmp_path, b
         assert torch.equal(*embedded(resumed, "embedding.weight"))
     if start == "table":
         probs_UK = resumed.load_best().tensors["output.probs_UK"]
-        pairs, sizes = prepare_corpus(toy_config(*settings)).pairs("train"), translator.model.embedding.weight.shape
-        output = build_model(resumed.config().model, num_source_ids=len(probs_UK), num_target_ids=sizes[0]).output
+        pairs, sizes = (
+            prepare_corpus(toy_config(*settings)).pairs("train"),
+            translator.model.embedding.weight.shape,
+        )
+        output = build_model(
+            resumed.config().model, num_source_ids=len(probs_UK), num_target_ids=sizes[0]
+        ).output
         output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))  # type: ignore[operator]
         assert torch.equal(output.probs_UK, probs_UK)  # type: ignore[arg-type]
         assert torch.equal(translator.model.output.probs_UK, probs_UK)  # type: ignore[union-attr]
@@ -213,5 +246,8 @@ def test_a_run_keeps_the_candidates_of_its_shortlist(toy_config, tmp_path, outpu
     with pytest.raises(UsageError, match=r"search\.shortlist"):
         translator.translate(["Hund"], shortlist=3 if output == "softmax" else 2)
     if output == "softmax":  # whose vocabulary is smaller than a list
-        found, expected = translator.translate(["Hund"]), translator.translate(["Hund"], shortlist=0)
+        found, expected = (
+            translator.translate(["Hund"]),
+            translator.translate(["Hund"], shortlist=0),
+        )
         assert found[0].text == expected[0].text

@@ -18,7 +18,10 @@ DECREASING = ["linear", "exponential", "inverse_sigmoid"]
         ({"name": "constant", "warmup_updates": 4}, {0: 0.25, 1: 0.5, 2: 0.75, 3: 1.0, 4: 1.0}),
         ({"name": "inverse_sqrt", "warmup_updates": 100}, {100: 1.0, 400: 0.5}),
         ({"name": "inverse_sqrt"}, {0: 1.0}),
-        ({"name": "cosine", "warmup_updates": 20, "final_ratio": 0.1}, {20: 1.0, 60: 0.55, 100: 0.1, 1000: 0.1}),
+        (
+            {"name": "cosine", "warmup_updates": 20, "final_ratio": 0.1},
+            {20: 1.0, 60: 0.55, 100: 0.1, 1000: 0.1},
+        ),
         (
             {"name": "trapezoid", "warmup_updates": 20, "cooldown": 0.4, "final_ratio": 0.1},
             {9: 0.5, 20: 1.0, 60: 1.0, 80: 0.55, 100: 0.1, 1000: 0.1},
@@ -34,7 +37,10 @@ def test_factors_of_the_learning_rate(settings, factors):
 
 def test_plan_ends_at_the_earlier_limit():
     assert Schedules(TrainConfig(max_epochs=3), updates_per_epoch=10).total_updates == 30
-    assert Schedules(TrainConfig(max_epochs=3, max_updates=25), updates_per_epoch=10).total_updates == 25
+    assert (
+        Schedules(TrainConfig(max_epochs=3, max_updates=25), updates_per_epoch=10).total_updates
+        == 25
+    )
     assert Schedules(TrainConfig(max_epochs=None), updates_per_epoch=10).total_updates is None
 
 
@@ -45,7 +51,9 @@ def test_a_stop_more_than_a_tenth_before_the_end_cuts_a_falling_schedule(name, i
     assert [schedules.is_cut(num_updates) for num_updates in (26, 27)] == [is_cut, False]
 
 
-def ratio(update: int, schedule: str, start: float = 1.0, end: float = 0.2, num_updates: int = 1000) -> float:
+def ratio(
+    update: int, schedule: str, start: float = 1.0, end: float = 0.2, num_updates: int = 1000
+) -> float:
     settings = {"schedule": schedule, "start": start, "end": end, "num_updates": num_updates}
     return teacher_forcing_ratio(update, TeacherForcingConfig.model_validate(settings))
 
@@ -72,7 +80,8 @@ def test_exponential_falls_by_the_same_factor_each_update():
 
 
 def test_inverse_sigmoid_is_the_papers_curve():
-    # scaling to meet 1 and 0 exactly is linear, so differences keep the paper's proportions: k / (k + exp(i / k))
+    # scaling to meet 1 and 0 exactly is linear, so differences keep the paper's proportions: k / (k
+    # + exp(i / k))
     k = 1000.0
     num_updates = round(2 * k * math.log(k))
     for i in (2000, 5000, 7000, 9000, 12_000):
@@ -81,15 +90,37 @@ def test_inverse_sigmoid_is_the_papers_curve():
 
 
 def test_an_objective_acts_in_its_part_of_the_training():
-    objectives = {"coverage": {"weight": 0.5, "start": 0.8}, "guided": {"weight": 2, "end": 0.5}, "entropy": {}}
-    schedules = Schedules(TrainConfig.model_validate({"max_epochs": 2, "objectives": objectives}), updates_per_epoch=5)
-    assert schedules.settings(0)["objective_weights"] == {"coverage": 0.0, "guided": 2.0, "entropy": 1.0}
-    assert schedules.settings(5)["objective_weights"] == {"coverage": 0.0, "guided": 0.0, "entropy": 1.0}
-    assert schedules.settings(8)["objective_weights"] == {"coverage": 0.5, "guided": 0.0, "entropy": 1.0}
-    assert schedules.settings(11)["objective_weights"]["coverage"] == 0.5  # epochs may have more updates than the first
+    objectives = {
+        "coverage": {"weight": 0.5, "start": 0.8},
+        "guided": {"weight": 2, "end": 0.5},
+        "entropy": {},
+    }
+    schedules = Schedules(
+        TrainConfig.model_validate({"max_epochs": 2, "objectives": objectives}), updates_per_epoch=5
+    )
+    assert schedules.settings(0)["objective_weights"] == {
+        "coverage": 0.0,
+        "guided": 2.0,
+        "entropy": 1.0,
+    }
+    assert schedules.settings(5)["objective_weights"] == {
+        "coverage": 0.0,
+        "guided": 0.0,
+        "entropy": 1.0,
+    }
+    assert schedules.settings(8)["objective_weights"] == {
+        "coverage": 0.5,
+        "guided": 0.0,
+        "entropy": 1.0,
+    }
+    assert (
+        schedules.settings(11)["objective_weights"]["coverage"] == 0.5
+    )  # epochs may have more updates than the first
 
 
-@pytest.mark.parametrize(("end", "max_epochs", "message"), [(0.5, 2, "start=0.5"), (1.0, None, "max_epochs")])
+@pytest.mark.parametrize(
+    ("end", "max_epochs", "message"), [(0.5, 2, "start=0.5"), (1.0, None, "max_epochs")]
+)
 def test_an_objective_that_cannot_act_is_refused(end, max_epochs, message):
     settings = {"objectives": {"coverage": {"start": 0.5, "end": end}}, "max_epochs": max_epochs}
     with pytest.raises(UsageError, match=rf"train\.objectives\.coverage.*{message}"):

@@ -35,9 +35,7 @@ from seq2seq_attn.train.session import (
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
-HOLD = (
-    "import sys, pathlib; from seq2seq_attn.train.session import locked\nwith locked(pathlib.Path(sys.argv[1])):\n    "
-)
+HOLD = "import sys, pathlib; from seq2seq_attn.train.session import locked\nwith locked(pathlib.Path(sys.argv[1])):\n    "
 SIGNALS = [
     (signal.SIGINT, KeyboardInterrupt, "^$"),
     (signal.SIGTERM, SystemExit, "^143$"),
@@ -45,7 +43,9 @@ SIGNALS = [
 ]
 
 
-def choose(run_dir: Path | None = None, *, resume: bool = False, overwrite: bool = False) -> Path | None:
+def choose(
+    run_dir: Path | None = None, *, resume: bool = False, overwrite: bool = False
+) -> Path | None:
     return choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
 
 
@@ -60,7 +60,10 @@ def begin(name: str, *, written_at: int = 0) -> Path:
 def test_a_new_run_gets_a_name_of_its_own(toy_config, monkeypatch):
     assert choose() is None
     assert not Path("runs").exists()
-    config, today = load_config(["quickstart", "attention/bilinear"], ["seed=3"]), date.today().isoformat()
+    config, today = (
+        load_config(["quickstart", "attention/bilinear"], ["seed=3"]),
+        date.today().isoformat(),
+    )
     names = [create_run_dir(config).name for _ in range(3)]
     assert names == [f"{today}-quickstart+bilinear-s3{number}" for number in ("", "-2", "-3")]
 
@@ -138,11 +141,15 @@ def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top():
     run = RunDir(begin("a"))
     coverage = load_config(["multi30k", "objective/coverage"], ["name=mine", "seed=7"])
     run.save_config(coverage)
-    config, run_dir = load_settings([], ["train.max_epochs=99"], run_dir=newest_unfinished(), resume=True)
+    config, run_dir = load_settings(
+        [], ["train.max_epochs=99"], run_dir=newest_unfinished(), resume=True
+    )
     assert (config.name, config.seed, config.train.max_epochs, run_dir) == ("mine", 7, 99, run.path)
     resumed, _ = load_settings([], ["train.objectives={}"], run_dir=run.path, resume=True)
     assert resumed.train.objectives == {}
-    kept, _ = load_settings([], ["train.objectives.coverage.weight=0.5"], run_dir=run.path, resume=True)
+    kept, _ = load_settings(
+        [], ["train.objectives.coverage.weight=0.5"], run_dir=run.path, resume=True
+    )
     assert kept.train.objectives["coverage"].weight == 0.5
 
 
@@ -171,10 +178,22 @@ def test_a_resume_of_a_run_without_state_keeps_its_settings_too():
     "change",
     [
         *("seed=9", "model.hidden_size=8", "train.batch.size=2", "data.tokenizer.lowercase=true"),
-        *(f"train.validation.{change}" for change in ("metric=perplexity", "num_pairs=10", "beam_size=2")),
+        *(
+            f"train.validation.{change}"
+            for change in ("metric=perplexity", "num_pairs=10", "beam_size=2")
+        ),
         *("search.coverage_penalty=0.1", "search.no_repeat_ngram=3", "search.max_length_extra=7"),
-        *("train.optimizer.name=adamw", "train.optimizer.average_decay=0.5", "search.length_penalty=2.5"),
-        *("search.max_length_ratio=3.0", "train.start_from=runs/x", "search.unk=forbid", "search.temperature=0.5"),
+        *(
+            "train.optimizer.name=adamw",
+            "train.optimizer.average_decay=0.5",
+            "search.length_penalty=2.5",
+        ),
+        *(
+            "search.max_length_ratio=3.0",
+            "train.start_from=runs/x",
+            "search.unk=forbid",
+            "search.temperature=0.5",
+        ),
     ],
 )
 def test_a_resume_cannot_change_what_the_state_depends_on(change):
@@ -183,11 +202,19 @@ def test_a_resume_cannot_change_what_the_state_depends_on(change):
 
 
 def test_a_resume_may_change_the_rest_and_says_so(caplog):
-    changes = ["train.max_epochs=99", "data.data_dir=/elsewhere", "data.num_processes=3", "search.beam_size=9"]
+    changes = [
+        "train.max_epochs=99",
+        "data.data_dir=/elsewhere",
+        "data.num_processes=3",
+        "search.beam_size=9",
+    ]
     check_same_run(load_config(), load_config((), changes))
     assert "train.max_epochs" in caplog.text
     assert "learning rate" not in caplog.text
-    before, now = (load_config((), ["train.schedule.name=trapezoid", f"train.max_updates={end}"]) for end in (5, 50))
+    before, now = (
+        load_config((), ["train.schedule.name=trapezoid", f"train.max_updates={end}"])
+        for end in (5, 50)
+    )
     check_same_run(before, now)
     assert "train.schedule.name=trapezoid" in caplog.messages[-1]
 
@@ -199,7 +226,10 @@ def test_one_training_at_a_time_writes_to_a_run(toy_config, tmp_path, monkeypatc
     with locked(new), pytest.raises(UserError, match=in_use):
         train(toy_config(), run_dir=new)
     assert [path.name for path in new.iterdir()] == [".train.lock"]
-    run, more = train(toy_config("train.max_updates=2"), run_dir=new), toy_config("train.max_updates=4")
+    run, more = (
+        train(toy_config("train.max_updates=2"), run_dir=new),
+        toy_config("train.max_updates=4"),
+    )
     before = {path.name: path.stat().st_mtime_ns for path in run.path.iterdir()}
     with locked(run.path), monkeypatch.context() as patched:
         patched.setattr(loop, "prepare_corpus", lambda *_, **__: pytest.fail("data is prepared"))
@@ -213,7 +243,9 @@ def test_one_training_at_a_time_writes_to_a_run(toy_config, tmp_path, monkeypatc
 
 @pytest.mark.parametrize("end", ["print('held', flush=True)", "import os; os.kill(os.getpid(), 9)"])
 def test_the_lock_goes_with_its_process(tmp_path, end):
-    subprocess.run([sys.executable, "-c", HOLD + end, str(tmp_path)], stdout=subprocess.DEVNULL, check=False)
+    subprocess.run(
+        [sys.executable, "-c", HOLD + end, str(tmp_path)], stdout=subprocess.DEVNULL, check=False
+    )
     with locked(tmp_path):
         assert (tmp_path / ".train.lock").read_text() == f"{os.getpid()}\n"
 

@@ -14,8 +14,8 @@ CHOSEN = ("train.num_threads=null", "train.max_updates=1")
 
 @pytest.fixture(autouse=True)
 def _machine(monkeypatch) -> None:
-    """Four CPUs, and a user who has set no number. Numbers are noted only: threads are slow where tests run in
-    parallel."""
+    """Four CPUs, and a user who has set no number. Numbers are noted only: threads are slow where
+    tests run in parallel."""
     numbers = [4]
     monkeypatch.setattr(torch, "set_num_threads", numbers.append)
     monkeypatch.setattr(torch, "get_num_threads", lambda: numbers[-1])
@@ -32,7 +32,11 @@ def recorded(run: RunDir) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     ("before", "variable", "number"),
-    [(3, None, 3), (3, "1", 1), (5, None, 1)],  # more than this machine has: chosen again, and the model is small
+    [
+        (3, None, 3),
+        (3, "1", 1),
+        (5, None, 1),
+    ],  # more than this machine has: chosen again, and the model is small
 )
 def test_a_resume_has_the_threads_of_the_run_unless_the_user_sets_them(
     toy_config, tmp_path, monkeypatch, caplog, before, variable, number
@@ -67,5 +71,8 @@ def test_a_smaller_model_that_validation_reads_does_not_change_them(toy_config, 
     other = train(toy_config("train.max_updates=1"), run_dir=tmp_path / "other")
     fusion = f"search.scorers={{fusion: {{run: {other.path}, source: Hund}}}}"
     assert recorded(
-        train(toy_config("train.num_threads=2", "train.max_updates=1", fusion), run_dir=tmp_path / "run")
+        train(
+            toy_config("train.num_threads=2", "train.max_updates=1", fusion),
+            run_dir=tmp_path / "run",
+        )
     ) == (2, 2)

@@ -1,4 +1,5 @@
-"""Updates: gradients over micro-batches and ranks, clipping, the optimizer, the average, and what is not finite."""
+"""Updates: gradients over micro-batches and ranks, clipping, the optimizer, the average, and what
+is not finite."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +31,12 @@ LINKS = [[(0, 0), (1, 0), (2, 1)], [(0, 6)], [], [], [(2, 0)], [(0, 0), (0, 2)]]
 
 
 def config(*overrides: str) -> Config:
-    sizes = ("model.embedding_size=11", "model.hidden_size=13", "model.encoder.hidden_size=7", "data.links=ibm1")
+    sizes = (
+        "model.embedding_size=11",
+        "model.hidden_size=13",
+        "model.encoder.hidden_size=7",
+        "data.links=ibm1",
+    )
     no_dropout = tuple(f"model.dropout.{name}=0" for name in ("embedding", "encoder", "readout"))
     return load_config((), [*sizes, *no_dropout, *overrides])
 
@@ -40,7 +46,9 @@ def updater(*overrides: str, precision: Precision = "fp32", **parts: Any) -> Upd
     settings = config(*overrides)
     model = build_model(settings.model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     objectives = build_objectives(settings, model)
-    return Updater(model, settings.train, device=CPU, precision=precision, objectives=objectives, **parts)
+    return Updater(
+        model, settings.train, device=CPU, precision=precision, objectives=objectives, **parts
+    )
 
 
 def batch(indices: Sequence[int]) -> Batch:
@@ -49,12 +57,20 @@ def batch(indices: Sequence[int]) -> Batch:
 
 
 def make(
-    updater: Updater, *rows: Sequence[int], update: int = 0, learning_rate: float = 0.1, ratio: float = 1.0
+    updater: Updater,
+    *rows: Sequence[int],
+    update: int = 0,
+    learning_rate: float = 0.1,
+    ratio: float = 1.0,
 ) -> UpdateResult:
     """An update of micro-batches with these pairs; all pairs in one, if none are named."""
     batches = [batch(indices) for indices in rows or (range(6),)]
-    whole = UpdateBatches(batches, [list(indices) for indices in rows], sum(one.num_tokens for one in batches))
-    return updater.apply_update(whole, update=update, learning_rate=learning_rate, teacher_forcing_ratio=ratio)
+    whole = UpdateBatches(
+        batches, [list(indices) for indices in rows], sum(one.num_tokens for one in batches)
+    )
+    return updater.apply_update(
+        whole, update=update, learning_rate=learning_rate, teacher_forcing_ratio=ratio
+    )
 
 
 def weights(updater: Updater) -> dict[str, torch.Tensor]:
@@ -62,7 +78,9 @@ def weights(updater: Updater) -> dict[str, torch.Tensor]:
 
 
 def gradients(updater: Updater) -> dict[str, torch.Tensor]:
-    return {name: p.grad.clone() for name, p in updater.trained.named_parameters() if p.grad is not None}
+    return {
+        name: p.grad.clone() for name, p in updater.trained.named_parameters() if p.grad is not None
+    }
 
 
 def assert_close(gradients: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
@@ -70,7 +88,9 @@ def assert_close(gradients: dict[str, torch.Tensor], expected: dict[str, torch.T
         torch.testing.assert_close(gradient, expected[name], rtol=1e-4, atol=1e-6)
 
 
-def changed_loss(change: Callable[[BatchLoss, nn.Module], torch.Tensor]) -> Callable[..., BatchLoss]:
+def changed_loss(
+    change: Callable[[BatchLoss, nn.Module], torch.Tensor],
+) -> Callable[..., BatchLoss]:
     """`batch_loss`, with another sum."""
 
     def changed(model: Any, *args: Any, **options: Any) -> BatchLoss:
@@ -90,9 +110,14 @@ def test_clipping_bounds_what_the_optimizer_sees(clip_norm):
 
 
 def test_an_update_follows_the_teacher_as_often_as_asked():
-    expected = [batch_loss(updater().model, batch(range(6)), teacher_forcing_ratio=r).loss_sum.item() for r in (0, 1)]
+    expected = [
+        batch_loss(updater().model, batch(range(6)), teacher_forcing_ratio=r).loss_sum.item()
+        for r in (0, 1)
+    ]
     assert expected[0] != pytest.approx(expected[1], rel=1e-4)
-    assert [make(updater(), ratio=ratio).loss_sum for ratio in (0.0, 1.0)] == pytest.approx(expected, rel=1e-5)
+    assert [make(updater(), ratio=ratio).loss_sum for ratio in (0.0, 1.0)] == pytest.approx(
+        expected, rel=1e-5
+    )
 
 
 def test_label_smoothing_changes_the_loss_and_not_the_likelihood():
@@ -134,7 +159,9 @@ def test_a_loss_that_is_not_finite_changes_nothing(monkeypatch, factor, precisio
 
 
 def test_an_infinite_loss_with_a_finite_gradient_changes_nothing(monkeypatch):
-    monkeypatch.setattr(update_module, "batch_loss", changed_loss(lambda loss, model: loss.loss_sum + math.inf))
+    monkeypatch.setattr(
+        update_module, "batch_loss", changed_loss(lambda loss, model: loss.loss_sum + math.inf)
+    )
     learner = updater()
     before = weights(learner)
     result = make(learner)
@@ -152,7 +179,9 @@ def test_an_fp16_overflow_lowers_the_scale_and_is_not_the_batchs_fault(monkeypat
     assert all(torch.equal(tensor, before[name]) for name, tensor in weights(learner).items())
 
     def with_nan_gradient(loss: BatchLoss, model: nn.Module) -> torch.Tensor:
-        return loss.loss_sum + (0.0 * model.get_parameter("output.projection.bias")).sum().abs().sqrt()  # adds 0
+        return (
+            loss.loss_sum + (0.0 * model.get_parameter("output.projection.bias")).sum().abs().sqrt()
+        )  # adds 0
 
     monkeypatch.setattr(update_module, "batch_loss", changed_loss(with_nan_gradient))
     for scale, kind in ((2.0, "overflow"), (1.0, "non_finite")):
@@ -213,15 +242,23 @@ def test_half_precision_follows_fp32(precision):
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_loaded_tensors_go_on_bit_for_bit(precision):
-    options = ("train.optimizer.average_decay=0.9", "model.tie_embeddings=target", "model.readout_size=11")
+    options = (
+        "train.optimizer.average_decay=0.9",
+        "model.tie_embeddings=target",
+        "model.readout_size=11",
+    )
     learner, other = (updater(*options, precision=precision) for _ in range(2))
     for update in range(3):
         make(learner, update=update)
-    load_tensors(other, {name: tensor.clone() for name, tensor in training_tensors(learner).items()})
+    load_tensors(
+        other, {name: tensor.clone() for name, tensor in training_tensors(learner).items()}
+    )
     for one in (learner, other):
         make(one, update=3)
     expected = training_tensors(learner)
-    assert all(torch.equal(tensor, expected[name]) for name, tensor in training_tensors(other).items())
+    assert all(
+        torch.equal(tensor, expected[name]) for name, tensor in training_tensors(other).items()
+    )
 
 
 def test_out_of_memory_names_what_to_lower(monkeypatch):
@@ -229,5 +266,8 @@ def test_out_of_memory_names_what_to_lower(monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(update_module, "batch_loss", fail)
-    with pytest.raises(UserError, match=r"train\.batch\.size=96 .*train\.batch\.size=48.*train\.batch\.accumulate=4"):
+    with pytest.raises(
+        UserError,
+        match=r"train\.batch\.size=96 .*train\.batch\.size=48.*train\.batch\.accumulate=4",
+    ):
         make(updater("train.batch.size=96", "train.batch.accumulate=2"))

@@ -24,15 +24,20 @@ def parts(toy_config) -> tuple[Any, ...]:
     """What a `Validator` is built from."""
     config = toy_config("train.validation.num_samples=3", "search.batch_size=5")
     model = SimpleNamespace(has_attention=True, copies_source=False)
-    updater = SimpleNamespace(model=model, device=torch.device("cpu"), precision="fp32", group=ALONE)
+    updater = SimpleNamespace(
+        model=model, device=torch.device("cpu"), precision="fp32", group=ALONE
+    )
     return prepare_corpus(config), config, updater
 
 
 def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts):
-    """Perplexity is per target token with the end of sentence, and samples are spread over the split."""
+    """Perplexity is per target token with the end of sentence, and samples are spread over the
+    split."""
     prepared, config, _ = parts
     num_target_ids = len(prepared.target_vocab)
-    model = build_model(config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=num_target_ids)
+    model = build_model(
+        config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=num_target_ids
+    )
     with torch.no_grad():
         model.output.projection.weight.zero_()  # type: ignore[union-attr, operator]
         model.output.projection.bias.zero_()  # type: ignore[union-attr, operator]
@@ -65,7 +70,9 @@ def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
         (["search.scorers={fusion: {run: missing, wait: 1}}"], "wait"),
     ],
 )
-def test_a_search_that_cannot_translate_is_refused_before_a_run_is_written(toy_config, in_tmp_path, settings, message):
+def test_a_search_that_cannot_translate_is_refused_before_a_run_is_written(
+    toy_config, in_tmp_path, settings, message
+):
     with pytest.raises(UserError, match=message):
         train(toy_config(*settings))
     assert not [*Path("runs").glob("*")]
@@ -76,7 +83,9 @@ def test_only_the_best_translation_is_validated(toy_config, tmp_path):
     assert "bleu" in run.load_best().values
 
 
-@pytest.mark.parametrize(("target", "is_warned"), [("Ein Hund rennt hier", False), ("红色的球", True)])
+@pytest.mark.parametrize(
+    ("target", "is_warned"), [("Ein Hund rennt hier", False), ("红色的球", True)]
+)
 def test_a_bleu_of_few_targets_is_warned_about(parts, monkeypatch, caplog, target, is_warned):
     sources, _ = parts[0].text("valid")
     monkeypatch.setattr(PreparedCorpus, "text", lambda *_: (sources, [target] * len(sources)))
@@ -88,7 +97,9 @@ def peak_mib() -> float:
     """The peak of this process's memory since the last call."""
     status = Path("/proc/self/status").read_text()
     Path("/proc/self/clear_refs").write_text("5")
-    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+    return next(
+        int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")
+    )
 
 
 @pytest.mark.slow
@@ -99,7 +110,9 @@ def test_a_line_of_a_thousand_tokens_takes_little_more_memory(toy_config, toy_co
         for language in ("de", "en"):
             text = (toy_corpus / f"valid.{language}").read_text()
             (tmp_path / f"valid.{language}").write_text(f"{line}\n" * bool(line) + text)
-        sizes = (f"model.{key}=512" for key in ("embedding_size", "hidden_size", "encoder.hidden_size"))
+        sizes = (
+            f"model.{key}=512" for key in ("embedding_size", "hidden_size", "encoder.hidden_size")
+        )
         paths = (f"data.data_dir={tmp_path}", f"data.valid={tmp_path / 'valid'}")
         peak_mib()
         run = train(
@@ -107,7 +120,11 @@ def test_a_line_of_a_thousand_tokens_takes_little_more_memory(toy_config, toy_co
             run_dir=tmp_path / f"{number}",
         )
         peaks.append(peak_mib())
-        last = [json.loads(event) for event in run.metrics_path.read_text().splitlines() if "validation" in event][-1]
+        last = [
+            json.loads(event)
+            for event in run.metrics_path.read_text().splitlines()
+            if "validation" in event
+        ][-1]
         assert last["seconds"] > 0
         assert last["samples"][0]["source"] == (line or last["samples"][0]["source"])
     assert peaks[1] - peaks[0] < 400

@@ -1,4 +1,5 @@
-"""Translating with the output `copy`: source words that the target vocabulary lacks come out as they are."""
+"""Translating with the output `copy`: source words that the target vocabulary lacks come out as
+they are."""
 
 import shutil
 from pathlib import Path
@@ -36,9 +37,13 @@ def translator(run_path) -> Translator:
     return found
 
 
-@pytest.mark.parametrize(("beam_size", "unk"), [(3, "keep"), (1, "copy"), (3, "copy"), (3, "forbid")])
+@pytest.mark.parametrize(
+    ("beam_size", "unk"), [(3, "keep"), (1, "copy"), (3, "copy"), (3, "forbid")]
+)
 def test_source_words_are_copied_whatever_is_done_with_unknown_ones(translator, beam_size, unk):
-    translations = translator.translate_n_best(LINES, n_best=beam_size, beam_size=beam_size, unk=unk)
+    translations = translator.translate_n_best(
+        LINES, n_best=beam_size, beam_size=beam_size, unk=unk
+    )
     copied = set()
     for best in translations:
         for one in best:
@@ -57,7 +62,10 @@ def test_source_words_are_copied_whatever_is_done_with_unknown_ones(translator, 
 @pytest.mark.parametrize(
     ("output", "options"),
     [
-        *(("copy", options) for options in ({"beam_size": 1}, {"beam_size": 3}, {"method": "sample"})),
+        *(
+            ("copy", options)
+            for options in ({"beam_size": 1}, {"beam_size": 3}, {"method": "sample"})
+        ),
         *((output, {"beam_size": 3}) for output in ("copynet", "pointer")),
     ],
 )
@@ -66,9 +74,14 @@ def test_a_prefix_is_copied_from_the_source(tmp_path, output, options):
     path = make_run(tmp_path / "run", output=output)
     one, both = load(path, "cpu"), load([path, shutil.copytree(path, tmp_path / "same")], "cpu")
     lines = ["Ein Vexor liest Zabra", "Zabra", "Drei Kinder", "Vexor Zabra Vexor Hund"]
-    found, of_both = (each.translate(lines, prefix="A Zabra Vexor", unk="forbid", **options) for each in (one, both))
+    found, of_both = (
+        each.translate(lines, prefix="A Zabra Vexor", unk="forbid", **options)
+        for each in (one, both)
+    )
     assert [each.tokens for each in of_both] == [each.tokens for each in found]
-    assert [each.log_prob for each in of_both] == pytest.approx([each.log_prob for each in found], rel=1e-4)
+    assert [each.log_prob for each in of_both] == pytest.approx(
+        [each.log_prob for each in found], rel=1e-4
+    )
     if output != "pointer":
         with torch.no_grad():
             one.model.output.projection.bias[EOS] += 20.0
@@ -84,7 +97,9 @@ def test_a_prefix_is_copied_from_the_source(tmp_path, output, options):
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_a_copied_prefix_is_not_repeated(translator, beam_size):
-    [found] = translator.translate(["Zabra Qux Zabra"], prefix="Zabra", no_repeat_ngram=1, beam_size=beam_size)
+    [found] = translator.translate(
+        ["Zabra Qux Zabra"], prefix="Zabra", no_repeat_ngram=1, beam_size=beam_size
+    )
     assert found.tokens.count("Zabra") == 1
 
 

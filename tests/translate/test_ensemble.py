@@ -38,7 +38,11 @@ def test_equal_runs_translate_as_one(runs):
 
 def test_the_first_run_gives_what_a_call_leaves_open(runs, tmp_path):
     config = toy_config()
-    config.search.beam_size, config.search.max_length_ratio, config.search.max_length_extra = 1, 0.1, 0
+    config.search.beam_size, config.search.max_length_ratio, config.search.max_length_extra = (
+        1,
+        0.1,
+        0,
+    )
     make_toy_run(tmp_path / "short", config, seed=4)
     first = load([tmp_path / "short", runs / "b"], "cpu")
     second = load([runs / "b", tmp_path / "short"], "cpu")
@@ -49,10 +53,14 @@ def test_the_first_run_gives_what_a_call_leaves_open(runs, tmp_path):
     assert len(second.translate(["Hund"])[0].tokens) > 1
 
 
-@pytest.mark.parametrize(("names", "has_attention"), [(("fixed", "a"), True), (("fixed", "fixed-too"), False)])
+@pytest.mark.parametrize(
+    ("names", "has_attention"), [(("fixed", "a"), True), (("fixed", "fixed-too"), False)]
+)
 def test_fixed_vector_members(runs, tmp_path, names, has_attention):
     make_toy_run(tmp_path / "fixed-too", toy_config(attention="fixed"), seed=7)
-    both = load([path if (path := runs / name).exists() else tmp_path / name for name in names], "cpu")
+    both = load(
+        [path if (path := runs / name).exists() else tmp_path / name for name in names], "cpu"
+    )
     assert both.has_attention == has_attention
     [one] = both.translate(SOURCE[:1])
     assert (one.attention is not None) == has_attention
@@ -67,10 +75,14 @@ def test_fixed_vector_members(runs, tmp_path, names, has_attention):
 def test_precision_is_that_of_the_members(runs, precision):
     found = load([runs / "a", runs / "same-as-a"], "cpu", precision=precision).translate(SOURCE)
     expected = load(runs / "a", "cpu", precision=precision).translate(SOURCE)
-    assert [one.log_prob for one in found] == pytest.approx([one.log_prob for one in expected], rel=1e-5)
+    assert [one.log_prob for one in found] == pytest.approx(
+        [one.log_prob for one in expected], rel=1e-5
+    )
 
 
-@pytest.mark.parametrize("file", ["source.tokenizer.json", "target.sentencepiece.model", "target.vocab"])
+@pytest.mark.parametrize(
+    "file", ["source.tokenizer.json", "target.sentencepiece.model", "target.vocab"]
+)
 def test_other_tokenizers_and_vocabularies_are_refused(runs, tmp_path, file):
     other = shutil.copytree(runs / "a", tmp_path / "other")
     with (other / file).open("ab") as changed:

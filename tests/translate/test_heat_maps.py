@@ -1,4 +1,5 @@
-"""Heat maps of attention: one cell size, sentences as titles, one colour bar, labels that can be read."""
+"""Heat maps of attention: one cell size, sentences as titles, one colour bar, labels that can be
+read."""
 
 from itertools import pairwise
 
@@ -100,7 +101,13 @@ def test_an_installed_font_that_has_the_glyphs_is_used(tmp_path, monkeypatch, ca
 
 
 def test_unknown_source_tokens_are_marked(tmp_path, figures):
-    plot_attention(tmp_path / "p.png", [AttentionMap(["Hallo", "Hund", "<eos>"], ["dog"], np.eye(1, 3), (0,))])
+    plot_attention(
+        tmp_path / "p.png", [AttentionMap(["Hallo", "Hund", "<eos>"], ["dog"], np.eye(1, 3), (0,))]
+    )
     axes = figures[0].axes[0]
-    assert [label.get_fontstyle() for label in axes.get_xticklabels()] == ["italic", "normal", "normal"]
+    assert [label.get_fontstyle() for label in axes.get_xticklabels()] == [
+        "italic",
+        "normal",
+        "normal",
+    ]
     assert axes.get_xlabel() == "source (in italics: unknown to the model)"

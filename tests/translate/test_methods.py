@@ -24,7 +24,9 @@ def texts(translations: list[Translation]) -> list[str]:
 @pytest.mark.parametrize("options", [{"beam_size": 1}, {"beam_size": 3}, {"method": "sample"}])
 def test_a_translation_begins_with_the_prefix(translator, options):
     for prefix in (" ".join(TARGET[0].split()[:2]), "Zebra"):
-        for line, text in zip(LINES, texts(translator.translate(LINES, prefix=prefix, **options)), strict=True):
+        for line, text in zip(
+            LINES, texts(translator.translate(LINES, prefix=prefix, **options)), strict=True
+        ):
             assert text.startswith(prefix) if line else text == ""
             assert text.count(prefix) == (1 if prefix == "Zebra" and line else text.count(prefix))
 
@@ -33,9 +35,18 @@ def test_minimum_bayes_risk_takes_the_sample_that_the_others_resemble_most():
     drawn = ["a dog runs", "a dog ran", "a dog runs", "the cat sleeps"]
     assert least_risk(["", "", "", "a dog"], n_best=1)[0][0] == 0
     chrf = CHRF()
-    expected = [sum(chrf.sentence_score(text, [other]).score for other in drawn) / 4 for text in drawn]
-    assert least_risk(drawn, n_best=2) == [(0, pytest.approx(expected[0])), (1, pytest.approx(expected[1]))]
-    similar = ["the brown dog runs in the park", "a brown dog runs in the park", "a brown dog runs in a park"]
+    expected = [
+        sum(chrf.sentence_score(text, [other]).score for other in drawn) / 4 for text in drawn
+    ]
+    assert least_risk(drawn, n_best=2) == [
+        (0, pytest.approx(expected[0])),
+        (1, pytest.approx(expected[1])),
+    ]
+    similar = [
+        "the brown dog runs in the park",
+        "a brown dog runs in the park",
+        "a brown dog runs in a park",
+    ]
     best, *_, worst = least_risk(["Zzz", *similar, "Zzz"], n_best=4)
     assert (best[0], worst[0]) == (2, 0)  # not the most frequent one
 

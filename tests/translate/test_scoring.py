@@ -1,4 +1,5 @@
-"""Forced decoding of given pairs: the same as what search saw on its way to them, whatever the batch."""
+"""Forced decoding of given pairs: the same as what search saw on its way to them, whatever the
+batch."""
 
 import numpy as np
 import pytest
@@ -23,7 +24,10 @@ def translators(tmp_path_factory):
     """Word models that end their sentences soon."""
     root = tmp_path_factory.mktemp("runs")
     found = {
-        arm: load(make_toy_run(root / arm, toy_config(tokenizer="spacy", attention=arm)).path, device="cpu")
+        arm: load(
+            make_toy_run(root / arm, toy_config(tokenizer="spacy", attention=arm)).path,
+            device="cpu",
+        )
         for arm in ARMS
     }
     for translator in found.values():
@@ -34,7 +38,11 @@ def translators(tmp_path_factory):
 def assert_same(found, expected):
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
-        assert (one.text, one.source_tokens, one.tokens) == (other.text, other.source_tokens, other.tokens)
+        assert (one.text, one.source_tokens, one.tokens) == (
+            other.text,
+            other.source_tokens,
+            other.tokens,
+        )
         assert (one.unknown, one.heaviest) == (other.unknown, other.heaviest)
         assert one.log_prob == pytest.approx(other.log_prob, rel=1e-4)
         assert (one.attention is None) == (other.attention is None)
@@ -44,13 +52,20 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize(("beam_size", "length_penalty"), [(1, 0.0), (3, 1.0)])
-def test_the_model_s_own_translations_score_as_they_were_made(translators, arm, beam_size, length_penalty):
+def test_the_model_s_own_translations_score_as_they_were_made(
+    translators, arm, beam_size, length_penalty
+):
     translator = translators[arm]
-    lines = [*SOURCE, *(" ".join(line.split()[start : start + 2]) for line in SOURCE for start in range(5))]
+    lines = [
+        *SOURCE,
+        *(" ".join(line.split()[start : start + 2]) for line in SOURCE for start in range(5)),
+    ]
     options = {"beam_size": beam_size, "length_penalty": length_penalty}
     made = translator.translate(lines, unk="forbid", **options)
     matched = 0
-    for translation, decoded in zip(made, translator.score(lines, [one.text for one in made]), strict=True):
+    for translation, decoded in zip(
+        made, translator.score(lines, [one.text for one in made]), strict=True
+    ):
         if decoded.tokens != translation.tokens or not translation.is_finished:
             continue  # cut by the limit, or not cut into the words it was made of
         matched += 1
@@ -76,10 +91,14 @@ def test_a_score_is_divided_by_the_length_with_eos(translators, monkeypatch, len
 def test_batch_size_and_order_change_nothing(translators, arm, batch_size, monkeypatch):
     expected = list(force_decode(translators[arm], SOURCES, TARGETS, batch_size=1))
     assert len({decoded.log_prob for decoded in expected}) == len(expected)
-    assert_same(list(force_decode(translators[arm], SOURCES, TARGETS, batch_size=batch_size)), expected)
+    assert_same(
+        list(force_decode(translators[arm], SOURCES, TARGETS, batch_size=batch_size)), expected
+    )
     order = np.random.default_rng(0).permutation(len(SOURCES)).tolist()
     monkeypatch.setattr(segments, "CHUNK_LINES", 4)
-    shuffled = force_decode(translators[arm], [SOURCES[i] for i in order], [TARGETS[i] for i in order])
+    shuffled = force_decode(
+        translators[arm], [SOURCES[i] for i in order], [TARGETS[i] for i in order]
+    )
     assert_same(list(shuffled), [expected[i] for i in order])
 
 
@@ -93,7 +112,10 @@ def test_weights_lie_over_the_pair_s_own_tokens(translators):
             assert (attention.shape, decoded.log_prob) == ((0, 1), 0.0)
         else:
             # lines are whole, though the run cuts what it translates at 30 tokens
-            assert decoded.source_tokens == [*translator.source_tokenizer.tokenize(SOURCES[number]), "<eos>"]
+            assert decoded.source_tokens == [
+                *translator.source_tokenizer.tokenize(SOURCES[number]),
+                "<eos>",
+            ]
             assert decoded.tokens == translator.target_tokenizer.tokenize(TARGETS[number])
             assert attention.shape == (len(decoded.tokens) + 1, len(decoded.source_tokens))
             assert (len(attention) == 1) == (number == BLANK_TARGET)

@@ -10,8 +10,14 @@ from seq2seq_attn.translate.translation import Translation
 def test_split_prefers_the_end_of_a_sentence_then_of_a_word():
     assert split_source(list("abc"), 3) == [["a", "b", "c"]]
     assert split_source(list("ab.cd.ef"), 5) == [list("ab."), list("cd.ef")]
-    assert split_source(["▁a", "b", "▁c", "d", "e", "▁f"], 4) == [["▁a", "b", "▁c", "d"], ["e", "▁f"]]
-    assert split_source(["▁a", "b", "c", "▁d", "e", "▁f"], 4) == [["▁a", "b", "c"], ["▁d", "e", "▁f"]]
+    assert split_source(["▁a", "b", "▁c", "d", "e", "▁f"], 4) == [
+        ["▁a", "b", "▁c", "d"],
+        ["e", "▁f"],
+    ]
+    assert split_source(["▁a", "b", "c", "▁d", "e", "▁f"], 4) == [
+        ["▁a", "b", "c"],
+        ["▁d", "e", "▁f"],
+    ]
     assert split_source(list("abcdefg"), 3) == [list("abc"), list("def"), list("g")]
     assert split_source(list("abc"), 1) == [["a"], ["b"], ["c"]]
 
@@ -26,10 +32,23 @@ def test_segments_hold_every_token_and_none_is_too_long(max_length):
 
 
 def test_segments_of_several_sources_are_joined_source_by_source():
-    """Each target token attends to the token of its own segment and source: t0 to a, t1 to y, t2 to b."""
+    """Each target token attends to the token of its own segment and source: t0 to a, t1 to y, t2 to
+    b."""
     identity = np.eye(4, dtype=np.float32)
-    first = Translation("t0 t1", ["t0", "t1"], -1.0, -1.0, ["a", "\t", "x", "<eos>"], identity[[0, 3]], True, [0, 3])
-    second = Translation("t2", ["t2"], -1.0, -1.0, ["b", "\t", "y", "<eos>"], identity[[2, 1]], True, [2], unknown=(0,))
+    first = Translation(
+        "t0 t1", ["t0", "t1"], -1.0, -1.0, ["a", "\t", "x", "<eos>"], identity[[0, 3]], True, [0, 3]
+    )
+    second = Translation(
+        "t2",
+        ["t2"],
+        -1.0,
+        -1.0,
+        ["b", "\t", "y", "<eos>"],
+        identity[[2, 1]],
+        True,
+        [2],
+        unknown=(0,),
+    )
     joined = join_translations([first, second], num_sources=2)
     assert joined.source_tokens == ["a", "b", "\t", "x", "y", "<eos>"]
     assert joined.attention is not None

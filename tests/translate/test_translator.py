@@ -53,16 +53,22 @@ def key(translation: Translation) -> tuple[str, list[str], list[str]]:
     return translation.text, translation.tokens, translation.source_tokens
 
 
-@pytest.mark.parametrize(("precision", "beam_size"), [("fp32", 1), ("fp32", 4), ("bf16", 4), ("int8", 4)])
+@pytest.mark.parametrize(
+    ("precision", "beam_size"), [("fp32", 1), ("fp32", 4), ("bf16", 4), ("int8", 4)]
+)
 def test_batch_size_and_order_change_nothing(run_path, precision, beam_size):
     translator = load(run_path, device="cpu", precision=precision)
     expected = translator.translate(LINES, beam_size=beam_size, batch_size=1)
-    assert len({translation.text for translation in expected}) > 6  # the toy model does look at its input
+    assert (
+        len({translation.text for translation in expected}) > 6
+    )  # the toy model does look at its input
     for batch_size in (2, 5, 64):
         found = translator.translate(LINES, beam_size=beam_size, batch_size=batch_size)
         assert [key(t) for t in found] == [key(t) for t in expected]
         if precision == "fp32":
-            assert [t.log_prob for t in found] == pytest.approx([t.log_prob for t in expected], rel=1e-5)
+            assert [t.log_prob for t in found] == pytest.approx(
+                [t.log_prob for t in expected], rel=1e-5
+            )
     order = np.random.default_rng(0).permutation(len(LINES)).tolist()
     shuffled = translator.translate([LINES[i] for i in order], beam_size=beam_size)
     assert [key(t) for t in shuffled] == [key(expected[i]) for i in order]
@@ -121,9 +127,15 @@ class FiveForOne(FakeModel):
 def test_the_ratio_decides_how_long_translations_may_be(beam_size):
     translator = fake(FiveForOne())
     short, long = "s1 s2", "s1 s2 s3 s4 s5"
-    assert [t.is_cut for t in translator.translate([short, long], beam_size=beam_size)] == [False, True]
+    assert [t.is_cut for t in translator.translate([short, long], beam_size=beam_size)] == [
+        False,
+        True,
+    ]
     found = translator.translate([short, long], beam_size=beam_size, max_length_ratio=5)
-    assert [(t.is_cut, t.is_finished, len(t.tokens)) for t in found] == [(False, True, 10), (False, True, 25)]
+    assert [(t.is_cut, t.is_finished, len(t.tokens)) for t in found] == [
+        (False, True, 10),
+        (False, True, 25),
+    ]
     (cut,) = translator.translate([short], beam_size=1, max_length_ratio=1e-3)
     assert (cut.is_cut, cut.is_finished, len(cut.tokens)) == (True, False, 10)
 
@@ -155,12 +167,19 @@ def test_a_matrix_too_large_is_left_out_but_links_stay(monkeypatch):
 def test_n_best_of_a_long_line_joins_rank_by_rank():
     translator = fake(FakeModel(num_free=4, seed=5, eos_bonus=1.0), max_source_length=2)
     first, second, third = translator.translate_n_best(["s1 s2", "s3", "s1 s2 s3"], n_best=2)
-    assert [t.tokens for t in third] == [a.tokens + b.tokens for a, b in zip(first, second, strict=True)]
+    assert [t.tokens for t in third] == [
+        a.tokens + b.tokens for a, b in zip(first, second, strict=True)
+    ]
     assert join_translations(first[:1]) is first[0]
 
 
 def scripted(**settings: Any) -> FakeModel:
-    script = {(): {UNK: 0.7, A: 0.3}, (UNK,): {UNK: 0.9, B: 0.1}, (UNK, UNK): {EOS: 1.0}, (A,): {EOS: 1.0}}
+    script = {
+        (): {UNK: 0.7, A: 0.3},
+        (UNK,): {UNK: 0.9, B: 0.1},
+        (UNK, UNK): {EOS: 1.0},
+        (A,): {EOS: 1.0},
+    }
     return FakeModel(num_free=2, scripted=script, **settings)
 
 
@@ -201,7 +220,9 @@ def test_a_token_that_looks_at_eos_most_copies_the_heaviest_real_one():
             weights = np.arange(1.0, len(source) + 2.0, dtype=np.float32)  # rising to EOS
             return weights / weights.sum()
 
-    (translation,) = fake(LooksAtEos(num_free=2, scripted=scripted().scripted)).translate(["Xyz Abc"], unk="copy")
+    (translation,) = fake(LooksAtEos(num_free=2, scripted=scripted().scripted)).translate(
+        ["Xyz Abc"], unk="copy"
+    )
     assert translation.text == "Abc Abc"
     assert translation.links() == []
 
@@ -242,8 +263,10 @@ def test_translating_imports_nothing_heavy(run_path):
     code = (
         "import sys; from tests.toy_requests import translate\n"
         f"translate(['Ein Hund'], run={str(run_path)!r})\n"
-        "heavy = {'spacy', 'torchtext', 'matplotlib', 'sacrebleu', 'tensorboard'} & set(sys.modules)\n"
-        "sys.exit(f'imported {heavy}' if heavy else 0)"
+        "heavy = {'spacy', 'torchtext', 'matplotlib', 'sacrebleu', 'tensorboard'} & "
+        "set(sys.modules)\nsys.exit(f'imported {heavy}' if heavy else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,5 @@
-"""The gain of each piece of speed code, switched off in paired turns with everything on; one thread, CPU time."""
+"""The gain of each piece of speed code, switched off in paired turns with everything on; one
+thread, CPU time."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +49,9 @@ def main(arguments: Sequence[str]) -> None:
     rows = {}
     for name in ["quickstart"] if options.quick else NUM_TYPES:
         for precision in precisions(CPU):
-            rows[f"training {name}, {precision}"] = gains(training(name, precision, num_sentences), num_turns)
+            rows[f"training {name}, {precision}"] = gains(
+                training(name, precision, num_sentences), num_turns
+            )
     for output in ("output/softmax", "output/lexical"):
         for beam_size, label in ((1, "greedy"), (5, "beam 5")):
             row = f"translating multi30k with {output}, {label}, fp32"
@@ -96,7 +99,12 @@ def searching(beam_size: int, overlay: str, num_sentences: int) -> dict[str, Wor
 
 def gains(works: Mapping[str, Work], num_turns: int) -> dict[str, float]:
     """Speed with everything on over speed without each piece, from paired turns, in CPU time."""
-    contestants = {name: Contestant(name, work, clock=time.process_time) for name, work in works.items()}
+    contestants = {
+        name: Contestant(name, work, clock=time.process_time) for name, work in works.items()
+    }
     take_turns(list(contestants.values()), num_turns, warm_up=2)
     base = contestants.pop(BASE)
-    return {name: round(paired_ratio(base.speeds, one.speeds).value, 3) for name, one in contestants.items()}
+    return {
+        name: round(paired_ratio(base.speeds, one.speeds).value, 3)
+        for name, one in contestants.items()
+    }

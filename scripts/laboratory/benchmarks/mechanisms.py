@@ -1,4 +1,5 @@
-"""Training speed of mechanisms relative to the baseline's: the same batches in paired turns, one thread, CPU time."""
+"""Training speed of mechanisms relative to the baseline's: the same batches in paired turns, one
+thread, CPU time."""
 
 import argparse
 import time
@@ -7,7 +8,13 @@ from collections.abc import Sequence
 import torch
 
 from scripts.laboratory.benchmarks.measure import CPU
-from scripts.laboratory.benchmarks.train import BUCKETED, make_batches, our_update, our_updater, updates_over
+from scripts.laboratory.benchmarks.train import (
+    BUCKETED,
+    make_batches,
+    our_update,
+    our_updater,
+    updates_over,
+)
 from scripts.laboratory.experiment import load_experiment
 from scripts.laboratory.harness.records import describe
 from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turns
@@ -19,11 +26,16 @@ NUM_TURNS = 9
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure the named arms of the experiment `mechanisms`, print, and keep the speed in their records."""
+    """Measure the named arms of the experiment `mechanisms`, print, and keep the speed in their
+    records."""
     experiment = load_experiment("mechanisms")
     parser = argparse.ArgumentParser(prog="scripts/lab bench mechanisms", description=__doc__)
-    parser.add_argument("arms", nargs="+", choices=experiment.arms, metavar="ARM", help="of scripts/lab list")
-    parser.add_argument("--record", action="store_true", help=f"keep it in the arm's record in {experiment.record}")
+    parser.add_argument(
+        "arms", nargs="+", choices=experiment.arms, metavar="ARM", help="of scripts/lab list"
+    )
+    parser.add_argument(
+        "--record", action="store_true", help=f"keep it in the arm's record in {experiment.record}"
+    )
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     reuse_large_blocks()
@@ -33,14 +45,26 @@ def main(arguments: Sequence[str]) -> None:
         for arm in (experiment.baseline, name):
             config = experiment.run(arm, 1).config
             batches, sizes = make_batches(config, NUM_TURNS)
-            update = updates_over(batches[BUCKETED], our_update(our_updater(config, sizes, precision), 1.0))
+            update = updates_over(
+                batches[BUCKETED], our_update(our_updater(config, sizes, precision), 1.0)
+            )
             contestants.append(Contestant(arm, update, clock=time.process_time))
         take_turns(contestants, NUM_TURNS, warm_up=2)
         base, own = contestants
         ratio, low, high = (round(value, 3) for value in paired_ratio(own.speeds, base.speeds))
         print(f"{name}: {ratio} [{low}, {high}] of {experiment.baseline}", flush=True)
         if options.record:
-            about = {"turns": NUM_TURNS, "ms_per_1000_tokens": round(1e6 / own.speed, 1), "precision": precision}
-            speed = {"ratio": ratio, "low": low, "high": high, **about, "environment": describe("scripts/lab")}
+            about = {
+                "turns": NUM_TURNS,
+                "ms_per_1000_tokens": round(1e6 / own.speed, 1),
+                "precision": precision,
+            }
+            speed = {
+                "ratio": ratio,
+                "low": low,
+                "high": high,
+                **about,
+                "environment": describe("scripts/lab"),
+            }
             path = experiment.arm_path(name)
             write_json(path, {**read_json(path), "speed": speed})

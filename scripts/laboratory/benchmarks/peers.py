@@ -1,8 +1,10 @@
-"""Training and decoding speed of JoeyNMT and OpenNMT-py against ours: same tokens, same sizes, one core.
+"""Training and decoding speed of JoeyNMT and OpenNMT-py against ours: same tokens, same sizes, one
+core.
 
-All speeds are those that the commands themselves log: target tokens/s with EOS, without padding, the building of
-batches included; seconds of a translation without loading. The models of the decoding turns are untrained and hardly
-ever choose end-of-sentence, so that all make nearly the same number of steps. Configurations: `peer_configs/`.
+All speeds are those that the commands themselves log: target tokens/s with EOS, without padding,
+the building of batches included; seconds of a translation without loading. The models of the
+decoding turns are untrained and hardly ever choose end-of-sentence, so that all make nearly the
+same number of steps. Configurations: `peer_configs/`.
 """
 
 import os
@@ -43,12 +45,17 @@ found = translator.translate(lines, beam_size=int(beam_size), keep_attention=Fal
 print("took", time.perf_counter() - began_at, file=sys.stderr)
 open(output, "w").write("".join(" ".join(one.tokens) + "\\n" for one in found))
 """
-ONE_CORE = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+ONE_CORE = {
+    "OMP_NUM_THREADS": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",
+}
 """environment variables; OpenNMT-py's checkpoints need torch's former way of loading"""
 
 
 class System(NamedTuple):
-    """A toolkit: its package, what it imports, its commands, and regular expressions for what they log."""
+    """A toolkit: its package, what it imports, its commands, and regular expressions for what they
+    log."""
 
     package: str
     needs: str
@@ -73,7 +80,8 @@ TASK: Record = {
     "beam_size": 1,
     "topk": 1,
 }
-"""the values of `peer_configs/` and of the commands where a turn sets no others; no sentences: a turn trains"""
+"""the values of `peer_configs/` and of the commands where a turn sets no others; no sentences: a
+turn trains"""
 
 
 class Amount(NamedTuple):
@@ -93,51 +101,86 @@ class Competitor(Contestant):
     """A system whose turn is a command that logs its speed."""
 
     def __init__(
-        self, name: str, system: System, python: Path, settings: Sequence[str] = (), *, num_windows: int = 1
+        self,
+        name: str,
+        system: System,
+        python: Path,
+        settings: Sequence[str] = (),
+        *,
+        num_windows: int = 1,
     ) -> None:
-        """`num_windows` multiplies the updates of a turn, and those that the speed is measured over."""
+        """`num_windows` multiplies the updates of a turn, and those that the speed is measured
+        over."""
         super().__init__(name, lambda _: 0.0)
         self.task: Record = {}
         self.num_parameters = 0
         self.peak_mib: float | None = None
-        self._system, self._python, self._settings, self._num_windows = system, python, settings, num_windows
+        self._system, self._python, self._settings, self._num_windows = (
+            system,
+            python,
+            settings,
+            num_windows,
+        )
 
     def turn(self, number: int) -> None:
         """Fill in the configuration, run the command, keep its speed and its peak memory."""
         system, task, num_sentences = self._system, self.task, self.task["num_sentences"]
         config = task["folder"] / system.config
-        values = {**task, "config": config, "precision": self.name.removeprefix("ours, "), "our_decoding": OUR_DECODING}
+        values = {
+            **task,
+            "config": config,
+            "precision": self.name.removeprefix("ours, "),
+            "our_decoding": OUR_DECODING,
+        }
         values |= {key: self._num_windows * task[key] for key in ("updates", "window")}
-        write_lines(config, [Template((CONFIGS / system.config).read_text(encoding="utf-8")).substitute(values)])
-        command = system.translate.split() if num_sentences else [*system.train.split(), *self._settings]
-        log, usage = run_logged([str(self._python), *(Template(part).substitute(values) for part in command)])
+        write_lines(
+            config,
+            [Template((CONFIGS / system.config).read_text(encoding="utf-8")).substitute(values)],
+        )
+        command = (
+            system.translate.split() if num_sentences else [*system.train.split(), *self._settings]
+        )
+        log, usage = run_logged(
+            [str(self._python), *(Template(part).substitute(values) for part in command)]
+        )
         self.peak_mib = usage.peak_mib
         logged = re.findall(system.seconds if num_sentences else system.tokens_per_s, log)
         if not logged:
             raise UserError(f"{self.name}: no speed in its log:\n{log[-3000:]}")
-        if num_sentences and not task["is_toy"]:  # of a toy vocabulary, random weights choose EOS soon
+        if (
+            num_sentences and not task["is_toy"]
+        ):  # of a toy vocabulary, random weights choose EOS soon
             lines = (task["folder"] / "output.test").read_text(encoding="utf-8").splitlines()
-            # JoeyNMT cannot forbid the end of a sentence: it reads `min_output_length`, but does not use it
+            # JoeyNMT cannot forbid the end of a sentence: it reads `min_output_length`, but does
+            # not use it
             num_tokens = [len(line.split(" ")) for line in lines]
             if max(num_tokens) > NUM_STEPS or sum(num_tokens) < 0.99 * NUM_STEPS * len(lines):
                 lengths = sorted(set(num_tokens))
-                raise UserError(f"{self.name}: translations of {lengths} tokens; expected nearly all of {NUM_STEPS}")
+                raise UserError(
+                    f"{self.name}: translations of {lengths} tokens; expected nearly all of "
+                    f"{NUM_STEPS}"
+                )
         if not num_sentences:
             self.num_parameters = int(re.findall(system.parameters, log)[-1])
-        self.speeds.append(num_sentences / float(logged[-1]) if num_sentences else float(logged[-1]))
+        self.speeds.append(
+            num_sentences / float(logged[-1]) if num_sentences else float(logged[-1])
+        )
         print(f"{self.name}: {self.speeds[-1]:,.0f} per second", file=sys.stderr)
 
 
 class Usage(NamedTuple):
-    """The time and memory that a command used. CPU time is user and system time. The peak of its resident memory is
-    None if it is unknown: a process starts as a copy of its parent, so a peak below the parent's cannot be seen."""
+    """The time and memory that a command used. CPU time is user and system time. The peak of its
+    resident memory is None if it is unknown: a process starts as a copy of its parent, so a peak
+    below the parent's cannot be seen."""
 
     cpu_s: float
     wall_s: float
     peak_mib: float | None
 
 
-def run_logged(command: Sequence[str], source: Path | None = None, output: Path | None = None) -> tuple[str, Usage]:
+def run_logged(
+    command: Sequence[str], source: Path | None = None, output: Path | None = None
+) -> tuple[str, Usage]:
     """Run a command, from a file and to a file. Returns its stderr and what it took.
 
     Raises:
@@ -151,7 +194,9 @@ def run_logged(command: Sequence[str], source: Path | None = None, output: Path 
     ):
         process = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=errors, cwd=ROOT)
         _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)  # which Popen cannot ask for after `wait4`
+        process.returncode = os.waitstatus_to_exitcode(
+            status
+        )  # which Popen cannot ask for after `wait4`
         errors.seek(0)
         log = errors.read().decode(errors="replace").strip()
     if process.returncode:
@@ -169,7 +214,12 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-peers-") as folder, on_a_core():
         rows = list(measure(pythons, Path(folder), amount, is_toy=options.quick))
     packages = {name: dict([system.package.split("==")]) for name, system in PEERS.items()}
-    about = {"options": amount._asdict(), "sizes": {"steps": NUM_STEPS}, "rows": rows, "versions": packages}
+    about = {
+        "options": amount._asdict(),
+        "sizes": {"steps": NUM_STEPS},
+        "rows": rows,
+        "versions": packages,
+    }
     publish({**about, "differences": SYSTEMS["differences"]}, options.record)
 
 
@@ -185,25 +235,44 @@ def on_a_core() -> Iterator[None]:
         os.sched_setaffinity(0, cpus)
 
 
-def measure(pythons: dict[str, Path], folder: Path, amount: Amount, *, is_toy: bool) -> Iterator[Record]:
+def measure(
+    pythons: dict[str, Path], folder: Path, amount: Amount, *, is_toy: bool
+) -> Iterator[Record]:
     """The rows of a record: training, then greedy and beam search."""
-    settings = [setting for setting in toy_settings(folder / "toy") if setting.startswith("data.")] if is_toy else []
-    write_data(folder, load_config(["multi30k"], settings), amount.sentences, "valid" if is_toy else TEST_SET)
+    settings = (
+        [setting for setting in toy_settings(folder / "toy") if setting.startswith("data.")]
+        if is_toy
+        else []
+    )
+    write_data(
+        folder,
+        load_config(["multi30k"], settings),
+        amount.sentences,
+        "valid" if is_toy else TEST_SET,
+    )
     competitors = [Competitor(name, PEERS[name], python) for name, python in pythons.items()]
     ours = (*set_arguments(settings), "--device", "cpu")
-    competitors += [Competitor(f"ours, {name}", OURS, Path(sys.executable), ours) for name in precisions("cpu")]
+    competitors += [
+        Competitor(f"ours, {name}", OURS, Path(sys.executable), ours) for name in precisions("cpu")
+    ]
     common = {**TASK, "folder": folder, "is_toy": is_toy, "hidden_size": amount.hidden_size}
     task = {"updates": 2 * amount.window, "window": amount.window}
     yield from compete("training", competitors, common | task, amount.turns)
     untrained = {**common, "learning_rate": "1.0e-9"}
     list(compete("training", competitors, untrained, 1))
     for beam_size, name in ((1, "greedy"), (5, "beam 5")):
-        task = {"beam_size": beam_size, "topk": int(beam_size == 1), "num_sentences": amount.sentences}
+        task = {
+            "beam_size": beam_size,
+            "topk": int(beam_size == 1),
+            "num_sentences": amount.sentences,
+        }
         what = f"decoding, {name}, {NUM_STEPS} steps forced"
         yield from compete(what, competitors, untrained | task, amount.decoding_turns)
 
 
-def compete(what: str, competitors: list[Competitor], task: Record, num_turns: int) -> Iterator[Record]:
+def compete(
+    what: str, competitors: list[Competitor], task: Record, num_turns: int
+) -> Iterator[Record]:
     """Take turns; a row for each competitor, with its ratios to the peers."""
     for competitor in competitors:
         competitor.task = {**task, "half_size": task["hidden_size"] // 2}
@@ -224,21 +293,37 @@ def compete(what: str, competitors: list[Competitor], task: Record, num_turns: i
 
 
 def write_data(
-    folder: Path, config: Config, num_sentences: int | None, test_set: str, *, num_valid: int | None = 8
+    folder: Path,
+    config: Config,
+    num_sentences: int | None,
+    test_set: str,
+    *,
+    num_valid: int | None = 8,
 ) -> None:
-    """The prepared corpus as sentences of tokens joined by spaces, its vocabularies, and raw text for our decoding.
+    """The prepared corpus as sentences of tokens joined by spaces, its vocabularies, and raw text
+    for our decoding.
 
     Raises:
         UserError: a token holds a space.
     """
     prepared = prepare_corpus(config)
-    splits = {"train": ("train", None), "valid": ("valid", num_valid), "test": (test_set, num_sentences)}
+    splits = {
+        "train": ("train", None),
+        "valid": ("valid", num_valid),
+        "test": (test_set, num_sentences),
+    }
     write_lines(folder / "raw.de", prepared.text(test_set)[0][:num_sentences])
-    for side, vocab, language in (("source", prepared.source_vocab, "de"), ("target", prepared.target_vocab, "en")):
+    for side, vocab, language in (
+        ("source", prepared.source_vocab, "de"),
+        ("target", prepared.target_vocab, "en"),
+    ):
         write_lines(folder / f"{side}.vocab", vocab.tokens[4:])
         for name, (split, count) in splits.items():
             pairs = prepared.pairs(split)
-            ids = [getattr(pairs, side)(i).tolist() for i in range(min(len(pairs), count or len(pairs)))]
+            ids = [
+                getattr(pairs, side)(i).tolist()
+                for i in range(min(len(pairs), count or len(pairs)))
+            ]
             lines = [" ".join(vocab.tokens_of(sentence)) for sentence in ids]
             if [len(line.split()) for line in lines] != [len(sentence) for sentence in ids]:
                 raise UserError(f"{split}: a token holds a space")
@@ -246,7 +331,8 @@ def write_data(
 
 
 def ensure_environment(system: System) -> Path:
-    """The interpreter of a peer's environment, build/peers/NAME, which is made if the package is missing there."""
+    """The interpreter of a peer's environment, build/peers/NAME, which is made if the package is
+    missing there."""
     folder = ENVIRONMENTS / system.package.split("==")[0]
     python = folder / "bin" / "python"
     if is_installed(system):
@@ -254,12 +340,18 @@ def ensure_environment(system: System) -> Path:
     print(f"making {folder} (a few minutes)", file=sys.stderr)
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    constrained = [*install, "-c", str(ROOT / "constraints.txt")]  # the same torch and numpy for all
+    constrained = [
+        *install,
+        "-c",
+        str(ROOT / "constraints.txt"),
+    ]  # the same torch and numpy for all
     subprocess.run([*constrained, "torch"], check=True)
     subprocess.run([*install, "--no-deps", system.package], check=True)
     subprocess.run([*constrained, *system.needs.split()], check=True)
     if not is_installed(system):
-        raise UserError(f"{folder}: {system.package} cannot be imported; remove that folder and try again")
+        raise UserError(
+            f"{folder}: {system.package} cannot be imported; remove that folder and try again"
+        )
     return python
 
 
@@ -268,4 +360,7 @@ def is_installed(system: System) -> bool:
     name, version = system.package.split("==")
     python = ENVIRONMENTS / name / "bin" / "python"
     test = f"import importlib.metadata as m, {system.train.split()[1]}; assert m.version({name!r}) == {version!r}"
-    return python.exists() and subprocess.run([python, "-c", test], capture_output=True).returncode == 0
+    return (
+        python.exists()
+        and subprocess.run([python, "-c", test], capture_output=True).returncode == 0
+    )

@@ -1,8 +1,9 @@
 """Lines per second of `seq2seq prepare`, and its memory, with one process and with two.
 
-The text is Multi30k's training set over and over, lightly varied. A line is one side of a pair. Seconds are those of
-the command, the training of SentencePiece included. Per core: lines per second of processor time, of all processes
-together. Memory is resident, of all processes together (proportional set size).
+The text is Multi30k's training set over and over, lightly varied. A line is one side of a pair.
+Seconds are those of the command, the training of SentencePiece included. Per core: lines per second
+of processor time, of all processes together. Memory is resident, of all processes together
+(proportional set size).
 """
 
 import random
@@ -46,8 +47,8 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def write_corpus(prefix: Path, pairs: Sequence[Sequence[str]], num_pairs: int) -> None:
-    """The pairs over and over. In each line two words change places, a word comes from another line, and to every
-    twentieth a new number is added."""
+    """The pairs over and over. In each line two words change places, a word comes from another
+    line, and to every twentieth a new number is added."""
     generator = random.Random(prefix.name)
     for side, language in enumerate(SIDES):
         with prefix.with_suffix(f".{language}").open("w", encoding="utf-8") as stream:
@@ -55,7 +56,9 @@ def write_corpus(prefix: Path, pairs: Sequence[Sequence[str]], num_pairs: int) -
                 words = pairs[i % len(pairs)][side].split(" ")
                 j = generator.randrange(len(words))
                 words[j], words[-1 - j] = words[-1 - j], words[j]
-                words[generator.randrange(len(words))] = generator.choice(generator.choice(pairs)[side].split(" "))
+                words[generator.randrange(len(words))] = generator.choice(
+                    generator.choice(pairs)[side].split(" ")
+                )
                 number = [str(generator.randrange(1_000_000))] if generator.random() < 0.05 else []
                 stream.write(" ".join([*words, *number]) + "\n")
 
@@ -67,15 +70,24 @@ def measure(folder: Path, tokenizer: str, num_processes: int) -> Record:
         UserError: it failed.
     """
     with tempfile.TemporaryDirectory(dir=folder) as data_dir:
-        data = {"corpus": "files", "data_dir": data_dir, "tokenizer.name": tokenizer, "num_processes": num_processes}
+        data = {
+            "corpus": "files",
+            "data_dir": data_dir,
+            "tokenizer.name": tokenizer,
+            "num_processes": num_processes,
+        }
         data |= {split: folder / split for split in ("train", "valid")}
         settings = set_arguments(f"data.{key}={value}" for key, value in data.items())
         began_at, used_s = time.perf_counter(), cpu_seconds()
-        process = subprocess.Popen([*SEQ2SEQ, "prepare", "-c", "base", *settings], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*SEQ2SEQ, "prepare", "-c", "base", *settings], stdout=subprocess.DEVNULL
+        )
         peak = peak_mib(process)
         seconds, used_s = time.perf_counter() - began_at, cpu_seconds() - used_s
     if process.returncode:
-        raise UserError(f"prepare with {tokenizer}, {num_processes} processes: exit {process.returncode}")
+        raise UserError(
+            f"prepare with {tokenizer}, {num_processes} processes: exit {process.returncode}"
+        )
     num_lines = sum(len(read_lines(path)) for side in SIDES for path in folder.glob(f"*.{side}"))
     speeds = {"lines_per_s": num_lines / seconds, "lines_per_s_per_core": num_lines / used_s}
     return {"seconds": seconds, **speeds, "peak_mib": peak}
@@ -88,7 +100,8 @@ def cpu_seconds() -> float:
 
 
 def peak_mib(process: subprocess.Popen[bytes]) -> float:
-    """Wait until a process has ended; the largest memory of its whole tree, sampled twice per second."""
+    """Wait until a process has ended; the largest memory of its whole tree, sampled twice per
+    second."""
     peak_bytes, sampled_at = 0, time.monotonic()
     while process.poll() is None:
         time.sleep(0.1)
@@ -99,7 +112,8 @@ def peak_mib(process: subprocess.Popen[bytes]) -> float:
 
 
 def proportional_bytes(pid: int) -> int:
-    """Proportional set size of a process and its descendants: pages that several of them share count once."""
+    """Proportional set size of a process and its descendants: pages that several of them share
+    count once."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         children = [

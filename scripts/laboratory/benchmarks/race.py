@@ -1,10 +1,12 @@
-"""Quality per minute: BLEU of ours, the tutorial's loop, JoeyNMT and OpenNMT-py by the CPU time of their training.
+"""Quality per minute: BLEU of ours, the tutorial's loop, JoeyNMT and OpenNMT-py by the CPU time of
+their training.
 
-All train on the same pairs of Multi30k, on one thread. First each system's pace is measured, in turns, on a machine
-that should be quiet. The race then counts updates, and may run beside other work: `race_clock.py` keeps checkpoints at
-the same minutes. Afterwards each translates the validation set greedily, and the best one the test set with the
-system's own beam search; all are scored by the same call. A race that was killed continues with the next system or
-checkpoint that is missing. On another processor `--pace` measures all paces again, and moves the checkpoints of the
+All train on the same pairs of Multi30k, on one thread. First each system's pace is measured, in
+turns, on a machine that should be quiet. The race then counts updates, and may run beside other
+work: `race_clock.py` keeps checkpoints at the same minutes. Afterwards each translates the
+validation set greedily, and the best one the test set with the system's own beam search; all are
+scored by the same call. A race that was killed continues with the next system or checkpoint that is
+missing. On another processor `--pace` measures all paces again, and moves the checkpoints of the
 record to the minutes at which that processor reaches them. Systems: `peer_configs/race.yaml`.
 """
 
@@ -41,8 +43,9 @@ NEVER = 1_000_000_000
 
 
 class Field(NamedTuple):
-    """The conditions of the race, which are the same for all systems: the folder for their runs, the settings of the
-    corpus, the test set, the tokenizer of the peers' text, and the minutes at which checkpoints are kept."""
+    """The conditions of the race, which are the same for all systems: the folder for their runs,
+    the settings of the corpus, the test set, the tokenizer of the peers' text, and the minutes at
+    which checkpoints are kept."""
 
     folder: Path
     settings: Sequence[str]
@@ -66,7 +69,11 @@ class Entrant:
         self.trainer, self.config = values["trainer"], values["config"]
         self.folder = field.folder / name.replace(" ", "-").replace(",", "")
         self.is_peer = "package" in values
-        self.python = peers.ensure_environment(peers.PEERS[values["package"]]) if self.is_peer else Path(sys.executable)
+        self.python = (
+            peers.ensure_environment(peers.PEERS[values["package"]])
+            if self.is_peer
+            else Path(sys.executable)
+        )
 
     @property
     def checkpoints(self) -> list[tuple[float, Path]]:
@@ -81,7 +88,10 @@ class Entrant:
     @property
     def pace(self) -> Record:
         """The median of the paces, and the processor that they were measured on."""
-        median = {key: statistics.median(pace[key] for pace in self.paces) for key in ("start_s", "update_s")}
+        median = {
+            key: statistics.median(pace[key] for pace in self.paces)
+            for key in ("start_s", "update_s")
+        }
         return {**median, "paced_on": self.paces[-1]["paced_on"]}
 
     def measure_pace(self, seconds: float) -> None:
@@ -89,7 +99,9 @@ class Entrant:
         path = self.folder / "pace.json"
         self._train(pace_path=str(path), pace_seconds=seconds)
         known = [pace for pace in self.paces if pace["paced_on"] == processor()]
-        write_json(self.folder / "paces.json", [*known, {**read_json(path), "paced_on": processor()}])
+        write_json(
+            self.folder / "paces.json", [*known, {**read_json(path), "paced_on": processor()}]
+        )
 
     def train(self, minutes: Sequence[float]) -> None:
         """Train from the last checkpoint on, unless the last is kept."""
@@ -100,10 +112,22 @@ class Entrant:
         folder = self.folder / "checkpoints"
         folder.mkdir(parents=True, exist_ok=True)
         settings = [*self.field.settings, *self.values.get("settings", ())]
-        task: Record = {"trainer": self.trainer, "config": self.config, "settings": settings, "folder": str(folder)}
+        task: Record = {
+            "trainer": self.trainer,
+            "config": self.config,
+            "settings": settings,
+            "folder": str(folder),
+        }
         if self.trainer == "ours":  # validated afterwards; states are saved by the clock
-            never = {"train.validation.every_updates": NEVER, "train.checkpoint_every_updates": NEVER}
-            cheap = {"train.validation.num_pairs": 1, "train.validation.metric": "perplexity", "train.num_threads": 1}
+            never = {
+                "train.validation.every_updates": NEVER,
+                "train.checkpoint_every_updates": NEVER,
+            }
+            cheap = {
+                "train.validation.num_pairs": 1,
+                "train.validation.metric": "perplexity",
+                "train.num_threads": 1,
+            }
             named = dict(setting.split("=", 1) for setting in settings)
             task |= {"run_dir": str(self.folder / "run"), "settings": {**named, **never, **cheap}}
         if self.is_peer:
@@ -114,26 +138,39 @@ class Entrant:
         shutil.rmtree(self.folder / "run", ignore_errors=True)
         shutil.rmtree(self.folder / "model", ignore_errors=True)
 
-    def write_config(self, name: str, *, start: str = "null", checkpoint: str = "null", beam_size: int = 1) -> Path:
+    def write_config(
+        self, name: str, *, start: str = "null", checkpoint: str = "null", beam_size: int = 1
+    ) -> Path:
         """A peer's configuration, filled in."""
         template = Template((peers.CONFIGS / self.config).read_text(encoding="utf-8"))
         values = {"start": start, "checkpoint": checkpoint, "beam_size": beam_size}
         write_lines(
-            self.folder / name, [template.substitute(values, data=str(self.field.data), folder=str(self.folder))]
+            self.folder / name,
+            [template.substitute(values, data=str(self.field.data), folder=str(self.folder))],
         )
         return self.folder / name
 
-    def run(self, *arguments: str, source: Path | None = None, output: Path | None = None) -> peers.Usage:
+    def run(
+        self, *arguments: str, source: Path | None = None, output: Path | None = None
+    ) -> peers.Usage:
         return peers.run_logged([str(self.python), *arguments], source, output)[1]
 
-    def translate(self, checkpoint: Path, split: str, beam_size: int) -> tuple[list[str], peers.Usage]:
+    def translate(
+        self, checkpoint: Path, split: str, beam_size: int
+    ) -> tuple[list[str], peers.Usage]:
         """The lines of a set as text, and what the command took. The peers translate tokens."""
-        raw, output, beam = self.field.text(split, "de"), checkpoint / f"{split}.txt", str(beam_size)
+        raw, output, beam = (
+            self.field.text(split, "de"),
+            checkpoint / f"{split}.txt",
+            str(beam_size),
+        )
         tokens, model = self.field.data / f"{split}.de", str(checkpoint / "model")
         if self.trainer == "joeynmt":
             (self.folder / "model").mkdir(exist_ok=True)  # for its log
             config = self.write_config("translate.yaml", checkpoint=model, beam_size=beam_size)
-            usage = self.run("-m", "joeynmt", "translate", str(config), source=tokens, output=output)
+            usage = self.run(
+                "-m", "joeynmt", "translate", str(config), source=tokens, output=output
+            )
         elif self.trainer == "opennmt":
             files = ["-model", model, "-src", str(tokens), "-output", str(output)]
             batches = ["-batch_size", "64", "-batch_type", "sents", "-max_length", "100"]
@@ -143,9 +180,13 @@ class Entrant:
             usage = self.run("-m", module, str(checkpoint), str(raw), str(output))
         else:
             files = ["--run", str(checkpoint), "-i", str(raw), "-o", str(output)]
-            usage = self.run("-m", "seq2seq_attn", "translate", *files, "--beam-size", beam, "--device", "cpu")
+            usage = self.run(
+                "-m", "seq2seq_attn", "translate", *files, "--beam-size", beam, "--device", "cpu"
+            )
         lines = read_lines(output)
-        return [self.field.tokenizer.detokenize(line.split()) for line in lines] if self.is_peer else lines, usage
+        return [
+            self.field.tokenizer.detokenize(line.split()) for line in lines
+        ] if self.is_peer else lines, usage
 
     def score(self, checkpoint: Path, split: str, beam_size: int) -> Record:
         """Scores of a checkpoint, and what its translation took; made once."""
@@ -154,11 +195,20 @@ class Entrant:
             lines, usage = self.translate(checkpoint, split, beam_size)
             references = read_lines(self.field.text(split, "en"))
             if len(lines) != len(references):
-                raise UserError(f"{self.name}: {len(lines)} translations of {len(references)} sentences")
+                raise UserError(
+                    f"{self.name}: {len(lines)} translations of {len(references)} sentences"
+                )
             cased, lower = BLEU(), BLEU(lowercase=True)
-            scores = {"bleu": cased.corpus_score(lines, [references]).score, "signature": str(cased.get_signature())}
+            scores = {
+                "bleu": cased.corpus_score(lines, [references]).score,
+                "signature": str(cased.get_signature()),
+            }
             scores["bleu_lower_case"] = lower.corpus_score(lines, [references]).score
-            speed = {"num_sentences": len(lines), "sentences_per_s": len(lines) / usage.cpu_s, "timed_on": processor()}
+            speed = {
+                "num_sentences": len(lines),
+                "sentences_per_s": len(lines) / usage.cpu_s,
+                "timed_on": processor(),
+            }
             write_json(path, {**scores, **speed, **usage._asdict()})
         return dict(read_json(path))
 
@@ -170,10 +220,18 @@ class Entrant:
         beam_size = 1 if self.trainer == "tutorial" else BEAM_SIZE
         best = max(range(len(paths)), key=lambda i: scores[i]["bleu"])
         test = {"beam_size": beam_size, **self.score(paths[best], "test", beam_size)}
-        forced = [text.partition("=")[2] for text in self.values.get("settings", ()) if "precision" in text]
+        forced = [
+            text.partition("=")[2]
+            for text in self.values.get("settings", ())
+            if "precision" in text
+        ]
         precision = (forced or precisions("cpu")[-1:])[0] if self.trainer == "ours" else "fp32"
         points = [
-            {"updates": int(path.name), "bleu": score["bleu"], "bleu_lower_case": score["bleu_lower_case"]}
+            {
+                "updates": int(path.name),
+                "bleu": score["bleu"],
+                "bleu_lower_case": score["bleu_lower_case"],
+            }
             for path, score in zip(paths, scores, strict=True)
         ]
         about = {"name": self.name, "recipe": self.values["recipe"], "precision": precision}
@@ -181,12 +239,19 @@ class Entrant:
 
 
 def at_pace(row: Record, pace: Record) -> Record:
-    """A row of the record with a pace, and with its checkpoints at the minutes at which that pace reaches them."""
+    """A row of the record with a pace, and with its checkpoints at the minutes at which that pace
+    reaches them."""
     points = [
-        {**point, "minutes": round(race_clock.minutes_after(point["updates"], pace), 2)} for point in row["points"]
+        {**point, "minutes": round(race_clock.minutes_after(point["updates"], pace), 2)}
+        for point in row["points"]
     ]
     best = max(points, key=lambda point: float(point["bleu"]))
-    return {**row, **pace, "points": points, "test": {**row["test"], "best_minutes": best["minutes"]}}
+    return {
+        **row,
+        **pace,
+        "points": points,
+        "test": {**row["test"], "best_minutes": best["minutes"]},
+    }
 
 
 def processor() -> str:
@@ -196,18 +261,32 @@ def processor() -> str:
 def main(arguments: Sequence[str]) -> None:
     """Race one system after the other; write the record after each."""
     parser = build_parser("race", __doc__)
-    parser.add_argument("--only", metavar="NAME;...", help="systems, separated by semicolons; default: all")
-    parser.add_argument("--minutes", metavar="N,...", help="times of the checkpoints; default: 2 to 60")
-    parser.add_argument("--pace", action="store_true", help="only measure the pace of each system, once more")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where runs are kept; default: runs/lab/race")
+    parser.add_argument(
+        "--only", metavar="NAME;...", help="systems, separated by semicolons; default: all"
+    )
+    parser.add_argument(
+        "--minutes", metavar="N,...", help="times of the checkpoints; default: 2 to 60"
+    )
+    parser.add_argument(
+        "--pace", action="store_true", help="only measure the pace of each system, once more"
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=FOLDER, help="where runs are kept; default: runs/lab/race"
+    )
     options = parser.parse_args(arguments)
     systems: dict[str, Mapping[str, str]] = RACE["systems"]
     names = options.only.split(";") if options.only else list(systems)
     if unknown := [name for name in names if name not in systems]:
         raise UsageError(f"--only {';'.join(unknown)}: expected some of {'; '.join(systems)}")
-    path = options.folder / "race.json" if options.quick else options.record or RECORDS / "race.json"
+    path = (
+        options.folder / "race.json" if options.quick else options.record or RECORDS / "race.json"
+    )
     with mock.patch.dict(os.environ, peers.ONE_CORE):
-        minutes = [float(mark) for mark in options.minutes.split(",")] if options.minutes else RACE["minutes"]
+        minutes = (
+            [float(mark) for mark in options.minutes.split(",")]
+            if options.minutes
+            else RACE["minutes"]
+        )
         field = prepare(options.folder.resolve(), minutes, is_toy=options.quick)
         entrants = [Entrant(name, systems[name], field) for name in names]
         turns, seconds = (1, 1.0) if options.quick else (PACE_TURNS, PACE_SECONDS)
@@ -225,7 +304,11 @@ def main(arguments: Sequence[str]) -> None:
                 row = entrant.result()
             except (UserError, subprocess.CalledProcessError) as error:
                 print(f"{entrant.name}: {error}", file=sys.stderr)
-                row = {"name": entrant.name, "recipe": entrant.values["recipe"], "error": str(error).splitlines()[-1]}
+                row = {
+                    "name": entrant.name,
+                    "recipe": entrant.values["recipe"],
+                    "error": str(error).splitlines()[-1],
+                }
             record(row, path, field)
 
 
@@ -233,7 +316,10 @@ def record(row: Record, path: Path, field: Field) -> None:
     """Write a row into the record, which two races may share."""
     names: list[str] = list(RACE["systems"])
     rows = {one["name"]: one for one in known_rows(path)} | {row["name"]: row}
-    ordered, missing = [rows[name] for name in names if name in rows], [name for name in names if name not in rows]
+    ordered, missing = (
+        [rows[name] for name in names if name in rows],
+        [name for name in names if name not in rows],
+    )
     about = {"minutes": list(field.minutes), "test_set": field.test_set}
     publish({**about, "systems": ordered, "missing": missing}, path)
 
@@ -243,7 +329,8 @@ def known_rows(path: Path) -> list[Record]:
 
 
 def prepare(folder: Path, minutes: Sequence[float], *, is_toy: bool) -> Field:
-    """Prepare both corpora, which no clock counts, and write the peers' tokens and the raw text, once."""
+    """Prepare both corpora, which no clock counts, and write the peers' tokens and the raw text,
+    once."""
     settings = toy_settings(folder / "toy") if is_toy else []
     test_set = "valid" if is_toy else peers.TEST_SET
     data = [setting for setting in settings if setting.startswith("data.")]
@@ -252,7 +339,9 @@ def prepare(folder: Path, minutes: Sequence[float], *, is_toy: bool) -> Field:
     field = Field(folder, settings, test_set, prepared.target_tokenizer, minutes)
     if not (field.data / "complete").exists():
         field.data.mkdir(parents=True, exist_ok=True)
-        peers.write_data(field.data, load_config(["multi30k"], data), None, test_set, num_valid=None)
+        peers.write_data(
+            field.data, load_config(["multi30k"], data), None, test_set, num_valid=None
+        )
         for split, name in (("valid", "valid"), ("test", test_set)):
             for side, lines in zip(("de", "en"), prepared.text(name), strict=True):
                 write_lines(field.text(split, side), lines)

@@ -1,8 +1,9 @@
 """Trains a system of the race under a clock, which keeps its checkpoints.
 
-This runs in the environment of the system, so it imports only the standard library before it knows the trainer. The
-clock counts updates: their number times the system's pace, the CPU seconds of an update on a quiet machine. So the
-race itself may run beside other work, and what is done between updates takes no time.
+This runs in the environment of the system, so it imports only the standard library before it knows
+the trainer. The clock counts updates: their number times the system's pace, the CPU seconds of an
+update on a quiet machine. So the race itself may run beside other work, and what is done between
+updates takes no time.
 """
 
 import json
@@ -46,7 +47,8 @@ def cpu_seconds() -> float:
 
 
 class Clock:
-    """Keeps a checkpoint when training reaches each of the given minutes. Training resumes from the last one."""
+    """Keeps a checkpoint when training reaches each of the given minutes. Training resumes from the
+    last one."""
 
     def __init__(self, folder: Path, minutes: Sequence[float], pace: Mapping[str, float]) -> None:
         kept = checkpoints(folder)
@@ -65,8 +67,9 @@ class Clock:
         return minutes_after(self._updates, self._pace)
 
     def check(self, save: Save) -> None:
-        """After an update: keep a checkpoint if one is due, and end the process after the last. `save` writes one into
-        a folder. A process whose parent is gone ends, since the race may be running again."""
+        """After an update: keep a checkpoint if one is due, and end the process after the last.
+        `save` writes one into a folder. A process whose parent is gone ends, since the race may be
+        running again."""
         self._updates += 1
         if os.getppid() != self._parent:
             os._exit(1)
@@ -93,7 +96,8 @@ class Clock:
 
 
 class PaceMaker:
-    """In place of a clock: measures the pace of a system, and ends the process after some seconds."""
+    """In place of a clock: measures the pace of a system, and ends the process after some
+    seconds."""
 
     last = None
 
@@ -112,12 +116,15 @@ class PaceMaker:
         """Write the pace, and end the process; training may end early."""
         start = min(WARM_UP, len(self._times) - 2)
         update_s = (self._times[-1] - self._times[start]) / (len(self._times) - 1 - start)
-        self._path.write_text(json.dumps({"start_s": self._times[0], "update_s": update_s}), encoding="utf-8")
+        self._path.write_text(
+            json.dumps({"start_s": self._times[0], "update_s": update_s}), encoding="utf-8"
+        )
         os._exit(0)
 
 
 def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
-    """`seq2seq train`, whose last state and averaged weights are kept; it may end before the last mark."""
+    """`seq2seq train`, whose last state and averaged weights are kept; it may end before the last
+    mark."""
     from seq2seq_attn import train_model
     from seq2seq_attn.train.loop import Trainer
 
@@ -130,7 +137,9 @@ def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
         trainer._save()
         average = trainer.updater.average
         with average.swapped_in() if average else nullcontext():
-            trainer.run.save_best(trainer.updater.model.state_dict(), {"update": trainer.state.update})
+            trainer.run.save_best(
+                trainer.updater.model.state_dict(), {"update": trainer.state.update}
+            )
         shutil.copytree(run_dir, folder, dirs_exist_ok=True)
 
     def check(trainer: Trainer) -> None:
@@ -138,7 +147,9 @@ def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
         clock.check(partial(save, trainer))
 
     with mock.patch.object(Trainer, "_check_machine", check):
-        train_model(task["config"], task["settings"], run_dir=run_dir, resume=clock.last is not None)
+        train_model(
+            task["config"], task["settings"], run_dir=run_dir, resume=clock.last is not None
+        )
     clock.keep(lambda folder: shutil.copytree(run_dir, folder, dirs_exist_ok=True))
 
 
@@ -191,9 +202,15 @@ def train_opennmt(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     main()
 
 
-TRAINERS = {"ours": train_ours, "tutorial": train_tutorial, "joeynmt": train_joeynmt, "opennmt": train_opennmt}
+TRAINERS = {
+    "ours": train_ours,
+    "tutorial": train_tutorial,
+    "joeynmt": train_joeynmt,
+    "opennmt": train_opennmt,
+}
 ENDING = ("ours", "tutorial")
-"""trainers that may make all their epochs before the last mark; a peer that returns was interrupted"""
+"""trainers that may make all their epochs before the last mark; a peer that returns was
+interrupted"""
 
 if __name__ == "__main__":
     _task = read_json(Path(sys.argv[1]))

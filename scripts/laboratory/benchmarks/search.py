@@ -1,4 +1,5 @@
-"""Translation speed: the loop of the PyTorch attention tutorial, written anew here, against ours; greedy and beam."""
+"""Translation speed: the loop of the PyTorch attention tutorial, written anew here, against ours;
+greedy and beam."""
 
 import itertools
 import statistics
@@ -57,7 +58,9 @@ QUICK = Amount(turns=1, batch_size=4, sentences=8, single_sentences=2, tutorial_
 
 def main(arguments: Sequence[str]) -> None:
     parser = build_parser("search", __doc__)
-    parser.add_argument("--run", type=Path, help="a trained run directory, to be timed on real sentences too")
+    parser.add_argument(
+        "--run", type=Path, help="a trained run directory, to be timed on real sentences too"
+    )
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     keep_memory_flat()  # as `seq2seq translate` does
@@ -67,13 +70,20 @@ def main(arguments: Sequence[str]) -> None:
     record["options"] |= {"threads": 1, "run": options.run and options.run.name}
     if options.run is not None:
         name = RunDir(options.run).config().name
-        record["run"] = {"name": name, **describe_run(options.run), "rows": time_run(options.run, amount)}
+        record["run"] = {
+            "name": name,
+            **describe_run(options.run),
+            "rows": time_run(options.run, amount),
+        }
     publish(record, options.record)
 
 
 @torch.inference_mode()
-def measure(configs: dict[str, ModelConfig], sizes: dict[str, Sizes], amount: Amount, device: torch.device) -> Record:
-    """Random weights and a forced number of steps: speeds, ratios to the tutorial's loop, differences to its model."""
+def measure(
+    configs: dict[str, ModelConfig], sizes: dict[str, Sizes], amount: Amount, device: torch.device
+) -> Record:
+    """Random weights and a forced number of steps: speeds, ratios to the tutorial's loop,
+    differences to its model."""
     torch.manual_seed(1)
     ours = forced_model(configs["multi30k"], sizes["multi30k"]).to(device)
     same = forced_model(configs["tutorial"], sizes["tutorial"])
@@ -82,7 +92,9 @@ def measure(configs: dict[str, ModelConfig], sizes: dict[str, Sizes], amount: Am
     tutorial, same = tutorial.to(device), same.to(device)
     num_ids = sizes["tutorial"].num_source_ids
     theirs = random_sentences(amount.tutorial_sentences, num_ids)
-    base = contestant("tutorial's loop", partial(tutorial_greedy, tutorial, device=device), theirs, device)
+    base = contestant(
+        "tutorial's loop", partial(tutorial_greedy, tutorial, device=device), theirs, device
+    )
     contestants = [
         base,
         *our_contestants("its function", same, num_ids, amount, device),
@@ -134,7 +146,9 @@ def our_contestants(
         for beam_size, search in ((1, "greedy"), (5, "beam 5")):
             translate = searcher(step, beam_size, amount.batch_size, device)
             yield contestant(f"{label}, {search}, {name}", translate, batched, device)
-        yield contestant(f"{label}, one at a time, {name}", searcher(step, 1, 1, device), single, device)
+        yield contestant(
+            f"{label}, one at a time, {name}", searcher(step, 1, 1, device), single, device
+        )
 
 
 def precisions(device: torch.device) -> list[Precision]:
@@ -152,13 +166,18 @@ def searcher(
         ordered = sorted(sentences, key=len)
         for start in range(0, len(ordered), batch_size):
             batch = collate_source(ordered[start : start + batch_size]).to(device)
-            search(step, SearchSource(batch, [NUM_STEPS] * len(batch.lengths_B), keeps_weights=False), options)
+            search(
+                step,
+                SearchSource(batch, [NUM_STEPS] * len(batch.lengths_B), keeps_weights=False),
+                options,
+            )
 
     return translate
 
 
 def tutorial_greedy(model: TutorialModel, sentences: Sentences, device: torch.device) -> Sentences:
-    """One sentence after another, one token after another, each looked at before the next, as the tutorial does."""
+    """One sentence after another, one token after another, each looked at before the next, as the
+    tutorial does."""
     translations = []
     for ids in sentences:
         source_SB = torch.tensor([*ids, EOS], device=device).unsqueeze(1)
@@ -176,17 +195,25 @@ def tutorial_greedy(model: TutorialModel, sentences: Sentences, device: torch.de
 def random_sentences(count: int, num_ids: int) -> Sentences:
     """Ids without EOS, in lengths like those of captions: 12 words on average."""
     generator = torch.Generator().manual_seed(2)
-    lengths = torch.normal(12.0, 4.0, (count,), generator=generator).round().clamp(4, 35).int().tolist()
-    return [torch.randint(4, num_ids, (length,), generator=generator).tolist() for length in lengths]
+    lengths = (
+        torch.normal(12.0, 4.0, (count,), generator=generator).round().clamp(4, 35).int().tolist()
+    )
+    return [
+        torch.randint(4, num_ids, (length,), generator=generator).tolist() for length in lengths
+    ]
 
 
-def differences(tutorial: TutorialModel, same: Seq2Seq, sentences: Sentences, device: torch.device) -> Record:
-    """Largest difference of log-probabilities to the tutorial's model, over its own translations, and the share of
-    tokens that both choose."""
+def differences(
+    tutorial: TutorialModel, same: Seq2Seq, sentences: Sentences, device: torch.device
+) -> Record:
+    """Largest difference of log-probabilities to the tutorial's model, over its own translations,
+    and the share of tokens that both choose."""
     tgt_out_BT = torch.tensor(tutorial_greedy(tutorial, sentences, device), device=device)
     source = collate_source(sentences).to(device)
     tgt_in_BT = torch.cat([torch.full_like(tgt_out_BT[:, :1], BOS), tgt_out_BT[:, :-1]], dim=1)
-    expected_TBV = tutorial(source.ids_BS.t(), source.lengths_B, tgt_in_BT.t(), 1.1).log_softmax(dim=-1)
+    expected_TBV = tutorial(source.ids_BS.t(), source.lengths_B, tgt_in_BT.t(), 1.1).log_softmax(
+        dim=-1
+    )
     is_likely_TBV = expected_TBV > -100.0  # EOS, which is forced away, has -10,000
     differences_by_precision: Record = {}
     for name in precisions(device):
@@ -204,27 +231,40 @@ def differences(tutorial: TutorialModel, same: Seq2Seq, sentences: Sentences, de
 
 
 def time_run(run: Path, amount: Amount) -> list[Record]:
-    """A trained run on real sentences, each precision: speed, BLEU, milliseconds for one sentence."""
+    """A trained run on real sentences, each precision: speed, BLEU, milliseconds for one
+    sentence."""
     sources, references = prepare_corpus(RunDir(run).config()).text(SPLIT)
     rows = []
     for name in precisions(CPU):
         translator = load(run, "cpu", precision=name)
         by_beam = {
-            f"beam_{size}": time_translator(translator, sources, references, amount.turns, beam_size=size)
+            f"beam_{size}": time_translator(
+                translator, sources, references, amount.turns, beam_size=size
+            )
             for size in (1, 5)
         }
-        singles = (time_once(translator, [source], beam_size=1)[0] for source in sources[: amount.single_sentences])
-        rows.append({"precision": name, **by_beam, "one_sentence_ms": 1000 * statistics.median(singles)})
+        singles = (
+            time_once(translator, [source], beam_size=1)[0]
+            for source in sources[: amount.single_sentences]
+        )
+        rows.append(
+            {"precision": name, **by_beam, "one_sentence_ms": 1000 * statistics.median(singles)}
+        )
     return rows
 
 
 def time_batches(run: Path, num_turns: int, device: torch.device) -> list[Record]:
-    """A trained run on real sentences, in batches of several sizes: sentences per second and BLEU."""
-    sources, references = prepare_corpus(RunDir(run).config()).text(SPLIT if device != CPU else "valid")
+    """A trained run on real sentences, in batches of several sizes: sentences per second and
+    BLEU."""
+    sources, references = prepare_corpus(RunDir(run).config()).text(
+        SPLIT if device != CPU else "valid"
+    )
     rows = []
     for precision in turns.precisions(device):
         translator = load(run, str(device), precision=precision)
-        for beam_size, batch_size in itertools.product((1, 5), BATCH_SIZES if device != CPU else (4,)):
+        for beam_size, batch_size in itertools.product(
+            (1, 5), BATCH_SIZES if device != CPU else (4,)
+        ):
             options = {"beam_size": beam_size, "batch_size": batch_size}
             timed = time_translator(translator, sources, references, num_turns, **options)
             rows.append({"precision": precision, **options, **timed})
@@ -232,16 +272,23 @@ def time_batches(run: Path, num_turns: int, device: torch.device) -> list[Record
 
 
 def time_translator(
-    translator: Translator, sources: Sequence[str], references: list[str], num_turns: int, **options: Any
+    translator: Translator,
+    sources: Sequence[str],
+    references: list[str],
+    num_turns: int,
+    **options: Any,
 ) -> Record:
-    """Sentences per second from text to text, and BLEU. The first turn, which allocates memory, is not counted."""
+    """Sentences per second from text to text, and BLEU. The first turn, which allocates memory, is
+    not counted."""
     seconds = [time_once(translator, sources, **options) for _ in range(1 + num_turns)]
     bleu = Measure("bleu", references).statistics(seconds[-1][1])
     speed = len(sources) / statistics.median(each for each, _ in seconds[1:])
     return {"sentences_per_s": speed, "bleu": bleu.score().score, "signature": bleu.signature}
 
 
-def time_once(translator: Translator, sources: Sequence[str], **options: Any) -> tuple[float, list[str]]:
+def time_once(
+    translator: Translator, sources: Sequence[str], **options: Any
+) -> tuple[float, list[str]]:
     """Seconds for all sentences, and their translations."""
     began_at = time.perf_counter()
     translations = translator.translate(sources, keep_attention=False, **options)

@@ -1,4 +1,5 @@
-"""Translation speed and BLEU of a trained run in each precision, with a shortlist and without; one thread, CPU time.
+"""Translation speed and BLEU of a trained run in each precision, with a shortlist and without; one
+thread, CPU time.
 
 Contestants translate the validation set and the test sets from text to text. A set is a turn.
 """
@@ -27,7 +28,9 @@ BEAM_SIZES = (5, 1)
 
 def main(arguments: Sequence[str]) -> None:
     parser = build_parser("search-options", __doc__)
-    parser.add_argument("--run", type=Path, required=True, help="a run trained with search.shortlist=10")
+    parser.add_argument(
+        "--run", type=Path, required=True, help="a run trained with search.shortlist=10"
+    )
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     keep_memory_flat()  # as `seq2seq translate` does
@@ -35,24 +38,41 @@ def main(arguments: Sequence[str]) -> None:
     limit = 4 if options.quick else None
     config = RunDir(options.run).config()
     corpus = prepare_corpus(config)
-    sets = {name: [lines[:limit] for lines in corpus.text(name)] for name in corpus.splits if name != "train"}
-    figures = {"shortlist": SHORTLISTS[-1], "sentences": {name: len(lines) for name, (lines, _) in sets.items()}}
+    sets = {
+        name: [lines[:limit] for lines in corpus.text(name)]
+        for name in corpus.splits
+        if name != "train"
+    }
+    figures = {
+        "shortlist": SHORTLISTS[-1],
+        "sentences": {name: len(lines) for name, (lines, _) in sets.items()},
+    }
     rows = [row for beam_size in BEAM_SIZES for row in compare(options.run, sets, beam_size)]
-    publish({"run": {"name": config.name, **describe_run(options.run)}, **figures, "rows": rows}, options.record)
+    publish(
+        {"run": {"name": config.name, **describe_run(options.run)}, **figures, "rows": rows},
+        options.record,
+    )
 
 
 def compare(run: Path, sets: dict[str, list[list[str]]], beam_size: int) -> list[Record]:
-    """A row for each precision and shortlist: speed, its ratio to fp32 with all tokens, BLEU of each set."""
+    """A row for each precision and shortlist: speed, its ratio to fp32 with all tokens, BLEU of
+    each set."""
     contestants, bleu, signatures = [], dict[str, dict[str, float]](), set[str]()
     for precision in precisions(CPU):
         for shortlist in SHORTLISTS:
             translator = load(run, "cpu", precision=precision)
-            search: dict[str, Any] = {"beam_size": beam_size, "shortlist": shortlist, "keep_attention": False}
+            search: dict[str, Any] = {
+                "beam_size": beam_size,
+                "shortlist": shortlist,
+                "keep_attention": False,
+            }
             translator.translate(next(iter(sets.values()))[0][:64], **search)  # allocates memory
             name = precision + (", shortlist" if shortlist else "")
             scores = bleu[name] = {}
 
-            def work(turn: int, translator: Any = translator, search: Any = search, scores: Any = scores) -> float:
+            def work(
+                turn: int, translator: Any = translator, search: Any = search, scores: Any = scores
+            ) -> float:
                 split, (sources, references) = [*sets.items()][turn]
                 translations = translator.translate(sources, **search)
                 texts = [translation.text for translation in translations]
@@ -66,7 +86,11 @@ def compare(run: Path, sets: dict[str, list[list[str]]], beam_size: int) -> list
     rows = []
     for one in contestants:
         ratio = paired_ratio(one.speeds, contestants[0].speeds)
-        figures = {"sentences_per_s": one.speed, "ratio": ratio.value, "interval": [ratio.low, ratio.high]}
+        figures = {
+            "sentences_per_s": one.speed,
+            "ratio": ratio.value,
+            "interval": [ratio.low, ratio.high],
+        }
         about = {"beam_size": beam_size, "name": one.name, "signature": " ".join(signatures)}
         rows.append({**about, **figures, "bleu": bleu[one.name]})
     return rows

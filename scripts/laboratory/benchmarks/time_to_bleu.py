@@ -1,7 +1,8 @@
-"""Minutes of training until the validation set is translated at given BLEU (cased, greedy), and the peak memory.
+"""Minutes of training until the validation set is translated at given BLEU (cased, greedy), and the
+peak memory.
 
-The training run stops once the last target is reached. The clock is the run's own: it counts updates, validations and
-checkpoints, not the preparation of the data.
+The training run stops once the last target is reached. The clock is the run's own: it counts
+updates, validations and checkpoints, not the preparation of the data.
 """
 
 import resource
@@ -34,7 +35,14 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run_dir = Path(folder) / "run"
         toy = toy_settings(Path(folder) / "toy") if options.quick else []
-        train = ["train", "-c", options.config, "--run-dir", str(run_dir), *set_arguments([*toy, *options.set])]
+        train = [
+            "train",
+            "-c",
+            options.config,
+            "--run-dir",
+            str(run_dir),
+            *set_arguments([*toy, *options.set]),
+        ]
         train_until([*SEQ2SEQ, *train], run_dir, max(targets))
         reached = summarize(read_events(run_dir), targets)
         num_threads = read_json(run_dir / "environment.json")["num_threads"]
@@ -58,7 +66,9 @@ def train_until(command: Sequence[str], run_dir: Path, target: float) -> None:
             is_stopped = True
         time.sleep(1.0)
     if process.returncode not in (0, *STOPPED):
-        raise UserError(f"training failed with exit code {process.returncode}; {run_dir}/train.log says more")
+        raise UserError(
+            f"training failed with exit code {process.returncode}; {run_dir}/train.log says more"
+        )
 
 
 def summarize(events: Sequence[Record], targets: Sequence[float]) -> Record:
@@ -68,7 +78,8 @@ def summarize(events: Sequence[Record], targets: Sequence[float]) -> Record:
     speeds = [event["tokens_per_s"] for event in events if event["event"] == "train"]
     return {
         "minutes_to_bleu": {
-            f"{target:g}": next((one["minutes"] for one in course if one["bleu"] >= target), None) for target in targets
+            f"{target:g}": next((one["minutes"] for one in course if one["bleu"] >= target), None)
+            for target in targets
         },
         "validations": course,
         "signature": validations[0]["signature"] if validations else None,

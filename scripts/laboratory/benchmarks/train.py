@@ -1,4 +1,5 @@
-"""Training speed at the function of the PyTorch attention tutorial: its own loop, written anew here, against ours.
+"""Training speed at the function of the PyTorch attention tutorial: its own loop, written anew
+here, against ours.
 
 Other benchmarks compare its updates too.
 """
@@ -61,22 +62,33 @@ def main(arguments: Sequence[str]) -> None:
     publish(record, options.record)
 
 
-def measure(config: Config, amount: Amount, device: torch.device = CPU, *, cuda_graphs: bool = False) -> Record:
-    """Updates in paired turns, with a fixed teacher forcing; the tutorial's loops only at the tutorial's function."""
+def measure(
+    config: Config, amount: Amount, device: torch.device = CPU, *, cuda_graphs: bool = False
+) -> Record:
+    """Updates in paired turns, with a fixed teacher forcing; the tutorial's loops only at the
+    tutorial's function."""
     is_tutorial, ratio = config.name == "tutorial", TEACHER_FORCING[config.name]
     batches, sizes = make_batches(config, amount.batches)
     contestants = tutorial_contestants(config, sizes, batches, ratio, device) if is_tutorial else []
-    contestants += our_contestants(config, sizes, batches[BUCKETED], device, cuda_graphs=cuda_graphs)
+    contestants += our_contestants(
+        config, sizes, batches[BUCKETED], device, cuda_graphs=cuda_graphs
+    )
     num_turns = amount.rounds * amount.batches
-    # the warm-up has all batches: oneDNN compiles for each new shape, and most shapes of a run are not new
+    # the warm-up has all batches: oneDNN compiles for each new shape, and most shapes of a run are
+    # not new
     take_turns(contestants, num_turns, warm_up=amount.warm_up_rounds * amount.batches)
     bases = contestants[: 2 if is_tutorial else 1]
     options = {"config": config.name, "threads": torch.get_num_threads(), "batches": num_turns}
     compared = precisions(device) if is_tutorial else []
     return {
         "options": {**options, "batch_size": config.train.batch.size, "teacher_forcing": ratio},
-        "rows": [{"name": one.name, "tokens_per_s": one.speed, **ratio_fields(one, bases)} for one in contestants],
-        "differences": {name: gradient_difference(config, sizes, name, device) for name in compared},
+        "rows": [
+            {"name": one.name, "tokens_per_s": one.speed, **ratio_fields(one, bases)}
+            for one in contestants
+        ],
+        "differences": {
+            name: gradient_difference(config, sizes, name, device) for name in compared
+        },
     }
 
 
@@ -86,7 +98,12 @@ def our_contestants(
     """Ours without fast paths, with them, with teacher forcing 1, and with CUDA graphs."""
 
     def ours(
-        name: str, precision: Precision, ratio: float, *, off: Sequence[str] = (), cuda_graphs: bool = False
+        name: str,
+        precision: Precision,
+        ratio: float,
+        *,
+        off: Sequence[str] = (),
+        cuda_graphs: bool = False,
     ) -> Contestant:
         updater = our_updater(config, sizes, precision, device, cuda_graphs=cuda_graphs)
         update = updates_over(batches, our_update(updater, ratio, off=off))
@@ -105,13 +122,22 @@ def our_contestants(
         *(ours("plain loop", name, ratio, off=speed.names()) for name in names),
         *(ours("fast", name, ratio) for name in names),
         *(ours("fast, teacher forcing 1", name, 1.0) for name in names if ratio < 1.0),
-        *(ours("plain loop, CUDA graphs", n, ratio, off=speed.names(), cuda_graphs=True) for n in names if cuda_graphs),
-        *(ours("fast, CUDA graphs", name, ratio, cuda_graphs=True) for name in names if cuda_graphs),
+        *(
+            ours("plain loop, CUDA graphs", n, ratio, off=speed.names(), cuda_graphs=True)
+            for n in names
+            if cuda_graphs
+        ),
+        *(
+            ours("fast, CUDA graphs", name, ratio, cuda_graphs=True)
+            for name in names
+            if cuda_graphs
+        ),
     ]
 
 
 def updates_over(batches: Sequence[Batch], update: Update) -> Callable[[int], float]:
-    """A contestant's work: turn n is an update on batch n, wrapping around; target tokens with EOS, without padding."""
+    """A contestant's work: turn n is an update on batch n, wrapping around; target tokens with EOS,
+    without padding."""
 
     def work(number: int) -> float:
         batch = batches[number % len(batches)]
@@ -129,7 +155,9 @@ def make_batches(config: Config, num_batches: int) -> tuple[dict[str, list[Batch
     lengths = (pairs.source_lengths, pairs.target_lengths)
     order = torch.randperm(len(pairs), generator=torch.Generator().manual_seed(1)).tolist()
     indices = {
-        BUCKETED: bucketed_batches(*lengths, size=size, unit="sentences", seed=1, epoch=0)[:num_batches],
+        BUCKETED: bucketed_batches(*lengths, size=size, unit="sentences", seed=1, epoch=0)[
+            :num_batches
+        ],
         RANDOM: [order[i * size : (i + 1) * size] for i in range(len(pairs) // size)][:num_batches],
     }
     batches = {kind: [pairs.batch(batch) for batch in found] for kind, found in indices.items()}
@@ -137,7 +165,12 @@ def make_batches(config: Config, num_batches: int) -> tuple[dict[str, list[Batch
 
 
 def our_updater(
-    config: Config, sizes: Sizes, precision: Precision, device: torch.device = CPU, *, cuda_graphs: bool = False
+    config: Config,
+    sizes: Sizes,
+    precision: Precision,
+    device: torch.device = CPU,
+    *,
+    cuda_graphs: bool = False,
 ) -> Updater:
     """Model and optimizer of a configuration as `seq2seq train` builds them."""
     torch.manual_seed(1)
@@ -146,14 +179,18 @@ def our_updater(
     return Updater(model, settings, device=device, precision=precision)
 
 
-def our_update(updater: Updater, ratio: float, *, off: Sequence[str] = ()) -> Callable[[Batch], float]:
-    """Our update, which returns the loss per token, without the fast paths named in `off` (`model.speed`); each batch
-    is prepared once, as it is ahead of time in training."""
+def our_update(
+    updater: Updater, ratio: float, *, off: Sequence[str] = ()
+) -> Callable[[Batch], float]:
+    """Our update, which returns the loss per token, without the fast paths named in `off`
+    (`model.speed`); each batch is prepared once, as it is ahead of time in training."""
     prepared: dict[int, UpdateBatches] = {}
 
     def update(batch: Batch) -> float:
         if id(batch) not in prepared:
-            prepared[id(batch)] = UpdateBatches([updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens)
+            prepared[id(batch)] = UpdateBatches(
+                [updater.prepare(batch)], [batch.indices_B.tolist()], batch.num_tokens
+            )
         with speed.without(off):
             result = updater.apply_update(
                 prepared[id(batch)], update=1, learning_rate=1e-3, teacher_forcing_ratio=ratio
@@ -164,7 +201,11 @@ def our_update(updater: Updater, ratio: float, *, off: Sequence[str] = ()) -> Ca
 
 
 def tutorial_contestants(
-    config: Config, sizes: Sizes, batches: dict[str, list[Batch]], ratio: float, device: torch.device
+    config: Config,
+    sizes: Sizes,
+    batches: dict[str, list[Batch]],
+    ratio: float,
+    device: torch.device,
 ) -> list[Contestant]:
     """The tutorial's own updates on random and on bucketed batches: its two notebooks."""
 
@@ -180,8 +221,11 @@ def tutorial_contestants(
     return [tutorial(RANDOM), tutorial(BUCKETED)]
 
 
-def gradient_difference(config: Config, sizes: Sizes, precision: Precision, device: torch.device = CPU) -> Record:
-    """Relative difference of the loss and of the gradients to the tutorial's, teacher-forced, without dropout."""
+def gradient_difference(
+    config: Config, sizes: Sizes, precision: Precision, device: torch.device = CPU
+) -> Record:
+    """Relative difference of the loss and of the gradients to the tutorial's, teacher-forced,
+    without dropout."""
     torch.manual_seed(2)
     model = build_model(config.model, **sizes._asdict()).eval()
     tutorial = TutorialModel(config.model, **sizes._asdict(), packed=True).eval()

@@ -1,7 +1,9 @@
-"""The model of the PyTorch attention tutorial as its notebooks compute it, step by step, with nothing rearranged.
+"""The model of the PyTorch attention tutorial as its notebooks compute it, step by step, with
+nothing rearranged.
 
-A bidirectional GRU encoder; a decoder that concatenates its repeated state with all encoder states at each step, one
-GRU step and one readout per step. `packed` is its older notebook: packed source and a mask on the attention.
+A bidirectional GRU encoder; a decoder that concatenates its repeated state with all encoder states
+at each step, one GRU step and one readout per step. `packed` is its older notebook: packed source
+and a mask on the attention.
 """
 
 import sys
@@ -30,9 +32,14 @@ Save = Callable[[Path], object]
 class TutorialModel(nn.Module):
     """The tutorial's model, in the sizes of a configuration of the same function."""
 
-    def __init__(self, config: ModelConfig, *, num_source_ids: int, num_target_ids: int, packed: bool) -> None:
+    def __init__(
+        self, config: ModelConfig, *, num_source_ids: int, num_target_ids: int, packed: bool
+    ) -> None:
         super().__init__()
-        embedding_size, hidden_size = config.embedding_size, config.hidden_size or 2 * config.encoder.hidden_size
+        embedding_size, hidden_size = (
+            config.embedding_size,
+            config.hidden_size or 2 * config.encoder.hidden_size,
+        )
         self.packed = packed
         self.dropout = nn.Dropout(DROPOUT)
         self.source_embedding = nn.Embedding(num_source_ids, embedding_size)
@@ -44,7 +51,9 @@ class TutorialModel(nn.Module):
         self.decoder = nn.GRU(2 * hidden_size + embedding_size, hidden_size)
         self.output = nn.Linear(3 * hidden_size + embedding_size, num_target_ids)
 
-    def forward(self, source_SB: Tensor, lengths_B: Tensor, tgt_in_TB: Tensor, teacher_forcing_ratio: float) -> Tensor:
+    def forward(
+        self, source_SB: Tensor, lengths_B: Tensor, tgt_in_TB: Tensor, teacher_forcing_ratio: float
+    ) -> Tensor:
         """Logits [T, B, V]."""
         mask_BS = (source_SB != 0).t() if self.packed else None
         states_BSM, hidden_BH = self.encode(source_SB, lengths_B if self.packed else None)
@@ -58,7 +67,8 @@ class TutorialModel(nn.Module):
         return torch.stack(logits)
 
     def encode(self, source_SB: Tensor, lengths_B: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Encoder states [B, S, M] and the decoder's first state [B, H]; the source is packed where lengths are set."""
+        """Encoder states [B, S, M] and the decoder's first state [B, H]; the source is packed where
+        lengths are set."""
         embedded = self.dropout(self.source_embedding(source_SB))
         if lengths_B is None:
             states, final = self.encoder(embedded)
@@ -66,7 +76,9 @@ class TutorialModel(nn.Module):
             packed = nn.utils.rnn.pack_padded_sequence(embedded, lengths_B, enforce_sorted=False)
             states, final = self.encoder(packed)
             states, _ = nn.utils.rnn.pad_packed_sequence(states)
-        return states.permute(1, 0, 2), torch.tanh(self.bridge(torch.cat([final[-2], final[-1]], dim=1)))
+        return states.permute(1, 0, 2), torch.tanh(
+            self.bridge(torch.cat([final[-2], final[-1]], dim=1))
+        )
 
     def step(
         self, previous_B: Tensor, hidden_BH: Tensor, states_BSM: Tensor, mask_BS: Tensor | None
@@ -87,7 +99,10 @@ class TutorialModel(nn.Module):
     def copy_weights(self, model: Seq2Seq) -> None:
         """Take the weights of ours (config `tutorial`): from then on both are the same function."""
         ours = dict(model.named_parameters())
-        query, key = ours["decoder.attention.query_projection.weight"], ours["decoder.attention.key_projection.weight"]
+        query, key = (
+            ours["decoder.attention.query_projection.weight"],
+            ours["decoder.attention.key_projection.weight"],
+        )
         weights = {
             "source_embedding.weight": ours["encoder.embedding.weight"],
             "bridge.weight": ours["decoder.bridge.projection.weight"],
@@ -100,14 +115,20 @@ class TutorialModel(nn.Module):
             "output.bias": ours["output.projection.bias"],
             **_gru_weights("encoder", "", "encoder.layers.0.0", ours),
             **_gru_weights("encoder", "_reverse", "encoder.layers.0.1", ours),
-            **_gru_weights("decoder", "", "decoder.cell", ours),  # the tutorial's GRU reads [embedding; context]
+            **_gru_weights(
+                "decoder", "", "decoder.cell", ours
+            ),  # the tutorial's GRU reads [embedding; context]
         }
         self.load_state_dict(weights)
 
 
-def _gru_weights(layer: str, suffix: str, cell: str, ours: dict[str, nn.Parameter]) -> dict[str, Tensor]:
+def _gru_weights(
+    layer: str, suffix: str, cell: str, ours: dict[str, nn.Parameter]
+) -> dict[str, Tensor]:
     """The weights of a `nn.GRU` layer, by their names there, from a cell of ours."""
-    inputs: list[Tensor] = [tensor for name, tensor in ours.items() if name.startswith(f"{cell}.input_weights.")]
+    inputs: list[Tensor] = [
+        tensor for name, tensor in ours.items() if name.startswith(f"{cell}.input_weights.")
+    ]
     return {
         f"{layer}.weight_ih_l0{suffix}": torch.cat(inputs, dim=1),
         f"{layer}.bias_ih_l0{suffix}": ours[f"{cell}.input_bias_P"],
@@ -120,10 +141,14 @@ def tutorial_loss(model: TutorialModel, batch: Batch, ratio: float, reduction: s
     """Cross-entropy over all positions, padding ignored."""
     logits = model(batch.source.ids_BS.t(), batch.source.lengths_B, batch.tgt_in_BT.t(), ratio)
     targets = batch.tgt_out_BT.t().flatten()
-    return nn.functional.cross_entropy(logits.flatten(0, 1), targets, ignore_index=PAD, reduction=reduction)
+    return nn.functional.cross_entropy(
+        logits.flatten(0, 1), targets, ignore_index=PAD, reduction=reduction
+    )
 
 
-def tutorial_update(model: TutorialModel, optimizer: torch.optim.Optimizer, batch: Batch, ratio: float) -> None:
+def tutorial_update(
+    model: TutorialModel, optimizer: torch.optim.Optimizer, batch: Batch, ratio: float
+) -> None:
     """An update of the weights."""
     optimizer.zero_grad()
     tutorial_loss(model, batch, ratio, "mean").backward()  # type: ignore[no-untyped-call]
@@ -131,17 +156,23 @@ def tutorial_update(model: TutorialModel, optimizer: torch.optim.Optimizer, batc
     optimizer.step()
 
 
-def train(settings: Sequence[str], start: Path | None, after_update: Callable[[Save], object]) -> Save:
-    """Train as the notebook does, on the corpus of the config `tutorial`: random batches, nothing packed or masked,
-    weights from N(0, 0.01), teacher forcing 0.5. `start`: a checkpoint to continue. `after_update` gets a function that
-    writes a checkpoint into a folder. Returns that function."""
+def train(
+    settings: Sequence[str], start: Path | None, after_update: Callable[[Save], object]
+) -> Save:
+    """Train as the notebook does, on the corpus of the config `tutorial`: random batches, nothing
+    packed or masked, weights from N(0, 0.01), teacher forcing 0.5. `start`: a checkpoint to
+    continue. `after_update` gets a function that writes a checkpoint into a folder. Returns that
+    function."""
     torch.set_num_threads(1)
     torch.manual_seed(1)
     config = load_config(["tutorial"], settings)
     prepared = prepare_corpus(config)
     pairs, size = prepared.pairs("train"), config.train.batch.size
     model = TutorialModel(
-        config.model, num_source_ids=len(prepared.source_vocab), num_target_ids=len(prepared.target_vocab), packed=False
+        config.model,
+        num_source_ids=len(prepared.source_vocab),
+        num_target_ids=len(prepared.target_vocab),
+        packed=False,
     )
     for name, parameter in model.named_parameters():
         nn.init.normal_(parameter, std=0.01) if "weight" in name else nn.init.zeros_(parameter)
@@ -173,11 +204,15 @@ def train(settings: Sequence[str], start: Path | None, after_update: Callable[[S
 
 @torch.no_grad()
 def translate(checkpoint: Path, source: Path, output: Path) -> None:
-    """Translate a file as the notebook does: one sentence after another, one token after another."""
+    """Translate a file as the notebook does: one sentence after another, one token after
+    another."""
     torch.set_num_threads(1)
     saved = torch.load(checkpoint / CHECKPOINT)
     prepared = PreparedCorpus(Path(saved["data"]))
-    sizes = {"num_source_ids": len(prepared.source_vocab), "num_target_ids": len(prepared.target_vocab)}
+    sizes = {
+        "num_source_ids": len(prepared.source_vocab),
+        "num_target_ids": len(prepared.target_vocab),
+    }
     model = TutorialModel(ModelConfig(**saved["config"]), **sizes, packed=False).eval()
     model.load_state_dict(saved["model"])
     translations = []
@@ -186,7 +221,9 @@ def translate(checkpoint: Path, source: Path, output: Path) -> None:
         states_BSM, hidden_BH = model.encode(torch.tensor([*ids, EOS]).unsqueeze(1))
         tokens = [BOS]
         while len(tokens) <= MAX_OUTPUT_LENGTH and tokens[-1] != EOS:
-            logits_BV, hidden_BH = model.step(torch.tensor(tokens[-1:]), hidden_BH, states_BSM, None)
+            logits_BV, hidden_BH = model.step(
+                torch.tensor(tokens[-1:]), hidden_BH, states_BSM, None
+            )
             tokens.append(int(logits_BV.argmax(1).item()))
         words = prepared.target_vocab.tokens_of([token for token in tokens[1:] if token != EOS])
         translations.append(prepared.target_tokenizer.detokenize(words))

@@ -1,7 +1,8 @@
 """Corpora of captions as text: the embedded one, and those of the laboratory's experiments.
 
-A corpus is a folder for `data.source_dir`, with `data.corpus=captions`: `SPLIT.de`, `SPLIT.en`, and the gold links of
-German to English in `SPLIT.links`. Each function writes the same lines whenever it is called.
+A corpus is a folder for `data.source_dir`, with `data.corpus=captions`: `SPLIT.de`, `SPLIT.en`, and
+the gold links of German to English in `SPLIT.links`. Each function writes the same lines whenever
+it is called.
 """
 
 import gzip
@@ -20,7 +21,8 @@ Splits = Mapping[str, Sequence[CaptionPair]]
 
 SIZES = {"train": 30_000, "valid": 200, "test": 1_000}
 NUM_EXPERIMENT_PAIRS = 16_000
-"""training pairs of the experiments, of which the embedded corpus had no more when they were recorded"""
+"""training pairs of the experiments, of which the embedded corpus had no more when they were
+recorded"""
 LENGTHS = (4, 30)
 """source tokens of the shortest and the longest captions"""
 SHORT_LENGTHS = (4, 10)
@@ -46,8 +48,8 @@ def write_single(directory: Path) -> None:
 
 
 def write_joined(directory: Path) -> None:
-    """The same captions; a training pair joins one to six of them. The groups are those of 16 epochs, one after the
-    other."""
+    """The same captions; a training pair joins one to six of them. The groups are those of 16
+    epochs, one after the other."""
     splits = _short_captions()
     train = splits["train"]
     epochs = [mixed_groups(len(train), JOINED, seed=f"1/{epoch}") for epoch in range(JOINED_EPOCHS)]
@@ -56,10 +58,12 @@ def write_joined(directory: Path) -> None:
 
 
 def write_unseen_names(directory: Path) -> None:
-    """Training and validation pairs without a quarter of the surnames, test pairs that have at least one of these. They
-    are in `held-out.txt`."""
+    """Training and validation pairs without a quarter of the surnames, test pairs that have at
+    least one of these. They are in `held-out.txt`."""
     splits = draw_splits({**SIZES, "train": NUM_EXPERIMENT_PAIRS, "test": 6_000}, LENGTHS)
-    names = sorted({name for pairs in splits.values() for pair in pairs for name in surnames_of(pair.target)})
+    names = sorted(
+        {name for pairs in splits.values() for pair in pairs for name in surnames_of(pair.target)}
+    )
     held_out = set(names[::HELD_OUT_ONE_IN])
 
     def is_kept(split: str, pair: CaptionPair) -> bool:
@@ -67,7 +71,10 @@ def write_unseen_names(directory: Path) -> None:
             return not held_out.isdisjoint(surnames_of(pair.target))
         return not any(name in pair.source or name in pair.target for name in held_out)
 
-    _write(directory, {split: [pair for pair in splits[split] if is_kept(split, pair)] for split in splits})
+    _write(
+        directory,
+        {split: [pair for pair in splits[split] if is_kept(split, pair)] for split in splits},
+    )
     write_lines(directory / "held-out.txt", sorted(held_out))
 
 
@@ -99,7 +106,9 @@ def join_pairs(pairs: Sequence[CaptionPair], groups: Sequence[Group]) -> list[Ca
         source_lengths=[len(tokenize_caption(source)) for source in sources],
         target_lengths=[len(tokenize_caption(target)) for target in targets],
     )
-    joined = zip(concatenate_lines(sources, groups), concatenate_lines(targets, groups), links, strict=True)
+    joined = zip(
+        concatenate_lines(sources, groups), concatenate_lines(targets, groups), links, strict=True
+    )
     return [CaptionPair(*pair) for pair in joined]
 
 

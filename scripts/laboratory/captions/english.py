@@ -1,7 +1,16 @@
-"""English from the tree: subject-verb-object order, the progressive, do-support, a/an, the possessive."""
+"""English from the tree: subject-verb-object order, the progressive, do-support, a/an, the
+possessive."""
 
 from scripts.laboratory.captions.lexicon import Adjective
-from scripts.laboratory.captions.tree import Clause, FixedPhrase, Key, NounPhrase, PrepositionalPhrase, Sentence, Token
+from scripts.laboratory.captions.tree import (
+    Clause,
+    FixedPhrase,
+    Key,
+    NounPhrase,
+    PrepositionalPhrase,
+    Sentence,
+    Token,
+)
 
 _PRONOUN = {"m": "he", "f": "she"}
 _POSSESSIVE = {"m": "his", "f": "her", "n": "its"}
@@ -94,7 +103,11 @@ def _middle(clause: Clause) -> list[Token]:
 
 def _manner_place(clause: Clause) -> str:
     """Before the main verb, behind it where it has no object, or behind the object of a modal."""
-    if clause.accusative is None and clause.dative is None and clause.mode not in ("passive", "passive past"):
+    if (
+        clause.accusative is None
+        and clause.dative is None
+        and clause.mode not in ("passive", "passive past")
+    ):
         return "behind the verb"
     return "behind the object" if clause.mode == "modal" else "before"
 
@@ -189,7 +202,9 @@ def english_np(phrase: NounPhrase) -> list[Token]:
     tokens = _single(phrase)
     for i, other in enumerate(phrase.following):
         is_last = i == len(phrase.following) - 1
-        tokens.append(Token("and" if is_last else COMMA, ((other.uid, "and" if is_last else "comma"),)))
+        tokens.append(
+            Token("and" if is_last else COMMA, ((other.uid, "and" if is_last else "comma"),))
+        )
         tokens += _single(other)
     return tokens
 
@@ -252,14 +267,20 @@ def _relative_pronoun(clause: Clause) -> list[Token]:
             *(Token(w, ((clause.gap_phrase.uid, "prep"),)) for w in clause.gap_phrase.en.split()),
             Token(pronoun, (key,)),
         ]
-    antecedent = {"subject": clause.subject, "accusative": clause.accusative, "dative": clause.dative}[clause.gap]
+    antecedent = {
+        "subject": clause.subject,
+        "accusative": clause.accusative,
+        "dative": clause.dative,
+    }[clause.gap]
     assert antecedent is not None  # the gap of a relative clause holds its antecedent
     if not antecedent.is_person:
         return [Token("that", (key,))]
     return [Token("who" if clause.gap == "subject" else "whom", (key,))]
 
 
-def _adjective(uid: int, role: str, adjective: tuple[Adjective, tuple[str, str] | None]) -> list[Token]:
+def _adjective(
+    uid: int, role: str, adjective: tuple[Adjective, tuple[str, str] | None]
+) -> list[Token]:
     word, degree = adjective
     tokens = [Token(degree[1], ((uid, f"{role} degree"),))] if degree is not None else []
     return [*tokens, *(Token(part, ((uid, role),)) for part in word.en.split())]

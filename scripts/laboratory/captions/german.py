@@ -1,7 +1,16 @@
-"""German from the tree: declension, verb-second and verb-final order, the verbal bracket, commas."""
+"""German from the tree: declension, verb-second and verb-final order, the verbal bracket,
+commas."""
 
 from scripts.laboratory.captions.lexicon import Adjective, Case
-from scripts.laboratory.captions.tree import Clause, FixedPhrase, Key, NounPhrase, PrepositionalPhrase, Sentence, Token
+from scripts.laboratory.captions.tree import (
+    Clause,
+    FixedPhrase,
+    Key,
+    NounPhrase,
+    PrepositionalPhrase,
+    Sentence,
+    Token,
+)
 
 _DER = {
     "nom": {"m": "der", "f": "die", "n": "das", "p": "die"},
@@ -76,8 +85,8 @@ def _tidy_commas(tokens: list[Token]) -> list[Token]:
 
 
 def german_clause(clause: Clause, order: str) -> list[Token]:
-    """A clause in the order `second` (verb second), `first` (question, or behind a fronted clause), `last`, or `bare`
-    (verb second without its subject, behind und)."""
+    """A clause in the order `second` (verb second), `first` (question, or behind a fronted clause),
+    `last`, or `bare` (verb second without its subject, behind und)."""
     tokens: list[Token] = []
     if order == "last":
         if clause.gap:
@@ -97,7 +106,8 @@ def german_clause(clause: Clause, order: str) -> list[Token]:
 
 
 def _verb_final(clause: Clause, finite: list[Token], end: list[Token]) -> list[Token]:
-    """The verbs at the end of a subordinate clause; a separable prefix is written together with its verb."""
+    """The verbs at the end of a subordinate clause; a separable prefix is written together with its
+    verb."""
     if clause.verb is not None and clause.verb.prefix and clause.mode == "present":
         return [Token(end[0].text + finite[0].text, finite[0].keys)]
     return end + finite
@@ -132,9 +142,13 @@ def _verbs(clause: Clause) -> tuple[list[Token], list[Token]]:
         kind = "past" if clause.mode == "past" else "present"
         return [Token(_FINITE["copula"][kind][many], (fin,))], []
     if clause.mode == "perfect":
-        return [Token(_FINITE["perfect"][verb.auxiliary][many], (fin,))], [Token(verb.participle, (lex,))]
+        return [Token(_FINITE["perfect"][verb.auxiliary][many], (fin,))], [
+            Token(verb.participle, (lex,))
+        ]
     if clause.mode == "modal" and clause.modal is not None:
-        return [Token(clause.modal.plural if many else clause.modal.singular, (fin,))], [Token(verb.de, (lex,))]
+        return [Token(clause.modal.plural if many else clause.modal.singular, (fin,))], [
+            Token(verb.de, (lex,))
+        ]
     if clause.mode == "future":
         return [Token("werden" if many else "wird", (fin,))], [Token(verb.de, (lex,))]
     if clause.mode in ("passive", "passive past"):
@@ -156,9 +170,11 @@ def _front(clause: Clause) -> list[Token]:
     return german_np(clause.subject, "nom")
 
 
-def _middle_field(clause: Clause, order: str, *, has_bracket: bool) -> tuple[list[Token], list[Token]]:
-    """Subject, dative, definite object, time, not, manner, place, indefinite object, the rest; and the relative clause
-    that moves behind the bracket when it hangs on the last phrase."""
+def _middle_field(
+    clause: Clause, order: str, *, has_bracket: bool
+) -> tuple[list[Token], list[Token]]:
+    """Subject, dative, definite object, time, not, manner, place, indefinite object, the rest; and
+    the relative clause that moves behind the bracket when it hangs on the last phrase."""
     parts = _middle_parts(clause, order)
     tokens: list[Token] = []
     extraposed: list[Token] = []
@@ -174,7 +190,8 @@ def _middle_field(clause: Clause, order: str, *, has_bracket: bool) -> tuple[lis
 
 
 def _middle_parts(clause: Clause, order: str) -> list[tuple[Part, Case]]:
-    """The phrases of the middle field, those left out that stand in front or that the relative pronoun replaces."""
+    """The phrases of the middle field, those left out that stand in front or that the relative
+    pronoun replaces."""
     front = clause.front if order == "second" else ""
     gap = clause.gap
     accusative = clause.accusative if gap != "accusative" and front != "accusative" else None
@@ -236,7 +253,9 @@ def german_pp(pp: PrepositionalPhrase, skip: Clause | None = None) -> list[Token
     """A prepositional phrase; in dem -> im and its like are one token with the keys of both."""
     tokens = german_np(pp.phrase, pp.case, skip)
     key: Key = (pp.uid, "prep")
-    contracted = _CONTRACTIONS.get((pp.de, tokens[0].text)) if pp.phrase.determiner == "der" else None
+    contracted = (
+        _CONTRACTIONS.get((pp.de, tokens[0].text)) if pp.phrase.determiner == "der" else None
+    )
     if contracted is not None:
         return [Token(contracted, (key, *tokens[0].keys)), *tokens[1:]]
     return [Token(pp.de, (key,)), *tokens]
@@ -247,7 +266,9 @@ def german_np(phrase: NounPhrase, case: Case, skip: Clause | None = None) -> lis
     tokens = _single(phrase, case, skip)
     for i, other in enumerate(phrase.following):
         is_last = i == len(phrase.following) - 1
-        tokens.append(Token("und" if is_last else COMMA, ((other.uid, "and" if is_last else "comma"),)))
+        tokens.append(
+            Token("und" if is_last else COMMA, ((other.uid, "and" if is_last else "comma"),))
+        )
         tokens += _single(other, case, skip)
     return tokens
 
@@ -295,7 +316,9 @@ def _relative_pronoun(clause: Clause) -> list[Token]:
 
 
 def _gap_np(clause: Clause) -> NounPhrase:
-    phrase = {"subject": clause.subject, "accusative": clause.accusative, "dative": clause.dative}[clause.gap]
+    phrase = {"subject": clause.subject, "accusative": clause.accusative, "dative": clause.dative}[
+        clause.gap
+    ]
     assert phrase is not None  # the gap of a relative clause holds its antecedent
     return phrase
 
@@ -324,7 +347,11 @@ def _ending(determiner: str, case: Case, number: str) -> str:
     if determiner in ("der", "dieser", "jeder"):
         return _weak_ending(case, number)
     if determiner in ("ein", "kein", "sein"):
-        if case in ("nom", "acc") and number in ("m", "n") and not (case == "acc" and number == "m"):
+        if (
+            case in ("nom", "acc")
+            and number in ("m", "n")
+            and not (case == "acc" and number == "m")
+        ):
             return _DIESER[case][number]
         return _weak_ending(case, number)
     if case == "gen" and number in ("m", "n"):
@@ -337,7 +364,9 @@ def _weak_ending(case: Case, number: str) -> str:
     return "e" if is_short else "en"
 
 
-def _adjective(uid: int, role: str, adjective: tuple[Adjective, tuple[str, str] | None], ending: str) -> list[Token]:
+def _adjective(
+    uid: int, role: str, adjective: tuple[Adjective, tuple[str, str] | None], ending: str
+) -> list[Token]:
     word, degree = adjective
     tokens = [Token(degree[0], ((uid, f"{role} degree"),))] if degree is not None else []
     form = word.stem + ending if ending and word.stem else word.de

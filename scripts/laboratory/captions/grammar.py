@@ -1,14 +1,21 @@
 """Clauses of captions, drawn so that their words go together.
 
-Who can do what to whom, where and when is in the lexicon's classes; here verbs get subjects and objects of the right
-class, and each tense gets the modes and the adverbs that agree with it.
+Who can do what to whom, where and when is in the lexicon's classes; here verbs get subjects and
+objects of the right class, and each tense gets the modes and the adverbs that agree with it.
 """
 
 import random
 
 from scripts.laboratory.captions.lexicon import Classes, Lexicon, Phrase, Verb
 from scripts.laboratory.captions.nouns import Impossible, NounPhrases, accepts
-from scripts.laboratory.captions.tree import Clause, FixedPhrase, Mode, NounPhrase, PrepositionalPhrase, Tense
+from scripts.laboratory.captions.tree import (
+    Clause,
+    FixedPhrase,
+    Mode,
+    NounPhrase,
+    PrepositionalPhrase,
+    Tense,
+)
 
 _EVENTS: Classes = frozenset({"event", "shown"})
 _MODES: dict[Tense, Mode] = {"present": "present", "past": "perfect", "future": "future"}
@@ -21,7 +28,15 @@ _TIMES: dict[Mode, Classes] = {
     "passive past": frozenset({"past"}),
     "past": frozenset({"past"}),
 }
-_ALL_FRAMES = ("intransitive", "accusative", "dative", "ditransitive", "prepositional", "place", "direction")
+_ALL_FRAMES = (
+    "intransitive",
+    "accusative",
+    "dative",
+    "ditransitive",
+    "prepositional",
+    "place",
+    "direction",
+)
 
 
 class Grammar(NounPhrases):
@@ -48,7 +63,10 @@ class Grammar(NounPhrases):
             return PrepositionalPhrase(self.uid(), "in", "in", "dat", self.city())
         if draw < 0.28 and where & {"indoor", "home"}:
             room = NounPhrase(
-                self.uid(), name=str(self.rng.randint(2, 999)), gender="n", label=("Zimmer", "Zimmer", "room")
+                self.uid(),
+                name=str(self.rng.randint(2, 999)),
+                gender="n",
+                label=("Zimmer", "Zimmer", "room"),
             )
             return PrepositionalPhrase(self.uid(), "in", "in", "dat", room)
         special = where & {"seat", "bed"}
@@ -63,7 +81,9 @@ class Grammar(NounPhrases):
         """Where somebody goes: nach with a city, zu with a place."""
         if "goal" not in verb.where or ("city" in verb.where and self.chance(0.4)):
             return PrepositionalPhrase(self.uid(), "nach", "to", "dat", self.city())
-        return PrepositionalPhrase(self.uid(), "zu", "to", "dat", self.noun_phrase(frozenset({"goal"}), form="place"))
+        return PrepositionalPhrase(
+            self.uid(), "zu", "to", "dat", self.noun_phrase(frozenset({"goal"}), form="place")
+        )
 
     def fixed(self, phrase: Phrase) -> FixedPhrase:
         """One use of a fixed phrase, its numbers drawn."""
@@ -82,7 +102,9 @@ class Grammar(NounPhrases):
             Impossible: the verb describes a lasting state.
         """
         verb = clause.verb
-        is_timeless = verb is not None and verb.frame in ("clause", "measure") and clause.mode == "present"
+        is_timeless = (
+            verb is not None and verb.frame in ("clause", "measure") and clause.mode == "present"
+        )
         if (verb is not None and verb.is_state) or is_timeless or clause.is_existential:
             raise Impossible
         if clause.predicate is not None and not clause.predicate[0].is_state:
@@ -90,18 +112,27 @@ class Grammar(NounPhrases):
         kinds = _TIMES[clause.mode]
         if verb is None or verb.is_simple:
             kinds = kinds - {"progressive"}
-        if clause.is_negated or clause.is_existential or clause.link is not None or clause.subordinate is not None:
+        if (
+            clause.is_negated
+            or clause.is_existential
+            or clause.link is not None
+            or clause.subordinate is not None
+        ):
             kinds = kinds - {"habit"}
         if clause.is_habit:
             kinds = kinds & {"habit"}
-        return self.fixed(self.choose([phrase for phrase in self.lexicon.times if phrase.kinds & kinds]))
+        return self.fixed(
+            self.choose([phrase for phrase in self.lexicon.times if phrase.kinds & kinds])
+        )
 
     def manner(self, clause: Clause) -> FixedPhrase:
         """An adverb of manner that suits the verb."""
         if clause.verb is None:
             raise Impossible
         kinds = clause.verb.manner
-        return self.fixed(self.choose([phrase for phrase in self.lexicon.manners if phrase.kinds & kinds]))
+        return self.fixed(
+            self.choose([phrase for phrase in self.lexicon.manners if phrase.kinds & kinds])
+        )
 
     # Clauses
 
@@ -156,7 +187,10 @@ class Grammar(NounPhrases):
         elif verb.is_wearing:
             form = "bare" if owner.is_many else self.weighted(("any", "ein"), (70, 30))
             clause.accusative = self.noun_phrase(verb.object, form=form, owner=owner)
-            if clause.accusative.is_plural != owner.is_many or clause.accusative.determiner == "jeder":
+            if (
+                clause.accusative.is_plural != owner.is_many
+                or clause.accusative.determiner == "jeder"
+            ):
                 raise Impossible
         elif verb.frame in ("accusative", "ditransitive") and not is_left_out:
             clause.accusative = self.noun_phrase(verb.object, owner=owner)
@@ -179,11 +213,15 @@ class Grammar(NounPhrases):
         mode: Mode = "passive past" if tense == "past" else "passive"
         for _ in range(20):
             verb = self.choose(self.verbs(("accusative",)))
-            if "passive" in verb.modes and (mode == "passive past" or ("present" in verb.modes and not verb.is_simple)):
+            if "passive" in verb.modes and (
+                mode == "passive past" or ("present" in verb.modes and not verb.is_simple)
+            ):
                 clause = Clause(self.uid(), verb, self.noun_phrase(verb.object), mode)
                 if self.chance(0.5):
                     agent = self.noun_phrase(verb.subject)
-                    clause.prepositional = PrepositionalPhrase(self.uid(), "von", "by", "dat", agent)
+                    clause.prepositional = PrepositionalPhrase(
+                        self.uid(), "von", "by", "dat", agent
+                    )
                 return clause
         raise Impossible
 
@@ -193,9 +231,17 @@ class Grammar(NounPhrases):
             word = self.choose(self.lexicon.adjectives)
             subject = self.noun_phrase(word.after)
         else:
-            word = self.choose([word for word in self.lexicon.adjectives if accepts(word.after, subject)])
-        named = subject.owner if subject.determiner == "pronoun" and subject.owner is not None else subject
-        if word.rank in named.barred_ranks or any(word.rank == other.rank for other, _ in named.adjectives):
+            word = self.choose(
+                [word for word in self.lexicon.adjectives if accepts(word.after, subject)]
+            )
+        named = (
+            subject.owner
+            if subject.determiner == "pronoun" and subject.owner is not None
+            else subject
+        )
+        if word.rank in named.barred_ranks or any(
+            word.rank == other.rank for other, _ in named.adjectives
+        ):
             raise Impossible
         is_past = tense == "past" and (word.is_state or accepts(_EVENTS, subject))
         clause = Clause(self.uid(), None, subject, "past" if is_past else "present")

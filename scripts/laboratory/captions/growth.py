@@ -1,7 +1,9 @@
-"""Growing a sentence to an exact length: every part that may be added has a place on a list and a price in tokens.
+"""Growing a sentence to an exact length: every part that may be added has a place on a list and a
+price in tokens.
 
-A price is an upper bound (a comma may merge with another one), so the sentence is measured again when the budget is
-spent; what is left is filled with adjectives and adverbs, which cost one token each.
+A price is an upper bound (a comma may merge with another one), so the sentence is measured again
+when the budget is spent; what is left is filled with adjectives and adverbs, which cost one token
+each.
 """
 
 from collections.abc import Callable
@@ -11,8 +13,20 @@ from scripts.laboratory.captions.grammar import Grammar
 from scripts.laboratory.captions.lexicon import Attribute
 from scripts.laboratory.captions.nouns import Impossible
 from scripts.laboratory.captions.patterns import add_subordinate, add_time, main_clause
-from scripts.laboratory.captions.relative import MEASURED, may_have_relative, phrases_of, relative_clause, tense_of
-from scripts.laboratory.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
+from scripts.laboratory.captions.relative import (
+    MEASURED,
+    may_have_relative,
+    phrases_of,
+    relative_clause,
+    tense_of,
+)
+from scripts.laboratory.captions.tree import (
+    Clause,
+    NounPhrase,
+    PrepositionalPhrase,
+    Sentence,
+    Token,
+)
 
 _MAX_DEPTH = 2
 _MAX_FOLLOWING = 2
@@ -22,19 +36,24 @@ Option = Callable[[int], int]
 
 
 class Growth:
-    """The parts that may still be added to one sentence: `small` ones inside clauses, `big` ones that are clauses."""
+    """The parts that may still be added to one sentence: `small` ones inside clauses, `big` ones
+    that are clauses."""
 
     def __init__(self, grammar: Grammar, sentence: Sentence) -> None:
         self._grammar = grammar
         self._sentence = sentence
         self._small: list[Option] = []
         self._big: list[Option] = []
-        for clause in (*sentence.clauses, *([sentence.opening] if sentence.opening is not None else [])):
+        for clause in (
+            *sentence.clauses,
+            *([sentence.opening] if sentence.opening is not None else []),
+        ):
             self._offer_clause(clause)
         self._may_chain = not sentence.is_question
 
     def grow(self, length: int) -> list[Token] | None:
-        """Add parts until the German sentence has exactly this many tokens, and return them; None if that failed."""
+        """Add parts until the German sentence has exactly this many tokens, and return them; None
+        if that failed."""
         for _ in range(12):
             tokens = german_sentence(self._sentence)
             missing = length - len(tokens)
@@ -45,12 +64,17 @@ class Growth:
         return None
 
     def _spend(self, budget: int) -> bool:
-        """Spend the budget, or as much of it as there are options for; whether anything was spent."""
+        """Spend the budget, or as much of it as there are options for; whether anything was
+        spent."""
         grammar, spent = self._grammar, 0
         while spent < budget:
             left = budget - spent
             share = 0.65 if left > 12 else 0.4 if left >= 6 else 0.1 if left >= 4 else 0.0
-            use_big = left >= 4 and (bool(self._big) or self._may_chain) and (not self._small or grammar.chance(share))
+            use_big = (
+                left >= 4
+                and (bool(self._big) or self._may_chain)
+                and (not self._small or grammar.chance(share))
+            )
             if use_big:
                 cost = self._take_big(left)
             elif self._small:
@@ -81,7 +105,10 @@ class Growth:
 
     def _offer_clause(self, clause: Clause) -> None:
         """List what may be added to a clause and to its parts."""
-        self._small += [lambda left: self._add_time(clause, left), lambda left: self._add_place(clause, left)]
+        self._small += [
+            lambda left: self._add_time(clause, left),
+            lambda left: self._add_place(clause, left),
+        ]
         self._small.append(lambda left: self._add_manner(clause, left))
         if clause.verb is not None and clause.verb.de == "reisen":
             self._small.append(lambda left: self._add_means(clause, left))
@@ -129,7 +156,11 @@ class Growth:
         return 1
 
     def _add_predicate_degree(self, clause: Clause) -> int:
-        if clause.predicate is None or clause.predicate[1] is not None or clause.predicate[0].is_plain:
+        if (
+            clause.predicate is None
+            or clause.predicate[1] is not None
+            or clause.predicate[0].is_plain
+        ):
             return 0
         if clause.predicate[0].rank == 4:
             return 0
@@ -143,7 +174,12 @@ class Growth:
 
     def _add_place(self, clause: Clause, left: int) -> int:
         verb = clause.verb
-        if verb is None or clause.place is not None or clause.gap == "place" or clause.direction is not None:
+        if (
+            verb is None
+            or clause.place is not None
+            or clause.gap == "place"
+            or clause.direction is not None
+        ):
             return 0
         if self._has_tail(clause):
             return 0
@@ -170,16 +206,24 @@ class Growth:
 
     def _has_tail(self, clause: Clause) -> bool:
         """Whether a relative clause ends the English clause, so that nothing can follow it."""
-        return any(phrase.relative is not None for phrase in phrases_of(clause) if phrase is not clause.subject) or (
-            clause.is_existential and clause.subject.relative is not None
-        )
+        return any(
+            phrase.relative is not None
+            for phrase in phrases_of(clause)
+            if phrase is not clause.subject
+        ) or (clause.is_existential and clause.subject.relative is not None)
 
     def _add_genitive(self, phrase: NounPhrase, left: int) -> int:
         noun = phrase.noun
-        if noun is None or phrase.determiner != "der" or phrase.attribute is not None or phrase.relative is not None:
+        if (
+            noun is None
+            or phrase.determiner != "der"
+            or phrase.attribute is not None
+            or phrase.relative is not None
+        ):
             return 0
         if (
-            not noun.classes & {"thing", "clothes", "pet", "vehicle", "furniture", "building", "carried", "toy"}
+            not noun.classes
+            & {"thing", "clothes", "pet", "vehicle", "furniture", "building", "carried", "toy"}
             or left < 2
         ):
             return 0
@@ -194,14 +238,25 @@ class Growth:
 
     def _add_attribute(self, phrase: NounPhrase, left: int) -> int:
         noun = phrase.noun
-        if noun is None or phrase.attribute is not None or phrase.genitive is not None or phrase.relative is not None:
+        if (
+            noun is None
+            or phrase.attribute is not None
+            or phrase.genitive is not None
+            or phrase.relative is not None
+        ):
             return 0
         if phrase.following or left < 2:
             return 0
-        options = [attribute for attribute in self._grammar.lexicon.attributes if attribute.of & noun.classes]
+        options = [
+            attribute
+            for attribute in self._grammar.lexicon.attributes
+            if attribute.of & noun.classes
+        ]
         attribute = self._grammar.choose(options)
         inner = self._attribute_phrase(phrase, attribute)
-        pp = PrepositionalPhrase(self._grammar.uid(), attribute.de, attribute.en, attribute.case, inner)
+        pp = PrepositionalPhrase(
+            self._grammar.uid(), attribute.de, attribute.en, attribute.case, inner
+        )
         cost = len(german_pp(pp))
         if cost > left:
             return 0
@@ -217,10 +272,16 @@ class Growth:
         if attribute.form == "of":
             assert phrase.noun is not None  # only nouns have attributes
             made_of = phrase.noun.made_of
-            nouns = [noun for noun in grammar.lexicon.nouns_of(frozenset({"material"})) if noun.de in made_of]
+            nouns = [
+                noun
+                for noun in grammar.lexicon.nouns_of(frozenset({"material"}))
+                if noun.de in made_of
+            ]
             noun = grammar.choose(nouns)
             return NounPhrase(grammar.uid(), noun, gender=noun.gender)
-        form = {"indefinite": "bare" if phrase.is_plural else "ein", "any": "place"}.get(attribute.form, attribute.form)
+        form = {"indefinite": "bare" if phrase.is_plural else "ein", "any": "place"}.get(
+            attribute.form, attribute.form
+        )
         inner = grammar.noun_phrase(frozenset(attribute.noun.split()), form=form)
         if attribute.noun == "housepart":
             inner.adjectives.append(grammar.adjective(inner))  # "mit Türen" alone says nothing
@@ -228,12 +289,26 @@ class Growth:
 
     def _add_following(self, phrase: NounPhrase, clause: Clause, left: int) -> int:
         """und with another noun phrase of the kind."""
-        if phrase.relative is not None or phrase.attribute is not None or phrase.genitive is not None or left < 2:
+        if (
+            phrase.relative is not None
+            or phrase.attribute is not None
+            or phrase.genitive is not None
+            or left < 2
+        ):
             return 0
-        if clause.is_existential or len(phrase.following) >= _MAX_FOLLOWING or phrase.determiner in ("kein", "sein"):
+        if (
+            clause.is_existential
+            or len(phrase.following) >= _MAX_FOLLOWING
+            or phrase.determiner in ("kein", "sein")
+        ):
             return 0
         verb, roles = clause.verb, (clause.subject, clause.accusative, clause.dative)
-        if verb is None or phrase not in roles or clause.front == "accusative" or verb.frame == "measure":
+        if (
+            verb is None
+            or phrase not in roles
+            or clause.front == "accusative"
+            or verb.frame == "measure"
+        ):
             return 0
         is_patient = clause.mode in ("passive", "passive past")
         if phrase is clause.subject:
@@ -267,7 +342,12 @@ class Growth:
         return cost
 
     def _add_subordinate(self, clause: Clause, left: int) -> int:
-        if clause.subordinate is not None or clause.complement is not None or clause.shared is not None or left < 5:
+        if (
+            clause.subordinate is not None
+            or clause.complement is not None
+            or clause.shared is not None
+            or left < 5
+        ):
             return 0
         was_habit = clause.is_habit
         inner = add_subordinate(self._grammar, clause)
@@ -280,9 +360,18 @@ class Growth:
 
     def _add_shared(self, clause: Clause, left: int) -> int:
         """und with a second verb of the same subject."""
-        if clause.shared is not None or clause.subordinate is not None or clause.complement is not None or left < 3:
+        if (
+            clause.shared is not None
+            or clause.subordinate is not None
+            or clause.complement is not None
+            or left < 3
+        ):
             return 0
-        if clause.mode not in ("present", "perfect", "future", "modal") or clause.verb is None or clause.is_negated:
+        if (
+            clause.mode not in ("present", "perfect", "future", "modal")
+            or clause.verb is None
+            or clause.is_negated
+        ):
             return 0
         if clause.front == "accusative" or self._has_tail(clause):
             return 0

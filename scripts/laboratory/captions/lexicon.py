@@ -14,8 +14,9 @@ Classes = frozenset[str]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Noun:
-    """A noun. `plural` is empty for mass nouns, `weak` is the other singular form of the n-declension, `loc` the
-    preposition of place (German, English), `made_of` the materials it may be made of."""
+    """A noun. `plural` is empty for mass nouns, `weak` is the other singular form of the
+    n-declension, `loc` the preposition of place (German, English), `made_of` the materials it may
+    be made of."""
 
     de: str
     gender: str
@@ -31,7 +32,9 @@ class Noun:
     def german(self, case: Case, *, is_plural: bool) -> str:
         """The declined form; the dative plural adds -n unless the plural ends in n or s."""
         if is_plural:
-            return self.plural + ("n" if case == "dat" and self.plural[-1] not in "ns" and not self.is_unit else "")
+            return self.plural + (
+                "n" if case == "dat" and self.plural[-1] not in "ns" and not self.is_unit else ""
+            )
         if case == "gen":
             return self.genitive or self.de
         return self.weak if self.weak and case != "nom" else self.de
@@ -44,8 +47,9 @@ class Noun:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Verb:
-    """A verb. `singular` is the third person without its `prefix`; English forms are base, -s, -ing, past, participle,
-    and `plus`, what follows them; `frame` says which complements it takes, `preposition` is (German, case, English)."""
+    """A verb. `singular` is the third person without its `prefix`; English forms are base, -s,
+    -ing, past, participle, and `plus`, what follows them; `frame` says which complements it takes,
+    `preposition` is (German, case, English)."""
 
     de: str
     prefix: str
@@ -83,8 +87,9 @@ class Verb:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Adjective:
-    """An adjective: `stem` before endings, `rank` its place before the noun, `classes` of the nouns it describes,
-    `after` of those it follows behind sein; `is_plain`: without sehr; `is_state`: it comes and goes."""
+    """An adjective: `stem` before endings, `rank` its place before the noun, `classes` of the nouns
+    it describes, `after` of those it follows behind sein; `is_plain`: without sehr; `is_state`: it
+    comes and goes."""
 
     de: str
     stem: str
@@ -98,8 +103,8 @@ class Adjective:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Phrase:
-    """A fixed German phrase and its English, with word links; `kinds` says where it may stand; `is_mid`: in English it
-    stands before the main verb."""
+    """A fixed German phrase and its English, with word links; `kinds` says where it may stand;
+    `is_mid`: in English it stands before the main verb."""
 
     de: tuple[str, ...]
     en: tuple[str, ...]
@@ -142,15 +147,22 @@ class Lexicon:
         self.manners = tuple(_phrase(entry, "kind") for entry in raw["manners"])
         self.means = tuple(_phrase(entry, "kind") for entry in raw["means"])
         self.conjunctions = tuple(_phrase(entry, "tense") for entry in raw["conjunctions"])
-        self.modals = tuple(Modal(entry["sg"], entry["pl"], entry["en"], entry["en_pl"]) for entry in raw["modals"])
+        self.modals = tuple(
+            Modal(entry["sg"], entry["pl"], entry["en"], entry["en_pl"]) for entry in raw["modals"]
+        )
         self.attributes = tuple(_attribute(entry) for entry in raw["attributes"])
         self.relations = tuple(_attribute(entry) for entry in raw["relations"])
-        self.determiners: dict[str, str] = {entry["de"]: entry["en"] for entry in raw["determiners"]}
+        self.determiners: dict[str, str] = {
+            entry["de"]: entry["en"] for entry in raw["determiners"]
+        }
         self.numerals: dict[str, str] = dict(raw["numerals"])
         self.cities: tuple[str, ...] = tuple(raw["cities"])
         self.first_names: dict[str, list[str]] = raw["first_names"]
         self.surnames = tuple(
-            start + end for start in raw["surname_starts"] for end in raw["surname_ends"] if start.lower() != end
+            start + end
+            for start in raw["surname_starts"]
+            for end in raw["surname_ends"]
+            if start.lower() != end
         )
         self._nouns_of: dict[Classes, tuple[Noun, ...]] = {}
         self._adjectives_of: dict[Classes, tuple[Adjective, ...]] = {}
@@ -164,14 +176,18 @@ class Lexicon:
     def adjectives_of(self, classes: Classes) -> tuple[Adjective, ...]:
         """The adjectives that describe nouns of any of the classes."""
         if classes not in self._adjectives_of:
-            self._adjectives_of[classes] = tuple(word for word in self.adjectives if word.classes & classes)
+            self._adjectives_of[classes] = tuple(
+                word for word in self.adjectives if word.classes & classes
+            )
         return self._adjectives_of[classes]
 
 
 @cache
 def load_lexicon() -> Lexicon:
     """The lexicon."""
-    return Lexicon(yaml.safe_load(Path(__file__).with_name("lexicon.yaml").read_text(encoding="utf-8")))
+    return Lexicon(
+        yaml.safe_load(Path(__file__).with_name("lexicon.yaml").read_text(encoding="utf-8"))
+    )
 
 
 def _classes(text: str | None) -> Classes:
@@ -203,7 +219,11 @@ def _english_plural(word: str) -> str:
 
 def _verb(entry: dict[str, Any]) -> Verb:
     preposition = entry.get("prep")
-    modes = {"present", "perfect", "future", "modal", "passive"} if "only" not in entry else _classes(entry["only"])
+    modes = (
+        {"present", "perfect", "future", "modal", "passive"}
+        if "only" not in entry
+        else _classes(entry["only"])
+    )
     blocked = {name for name in ("modal", "passive") if entry.get(name) is False}
     return Verb(
         de=entry["de"],

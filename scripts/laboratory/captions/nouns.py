@@ -1,4 +1,5 @@
-"""Noun phrases of captions: nouns by class, their determiners, numbers, names, pronouns, adjectives."""
+"""Noun phrases of captions: nouns by class, their determiners, numbers, names, pronouns,
+adjectives."""
 
 import random
 from collections.abc import Sequence
@@ -39,7 +40,8 @@ class NounPhrases:
         self.numerals = [(i, de, en) for i, (de, en) in enumerate(lexicon.numerals.items())]
 
     def reset(self, *, is_short: bool = False) -> None:
-        """Begin a new sentence; a short one has names more often, since they are the shortest noun phrases."""
+        """Begin a new sentence; a short one has names more often, since they are the shortest noun
+        phrases."""
         self._uid = 0
         self.name_share = _SHORT_NAME_SHARE if is_short else _NAME_SHARE
         self._used.clear()
@@ -67,8 +69,11 @@ class NounPhrases:
         """One of the options, by weight."""
         return self.rng.choices(options, weights)[0]
 
-    def noun_phrase(self, classes: Classes, *, form: str = "any", owner: NounPhrase | None = None) -> NounPhrase:
-        """A noun phrase of one of the classes. `form`: any, indefinite, place (der, ein, dieser), bare or ein."""
+    def noun_phrase(
+        self, classes: Classes, *, form: str = "any", owner: NounPhrase | None = None
+    ) -> NounPhrase:
+        """A noun phrase of one of the classes. `form`: any, indefinite, place (der, ein, dieser),
+        bare or ein."""
         if (
             form == "any"
             and "person" in classes
@@ -86,11 +91,19 @@ class NounPhrases:
         self._determine(phrase, noun, form, owner)
         return phrase
 
-    def _determine(self, phrase: NounPhrase, noun: Noun, form: str, owner: NounPhrase | None) -> None:
+    def _determine(
+        self, phrase: NounPhrase, noun: Noun, form: str, owner: NounPhrase | None
+    ) -> None:
         if not noun.plural:
             phrase.determiner = "der" if form == "any" and self.chance(0.3) else ""
             return
-        if form == "any" and owner is not None and can_own(owner) and noun.classes & _OWNED and self.chance(0.25):
+        if (
+            form == "any"
+            and owner is not None
+            and can_own(owner)
+            and noun.classes & _OWNED
+            and self.chance(0.25)
+        ):
             phrase.determiner, phrase.owner, phrase.is_plural = "sein", owner, owner.is_many
             return
         if form in ("bare", "ein"):
@@ -124,22 +137,35 @@ class NounPhrases:
         """So many euros, kilograms or minutes: a number to be copied."""
         is_big = accepts(frozenset({"vehicle"}), subject)
         if "money" in unit.classes:
-            low, high = (200, 9999) if is_big or accepts(frozenset({"furniture", "device"}), subject) else (2, 150)
+            low, high = (
+                (200, 9999)
+                if is_big or accepts(frozenset({"furniture", "device"}), subject)
+                else (2, 150)
+            )
         elif "weight" in unit.classes:
             low, high = (500, 9999) if is_big else (40, 120) if subject.is_person else (2, 30)
         else:
             low, high = 5, 240
         number = str(self.rng.randint(low, high))
         return NounPhrase(
-            self.uid(), unit, gender=unit.gender, is_plural=True, determiner="number", number=(number, number)
+            self.uid(),
+            unit,
+            gender=unit.gender,
+            is_plural=True,
+            determiner="number",
+            number=(number, number),
         )
 
     def person_name(self) -> NounPhrase:
         """A first name, or Herr/Frau with a surname; English copies it."""
         gender = "m" if self.chance(0.5) else "f"
         if self.chance(0.6):
-            return NounPhrase(self.uid(), name=self.choose(self.lexicon.first_names[gender]), gender=gender)
-        return NounPhrase(self.uid(), name=self.choose(self.lexicon.surnames), gender=gender, label=_HERR[gender])
+            return NounPhrase(
+                self.uid(), name=self.choose(self.lexicon.first_names[gender]), gender=gender
+            )
+        return NounPhrase(
+            self.uid(), name=self.choose(self.lexicon.surnames), gender=gender, label=_HERR[gender]
+        )
 
     def city(self) -> NounPhrase:
         """The name of a city."""
@@ -188,10 +214,18 @@ def can_own(phrase: NounPhrase) -> bool:
     """Whether his, her or their is clear: persons, but not das Kind or das Mädchen."""
     if phrase.determiner == "pronoun":
         return phrase.owner is not None and can_own(phrase.owner)
-    return phrase.is_person and (phrase.is_many or phrase.gender != "n") and phrase.determiner != "jeder"
+    return (
+        phrase.is_person
+        and (phrase.is_many or phrase.gender != "n")
+        and phrase.determiner != "jeder"
+    )
 
 
 def can_be_pronoun(phrase: NounPhrase) -> bool:
     """Whether a pronoun for it has one translation: das Kind could be he, she or it."""
     is_plain_thing = phrase.noun is not None and not phrase.is_person
-    return (is_plain_thing or can_own(phrase)) and phrase.determiner not in ("jeder", "kein", "pronoun")
+    return (is_plain_thing or can_own(phrase)) and phrase.determiner not in (
+        "jeder",
+        "kein",
+        "pronoun",
+    )

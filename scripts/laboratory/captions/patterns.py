@@ -33,7 +33,11 @@ def simple(grammar: Grammar, tense: Tense) -> Clause:
 def inversion(grammar: Grammar, tense: Tense) -> Clause:
     """Time or place first, so that the subject follows the verb."""
     clause = grammar.clause(tense)
-    if clause.verb is not None and clause.verb.frame not in ("place", "direction") and grammar.chance(0.5):
+    if (
+        clause.verb is not None
+        and clause.verb.frame not in ("place", "direction")
+        and grammar.chance(0.5)
+    ):
         clause.place = grammar.place(clause.verb.where)
         clause.front = "place"
     else:
@@ -60,7 +64,9 @@ def future(grammar: Grammar, tense: Tense) -> Clause:
 def separable(grammar: Grammar, tense: Tense) -> Clause:
     """The prefix at the end."""
     for _ in range(30):
-        clause = grammar.clause("present", ("intransitive", "accusative", "dative", "ditransitive"), mode="present")
+        clause = grammar.clause(
+            "present", ("intransitive", "accusative", "dative", "ditransitive"), mode="present"
+        )
         if clause.verb is not None and clause.verb.prefix:
             return clause
     raise Impossible
@@ -110,7 +116,8 @@ def object_first(grammar: Grammar, tense: Tense) -> Clause:
 
 
 def subordinate(grammar: Grammar, tense: Tense) -> Clause:
-    """A main clause with a subordinate clause that begins with weil, obwohl, während, bevor or wenn."""
+    """A main clause with a subordinate clause that begins with weil, obwohl, während, bevor or
+    wenn."""
     clause = main_clause(grammar, tense)
     add_subordinate(grammar, clause)
     return clause
@@ -119,7 +126,9 @@ def subordinate(grammar: Grammar, tense: Tense) -> Clause:
 def complement(grammar: Grammar, tense: Tense) -> Clause:
     """Somebody says or knows that something is so."""
     clause = grammar.clause(
-        "present" if tense == "future" else tense, ("clause",), mode=None if tense == "past" else "present"
+        "present" if tense == "future" else tense,
+        ("clause",),
+        mode=None if tense == "past" else "present",
     )
     subject = None
     if can_be_pronoun(clause.subject) and grammar.chance(0.4):
@@ -146,7 +155,19 @@ def main_clause(grammar: Grammar, tense: Tense) -> Clause:
 
 
 _MAIN: dict[Tense, tuple[Callable[[Grammar, Tense], Clause], ...]] = {
-    "present": (simple, simple, simple, inversion, inversion, modal, separable, dative, giving, passive, copula),
+    "present": (
+        simple,
+        simple,
+        simple,
+        inversion,
+        inversion,
+        modal,
+        separable,
+        dative,
+        giving,
+        passive,
+        copula,
+    ),
     "past": (perfect, perfect, perfect, inversion, inversion, passive, dative, giving, copula),
     "future": (future, future, inversion, dative),
 }
@@ -178,7 +199,8 @@ def _negate(grammar: Grammar, clause: Clause) -> Clause:
 
 
 def add_time(grammar: Grammar, clause: Clause, max_tokens: int = 4) -> int:
-    """Give the clause an adverb of time and return its length; a habit makes the English verb simple.
+    """Give the clause an adverb of time and return its length; a habit makes the English verb
+    simple.
 
     Raises:
         Impossible: none fits.
@@ -209,10 +231,19 @@ def linked_clause(grammar: Grammar, main: Clause, *, with_pronoun: bool = True) 
     """A subordinate clause with its conjunction, in the tense of the main clause."""
     tense = tense_of(main.mode)
     conjunction = grammar.choose(
-        [word for word in grammar.lexicon.conjunctions if tense in word.kinds or _is_habitual(word, main)]
+        [
+            word
+            for word in grammar.lexicon.conjunctions
+            if tense in word.kinds or _is_habitual(word, main)
+        ]
     )
     subject = None
-    if with_pronoun and not main.is_existential and can_be_pronoun(main.subject) and grammar.chance(0.55):
+    if (
+        with_pronoun
+        and not main.is_existential
+        and can_be_pronoun(main.subject)
+        and grammar.chance(0.55)
+    ):
         subject = grammar.pronoun(main.subject)
     if "habit" in conjunction.kinds:
         inner = grammar.clause("present", mode="present", subject=subject)
@@ -276,7 +307,9 @@ PATTERNS = (*CLAUSE_PATTERNS, "fronted clause", "question", "coordination")
 @cache
 def patterns_for(length: int) -> tuple[str, ...]:
     """The patterns that have sentences of this many source tokens."""
-    return tuple(name for name in PATTERNS if _SHORTEST.get(name, 0) <= length <= _LONGEST.get(name, length))
+    return tuple(
+        name for name in PATTERNS if _SHORTEST.get(name, 0) <= length <= _LONGEST.get(name, length)
+    )
 
 
 def draw_sentence(grammar: Grammar, pattern: str) -> Sentence:
@@ -291,15 +324,20 @@ def draw_sentence(grammar: Grammar, pattern: str) -> Sentence:
     if pattern == "fronted clause":
         main = main_clause(grammar, tense)
         main.front = "subject"
-        sentence = Sentence(grammar.uid(), [main], opening=linked_clause(grammar, main, with_pronoun=False))
+        sentence = Sentence(
+            grammar.uid(), [main], opening=linked_clause(grammar, main, with_pronoun=False)
+        )
     elif pattern == "question":
         clause = grammar.clause(
-            "past" if tense == "past" else "present", mode="perfect" if tense == "past" else "present"
+            "past" if tense == "past" else "present",
+            mode="perfect" if tense == "past" else "present",
         )
         sentence = Sentence(grammar.uid(), [clause], is_question=True)
     elif pattern == "coordination":
         first, second = main_clause(grammar, tense), main_clause(grammar, tense)
-        sentence = Sentence(grammar.uid(), [first, second], ["aber" if grammar.chance(0.25) else "und"])
+        sentence = Sentence(
+            grammar.uid(), [first, second], ["aber" if grammar.chance(0.25) else "und"]
+        )
     else:
         sentence = Sentence(grammar.uid(), [CLAUSE_PATTERNS[pattern](grammar, tense)])
     return sentence

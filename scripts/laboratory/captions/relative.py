@@ -12,11 +12,18 @@ DATIVE, OBJECT = ("dative",), ("accusative",)
 
 def tense_of(mode: Mode) -> Tense:
     """The tense of a mode."""
-    return "past" if mode in ("perfect", "past", "passive past") else "future" if mode == "future" else "present"
+    return (
+        "past"
+        if mode in ("perfect", "past", "passive past")
+        else "future"
+        if mode == "future"
+        else "present"
+    )
 
 
 def phrases_of(clause: Clause) -> list[NounPhrase]:
-    """The noun phrases of a clause, those that a relative pronoun or a fronted clause replaces left out."""
+    """The noun phrases of a clause, those that a relative pronoun or a fronted clause replaces left
+    out."""
     phrases: list[NounPhrase] = []
     if clause.gap != "subject":
         phrases.append(clause.subject)
@@ -35,7 +42,8 @@ def phrases_of(clause: Clause) -> list[NounPhrase]:
 
 
 def may_have_relative(clause: Clause, phrase: NounPhrase) -> bool:
-    """Whether a relative clause may hang on the phrase: on the subject, or on what English puts last."""
+    """Whether a relative clause may hang on the phrase: on the subject, or on what English puts
+    last."""
     if (
         phrase.noun is None
         or phrase.relative is not None
@@ -49,7 +57,11 @@ def may_have_relative(clause: Clause, phrase: NounPhrase) -> bool:
         return True
     trails = clause.time is not None and clause.front != "time" and not clause.time.phrase.is_mid
     trails = trails or clause.manner is not None
-    others = [other for other in phrases_of(clause) if not (clause.front == "place" and _is_place(clause, other))]
+    others = [
+        other
+        for other in phrases_of(clause)
+        if not (clause.front == "place" and _is_place(clause, other))
+    ]
     last = others[-1] if not (clause.is_existential and clause.front == "place") else clause.subject
     return last is phrase and not trails and clause.means is None and clause.shared is None
 
@@ -59,7 +71,8 @@ def _is_place(clause: Clause, phrase: NounPhrase) -> bool:
 
 
 def relative_clause(grammar: Grammar, phrase: NounPhrase, tense: Tense, depth: int) -> Clause:
-    """A relative clause for the phrase: it fills the subject, the object, or what a preposition governs.
+    """A relative clause for the phrase: it fills the subject, the object, or what a preposition
+    governs.
 
     Raises:
         Impossible: nothing fits.
@@ -110,8 +123,15 @@ def _place_relative(grammar: Grammar, phrase: NounPhrase, tense: Tense) -> Claus
     noun = phrase.noun
     for _ in range(12):
         clause = grammar.clause(tense, ("place", "intransitive"))
-        if noun is not None and noun.loc is not None and clause.verb is not None and clause.verb.where & noun.classes:
+        if (
+            noun is not None
+            and noun.loc is not None
+            and clause.verb is not None
+            and clause.verb.where & noun.classes
+        ):
             clause.gap, clause.place = "place", None
-            clause.gap_phrase = PrepositionalPhrase(grammar.uid(), noun.loc[0], noun.loc[1], "dat", phrase)
+            clause.gap_phrase = PrepositionalPhrase(
+                grammar.uid(), noun.loc[0], noun.loc[1], "dat", phrase
+            )
             return clause
     raise Impossible

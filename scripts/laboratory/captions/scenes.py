@@ -1,10 +1,11 @@
-"""Captions with a "picture" of their scene: a vector per object, in random order (`SPLIT.npz`, named by
-`SPLIT.vectors`), the German caption with its nouns blanked out (`SPLIT.de`), the English one (`SPLIT.en`).
+"""Captions with a "picture" of their scene: a vector per object, in random order (`SPLIT.npz`,
+named by `SPLIT.vectors`), the German caption with its nouns blanked out (`SPLIT.de`), the English
+one (`SPLIT.en`).
 
-A caption is a clause of `grammar` in the present tense, without what a picture cannot show: names, articles
-other than `a`, adverbs, negation. The vector of an object is the sum of fixed random vectors, one for each visible
-property (its noun, its number, its adjectives, its part in the scene; of the subject also what it does), with noise.
-Everything is drawn from fixed seeds.
+A caption is a clause of `grammar` in the present tense, without what a picture cannot show: names,
+articles other than `a`, adverbs, negation. The vector of an object is the sum of fixed random
+vectors, one for each visible property (its noun, its number, its adjectives, its part in the scene;
+of the subject also what it does), with noise. Everything is drawn from fixed seeds.
 """
 
 import hashlib
@@ -23,7 +24,13 @@ from scripts.laboratory.captions.growth import Growth
 from scripts.laboratory.captions.lexicon import load_lexicon
 from scripts.laboratory.captions.nouns import Impossible
 from scripts.laboratory.captions.patterns import draw_sentence
-from scripts.laboratory.captions.tree import Clause, NounPhrase, PrepositionalPhrase, Sentence, Token
+from scripts.laboratory.captions.tree import (
+    Clause,
+    NounPhrase,
+    PrepositionalPhrase,
+    Sentence,
+    Token,
+)
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import write_json, write_lines
 from seq2seq_attn.text.lines import read_lines
@@ -60,7 +67,8 @@ class Example(NamedTuple):
     labels: list[str]
     """of the objects"""
     nouns: list[tuple[int, int]]
-    """object and word of each noun of the English caption, from 0; its words and marks are split at spaces"""
+    """object and word of each noun of the English caption, from 0; its words and marks are split at
+    spaces"""
     words: list[str]
     """of the English caption"""
 
@@ -74,7 +82,9 @@ def write_corpus(directory: Path, sizes: dict[str, int]) -> None:
     if (directory / "gold.json").exists():
         there = {split: len(read_lines(directory / f"{split}.en")) for split in sizes}
         if there != sizes:
-            raise UsageError(f"{directory}: holds splits of {there} pairs, not {sizes}; choose another --dir")
+            raise UsageError(
+                f"{directory}: holds splits of {there} pairs, not {sizes}; choose another --dir"
+            )
         return
     directory.mkdir(parents=True, exist_ok=True)
     taken: set[str] = set()
@@ -83,11 +93,19 @@ def write_corpus(directory: Path, sizes: dict[str, int]) -> None:
         examples = list(draw_examples(split, sizes[split], taken))
         if split != "train":
             taken |= {example.english for example in examples}
-            gold[split] = [{"labels": one.labels, "nouns": one.nouns, "words": one.words} for one in examples]
-        pictures: dict[str, Any] = {f"p{number}": example.picture for number, example in enumerate(examples)}
+            gold[split] = [
+                {"labels": one.labels, "nouns": one.nouns, "words": one.words} for one in examples
+            ]
+        pictures: dict[str, Any] = {
+            f"p{number}": example.picture for number, example in enumerate(examples)
+        }
         np.savez(directory / f"{split}.npz", **pictures)
         names = [f"{directory / split}.npz:p{number}" for number in range(len(examples))]
-        sides = {"vectors": names, "de": [e.german for e in examples], "en": [e.english for e in examples]}
+        sides = {
+            "vectors": names,
+            "de": [e.german for e in examples],
+            "en": [e.english for e in examples],
+        }
         for side, lines in sides.items():
             write_lines(directory / f"{split}.{side}", lines)
     write_json(directory / "gold.json", gold)
@@ -111,7 +129,9 @@ def draw_example(grammar: Grammar, noise: np.random.Generator) -> Example | None
         sentence = draw_sentence(grammar, grammar.choose(PATTERNS))
     except Impossible:
         return None
-    if Growth(grammar, sentence).grow(grammar.rng.randint(*LENGTHS)) is None or not is_visible(sentence):
+    if Growth(grammar, sentence).grow(grammar.rng.randint(*LENGTHS)) is None or not is_visible(
+        sentence
+    ):
         return None
     clause = sentence.clauses[0]
     clause.front = "subject"
@@ -125,7 +145,12 @@ def draw_example(grammar: Grammar, noise: np.random.Generator) -> Example | None
     german = [_blanked(token) for token in german_sentence(sentence)]
     english = english_sentence(sentence)
     numbers = {thing.phrase.uid: number for number, thing in enumerate(things)}
-    nouns = [(numbers[uid], n) for n, token in enumerate(english) for uid, role in token.keys if role == "noun"]
+    nouns = [
+        (numbers[uid], n)
+        for n, token in enumerate(english)
+        for uid, role in token.keys
+        if role == "noun"
+    ]
     return Example(
         german=_joined(german),
         english=_joined([token.text for token in english]),
@@ -139,7 +164,14 @@ def draw_example(grammar: Grammar, noise: np.random.Generator) -> Example | None
 def is_visible(sentence: Sentence) -> bool:
     """Whether it is a clause in the present tense without what a picture cannot show."""
     [clause, *others] = sentence.clauses
-    hidden = (clause.time, clause.manner, clause.means, clause.complement, clause.subordinate, clause.shared)
+    hidden = (
+        clause.time,
+        clause.manner,
+        clause.means,
+        clause.complement,
+        clause.subordinate,
+        clause.shared,
+    )
     is_alone = not others and sentence.opening is None and not sentence.is_question
     phrases = [thing.phrase for thing in things_of(clause)]
     return (
@@ -147,7 +179,10 @@ def is_visible(sentence: Sentence) -> bool:
         and clause.mode in ("present", "passive")
         and not clause.is_negated
         and all(part is None for part in hidden)
-        and all(one.noun is not None and one.genitive is None and one.relative is None for one in phrases)
+        and all(
+            one.noun is not None and one.genitive is None and one.relative is None
+            for one in phrases
+        )
         and not any(one.determiner in ("pronoun", "kein") for one in phrases)
     )
 
@@ -168,7 +203,9 @@ def _of_phrase(phrase: NounPhrase, *part: str) -> list[Thing]:
     found = []
     for one in (phrase, *phrase.following):
         noun = one.noun.en if one.noun is not None else ""
-        number = one.number[1] if one.determiner == "number" else SEEN_NUMBERS.get(one.determiner, "")
+        number = (
+            one.number[1] if one.determiner == "number" else SEEN_NUMBERS.get(one.determiner, "")
+        )
         adjectives = [adjective.en for adjective, _ in one.adjectives]
         counted = [f"number {number}"] if number else ["number plural"] if one.is_plural else []
         found.append(Thing(one, (noun, *adjectives, *counted, *part)))
@@ -180,7 +217,12 @@ def _of_phrase(phrase: NounPhrase, *part: str) -> list[Thing]:
 def _show(phrase: NounPhrase) -> None:
     """Leave out what cannot be seen: which one it is, and degrees of adjectives."""
     if phrase.determiner not in ("number", *SEEN_NUMBERS):
-        has_article = phrase.determiner and not phrase.is_plural and phrase.noun is not None and phrase.noun.plural
+        has_article = (
+            phrase.determiner
+            and not phrase.is_plural
+            and phrase.noun is not None
+            and phrase.noun.plural
+        )
         phrase.determiner, phrase.owner = "ein" if has_article else "", None
     phrase.adjectives = [(adjective, None) for adjective, _ in phrase.adjectives]
 
@@ -188,7 +230,9 @@ def _show(phrase: NounPhrase) -> None:
 def picture_of(seen: Sequence[str], noise: np.random.Generator) -> npt.NDArray[np.float32]:
     """The vector of an object, [SIZE]."""
     vectors = [np.random.default_rng(_seed(feature)).normal(size=SIZE) for feature in seen]
-    found: npt.NDArray[np.float32] = (np.sum(vectors, axis=0) + noise.normal(0, NOISE, SIZE)).astype(np.float32)
+    found: npt.NDArray[np.float32] = (
+        np.sum(vectors, axis=0) + noise.normal(0, NOISE, SIZE)
+    ).astype(np.float32)
     return found
 
 

@@ -1,7 +1,8 @@
-"""The tree of a sentence that both languages are read off: noun phrases, clauses, and the tokens with their link keys.
+"""The tree of a sentence that both languages are read off: noun phrases, clauses, and the tokens
+with their link keys.
 
-A token carries keys; a source and a target token are linked when they share one. A key is (node number, role), so each
-language can order its words as it likes and the gold alignment falls out.
+A token carries keys; a source and a target token are linked when they share one. A key is (node
+number, role), so each language can order its words as it likes and the gold alignment falls out.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ class Token(NamedTuple):
 class NounPhrase:
     """A noun or a name with what belongs to it.
 
-    `determiner`: der, ein, dieser, jeder, kein, sein (possessive, of `owner`), viele/einige/mehrere, number, pronoun
-    (for `owner`) or empty. `number` holds the words of a numeral in both languages, `name` the copied name, city or
-    number, `label` what stands before it (nominative, other cases, English): Herr, Herrn, Mr.
-    `barred_ranks` are the ranks of adjectives that would contradict or repeat what a clause says of it.
+    `determiner`: der, ein, dieser, jeder, kein, sein (possessive, of `owner`),
+    viele/einige/mehrere, number, pronoun (for `owner`) or empty. `number` holds the words of a
+    numeral in both languages, `name` the copied name, city or number, `label` what stands before it
+    (nominative, other cases, English): Herr, Herrn, Mr. `barred_ranks` are the ranks of adjectives
+    that would contradict or repeat what a clause says of it.
     """
 
     uid: int
@@ -91,8 +93,9 @@ class FixedPhrase:
 
 @dataclass(eq=False, slots=True)
 class Clause:
-    """A clause without its order of words. `gap` names the role that a relative pronoun fills, `front` the role that
-    stands before the finite verb, `link` the conjunction that ties the clause to what it follows."""
+    """A clause without its order of words. `gap` names the role that a relative pronoun fills,
+    `front` the role that stands before the finite verb, `link` the conjunction that ties the clause
+    to what it follows."""
 
     uid: int
     verb: Verb | None
@@ -123,7 +126,9 @@ class Clause:
     @property
     def is_indefinite_negation(self) -> bool:
         """Whether the negation is `kein` on the object."""
-        return self.is_negated and self.accusative is not None and self.accusative.determiner == "kein"
+        return (
+            self.is_negated and self.accusative is not None and self.accusative.determiner == "kein"
+        )
 
 
 @dataclass(eq=False, slots=True)

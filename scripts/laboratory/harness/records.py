@@ -25,7 +25,8 @@ TRAINING_KEYS = ("minutes", "update", "epoch", "best_score", "best_update")
 
 
 def exit_code(main: Callable[[], int | None]) -> int:
-    """Run `main`. A `UserError` becomes one line on stderr, as in the `seq2seq` command; Ctrl-C gives 130."""
+    """Run `main`. A `UserError` becomes one line on stderr, as in the `seq2seq` command; Ctrl-C
+    gives 130."""
     try:
         return main() or 0
     except KeyboardInterrupt:
@@ -37,13 +38,19 @@ def exit_code(main: Callable[[], int | None]) -> int:
 
 def describe(script: str, device: torch.device | str = "cpu") -> Record:
     """The environment and the command, with absolute paths cut to their last part."""
-    arguments = [Path(argument).name if argument.startswith("/") else argument for argument in sys.argv[1:]]
+    arguments = [
+        Path(argument).name if argument.startswith("/") else argument for argument in sys.argv[1:]
+    ]
     return describe_environment([script, *arguments], device)
 
 
 def add_set_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="settings, as for seq2seq train"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="settings, as for seq2seq train",
     )
 
 
@@ -64,8 +71,8 @@ def read_events(folder: Path) -> list[Record]:
 
 
 def read_training(folder: Path) -> Record:
-    """Minutes, updates and epochs of a finished training run, and whether it made all of them (`is_finished`); its
-    number of parameters and its precision, which only the log holds.
+    """Minutes, updates and epochs of a finished training run, and whether it made all of them
+    (`is_finished`); its number of parameters and its precision, which only the log holds.
 
     Raises:
         UserError: the log lacks them.
@@ -78,7 +85,9 @@ def read_training(folder: Path) -> Record:
         raise UserError(f"{log_path}: no number of parameters or no precision; train the run again")
     return {
         **{key: finished[key] for key in TRAINING_KEYS},
-        "is_finished": str(finished["reason"]).startswith(("train.max_epochs=", "train.max_updates=")),
+        "is_finished": str(finished["reason"]).startswith(
+            ("train.max_epochs=", "train.max_updates=")
+        ),
         "num_parameters": int(parameters[1]),
         "precision": precision[1],
     }

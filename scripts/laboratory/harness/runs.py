@@ -1,4 +1,5 @@
-"""Training runs: the command that trains them, whether they are finished, how they were trained, their settings.
+"""Training runs: the command that trains them, whether they are finished, how they were trained,
+their settings.
 
 Of the package, this uses the command `seq2seq` and the configuration.
 """
@@ -25,8 +26,20 @@ MAY_DIFFER = {"name", "data.data_dir", "data.source_dir", "data.num_processes", 
 MAY_DIFFER |= {"search.max_length_ratio"}  # training chooses a value
 """settings that do not make a finished run another one than the planned one"""
 NOT_COMPARED = {
-    *(*MAY_DIFFER, "seed", "train.device", "train.num_threads", "train.cuda_graphs", "train.log_every_updates"),
-    *("train.checkpoint_every_updates", "train.validation.num_samples", "search.batch_size", "search.beam_size"),
+    *(
+        *MAY_DIFFER,
+        "seed",
+        "train.device",
+        "train.num_threads",
+        "train.cuda_graphs",
+        "train.log_every_updates",
+    ),
+    *(
+        "train.checkpoint_every_updates",
+        "train.validation.num_samples",
+        "search.batch_size",
+        "search.beam_size",
+    ),
 }
 """in comparisons of runs with records: also seeds, and what the machine or the laboratory sets"""
 
@@ -46,7 +59,12 @@ class Run:
     def arguments(self) -> list[str]:
         """The configuration as arguments of `seq2seq train` and `seq2seq prepare`."""
         repeated = {"-c": self.configs, "--set": self._all_settings}
-        return [word for option, values in repeated.items() for value in values for word in (option, value)]
+        return [
+            word
+            for option, values in repeated.items()
+            for value in values
+            for word in (option, value)
+        ]
 
     @property
     def config(self) -> Config:
@@ -71,9 +89,15 @@ class Run:
         config_path = self.path / "config.yaml"
         if not config_path.is_file():
             return False
-        trained, planned = (flatten(config.model_dump()) for config in (load_config([str(config_path)]), self.config))
+        trained, planned = (
+            flatten(config.model_dump())
+            for config in (load_config([str(config_path)]), self.config)
+        )
         if changed := difference(trained, planned).keys() - MAY_DIFFER:
-            raise UsageError(f"{self.path}: trained with other values of {', '.join(sorted(changed))}; remove the run")
+            raise UsageError(
+                f"{self.path}: trained with other values of {', '.join(sorted(changed))}; remove "
+                "the run"
+            )
         return (self.path / "finished.json").is_file()
 
 
@@ -85,15 +109,28 @@ def train_all(runs: Sequence[Run], jobs: int) -> None:
         UserError: data cannot be prepared, or training failed.
     """
     waiting = [run for run in runs if not run.is_finished()]
-    log.info("runs: %d, finished before: %d; %d at a time, one thread each", len(runs), len(runs) - len(waiting), jobs)
-    corpora = {run.config.data.model_dump_json(): run for run in waiting} if len(waiting) > 1 else {}
+    log.info(
+        "runs: %d, finished before: %d; %d at a time, one thread each",
+        len(runs),
+        len(runs) - len(waiting),
+        jobs,
+    )
+    corpora = (
+        {run.config.data.model_dump_json(): run for run in waiting} if len(waiting) > 1 else {}
+    )
     for run in corpora.values():  # each once, before processes that would do it at the same time
-        if subprocess.run([*SEQ2SEQ, "prepare", *run.arguments], stdout=subprocess.DEVNULL).returncode:
+        if subprocess.run(
+            [*SEQ2SEQ, "prepare", *run.arguments], stdout=subprocess.DEVNULL
+        ).returncode:
             raise UserError(f"{run.path}: its data cannot be prepared")
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         trainings = [pool.submit(_train, run) for run in waiting]
         try:
-            failed = [run for run, training in zip(waiting, trainings, strict=True) if not training.result()]
+            failed = [
+                run
+                for run, training in zip(waiting, trainings, strict=True)
+                if not training.result()
+            ]
         except KeyboardInterrupt:  # Ctrl-C reaches the trainings too, which save their state
             pool.shutdown(cancel_futures=True)
             raise
@@ -108,7 +145,9 @@ def _train(run: Run) -> bool:
     began_at = time.monotonic()
     with run.log_path.open("ab") as file:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment).returncode
+        code = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment
+        ).returncode
     minutes = (time.monotonic() - began_at) / 60
     outcome = f"failed with exit code {code}, see {run.log_path}"
     if not code:
@@ -123,15 +162,22 @@ def best_validation(path: Path) -> Record:
     Raises:
         UserError: the run has no best model yet.
     """
-    best = [event for event in read_events(path) if event["event"] == "validation" and event["is_best"]]
+    best = [
+        event for event in read_events(path) if event["event"] == "validation" and event["is_best"]
+    ]
     if not best:
         raise UserError(f"{path}: no best model yet; train the run first")
     return best[-1]
 
 
 def describe_run(path: Path) -> Record:
-    """How a run was trained, earlier stages included, where, and how well its best model validated."""
-    environment, trained, best = read_json(path / "environment.json"), read_training(path), best_validation(path)
+    """How a run was trained, earlier stages included, where, and how well its best model
+    validated."""
+    environment, trained, best = (
+        read_json(path / "environment.json"),
+        read_training(path),
+        best_validation(path),
+    )
     git = environment.get("git") or {}
     return {
         "validation_bleu": round(float(best["bleu"]), 2),
@@ -158,14 +204,20 @@ def flatten(values: dict[str, Any], prefix: str = "") -> Record:
     """Nested settings by dotted key."""
     flat: Record = {}
     for key, value in values.items():
-        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        flat |= (
+            flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        )
     return flat
 
 
 def settings_of(config: Config) -> Record:
-    """The settings by which runs are compared. Extra texts are compared by file name, and runs that training starts
-    from by the names of their directories without the seed (`-s1`)."""
-    settings = {key: value for key, value in flatten(config.model_dump(mode="json")).items() if key not in NOT_COMPARED}
+    """The settings by which runs are compared. Extra texts are compared by file name, and runs that
+    training starts from by the names of their directories without the seed (`-s1`)."""
+    settings = {
+        key: value
+        for key, value in flatten(config.model_dump(mode="json")).items()
+        if key not in NOT_COMPARED
+    }
     names = [spec if isinstance(spec, str) else spec[0] for spec in settings.get("data.extra", [])]
     if start := settings["train.start_from"]:
         settings["train.start_from"] = re.sub(r"-s\d+$", "", Path(start).name)
@@ -174,12 +226,16 @@ def settings_of(config: Config) -> Record:
 
 def difference(base: Record, settings: Record) -> Record:
     """The settings that differ, as the second has them; None for those that it lacks."""
-    return {key: settings.get(key) for key in dict.fromkeys([*base, *settings]) if base.get(key) != settings.get(key)}
+    return {
+        key: settings.get(key)
+        for key in dict.fromkeys([*base, *settings])
+        if base.get(key) != settings.get(key)
+    }
 
 
 def changed_settings(recorded: Record, config: Config) -> list[str]:
-    """The keys whose values in a configuration are not those of a record. A key that the record lacks has its
-    default."""
+    """The keys whose values in a configuration are not those of a record. A key that the record
+    lacks has its default."""
     defaults = settings_of(load_config(["base"]))
     settings = settings_of(config).items()
     return [key for key, value in settings if recorded.get(key, defaults.get(key)) != value]

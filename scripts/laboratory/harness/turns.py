@@ -1,4 +1,5 @@
-"""Paired turns: contestants do the same work alternately, so that a slow moment of the machine slows all of them.
+"""Paired turns: contestants do the same work alternately, so that a slow moment of the machine
+slows all of them.
 
 The ratio of two contestants is the median over turns of the ratio of their speeds within a turn.
 """
@@ -36,7 +37,8 @@ class Contestant:
         device: torch.device | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`work` does the work of the turn with a given number and returns its amount (tokens, sentences)."""
+        """`work` does the work of the turn with a given number and returns its amount (tokens,
+        sentences)."""
         self.name = name
         self.speeds: list[float] = []
         self._work, self._device, self._clock = work, device, clock
@@ -66,7 +68,8 @@ class Ratio(NamedTuple):
 def take_turns(contestants: Sequence[Contestant], num_turns: int, *, warm_up: int = 0) -> None:
     """Turns 0 to `num_turns` - 1, all contestants in each, every other turn in reversed order.
 
-    The warm-up turns before them are not counted. There are fewer turns if the time of `end_turns_after` comes.
+    The warm-up turns before them are not counted. There are fewer turns if the time of
+    `end_turns_after` comes.
     """
     for contestant in contestants:
         for number in range(warm_up):
@@ -85,13 +88,17 @@ def paired_ratio(speeds: Sequence[float], base_speeds: Sequence[float]) -> Ratio
 
 
 def median_interval(values: Iterable[float]) -> Ratio:
-    """The median, and the order statistics that enclose the true median with 95 % confidence whatever the distribution.
+    """The median, and the order statistics that enclose the true median with 95 % confidence
+    whatever the distribution.
 
     Fewer than six values cannot give that confidence: the interval is then their range.
     """
     ordered = sorted(values)
     count = len(ordered)
-    outside = [2 * sum(math.comb(count, k) for k in range(rank + 1)) / 2**count for rank in range((count + 1) // 2)]
+    outside = [
+        2 * sum(math.comb(count, k) for k in range(rank + 1)) / 2**count
+        for rank in range((count + 1) // 2)
+    ]
     rank = max((rank for rank, share in enumerate(outside) if share <= 1 - CONFIDENCE), default=0)
     return Ratio(statistics.median(ordered), ordered[rank], ordered[count - 1 - rank])
 
@@ -112,5 +119,6 @@ def synchronize(device: torch.device | None) -> None:
 
 
 def precisions(device: torch.device | str) -> list[Precision]:
-    """Precisions that the device supports in hardware; emulated bf16 would take minutes and show nothing."""
+    """Precisions that the device supports in hardware; emulated bf16 would take minutes and show
+    nothing."""
     return ["fp32", "bf16"] if multiplies_bf16(torch.device(device)) else ["fp32"]

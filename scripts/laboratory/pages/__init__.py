@@ -1,1 +1,2 @@
-"""From records to documents: the pages of results, README's blocks, the headers of configurations, the pictures."""
+"""From records to documents: the pages of results, README's blocks, the headers of configurations,
+the pictures."""

@@ -1,4 +1,5 @@
-"""Write every document that is made from records, or check that each says what the records say: see `scripts/docs`."""
+"""Write every document that is made from records, or check that each says what the records say: see
+`scripts/docs`."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -7,7 +8,13 @@ from pathlib import Path
 from scripts.laboratory import languages
 from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
 from scripts.laboratory.pages import mechanisms, pictures, quality, race, reference, results, site
-from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block, with_hand_written
+from scripts.laboratory.pages.render import (
+    BOTTLENECK,
+    DOCS,
+    render,
+    replace_block,
+    with_hand_written,
+)
 from seq2seq_attn.files import write_text
 
 
@@ -40,7 +47,9 @@ def readme() -> str:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("demo", "results", "speed"):
         block = render(f"readme-{name}.md.j2", **values)
-        text = replace_block(text, f"<!-- {name}: written by scripts/docs -->", f"<!-- end of {name} -->", block)
+        text = replace_block(
+            text, f"<!-- {name}: written by scripts/docs -->", f"<!-- end of {name} -->", block
+        )
     return text
 
 
@@ -54,11 +63,14 @@ def speed_page() -> str:
 def serve_page() -> str:
     block = render("serve.md.j2", record=load_records(RECORDS)["serve"])
     text = (DOCS / "serve.md").read_text(encoding="utf-8")
-    return replace_block(text, "<!-- figures: written by scripts/docs -->", "<!-- end of figures -->", block)
+    return replace_block(
+        text, "<!-- figures: written by scripts/docs -->", "<!-- end of figures -->", block
+    )
 
 
 def problems() -> Iterator[str]:
-    """A line for each document or picture that is not what the records say, and each record that says too little."""
+    """A line for each document or picture that is not what the records say, and each record that
+    says too little."""
     advice = "not what the records say; run scripts/docs"
     for path, text in documents():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -78,7 +90,10 @@ def main(arguments: Sequence[str]) -> int:
     if arguments in (["learn"], ["site"]):
         return site.execute() if arguments == ["learn"] else site.build()
     if arguments:
-        print(f"scripts/docs {' '.join(arguments)}: expected nothing, check, learn or site", file=sys.stderr)
+        print(
+            f"scripts/docs {' '.join(arguments)}: expected nothing, check, learn or site",
+            file=sys.stderr,
+        )
         return 2
     for path, text in documents():
         write_text(path, text)

@@ -50,7 +50,8 @@ class Picture(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Of the data and of the function that draws them; the file holds the digest that it was drawn from."""
+        """Of the data and of the function that draws them; the file holds the digest that it was
+        drawn from."""
         return sha256_of_values([self.title, self.height, self.data, getsource(self.plot)])
 
     @property
@@ -87,7 +88,11 @@ def pictures() -> Iterator[Picture]:
         title = "Lower-cased BLEU on the validation set by minutes of CPU time, one core"
         yield Picture(PLOTS / "race.png", title, 4.6, plot_race, race_curves(record))
     yield Picture(
-        PLOTS / "mechanisms.png", "BLEU of every mechanism, all else equal", 11.5, plot_dots, mechanism_dots()
+        PLOTS / "mechanisms.png",
+        "BLEU of every mechanism, all else equal",
+        11.5,
+        plot_dots,
+        mechanism_dots(),
     )
     titles = {
         "joined": "BLEU by number of joined captions, trained on one to six",
@@ -107,7 +112,9 @@ def results_bars(records: Mapping[str, Record]) -> Groups:
     for config, scores in sorted(configurations.items(), key=lambda item: float(item[1]["mean"])):
         if scores["test"] == "test_2016_flickr" and scores["languages"] == ["de", "en"]:
             color = PALE if config in names else BLUE
-            groups.append((names.get(config, config), [(scores["mean"], f"{scores['mean']:.1f}", color)]))
+            groups.append(
+                (names.get(config, config), [(scores["mean"], f"{scores['mean']:.1f}", color)])
+            )
     return groups
 
 
@@ -122,17 +129,43 @@ def technique_bars() -> Groups:
 
 def speed_bars(records: Mapping[str, Record]) -> Groups:
     """Our speed relative to each contestant's, in both precisions."""
-    contestants = [("training, the tutorial's loop\n(bucketed batches)", records["train"]["rows"], "ours, fast", 1)]
-    for what, title in (("training", "training"), ("decoding, beam 5, 14 steps forced", "translating, beam 5")):
-        rows = [row for row in records["peers"]["rows"] if row["what"] == what and row["hidden_size"] == 512]
-        contestants += [(f"{title},\nJoeyNMT", rows, "ours", 0), (f"{title},\nOpenNMT-py", rows, "ours", 1)]
+    contestants = [
+        (
+            "training, the tutorial's loop\n(bucketed batches)",
+            records["train"]["rows"],
+            "ours, fast",
+            1,
+        )
+    ]
+    for what, title in (
+        ("training", "training"),
+        ("decoding, beam 5, 14 steps forced", "translating, beam 5"),
+    ):
+        rows = [
+            row
+            for row in records["peers"]["rows"]
+            if row["what"] == what and row["hidden_size"] == 512
+        ]
+        contestants += [
+            (f"{title},\nJoeyNMT", rows, "ours", 0),
+            (f"{title},\nOpenNMT-py", rows, "ours", 1),
+        ]
     groups: Groups = []
     for label, rows, ours, number in contestants:
-        ratios = {row.get("contestant", row.get("name")): list(row["ratios"].values())[number] for row in rows}
+        ratios = {
+            row.get("contestant", row.get("name")): list(row["ratios"].values())[number]
+            for row in rows
+        }
         ways = [(f"{ours}, {precision}", precision) for precision in ("fp32", "bf16")]
         values = [(ratios[way], precision) for way, precision in ways if way in ratios]
         groups.append(
-            (label, [(speed, f"{speed:.1f} ×  in {name}", PALE if name == "fp32" else BLUE) for speed, name in values])
+            (
+                label,
+                [
+                    (speed, f"{speed:.1f} ×  in {name}", PALE if name == "fp32" else BLUE)
+                    for speed, name in values
+                ],
+            )
         )
     return groups
 
@@ -160,21 +193,29 @@ def bleu_lines(record: Record) -> Record:
         values = {key: [score[key] for score in scores] for key in ("mean", "low", "high")}
         lines.append({"label": label, "color": color, "width": width, **values})
     x_label = "captions joined into one input" if slots else "German words and punctuation marks"
-    return {"lines": lines, "ticks": [str(point["label"]) for point in record["points"]], "x_label": x_label}
+    return {
+        "lines": lines,
+        "ticks": [str(point["label"]) for point in record["points"]],
+        "x_label": x_label,
+    }
 
 
 def race_curves(record: Record) -> Record:
-    """Lower-cased BLEU by minute of each system that was scored, as some write lower case; a curve may end earlier."""
+    """Lower-cased BLEU by minute of each system that was scored, as some write lower case; a curve
+    may end earlier."""
     end, curves = max(record["minutes"]), []
     for system in race.finished(record):
         minutes = [min(point["minutes"], end) for point in system["points"]]
         points = [(minute, race.bleu_at(system, minute)) for minute in dict.fromkeys(minutes)]
-        curves.append({"label": system["name"], "color": RACE_COLORS[system["name"]], "points": points})
+        curves.append(
+            {"label": system["name"], "color": RACE_COLORS[system["name"]], "points": points}
+        )
     return {"curves": curves, "end": end}
 
 
 def plot_bars(axes: Axes, groups: Groups) -> None:
-    """Groups of horizontal bars, the first at the top, with their values beside them; ratios with a line at 1."""
+    """Groups of horizontal bars, the first at the top, with their values beside them; ratios with a
+    line at 1."""
     y, ticks = 0.0, []
     for _, bars in groups:
         ticks.append(y - 0.4 * (len(bars) - 1))
@@ -192,7 +233,8 @@ def plot_bars(axes: Axes, groups: Groups) -> None:
 
 
 def plot_dots(axes: Axes, data: Record) -> None:
-    """A dot per row with the range of its seeds; rows far below the others are written at the left edge."""
+    """A dot per row with the range of its seeds; rows far below the others are written at the left
+    edge."""
     left, y, ticks = 75.0, 0.0, []
     edge: Any = {"xycoords": ("axes fraction", "data"), "ha": "right", "fontweight": "bold"}
     for axis, rows in data["groups"].items():
@@ -207,12 +249,17 @@ def plot_dots(axes: Axes, data: Record) -> None:
             axes.plot([min(bleu), max(bleu)], [y, y], color=PALE, linewidth=3)
             axes.plot(mean, y, "o", color=BLUE, markersize=6)
             box: Any = {"color": "white", "pad": 0.8}
-            axes.annotate(f"{mean:.1f}", (max(bleu), y), (6, 0), **BESIDE, fontsize=9.5, color=GRAY, bbox=box)
+            axes.annotate(
+                f"{mean:.1f}", (max(bleu), y), (6, 0), **BESIDE, fontsize=9.5, color=GRAY, bbox=box
+            )
         y -= 1.4
     axes.axvline(data["baseline"], **DASHED)
     axes.set_yticks([height for height, _ in ticks], [label for _, label in ticks], fontsize=9.5)
     axes.set(xlim=(left, 100), ylim=(y + 0.6, 1.0))
-    axes.set_xlabel("BLEU on captions: mean (dot) and range of the seeds; dashed: the baseline, additive attention")
+    axes.set_xlabel(
+        "BLEU on captions: mean (dot) and range of the seeds; dashed: the baseline, additive "
+        "attention"
+    )
 
 
 def plot_lines(axes: Axes, data: Record) -> None:
@@ -227,7 +274,9 @@ def plot_lines(axes: Axes, data: Record) -> None:
         height = max(last, height + 0.06 * top)  # labels do not overlap
         weight = "bold" if line["width"] > 2 else "normal"
         text = f"{line['label']}: {last:.0f}"
-        axes.annotate(text, (x[-1], height), (12, 0), **BESIDE, color=color, fontsize=12, fontweight=weight)
+        axes.annotate(
+            text, (x[-1], height), (12, 0), **BESIDE, color=color, fontsize=12, fontweight=weight
+        )
     axes.set_xticks(list(x), data["ticks"], fontsize=11)
     axes.set(xlim=(-0.2, x[-1] + 1.7), ylim=(0, 1.05 * top))
     axes.set_xlabel(data["x_label"], fontsize=11)
@@ -235,21 +284,31 @@ def plot_lines(axes: Axes, data: Record) -> None:
 
 
 def plot_race(axes: Axes, data: Record) -> None:
-    """A curve per system with its name at the right edge. Our runs made all their epochs, so their curves go
-    on, dashed; the others were stopped."""
+    """A curve per system with its name at the right edge. Our runs made all their epochs, so their
+    curves go on, dashed; the others were stopped."""
     end, height = data["end"], -10.0
     curves = [curve for curve in data["curves"] if curve["points"]]
     top = max((bleu for curve in curves for _, bleu in curve["points"]), default=1.0)
     for curve in sorted(curves, key=lambda curve: float(curve["points"][-1][1])):
         minutes, bleu = zip(*curve["points"], strict=True)
         is_ours, color = curve["label"].startswith("ours"), curve["color"]
-        axes.plot(minutes, bleu, color=color, linewidth=3 if is_ours else 1.8, marker="o", markersize=4)
+        axes.plot(
+            minutes, bleu, color=color, linewidth=3 if is_ours else 1.8, marker="o", markersize=4
+        )
         if is_ours:
-            axes.plot([minutes[-1], end], [bleu[-1], bleu[-1]], color=color, linewidth=1, linestyle=(0, (2, 2)))
+            axes.plot(
+                [minutes[-1], end],
+                [bleu[-1], bleu[-1]],
+                color=color,
+                linewidth=1,
+                linestyle=(0, (2, 2)),
+            )
         height = max(bleu[-1], height + 0.055 * top)  # labels do not overlap
         text = f"{curve['label']}: {bleu[-1]:.1f}"
         weight = "bold" if is_ours else "normal"
-        axes.annotate(text, (end, height), (8, 0), **BESIDE, color=color, fontsize=10, fontweight=weight)
+        axes.annotate(
+            text, (end, height), (8, 0), **BESIDE, color=color, fontsize=10, fontweight=weight
+        )
     axes.set(xlim=(0, 1.42 * end), ylim=(0, max(1.08 * top, height + 0.05 * top)))
     axes.set_xticks([end * step / 6 for step in range(7)])
     axes.set_xlabel("minutes of CPU time in training", fontsize=11, loc="left")

@@ -20,7 +20,15 @@ from seq2seq_attn.cli import PROGRAM, app
 from seq2seq_attn.config import Config, SearchConfig, packaged_config_names
 from seq2seq_attn.config.types import Section
 from seq2seq_attn.model.build import ENCODER_SHORTHANDS
-from seq2seq_attn.model.variants import AXES, SCORER, SEARCH, Axis, find_build, packaged_variants, read_parameters
+from seq2seq_attn.model.variants import (
+    AXES,
+    SCORER,
+    SEARCH,
+    Axis,
+    find_build,
+    packaged_variants,
+    read_parameters,
+)
 from seq2seq_attn.train.loss import OBJECTIVE
 
 WIDTH = 100
@@ -36,8 +44,12 @@ def documents() -> Iterator[tuple[Path, str]]:
     commands: Any = get_command(app)
     helps = []
     for name, command in commands.commands.items():
-        context = command.context_class(command, info_name=f"{PROGRAM} {name}", terminal_width=WIDTH)
-        helps.append((name, "\n".join(line.rstrip() for line in command.get_help(context).splitlines())))
+        context = command.context_class(
+            command, info_name=f"{PROGRAM} {name}", terminal_width=WIDTH
+        )
+        helps.append(
+            (name, "\n".join(line.rstrip() for line in command.get_help(context).splitlines()))
+        )
     yield DOCS / "variants.md", render("variants.md.j2", variant_rows=variant_rows)
     yield DOCS / "commands.md", render("commands.md.j2", commands=helps)
     values: Record = {"configurations": configurations(), "sections": sections(Config)}
@@ -51,7 +63,11 @@ def variant_rows(axis: str) -> Iterator[list[str]]:
     for name in packaged_variants(place):
         module = importlib.import_module(f"{place.package}.{name}")
         summary, paper = summary_and_paper(module.__doc__ or "")
-        shorthands = [short for short, (full, _) in ENCODER_SHORTHANDS.items() if axis == "encoder" and full == name]
+        shorthands = [
+            short
+            for short, (full, _) in ENCODER_SHORTHANDS.items()
+            if axis == "encoder" and full == name
+        ]
         overlays = [f"{axis}/{overlay}" for overlay in (name, *shorthands)]
         overlays = [f"`{overlay}`" for overlay in overlays if overlay in packaged_config_names()]
         overlays += [f"`--method {name}`"] if place is SEARCH else []
@@ -68,34 +84,56 @@ def summary_and_paper(docstring: str) -> tuple[str, str]:
 
 
 def options(axis: Axis, name: str) -> Iterator[str]:
-    """The options of a variant: the parameters of `build` that have a default, or the fields of a method's own."""
+    """The options of a variant: the parameters of `build` that have a default, or the fields of a
+    method's own."""
     if axis is SEARCH:
-        [*_, kind] = (one.annotation for one in read_parameters(find_build(axis, name, function="search")).values())
+        [*_, kind] = (
+            one.annotation
+            for one in read_parameters(find_build(axis, name, function="search")).values()
+        )
         for option in [name for name in kind.model_fields if name not in SearchConfig.model_fields]:
             yield f"`{option}` = {as_yaml(kind.model_fields[option].default)}"
         return
     if axis is FOLDERS["normalizer"]:
         return
-    for option, parameter in inspect.signature(find_build(axis, name), eval_str=True).parameters.items():
+    for option, parameter in inspect.signature(
+        find_build(axis, name), eval_str=True
+    ).parameters.items():
         if parameter.default is not parameter.empty:
-            choices = get_args(parameter.annotation) if get_origin(parameter.annotation) is Literal else ()
+            choices = (
+                get_args(parameter.annotation)
+                if get_origin(parameter.annotation) is Literal
+                else ()
+            )
             others = [as_yaml(value) for value in choices if value != parameter.default]
             alternatives = f" (or {', '.join(others)})" if others else ""
             yield f"`{option}` = {as_yaml(parameter.default)}{alternatives}"
 
 
 def configurations() -> Iterator[list[str]]:
-    """A row per configuration of configs/: its name, and the first sentence of the comment at its top."""
+    """A row per configuration of configs/: its name, and the first sentence of the comment at its
+    top."""
     for path in sorted((ROOT / "configs").glob("*.yaml")):
-        lines = itertools.takewhile(lambda line: line.startswith("# "), path.read_text(encoding="utf-8").splitlines())
+        lines = itertools.takewhile(
+            lambda line: line.startswith("# "), path.read_text(encoding="utf-8").splitlines()
+        )
         comment = " ".join(line.removeprefix("# ") for line in lines)
-        yield [f"[`{path.stem}`](../configs/{path.name})", re.split(r"(?<=\.)\s", comment)[0].rstrip(".:")]
+        yield [
+            f"[`{path.stem}`](../configs/{path.name})",
+            re.split(r"(?<=\.)\s", comment)[0].rstrip(".:"),
+        ]
 
 
-def sections(section: type[Section], prefix: str = "") -> Iterator[tuple[str, list[str], list[list[str]]]]:
-    """A section and those inside it: the key, the wrapped paragraphs of the docstring, the rows of its table."""
+def sections(
+    section: type[Section], prefix: str = ""
+) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    """A section and those inside it: the key, the wrapped paragraphs of the docstring, the rows of
+    its table."""
     key, paragraphs = prefix.rstrip("."), inspect.cleandoc(section.__doc__ or "").split("\n\n")
-    wrapped = [textwrap.fill(text, 120, break_on_hyphens=False, break_long_words=False) for text in paragraphs]
+    wrapped = [
+        textwrap.fill(text, 120, break_on_hyphens=False, break_long_words=False)
+        for text in paragraphs
+    ]
     rows = [*setting_rows(key, section)]
     width = 4 if any(meaning for *_, meaning in rows) else 3
     yield key, wrapped, [row[:width] for row in rows]
@@ -107,7 +145,8 @@ def sections(section: type[Section], prefix: str = "") -> Iterator[tuple[str, li
 
 
 def setting_rows(key: str, section: type[Section]) -> Iterator[list[str]]:
-    """A row per setting of the section itself; its meaning is the string below the field, as one line."""
+    """A row per setting of the section itself; its meaning is the string below the field, as one
+    line."""
     [node] = ast.parse(textwrap.dedent(inspect.getsource(section))).body
     assert isinstance(node, ast.ClassDef)
     meanings = {
@@ -121,7 +160,12 @@ def setting_rows(key: str, section: type[Section]) -> Iterator[list[str]]:
             continue
         default = section.model_fields[name].default
         shown = "" if default is PydanticUndefined else as_yaml(schema.get("default"))
-        yield [f"`{key}.{name}`".replace("`.", "`"), in_words(schema), shown, meanings.get(name, "")]
+        yield [
+            f"`{key}.{name}`".replace("`.", "`"),
+            in_words(schema),
+            shown,
+            meanings.get(name, ""),
+        ]
 
 
 def in_words(schema: Mapping[str, Any]) -> str:
@@ -138,16 +182,27 @@ def in_words(schema: Mapping[str, Any]) -> str:
             return f"list of {in_words(items)}"
         case {"type": "integer" | "number" as kind}:
             return f"{kind}{bounds(schema)}"
-    names = {"string": "text", "boolean": "true or false", "object": "mapping", "array": "list of numbers"}
+    names = {
+        "string": "text",
+        "boolean": "true or false",
+        "object": "mapping",
+        "array": "list of numbers",
+    }
     return names.get(schema["type"], str(schema["type"]))
 
 
 def bounds(schema: Mapping[str, Any]) -> str:
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    limits = [f"{word} {schema[key]:,}" for key, word in words.items() if abs(schema.get(key, HUGE)) < HUGE]
+    limits = [
+        f"{word} {schema[key]:,}"
+        for key, word in words.items()
+        if abs(schema.get(key, HUGE)) < HUGE
+    ]
     return " " + " and ".join(limits) if limits else ""
 
 
 def as_yaml(value: Any) -> str:
-    text = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
+    text = (
+        yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
+    )
     return f"`{text}`"

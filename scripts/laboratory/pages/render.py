@@ -17,19 +17,19 @@ DOCS = ROOT / "docs"
 BOTTLENECK = DOCS / "bottleneck"
 LEVERS, MECHANISMS = RECORDS / "levers", RECORDS / "mechanisms"
 LAST_COMMIT = "20d66b9"
-"""the commit whose scripts and settings measured what the package and the laboratory no longer have"""
-HAND_WRITTEN = (
-    "<!-- from here on not written by scripts/docs: measured once, by programs of the commits that are named -->"
-)
+"""the commit whose scripts and settings measured what the package and the laboratory no longer
+have"""
+HAND_WRITTEN = "<!-- from here on not written by scripts/docs: measured once, by programs of the commits that are named -->"
 PAIRED_BOOTSTRAP = "one-sided paired bootstrap (a two-sided p is about twice as large)"
 BLEU = (
-    "BLEU counts the words and sequences of up to four words that a translation shares with a person's translation: 0 "
-    "is none, 100 is the same text."
+    "BLEU counts the words and sequences of up to four words that a translation shares with a "
+    "person's translation: 0 is none, 100 is the same text."
 )
 
 
 def render(template: str, **values: Any) -> str:
-    """A document from its template in `templates/`, with single blank lines and one newline at its end."""
+    """A document from its template in `templates/`, with single blank lines and one newline at its
+    end."""
     text = _templates().get_template(template).render(**values)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -42,15 +42,33 @@ def load_yaml(name: str) -> Any:
 @cache
 def _templates() -> jinja2.Environment:
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
-    options: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True, "undefined": jinja2.StrictUndefined}
+    options: dict[str, Any] = {
+        "trim_blocks": True,
+        "lstrip_blocks": True,
+        "undefined": jinja2.StrictUndefined,
+    }
     templates = jinja2.Environment(loader=loader, **options)
-    functions = (count_of, grouped, interval, keys, mean_sd, overlay_text, percent, provenance, ratio, ratios, times)
+    functions = (
+        count_of,
+        grouped,
+        interval,
+        keys,
+        mean_sd,
+        overlay_text,
+        percent,
+        provenance,
+        ratio,
+        ratios,
+        times,
+    )
     templates.filters |= {function.__name__: function for function in (*functions, with_settings)}
     templates.filters |= {"f": format, "p": p_value}
     templates.filters["prefix"] = lambda text, prefix, suffix="": f"{prefix}{text}{suffix}"
     templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
     templates.filters["by_name"] = lambda rows, key: {row["name"]: row[key] for row in rows}
-    templates.tests["below"] = lambda name, values, limit: all(value.get(name, 0.0) < limit for value in values)
+    templates.tests["below"] = lambda name, values, limit: all(
+        value.get(name, 0.0) < limit for value in values
+    )
     templates.globals |= {"table": table, "header": header, "cells": table_row, "shared": shared}
     hand_written = [name for group in load_yaml("hand-written.yaml") for name in group["records"]]
     texts = {"last_commit": LAST_COMMIT, "bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
@@ -103,8 +121,9 @@ def provenance(record: Record, command: str) -> str:
     git = environment.get("git") or {}
     changes = " with changes" if git.get("is_dirty") else ""
     return (
-        f"`scripts/{command}`, {environment['device_name']}, torch {environment['packages']['torch']}, "
-        f"commit {git.get('commit', 'unknown')[:12]}{changes}, {environment['written_at']}."
+        f"`scripts/{command}`, {environment['device_name']}, torch "
+        f"{environment['packages']['torch']}, commit {git.get('commit', 'unknown')[:12]}{changes}, "
+        f"{environment['written_at']}."
     )
 
 
@@ -159,7 +178,9 @@ def interval(score: Record, key: str = "value", *, digits: int = 1) -> str:
 
 def times(rows: Iterable[Record], name: str, other: str) -> str:
     """How many times as fast as `other` the contestant `name` is."""
-    speeds = (row["ratios"][other] for row in rows if name in (row.get("name"), row.get("contestant")))
+    speeds = (
+        row["ratios"][other] for row in rows if name in (row.get("name"), row.get("contestant"))
+    )
     return f"{next(speeds):.1f}"
 
 

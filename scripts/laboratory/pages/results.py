@@ -1,5 +1,6 @@
-"""Evaluations of finished runs: docs/results.md, README's blocks, the headers of configurations; and
-docs/bottleneck/README.md: how much BLEU is left on long sentences with attention, K vectors or one."""
+"""Evaluations of finished runs: docs/results.md, README's blocks, the headers of configurations;
+and docs/bottleneck/README.md: how much BLEU is left on long sentences with attention, K vectors or
+one."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -26,8 +27,9 @@ def evaluations() -> dict[str, Record]:
 
 
 def configurations(records: Mapping[str, Record]) -> dict[str, Record]:
-    """Each configuration that has a record: its first run, and its scores on the first test set. These are cased BLEU,
-    or the tutorial's for models that write lower case, of the runs in the record of the recipe if there is one."""
+    """Each configuration that has a record: its first run, and its scores on the first test set.
+    These are cased BLEU, or the tutorial's for models that write lower case, of the runs in the
+    record of the recipe if there is one."""
     configs: dict[str, Record] = {}
     several = recipe_records()
     for record in records.values():
@@ -35,13 +37,19 @@ def configurations(records: Mapping[str, Record]) -> dict[str, Record]:
         for config in dict.fromkeys(run["config"] for run in record["runs"]):
             if config in configs:
                 continue
-            numbers = [number for number, run in enumerate(record["runs"]) if run["config"] == config]
+            numbers = [
+                number for number, run in enumerate(record["runs"]) if run["config"] == config
+            ]
             runs = [record["runs"][number] for number in numbers]
             name = "bleu_tutorial" if runs[0]["lowercases"] else "bleu"
             [measure] = [measure for measure in test["measures"] if measure["name"] == name]
             scores = [measure["runs"][number]["score"] for number in numbers]
             minutes = [run["training"]["minutes"] for run in runs]
-            tested = [run for run in several[config]["runs"] if "test" in run] if config in several else []
+            tested = (
+                [run for run in several[config]["runs"] if "test" in run]
+                if config in several
+                else []
+            )
             if tested:
                 scores = [run["test"][test["name"]]["bleu"] for run in tested]
                 minutes = [run["minutes"] for run in tested]
@@ -59,7 +67,9 @@ def configurations(records: Mapping[str, Record]) -> dict[str, Record]:
                 "seeds": [run["seed"] for run in tested or runs],
                 "scores": scores,
                 "mean": fmean(scores),
-                "bleu": mean_sd(scores, sign=" ± ") if len(scores) > 1 else interval(first, "score"),
+                "bleu": mean_sd(scores, sign=" ± ")
+                if len(scores) > 1
+                else interval(first, "score"),
                 "minutes": fmean(minutes),
             }
     return configs
@@ -70,17 +80,25 @@ def results_page(records: Mapping[str, Record]) -> str:
     values: Record = {"measures": MEASURES, "other": load_records(RECORDS)}
     values |= {"overview": configurations(records), "min_pairs": MIN_PAIRS}
     several = recipe_records()
-    values |= {"several": several, "tests": test_names(*several.values()), "track": track, "test_cells": test_cells}
+    values |= {
+        "several": several,
+        "tests": test_names(*several.values()),
+        "track": track,
+        "test_cells": test_cells,
+    }
     return render("results.md.j2", records=records, **values)
 
 
 def config_headers(records: Mapping[str, Record]) -> Iterator[tuple[Path, str]]:
-    """Path and wanted text of each packaged configuration that has a record, which its header shows."""
+    """Path and wanted text of each packaged configuration that has a record, which its header
+    shows."""
     for config, scores in configurations(records).items():
         path = ROOT / "configs" / f"{config}.yaml"
         if path.exists():
             text = re.sub(r"#\n# Result: .*\n(# .*\n)*", "", path.read_text(encoding="utf-8"))
-            head, first_key, tail = re.split(r"^(name:|extends:)", text, maxsplit=1, flags=re.MULTILINE)
+            head, first_key, tail = re.split(
+                r"^(name:|extends:)", text, maxsplit=1, flags=re.MULTILINE
+            )
             yield path, f"{head}{render('config.txt.j2', config=scores)}{first_key}{tail}"
 
 
@@ -100,5 +118,7 @@ def _seeds_per_arm(record: Record) -> str:
     for arm in record["arms"]:
         counts.setdefault(len(arm["seeds"]), []).append(arm["name"])
     most = max(counts, key=lambda count: len(counts[count]))
-    remarks = [f"{count} of {', '.join(names)}" for count, names in sorted(counts.items()) if count != most]
+    remarks = [
+        f"{count} of {', '.join(names)}" for count, names in sorted(counts.items()) if count != most
+    ]
     return f"{count_of(most, 'seed')} per arm" + (f" ({'; '.join(remarks)})" if remarks else "")

@@ -18,7 +18,19 @@ SITE, EXECUTED = ROOT / "build" / "site", ROOT / "build" / "learn"
 
 def build(site: Path = SITE) -> int:
     """Build the site; warnings are errors. The exit code."""
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-c", "docs", "-d", f"{site}.doctrees"]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-E",
+        "-c",
+        "docs",
+        "-d",
+        f"{site}.doctrees",
+    ]
     return subprocess.run([*command, ".", site], cwd=ROOT).returncode
 
 
@@ -27,12 +39,15 @@ def chapters() -> list[Path]:
 
 
 def execute() -> int:
-    """Execute the chapters whose code has changed, and say how long each took; the first error ends it."""
+    """Execute the chapters whose code has changed, and say how long each took; the first error ends
+    it."""
     for chapter in chapters():
         text, started = chapter.read_text(encoding="utf-8"), time.monotonic()
         if not executed(text).exists():
             notebook = jupytext.reads(text, fmt="py:percent")
-            NotebookClient(notebook, timeout=600, resources={"metadata": {"path": chapter.parent}}).execute()
+            NotebookClient(
+                notebook, timeout=600, resources={"metadata": {"path": chapter.parent}}
+            ).execute()
             EXECUTED.mkdir(parents=True, exist_ok=True)
             jupytext.write(notebook, executed(text))
             print(f"{chapter.name}: executed in {time.monotonic() - started:.0f} s", flush=True)
@@ -40,17 +55,21 @@ def execute() -> int:
 
 
 def executed(text: str) -> Path:
-    """The file of a chapter with its outputs, named by its code, so that changes of its prose keep them."""
+    """The file of a chapter with its outputs, named by its code, so that changes of its prose keep
+    them."""
     is_code = re.compile(r"[^#]|# %%(?! \[markdown\])").match
     code = "\n".join(line for line in text.splitlines() if is_code(line))
     return EXECUTED / f"{hashlib.sha256(code.encode()).hexdigest()}.ipynb"
 
 
 def read_notebook(text: str) -> Any:
-    """A chapter for Sphinx, with the outputs of its last execution if its code is still the same."""
+    """A chapter for Sphinx, with the outputs of its last execution if its code is still the
+    same."""
     notebook = jupytext.reads(text, fmt="py:percent")
     if executed(text).exists():
         pair = (notebook, jupytext.read(executed(text)))
-        for cell, done in zip(*([c for c in each.cells if c.cell_type == "code"] for each in pair), strict=True):
+        for cell, done in zip(
+            *([c for c in each.cells if c.cell_type == "code"] for each in pair), strict=True
+        ):
             cell.outputs = done.outputs
     return notebook

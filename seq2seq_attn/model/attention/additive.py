@@ -2,8 +2,9 @@
 
     e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + b)
 
-s_{i-1} is the query, h_j the encoder's value at source position j. The paper's W_a is `query_projection`, U_a h_j + b
-is `keys`, v_a is `score_weight_A`. The paper's formula shows no bias b.
+s_{i-1} is the query, h_j the encoder's value at source position j. The paper's W_a is
+`query_projection`, U_a h_j + b is `keys`, v_a is `score_weight_A`. The paper's formula shows no
+bias b.
 """
 
 import torch
@@ -23,7 +24,12 @@ class Additive(Attention):
     """
 
     def __init__(
-        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
     ) -> None:
         super().__init__(memory_size)
         attention_size = attention_size or query_size
@@ -33,10 +39,14 @@ class Additive(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
-        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), None
+        return Keys(
+            encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)
+        ), None
 
     def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """v . tanh(keys + W q), normalized."""
         hidden_BSA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         scores_BS = hidden_BSA @ self.score_weight_A
-        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+        return Attended(
+            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
+        )

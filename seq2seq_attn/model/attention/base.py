@@ -1,18 +1,22 @@
 """The contract of attention variants, and the last step that most of them share.
 
-A variant is a file in this folder with one final class, whose constructor asks for as many of `query_size`,
-`memory_size` and `normalizer` as it needs; its other parameters are options. `prepare` computes what does not depend on
-the query, once per source batch; `step` runs at each decoder step. Neither keeps anything on `self`. Memory and state
-are any batch-first tensors or named tuples; the state is None if steps do not depend on each other.
+A variant is a file in this folder with one final class, whose constructor asks for as many of
+`query_size`, `memory_size` and `normalizer` as it needs; its other parameters are options.
+`prepare` computes what does not depend on the query, once per source batch; `step` runs at each
+decoder step. Neither keeps anything on `self`. Memory and state are any batch-first tensors or
+named tuples; the state is None if steps do not depend on each other.
 
-A variant may draw random numbers, or relax a hard choice, in training mode only. In evaluation mode, which search uses,
-the same query, memory and state give the same result. In both modes, the weights are a distribution.
+A variant may draw random numbers, or relax a hard choice, in training mode only. In evaluation
+mode, which search uses, the same query, memory and state give the same result. In both modes, the
+weights are a distribution.
 
-The decoder chooses the query: its state before the step in `bahdanau`, after it in `luong`, and between its two cells
-in `conditional`. Under autocast, projected keys have autocast's dtype, and values have that dtype or float32,
-depending on the encoder; query, state and weights stay in float32.
+The decoder chooses the query: its state before the step in `bahdanau`, after it in `luong`, and
+between its two cells in `conditional`. Under autocast, projected keys have autocast's dtype, and
+values have that dtype or float32, depending on the encoder; query, state and weights stay in
+float32.
 
-Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A scoring size.
+Shapes: B sentence pairs (or rows in search), S source positions, H query size, M value size, A
+scoring size.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +30,8 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded
 
 Normalizer = Callable[[Tensor, Tensor], Tensor]
-"""scores_BS and mask_BS to weights_BS: a distribution over real positions, exactly 0 on padding, float32 or wider"""
+"""scores_BS and mask_BS to weights_BS: a distribution over real positions, exactly 0 on padding,
+float32 or wider"""
 
 
 class Attended(NamedTuple):
@@ -53,7 +58,8 @@ class Keys(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """The weights of each head, of which `Attended.weights_BS` is the mean: for objectives of your own."""
+    """The weights of each head, of which `Attended.weights_BS` is the mean: for objectives of your
+    own."""
 
     weights_BNS: Tensor
 
@@ -70,10 +76,11 @@ class Draw(NamedTuple):
 class Attention(nn.Module, ABC):
     """Weights over source positions for a query. Variants are final: none inherits from another.
 
-    `context_size` is the width of the context, which a variant may choose. `is_positional` is true if weight j
-    belongs to source position j; false for the vectors of `fixed`, `initial` and `slots`. `draws_positions` is true if
-    it draws a position, takes the value there as the context, and returns a `Draw` as `Attended.extra`: the weights
-    then learn from the objective `reinforce`, and from an output that reads them.
+    `context_size` is the width of the context, which a variant may choose. `is_positional` is true
+    if weight j belongs to source position j; false for the vectors of `fixed`, `initial` and
+    `slots`. `draws_positions` is true if it draws a position, takes the value there as the context,
+    and returns a `Draw` as `Attended.extra`: the weights then learn from the objective `reinforce`,
+    and from an output that reads them.
     """
 
     is_positional: bool = True
@@ -85,7 +92,8 @@ class Attention(nn.Module, ABC):
 
     @abstractmethod
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Any, Any]:
-        """The memory of a source batch, whose values are 0 on padding, and the state before the first step."""
+        """The memory of a source batch, whose values are 0 on padding, and the state before the
+        first step."""
 
     @abstractmethod
     def step(self, query_BH: Tensor, memory: Any, state: Any) -> Attended:
@@ -105,7 +113,12 @@ class AdditiveAttention(Attention):
     """
 
     def __init__(
-        self, query_size: int, memory_size: int, attention_size: int | None, *, context_size: int | None = None
+        self,
+        query_size: int,
+        memory_size: int,
+        attention_size: int | None,
+        *,
+        context_size: int | None = None,
     ) -> None:
         super().__init__(memory_size if context_size is None else context_size)
         attention_size = attention_size or query_size
@@ -124,14 +137,17 @@ class AdditiveAttention(Attention):
 
 
 class ConstantAttention(Attention):
-    """An attention whose context is the same at every step, whatever the query: its memory is the result of a step."""
+    """An attention whose context is the same at every step, whatever the query: its memory is the
+    result of a step."""
 
     def step(self, query_BH: Tensor, memory: Attended, state: None) -> Attended:
         """The memory."""
         return memory
 
 
-def attend(scores_BS: Tensor, values_BSM: Tensor, mask_BS: Tensor, normalizer: Normalizer) -> tuple[Tensor, Tensor]:
+def attend(
+    scores_BS: Tensor, values_BSM: Tensor, mask_BS: Tensor, normalizer: Normalizer
+) -> tuple[Tensor, Tensor]:
     """Normalize the scores, average the values: `context_BM` and `weights_BS`."""
     weights_BS = normalizer(scores_BS, mask_BS)
     context_BM = torch.bmm(weights_BS.unsqueeze(1), values_BSM).squeeze(1)

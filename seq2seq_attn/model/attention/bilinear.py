@@ -2,11 +2,11 @@
 
     score(h_t, h_s) = h_t . W_a h_s
 
-W_a h_s is computed once per sentence, as `keys`. With `is_scaled` the score is divided by sqrt(H), as `scaled_dot`
-divides by sqrt(A).
+W_a h_s is computed once per sentence, as `keys`. With `is_scaled` the score is divided by sqrt(H),
+as `scaled_dot` divides by sqrt(A).
 
-In our measurements (docs/attention.md) the unscaled score falls far behind: the weights soon choose a single word,
-often a wrong one.
+In our measurements (docs/attention.md) the unscaled score falls far behind: the weights soon choose
+a single word, often a wrong one.
 """
 
 import torch
@@ -18,9 +18,12 @@ from seq2seq_attn.model.encoder.base import Encoded
 
 
 class Bilinear(Attention):
-    """The query times a linear map of each value; with `is_scaled`, divided by the root of the query's size."""
+    """The query times a linear map of each value; with `is_scaled`, divided by the root of the
+    query's size."""
 
-    def __init__(self, query_size: int, memory_size: int, normalizer: Normalizer, is_scaled: bool = False) -> None:
+    def __init__(
+        self, query_size: int, memory_size: int, normalizer: Normalizer, is_scaled: bool = False
+    ) -> None:
         super().__init__(memory_size)
         self.key_projection = nn.Linear(memory_size, query_size, bias=False)
         self.scale = query_size**-0.5 if is_scaled else 1.0
@@ -33,4 +36,6 @@ class Bilinear(Attention):
     def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """q . key, normalized."""
         scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
-        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+        return Attended(
+            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
+        )

@@ -1,14 +1,15 @@
-"""Convolutional attention: the score of a position comes from features of its neighborhood (Allamanis, Peng, Sutton
-2016, section 2.1).
+"""Convolutional attention: the score of a position comes from features of its neighborhood
+(Allamanis, Peng, Sutton 2016, section 2.1).
 
     L_1 = ReLU(C * K_1)      L_2 = (L_1 * K_2) (x) h_{t-1}      alpha = softmax(L_2 * K_3)
 
-* is a convolution over source positions, padded so that the length stays; (x) multiplies each position's features by
-the query. C is our values (the paper's are embeddings), K_1 is `pattern_filters`, K_2 `feature_filters` with as many
-filters as the query is wide, K_3 `score_filter`. The context averages C, as in the paper.
+* is a convolution over source positions, padded so that the length stays; (x) multiplies each
+position's features by the query. C is our values (the paper's are embeddings), K_1 is
+`pattern_filters`, K_2 `feature_filters` with as many filters as the query is wide, K_3
+`score_filter`. The context averages C, as in the paper.
 
-The paper also divides L_2 by its norm. We leave that out: the norm grows with the sentence's length, so the weights of
-long sentences would be flatter.
+The paper also divides L_2 by its norm. We leave that out: the norm grows with the sentence's
+length, so the weights of long sentences would be flatter.
 
 Shapes: P filters of the first layer.
 """
@@ -31,26 +32,38 @@ class Convolutional(Attention):
     """
 
     def __init__(
-        self, *, query_size: int, memory_size: int, normalizer: Normalizer, num_filters: Size = 64, radius: Size = 1
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        num_filters: Size = 64,
+        radius: Size = 1,
     ) -> None:
         super().__init__(memory_size)
         width = 2 * radius + 1
-        self.pattern_filters = nn.Conv1d(memory_size, num_filters, width, padding=radius, bias=False)
+        self.pattern_filters = nn.Conv1d(
+            memory_size, num_filters, width, padding=radius, bias=False
+        )
         self.feature_filters = nn.Conv1d(num_filters, query_size, width, padding=radius, bias=False)
         self.score_filter = nn.Conv1d(query_size, 1, width, padding=radius, bias=False)
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
-        """The two convolutions that do not need the query, once; the second gives the keys, of size H. After each,
-        padding is set back to 0."""
+        """The two convolutions that do not need the query, once; the second gives the keys, of size
+        H. After each, padding is set back to 0."""
         mask_BS = encoded.mask_BS
         values_BSM = encoded.values_BSM
         patterns_BPS = torch.relu(self.pattern_filters(values_BSM.transpose(1, 2)))
-        features_BHS = self.feature_filters(zero_padding(patterns_BPS.transpose(1, 2), mask_BS).transpose(1, 2))
+        features_BHS = self.feature_filters(
+            zero_padding(patterns_BPS.transpose(1, 2), mask_BS).transpose(1, 2)
+        )
         return Keys(values_BSM, mask_BS, zero_padding(features_BHS.transpose(1, 2), mask_BS)), None
 
     def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """Gate the features with the query, score them, normalize."""
         gated_BSH = memory.keys_BSA * query_BH.to(memory.keys_BSA.dtype).unsqueeze(1)
         scores_BS = self.score_filter(gated_BSH.transpose(1, 2)).squeeze(1)
-        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+        return Attended(
+            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
+        )

@@ -1,16 +1,16 @@
-"""Attention with coverage: the score sees how much attention each source position has had so far (Tu et al. 2016,
-section 3).
+"""Attention with coverage: the score sees how much attention each source position has had so far
+(Tu et al. 2016, section 3).
 
     e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + V_a C_{i-1,j})
 
     neural (3.1.2)       C_ij = GRU([alpha_ij ; h_j ; s_{i-1}], C_{i-1,j})
     linguistic (3.1.1)   C_ij = C_{i-1,j} + alpha_ij / Phi_j      Phi_j = N . sigmoid(U_f h_j)
 
-C is 0 at first: a vector of D numbers per source position if neural, a single number if linguistic. Phi is the
-fertility: the number of target tokens that a source token is expected to account for, between 0.001 N and N, where N is
-`max_fertility`. Without fertility, Phi = 1.
-W_a is `query_projection`, U_a h_j (plus a bias) is `keys`, V_a is `coverage_projection`, v_a is `score_weight_A`, the
-GRU is `update`, U_f is `fertility_projection`.
+C is 0 at first: a vector of D numbers per source position if neural, a single number if linguistic.
+Phi is the fertility: the number of target tokens that a source token is expected to account for,
+between 0.001 N and N, where N is `max_fertility`. Without fertility, Phi = 1. W_a is
+`query_projection`, U_a h_j (plus a bias) is `keys`, V_a is `coverage_projection`, v_a is
+`score_weight_A`, the GRU is `update`, U_f is `fertility_projection`.
 """
 
 from typing import Annotated, Literal, NamedTuple
@@ -66,9 +66,13 @@ class Coverage(AdditiveAttention):
         is_neural = kind == "neural"
         self.coverage_size = coverage_size if is_neural else 1
         self.max_fertility = max_fertility if fertility and not is_neural else None
-        self.coverage_projection = nn.Linear(self.coverage_size, attention_size or query_size, bias=False)
+        self.coverage_projection = nn.Linear(
+            self.coverage_size, attention_size or query_size, bias=False
+        )
         self.update = nn.GRUCell(1 + memory_size + query_size, coverage_size) if is_neural else None
-        self.fertility_projection = nn.Linear(memory_size, 1, bias=False) if self.max_fertility else None
+        self.fertility_projection = (
+            nn.Linear(memory_size, 1, bias=False) if self.max_fertility else None
+        )
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Tensor]:
@@ -86,14 +90,20 @@ class Coverage(AdditiveAttention):
         """v . tanh(keys + W q + V C), normalized; then the coverage is updated."""
         coverage_BSD = state
         scores_BS = self.scores(query_BH, memory.keys_BSA, self.coverage_projection(coverage_BSD))
-        context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
+        context_BM, weights_BS = attend(
+            scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer
+        )
         if self.update is None:
-            share_BS = weights_BS if memory.fertility_BS is None else weights_BS / memory.fertility_BS
+            share_BS = (
+                weights_BS if memory.fertility_BS is None else weights_BS / memory.fertility_BS
+            )
             return Attended(context_BM, weights_BS, coverage_BSD + share_BS.unsqueeze(2))
         values_BSM = memory.values_BSM
         query_BSH = query_BH.unsqueeze(1).expand(-1, values_BSM.shape[1], -1)
         tensors = (weights_BS.unsqueeze(-1), values_BSM, query_BSH)
-        with torch.autocast(values_BSM.device.type, enabled=False):  # it would round the state at every step
+        with torch.autocast(
+            values_BSM.device.type, enabled=False
+        ):  # it would round the state at every step
             inputs = torch.cat([tensor.to(coverage_BSD.dtype) for tensor in tensors], dim=-1)
             updated: Tensor = self.update(inputs.flatten(0, 1), coverage_BSD.flatten(0, 1))
         return Attended(context_BM, weights_BS, updated.view(coverage_BSD.shape))

@@ -2,9 +2,11 @@
 
     score(h_t, h_s) = h_t . h_s
 
-The source state h_s is our value. There are no parameters, so query and values must have the same size.
+The source state h_s is our value. There are no parameters, so query and values must have the same
+size.
 
-In our measurements (docs/attention.md) the unscaled scores make the weights sharp; `scaled_dot` does better.
+In our measurements (docs/attention.md) the unscaled scores make the weights sharp; `scaled_dot`
+does better.
 """
 
 import torch
@@ -23,8 +25,9 @@ class Dot(Attention):
         super().__init__(memory_size)
         if query_size != memory_size:
             raise UsageError(
-                f"model.attention.name='dot' needs decoder states of the values' size: model.hidden_size={query_size}, "
-                f"but the encoder gives {memory_size}; set model.hidden_size=null (the encoder's size), or use bilinear"
+                "model.attention.name='dot' needs decoder states of the values' size: "
+                f"model.hidden_size={query_size}, but the encoder gives {memory_size}; set "
+                "model.hidden_size=null (the encoder's size), or use bilinear"
             )
         self.normalizer = normalizer
 
@@ -36,4 +39,6 @@ class Dot(Attention):
     def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """q . h_s, normalized."""
         scores_BS = torch.bmm(memory.keys_BSA, query_BH.unsqueeze(2)).squeeze(2)
-        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+        return Attended(
+            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
+        )

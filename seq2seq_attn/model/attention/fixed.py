@@ -1,4 +1,5 @@
-"""No attention, a fixed vector: the decoder sees the encoder's summary at every step and in the readout.
+"""No attention, a fixed vector: the decoder sees the encoder's summary at every step and in the
+readout.
 
     c = the encoder's summary, [h->_last ; h<-_first] in a bidirectional one
 
@@ -17,7 +18,8 @@ class Fixed(ConstantAttention):
     """A memory of one position, the summary; its weight is always 1.
 
     Args:
-        dropout: rate on the summary. (The encoder applies its dropout to the values that other variants see.)
+        dropout: rate on the summary. (The encoder applies its dropout to the values that other
+            variants see.)
     """
 
     is_positional = False

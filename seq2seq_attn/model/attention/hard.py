@@ -1,32 +1,34 @@
-"""Hard attention: the context is one source state, sampled in training, the highest-scoring one in search (Xu et al.
-2015, section 4.1).
+"""Hard attention: the context is one source state, sampled in training, the highest-scoring one in
+search (Xu et al. 2015, section 4.1).
 
     e_ij = v_a . tanh(W_a s_{i-1} + U_a h_j + b)
 
     in training    c_i = h_j,  j ~ softmax(e_i)
     in search      c_i = h_j,  j = argmax_k e_ik
 
-W_a is `query_projection`, U_a h_j + b is `keys`, v_a is `score_weight_A`. The gradient's estimator is
-`straight_through`, the default, or `reinforce`.
+W_a is `query_projection`, U_a h_j + b is `keys`, v_a is `score_weight_A`. The gradient's estimator
+is `straight_through`, the default, or `reinforce`.
 
 `straight_through`: the Gumbel-softmax (Jang, Gu, Poole 2017, section 2.2).
 
     y_i = softmax((e_i + g_i) / tau)      g_ij = -log(-log u_ij)      u_ij ~ U(0, 1)
     alpha_i = one_hot(argmax_j y_ij)      d alpha_i = d y_i
 
-argmax_j (e_ij + g_ij) is a sample from softmax(e_i) (the Gumbel-max trick). The gradient is that of y, which is biased;
-a high tau makes it more biased and less noisy. tau is `temperature`.
+argmax_j (e_ij + g_ij) is a sample from softmax(e_i) (the Gumbel-max trick). The gradient is that of
+y, which is biased; a high tau makes it more biased and less noisy. tau is `temperature`.
 
-`reinforce`: the score-function estimator of the paper, by the objective `reinforce`, which the configuration must name.
+`reinforce`: the score-function estimator of the paper, by the objective `reinforce`, which the
+configuration must name.
 
     alpha_i = softmax(e_i)      b_i = w . s_{i-1} + w_0
 
-The weights are alpha_i, in search too; no gradient of the context reaches them. b_i is `baseline`, a learned one in
-place of the paper's moving average (the "input-dependent baseline" of Mnih and Gregor 2014). Left out: with probability
-1/2 the paper replaces the drawn value by the expected one, to lower the variance.
+The weights are alpha_i, in search too; no gradient of the context reaches them. b_i is `baseline`,
+a learned one in place of the paper's moving average (the "input-dependent baseline" of Mnih and
+Gregor 2014). Left out: with probability 1/2 the paper replaces the drawn value by the expected one,
+to lower the variance.
 
-Another normalizer replaces the softmax in y (`straight_through`) and in alpha (`reinforce`). `straight_through` still
-draws from the softmax.
+Another normalizer replaces the softmax in y (`straight_through`) and in alpha (`reinforce`).
+`straight_through` still draws from the softmax.
 """
 
 from typing import Literal
@@ -37,7 +39,14 @@ from torch import Tensor, nn
 from seq2seq_attn.config import Size
 from seq2seq_attn.config.types import Temperature
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import AdditiveAttention, Attended, Draw, Keys, Normalizer, attend
+from seq2seq_attn.model.attention.base import (
+    AdditiveAttention,
+    Attended,
+    Draw,
+    Keys,
+    Normalizer,
+    attend,
+)
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide, wide_dtype
 
@@ -78,11 +87,15 @@ class Hard(AdditiveAttention):
         return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, choose), state)
 
     def _draw(self, scores_BS: Tensor, baseline_B1: Tensor, memory: Keys, state: None) -> Attended:
-        """The value of one position and how probable it was; training draws it by the weights, search takes the
-        heaviest."""
+        """The value of one position and how probable it was; training draws it by the weights,
+        search takes the heaviest."""
         weights_BS = self.normalizer(scores_BS, memory.mask_BS)
-        shares_BS = weights_BS.detach().nan_to_num(1.0)  # multinomial refuses NaN; log_prob_B keeps it
-        drawn_B1 = torch.multinomial(shares_BS, 1) if self.training else weights_BS.argmax(1, keepdim=True)
+        shares_BS = weights_BS.detach().nan_to_num(
+            1.0
+        )  # multinomial refuses NaN; log_prob_B keeps it
+        drawn_B1 = (
+            torch.multinomial(shares_BS, 1) if self.training else weights_BS.argmax(1, keepdim=True)
+        )
         chosen_B1M = drawn_B1.unsqueeze(2).expand(-1, -1, memory.values_BSM.shape[2])
         context_BM = memory.values_BSM.gather(1, chosen_B1M).squeeze(1)
         log_prob_B = weights_BS.gather(1, drawn_B1).squeeze(1).log()
@@ -90,7 +103,8 @@ class Hard(AdditiveAttention):
         return Attended(context_BM, weights_BS, state, draw)
 
     def _sample(self, scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
-        """A draw from the softmax of the scores, as a one-hot row with the gradient of the relaxed draw."""
+        """A draw from the softmax of the scores, as a one-hot row with the gradient of the relaxed
+        draw."""
         wide_BS = wide(scores_BS)
         uniform_BS = torch.rand_like(wide_BS).clamp(min=torch.finfo(wide_BS.dtype).tiny)
         noisy_BS = wide_BS - torch.log(-torch.log(uniform_BS))

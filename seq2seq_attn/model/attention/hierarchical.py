@@ -1,18 +1,20 @@
-"""Hierarchical attention: first over the positions of each source (or sentence), then over the sources (Libovicky and
-Helcl 2017, section 3.3; for sentences Yang et al. 2016, section 2.2).
+"""Hierarchical attention: first over the positions of each source (or sentence), then over the
+sources (Libovicky and Helcl 2017, section 3.3; for sentences Yang et al. 2016, section 2.2).
 
     e_kj = v . tanh(W s + U h_kj + b)         alpha_k = softmax over j         c_k = sum_j alpha_kj h_kj
     e_k  = v' . tanh(W' s + U' c_k + b')      beta = softmax over k            c = sum_k beta_k c_k
 
-Each EOS ends a part. The parts of a line are its sources, if there are several (`model/sources.py`), or its sentences,
-with `data.tokenizer.sentences`; if the last sentence has its own end mark, the EOS of the line is one more part. A line
-without either is one part, and the variant is then additive attention. The weight of position j of part k
-is beta_k alpha_kj. W is `query_projection`, U is `key_projection`; W' and U' are `part_query_projection` and
+Each EOS ends a part. The parts of a line are its sources, if there are several
+(`model/sources.py`), or its sentences, with `data.tokenizer.sentences`; if the last sentence has
+its own end mark, the EOS of the line is one more part. A line without either is one part, and the
+variant is then additive attention. The weight of position j of part k is beta_k alpha_kj. W is
+`query_projection`, U is `key_projection`; W' and U' are `part_query_projection` and
 `part_key_projection`.
 
-Libovicky and Helcl have U, U' and a projection of c_k for each source. Here the parts share U and U', so that their
-number may differ between lines, and c_k is not projected: each source has an encoder of its own. Yang et al. classify
-documents: their queries are learned vectors, not decoder states, and a second encoder reads the sentences' vectors.
+Libovicky and Helcl have U, U' and a projection of c_k for each source. Here the parts share U and
+U', so that their number may differ between lines, and c_k is not projected: each source has an
+encoder of its own. Yang et al. classify documents: their queries are learned vectors, not decoder
+states, and a second encoder reads the sentences' vectors.
 
 Shapes, besides those of `base.py`: K parts.
 """
@@ -36,7 +38,8 @@ class Parts(NamedTuple):
     """0 on padding"""
     keys_BSA: Tensor
     is_inside_BKS: Tensor
-    """bool, whether a position belongs to a part; for a part that the line lacks, true at every real position"""
+    """bool, whether a position belongs to a part; for a part that the line lacks, true at every
+    real position"""
     exists_BK: Tensor
     """bool, whether the line has this part"""
 
@@ -49,7 +52,12 @@ class Hierarchical(AdditiveAttention):
     """
 
     def __init__(
-        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
     ) -> None:
         super().__init__(query_size, memory_size, attention_size)
         attention_size = attention_size or query_size
@@ -62,8 +70,11 @@ class Hierarchical(AdditiveAttention):
         """Project the values to keys, and find the parts, once."""
         values_BSM, mask_BS, keys_BSA = self.keys(encoded)
         numbers_BS = source_indices(source.ids_BS).masked_fill(~mask_BS, 0)
-        # the number of parts in the batch; a graph that is exported cannot read it, and positions bound it
-        num_parts = numbers_BS.shape[1] if torch.compiler.is_exporting() else int(numbers_BS.max()) + 1
+        # the number of parts in the batch; a graph that is exported cannot read it, and positions
+        # bound it
+        num_parts = (
+            numbers_BS.shape[1] if torch.compiler.is_exporting() else int(numbers_BS.max()) + 1
+        )
         parts_K = torch.arange(num_parts, device=numbers_BS.device)
         is_inside_BKS = (numbers_BS.unsqueeze(1) == parts_K.unsqueeze(1)) & mask_BS.unsqueeze(1)
         exists_BK = is_inside_BKS.any(dim=2)
@@ -72,7 +83,9 @@ class Hierarchical(AdditiveAttention):
 
     def step(self, query_BH: Tensor, memory: Parts, state: None) -> Attended:
         """A context per part, then their average."""
-        scores_BKS = self.scores(query_BH, memory.keys_BSA).unsqueeze(1).expand_as(memory.is_inside_BKS)
+        scores_BKS = (
+            self.scores(query_BH, memory.keys_BSA).unsqueeze(1).expand_as(memory.is_inside_BKS)
+        )
         weights_BKS = self.normalizer(scores_BKS, memory.is_inside_BKS)
         contexts_BKM = torch.bmm(weights_BKS, memory.values_BSM)
         keys_BKA = self.part_key_projection(contexts_BKM)

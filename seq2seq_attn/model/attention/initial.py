@@ -1,6 +1,8 @@
-"""No attention, initial state only: the decoder sees the source through its initial state, and never again.
+"""No attention, initial state only: the decoder sees the source through its initial state, and
+never again.
 
-(Sutskever, Vinyals, Le 2014, section 2.) The context has size 0, so steps and readout never read the source.
+(Sutskever, Vinyals, Le 2014, section 2.) The context has size 0, so steps and readout never read
+the source.
 """
 
 from seq2seq_attn.data.batch import SourceBatch

@@ -1,15 +1,18 @@
-"""Key-value attention: one part of each encoder state is scored, the other is averaged (Daniluk et al. 2017, section
-2.2; the two roles are those of key-value memories, Miller et al. 2016, section 3.1).
+"""Key-value attention: one part of each encoder state is scored, the other is averaged (Daniluk et
+al. 2017, section 2.2; the two roles are those of key-value memories, Miller et al. 2016, section
+3.1).
 
     [k_j ; v_j] = h_j      e_ij = w . tanh(W_Y k_j + W_h s_{i-1} + b)      c_i = sum_j alpha_ij v_j
 
-W_Y k_j + b is `keys`, W_h is `query_projection`, w is `score_weight_A`, v_j is `values`. The paper's h_j is the output
-of one LSTM, cut in the middle. Ours may hold two directions side by side, so its even coordinates are the key and the
-odd ones the value: both directions contribute to key and value. The paper's query is the key part of the current
-state, ours the decoder's whole state. The context is half as wide as that of other variants.
+W_Y k_j + b is `keys`, W_h is `query_projection`, w is `score_weight_A`, v_j is `values`. The
+paper's h_j is the output of one LSTM, cut in the middle. Ours may hold two directions side by side,
+so its even coordinates are the key and the odd ones the value: both directions contribute to key
+and value. The paper's query is the key part of the current state, ours the decoder's whole state.
+The context is half as wide as that of other variants.
 
-The paper's third part, for prediction alone, is not here: it would cut the decoder's state, not the encoder's.
-With states as wide as for other variants, the decoder sees half of each, which costs some BLEU (docs/attention.md).
+The paper's third part, for prediction alone, is not here: it would cut the decoder's state, not the
+encoder's. With states as wide as for other variants, the decoder sees half of each, which costs
+some BLEU (docs/attention.md).
 """
 
 from torch import Tensor
@@ -28,10 +31,17 @@ class KeyValue(AdditiveAttention):
     """
 
     def __init__(
-        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
     ) -> None:
         context_size = memory_size // 2
-        super().__init__(query_size, memory_size - context_size, attention_size, context_size=context_size)
+        super().__init__(
+            query_size, memory_size - context_size, attention_size, context_size=context_size
+        )
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
@@ -43,4 +53,6 @@ class KeyValue(AdditiveAttention):
     def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """w . tanh(keys + W q), normalized; the average of the other half."""
         scores_BS = self.scores(query_BH, memory.keys_BSA)
-        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+        return Attended(
+            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
+        )

@@ -1,4 +1,5 @@
-"""Local attention: a window of the source around one position per step (Luong, Pham, Manning 2015, section 3.2).
+"""Local attention: a window of the source around one position per step (Luong, Pham, Manning 2015,
+section 3.2).
 
     local-m (`monotonic`):   p_t = t
                              a_t(s) = align(h_t, h_s)
@@ -7,14 +8,17 @@
 
     for s in [p_t - D, p_t + D], and 0 elsewhere; sigma = D / 2
 
-D is `radius`, W_p `position_projection`, v_p `position_weight_H`. align is the softmax of h_t . W_a h_s (the score
-"general"), where W_a h_s is `keys`. With `is_scaled` its scores are divided by sqrt(H), as those of `bilinear`.
+D is `radius`, W_p `position_projection`, v_p `position_weight_H`. align is the softmax of h_t . W_a
+h_s (the score "general"), where W_a h_s is `keys`. With `is_scaled` its scores are divided by
+sqrt(H), as those of `bilinear`.
 
-Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: with softmax they are the paper's,
-divided by their sum. Positions count from 0, so S is the last position; local-m stays there once t is past it.
+Here the Gaussian's logarithm is added to the scores, so that the weights sum to 1: with softmax
+they are the paper's, divided by their sum. Positions count from 0, so S is the last position;
+local-m stays there once t is past it.
 
-In our measurements (docs/attention.md) local-p depends on the seed: one run of three, and two of three with scaled
-scores, fail on long sentences, where the predicted center is off and hides the right word.
+In our measurements (docs/attention.md) local-p depends on the seed: one run of three, and two of
+three with scaled scores, fail on long sentences, where the predicted center is off and hides the
+right word.
 """
 
 from typing import Literal
@@ -33,7 +37,8 @@ class Local(Attention):
     """Bilinear attention within a window.
 
     Args:
-        window: local-p, which predicts the center, or local-m, where it moves by one position per step.
+        window: local-p, which predicts the center, or local-m, where it moves by one position per
+            step.
         radius: D, positions of the window on either side of its center.
         is_scaled: divide the scores by the root of the query's size.
     """
@@ -51,7 +56,9 @@ class Local(Attention):
         super().__init__(memory_size)
         is_predictive = window == "predictive"
         self.key_projection = nn.Linear(memory_size, query_size, bias=False)
-        self.position_projection = nn.Linear(query_size, query_size, bias=False) if is_predictive else None
+        self.position_projection = (
+            nn.Linear(query_size, query_size, bias=False) if is_predictive else None
+        )
         self.position_weight_H = nn.Parameter(torch.empty(query_size)) if is_predictive else None
         self.radius = radius
         self.scale = query_size**-0.5 if is_scaled else 1.0
@@ -76,4 +83,6 @@ class Local(Attention):
         if self.position_projection is not None:
             scores_BS = scores_BS - distance_BS.square() / (2.0 * (self.radius / 2.0) ** 2)
         window_BS = memory.mask_BS & (distance_BS.abs() <= self.radius)
-        return Attended(*attend(scores_BS, memory.values_BSM, window_BS, self.normalizer), state + 1)
+        return Attended(
+            *attend(scores_BS, memory.values_BSM, window_BS, self.normalizer), state + 1
+        )

@@ -1,13 +1,14 @@
-"""Location-aware attention: the score sees the previous step's weights (Chorowski et al. 2015, section 2.2, eq. 8
-and 9).
+"""Location-aware attention: the score sees the previous step's weights (Chorowski et al. 2015,
+section 2.2, eq. 8 and 9).
 
     f_i = F * alpha_{i-1}      e_ij = w . tanh(W s_{i-1} + V h_j + U f_ij + b)
 
-F holds K filters, `filters` here, and * is a convolution over source positions. W is `query_projection`, V h_j + b is
-`keys`, U is `location_projection` and w is `score_weight_A`. alpha_0 is 0 everywhere.
+F holds K filters, `filters` here, and * is a convolution over source positions. W is
+`query_projection`, V h_j + b is `keys`, U is `location_projection` and w is `score_weight_A`.
+alpha_0 is 0 everywhere.
 
-No gradient flows through alpha_{i-1} into earlier steps: with it, attention learned to advance by one word per step,
-and missed the words that stand elsewhere in the source.
+No gradient flows through alpha_{i-1} into earlier steps: with it, attention learned to advance by
+one word per step, and missed the words that stand elsewhere in the source.
 """
 
 import torch
@@ -46,11 +47,15 @@ class Location(AdditiveAttention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, Tensor]:
         """The keys, and `weights_BS` of the step before."""
-        return self.keys(encoded), torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
+        return self.keys(encoded), torch.zeros_like(
+            encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype)
+        )
 
     def step(self, query_BH: Tensor, memory: Keys, state: Tensor) -> Attended:
         """w . tanh(keys + W q + U f), normalized."""
         location_BSK = self.filters(state.unsqueeze(1)).transpose(1, 2)
         scores_BS = self.scores(query_BH, memory.keys_BSA, self.location_projection(location_BSK))
-        context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
+        context_BM, weights_BS = attend(
+            scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer
+        )
         return Attended(context_BM, weights_BS, weights_BS.detach())

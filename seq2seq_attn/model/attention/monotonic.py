@@ -1,25 +1,27 @@
-"""Monotonic attention: the decoder reads on from where it stopped last, and never goes back (Raffel et al. 2017,
-sections 2.2 to 2.5; related to Yu, Buys, Blunsom 2016, who sum over monotonic alignments).
+"""Monotonic attention: the decoder reads on from where it stopped last, and never goes back (Raffel
+et al. 2017, sections 2.2 to 2.5; related to Yu, Buys, Blunsom 2016, who sum over monotonic
+alignments).
 
     e_ij = g (v / |v|) . tanh(W s_{i-1} + V h_j + b) + r      p_ij = sigmoid(e_ij + noise)
 
     in training    alpha_ij = p_ij sum_{k <= j} alpha_{i-1,k} prod_{k <= l < j} (1 - p_il)
     in search      alpha_ij = 1 at the first j >= t_{i-1} with e_ij > 0, which is t_i
 
-alpha_0 is 1 on the first position. Gaussian noise, with the standard deviation `noise`, makes the model learn scores
-for which p is near 0 or 1. W is `query_projection`, V h_j + b is `keys`, v is `score_weight_A`. g is
-`weight_norm_gain_1` and begins at 1 / sqrt(A); r is `offset_bias_1` and begins at 0, where p = 1/2 moves the expected
-position by one per step.
+alpha_0 is 1 on the first position. Gaussian noise, with the standard deviation `noise`, makes the
+model learn scores for which p is near 0 or 1. W is `query_projection`, V h_j + b is `keys`, v is
+`score_weight_A`. g is `weight_norm_gain_1` and begins at 1 / sqrt(A); r is `offset_bias_1` and
+begins at 0, where p = 1/2 moves the expected position by one per step.
 
-In the paper a decoder that reads past the end gets a context of 0, so the weights may sum to less than 1. Here p = 1 at
-the last position, EOS: reading stops there at the latest, and the weights sum to 1. The paper computes the sum over k
-by a recurrence, or by a quotient of cumulative products; here the product is the exponential of a sum of logarithms,
-which divides by nothing.
+In the paper a decoder that reads past the end gets a context of 0, so the weights may sum to less
+than 1. Here p = 1 at the last position, EOS: reading stops there at the latest, and the weights sum
+to 1. The paper computes the sum over k by a recurrence, or by a quotient of cumulative products;
+here the product is the exponential of a sum of logarithms, which divides by nothing.
 
-An output that reads the weights, such as `copy`, sees the expected ones in training and a single position in search.
+An output that reads the weights, such as `copy`, sees the expected ones in training and a single
+position in search.
 
-German verbs at the end of a clause require moving backwards in the source, which this attention cannot do. So German
-to English is a negative control (docs/attention.md).
+German verbs at the end of a clause require moving backwards in the source, which this attention
+cannot do. So German to English is a negative control (docs/attention.md).
 """
 
 import torch
@@ -43,7 +45,12 @@ class Monotonic(AdditiveAttention):
     """
 
     def __init__(
-        self, *, query_size: int, memory_size: int, attention_size: Size | None = None, noise: NonNegativeFloat = 1.0
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        attention_size: Size | None = None,
+        noise: NonNegativeFloat = 1.0,
     ) -> None:
         super().__init__(query_size, memory_size, attention_size)
         self.weight_norm_gain_1 = nn.Parameter(torch.full((1,), len(self.score_weight_A) ** -0.5))
@@ -76,12 +83,15 @@ def _expected(scores_BS: Tensor, mask_BS: Tensor, is_last_BS: Tensor, before_BS:
     stop_BS = torch.sigmoid(scores_BS).masked_fill(is_last_BS, 1.0).masked_fill(~mask_BS, 0.0)
     log_go_on_BS = functional.logsigmoid(-scores_BS).masked_fill(~mask_BS, 0.0)
     passed_BS = functional.pad(log_go_on_BS[:, :-1], (1, 0))  # log(1 - p) of the position before
-    between_BSS = passed_BS.unsqueeze(1).expand(-1, mask_BS.shape[1], -1).triu(1).cumsum(dim=2).exp().triu()
+    between_BSS = (
+        passed_BS.unsqueeze(1).expand(-1, mask_BS.shape[1], -1).triu(1).cumsum(dim=2).exp().triu()
+    )
     return stop_BS * (before_BS.unsqueeze(2) * between_BSS).sum(dim=1)
 
 
 def _first_stop(scores_BS: Tensor, is_last_BS: Tensor, before_BS: Tensor) -> Tensor:
-    """1 at the first position, from the last step's on, that has a positive score, or at the end."""
+    """1 at the first position, from the last step's on, that has a positive score, or at the
+    end."""
     positions_S = torch.arange(scores_BS.shape[1], device=scores_BS.device)
     is_ahead_BS = positions_S >= before_BS.argmax(dim=1, keepdim=True)
     stops_BS = is_ahead_BS & ((scores_BS > 0.0) | is_last_BS)

@@ -1,12 +1,13 @@
-"""Multi-head attention (Vaswani et al. 2017, section 3.2.2; with additive scores Chen et al. 2018, section 4.1).
+"""Multi-head attention (Vaswani et al. 2017, section 3.2.2; with additive scores Chen et al. 2018,
+section 4.1).
 
     head_n = sum_j alpha_nj W_n^V h_j      c = [head_1 ; ... ; head_N]
 
     additive:    e_nj = v_n . tanh(W_n^Q q + W_n^K h_j + b_n)
     scaled_dot:  e_nj = (W_n^Q q) . (W_n^K h_j) / sqrt(A / N)
 
-The rows of `query_projection`, `key_projection` and `value_projection` hold all heads side by side. There is no output
-projection: the decoder's own weights follow.
+The rows of `query_projection`, `key_projection` and `value_projection` hold all heads side by side.
+There is no output projection: the decoder's own weights follow.
 
 Shapes: N heads, A scoring size of all heads together, a = A / N, m = M / N.
 """
@@ -32,8 +33,9 @@ class Memory(NamedTuple):
 
 
 class MultiHead(Attention):
-    """N attentions side by side, each over its own projection of the values. `attention_size` is that of all heads
-    together; None: the memory size. Raises UsageError unless `num_heads` divides both sizes."""
+    """N attentions side by side, each over its own projection of the values. `attention_size` is
+    that of all heads together; None: the memory size. Raises UsageError unless `num_heads` divides
+    both sizes."""
 
     def __init__(
         self,
@@ -50,7 +52,8 @@ class MultiHead(Attention):
         for key, value in (("the encoder's size", memory_size), ("attention_size", attention_size)):
             if value % num_heads:
                 raise UsageError(
-                    f"model.attention.options.num_heads={num_heads}: expected a divisor of {key}, which is {value}"
+                    f"model.attention.options.num_heads={num_heads}: expected a divisor of {key}, "
+                    f"which is {value}"
                 )
         self.query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.key_projection = nn.Linear(memory_size, attention_size, bias=is_additive)
@@ -64,13 +67,17 @@ class MultiHead(Attention):
         """Project the values for each head, once."""
         values_BSM = encoded.values_BSM
         values_BNSm = self._split(self.value_projection(values_BSM))
-        return Memory(values_BNSm, self._split(self.key_projection(values_BSM)), encoded.mask_BS), None
+        return Memory(
+            values_BNSm, self._split(self.key_projection(values_BSM)), encoded.mask_BS
+        ), None
 
     def step(self, query_BH: Tensor, memory: Memory, state: None) -> Attended:
         """The heads' contexts side by side; the mean of their weights, and each head's own."""
         query_BN1a = self._split(self.query_projection(query_BH).unsqueeze(1))
         if self.score_weight_Na is None:
-            scores_BNS = (memory.keys_BNSa @ query_BN1a.transpose(2, 3)).squeeze(3) * query_BN1a.shape[-1] ** -0.5
+            scores_BNS = (memory.keys_BNSa @ query_BN1a.transpose(2, 3)).squeeze(
+                3
+            ) * query_BN1a.shape[-1] ** -0.5
         else:
             hidden_BNSa = torch.tanh(memory.keys_BNSa + query_BN1a)
             scores_BNS = torch.einsum("bnsa,na->bns", hidden_BNSa, self.score_weight_Na)

@@ -1,8 +1,10 @@
-"""Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1) with a recurrent decoder's state as query.
+"""Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1) with a recurrent decoder's
+state as query.
 
     score = (W_q q) . (W_k h_s) / sqrt(A)
 
-The paper's W^Q is `query_projection`, W^K is `key_projection`. There is one head, and values are not projected.
+The paper's W^Q is `query_projection`, W^K is `key_projection`. There is one head, and values are
+not projected.
 """
 
 import torch
@@ -22,7 +24,12 @@ class ScaledDot(Attention):
     """
 
     def __init__(
-        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
     ) -> None:
         super().__init__(memory_size)
         attention_size = attention_size or query_size
@@ -32,10 +39,14 @@ class ScaledDot(Attention):
         self.normalizer = normalizer
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, None]:
-        return Keys(encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)), None
+        return Keys(
+            encoded.values_BSM, encoded.mask_BS, self.key_projection(encoded.values_BSM)
+        ), None
 
     def step(self, query_BH: Tensor, memory: Keys, state: None) -> Attended:
         """(W_q q) . key / sqrt(A), normalized."""
         query_BA1 = (self.query_projection(query_BH) * self.scale).unsqueeze(2)
         scores_BS = torch.bmm(memory.keys_BSA, query_BA1).squeeze(2)
-        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+        return Attended(
+            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
+        )

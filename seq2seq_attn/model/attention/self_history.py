@@ -1,15 +1,17 @@
-"""Attention to the source and, beside it, to the decoder's own past states (Paulus, Xiong, Socher 2018, section 2.2,
-"intra-decoder attention", with the additive score of Cheng, Dong, Lapata 2016, section 3.2, "intra-attention").
+"""Attention to the source and, beside it, to the decoder's own past states (Paulus, Xiong, Socher
+2018, section 2.2, "intra-decoder attention", with the additive score of Cheng, Dong, Lapata 2016,
+section 3.2, "intra-attention").
 
     e_ij = v . tanh(W q_i + U h_j + b)        c_i = sum_j softmax(e_i)_j h_j
     f_ik = v' . tanh(W' q_i + U' q_k + b')    d_i = sum_{k < i} softmax(f_i)_k q_k        context = [c_i ; d_i]
 
-q_i is the query of step i, a decoder state. q_0 is a vector of zeros: the first step's d is 0, and later steps that
-need nothing from the past can attend to q_0, like the sentinel of Merity et al. 2017 (section 2.3). W, U and v are
-`query_projection`, `key_projection` and `score_weight_A`; W', U' and v' begin with `history`. The weights shown are
-those over the source.
+q_i is the query of step i, a decoder state. q_0 is a vector of zeros: the first step's d is 0, and
+later steps that need nothing from the past can attend to q_0, like the sentinel of Merity et al.
+2017 (section 2.3). W, U and v are `query_projection`, `key_projection` and `score_weight_A`; W', U'
+and v' begin with `history`. The weights shown are those over the source.
 
-To copy the word that a past state belongs to, as Merity's pointer does, add the output `history_pointer`.
+To copy the word that a past state belongs to, as Merity's pointer does, add the output
+`history_pointer`.
 
 Shapes: K past states, which grows by one per step.
 """
@@ -41,9 +43,16 @@ class SelfHistory(AdditiveAttention):
     """
 
     def __init__(
-        self, *, query_size: int, memory_size: int, normalizer: Normalizer, attention_size: Size | None = None
+        self,
+        *,
+        query_size: int,
+        memory_size: int,
+        normalizer: Normalizer,
+        attention_size: Size | None = None,
     ) -> None:
-        super().__init__(query_size, memory_size, attention_size, context_size=memory_size + query_size)
+        super().__init__(
+            query_size, memory_size, attention_size, context_size=memory_size + query_size
+        )
         attention_size = attention_size or query_size
         self.history_query_projection = nn.Linear(query_size, attention_size, bias=False)
         self.history_key_projection = nn.Linear(query_size, attention_size)
@@ -54,14 +63,20 @@ class SelfHistory(AdditiveAttention):
         """Project the values to keys, once; the history begins with zeros."""
         values_BSM = encoded.values_BSM
         dtype = wide_dtype(values_BSM.dtype)
-        history_B1H = values_BSM.new_zeros(values_BSM.shape[0], 1, self.query_projection.in_features, dtype=dtype)
+        history_B1H = values_BSM.new_zeros(
+            values_BSM.shape[0], 1, self.query_projection.in_features, dtype=dtype
+        )
         return self.keys(encoded), State(history_B1H, self.history_key_projection(history_B1H))
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """Attend to the source, then to the past; the query joins the past."""
         scores_BS = self.scores(query_BH, memory.keys_BSA)
-        context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
-        hidden_BKA = torch.tanh(state.keys_BKA + self.history_query_projection(query_BH).unsqueeze(1))
+        context_BM, weights_BS = attend(
+            scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer
+        )
+        hidden_BKA = torch.tanh(
+            state.keys_BKA + self.history_query_projection(query_BH).unsqueeze(1)
+        )
         scores_BK = hidden_BKA @ self.history_score_weight_A
         all_BK = torch.ones_like(scores_BK, dtype=torch.bool)
         past_BH, _ = attend(scores_BK, state.history_BKH, all_BK, self.normalizer)
@@ -70,4 +85,6 @@ class SelfHistory(AdditiveAttention):
             torch.cat([state.history_BKH, query_B1H], dim=1),
             torch.cat([state.keys_BKA, self.history_key_projection(query_B1H)], dim=1),
         )
-        return Attended(torch.cat([context_BM, past_BH.to(context_BM.dtype)], dim=1), weights_BS, next_state)
+        return Attended(
+            torch.cat([context_BM, past_BH.to(context_BM.dtype)], dim=1), weights_BS, next_state
+        )

@@ -2,10 +2,10 @@
 
     A = softmax(W_s2 tanh(W_s1 H^T))      slots = A H      e_ik = v . tanh(W s_{i-1} + U slot_k + b)
 
-The encoder states H are pooled by K heads of self-attention (Lin et al. 2017, section 2.1: W_s1 is `pool_projection`,
-W_s2 is `pool_scores`), and the decoder attends to the K slots additively (Cifka and Bojar 2018, section 3.2, "attentive
-pooling with compound attention"). The size of the memory does not depend on the sentence's length, so long
-sentences lose more than with full attention.
+The encoder states H are pooled by K heads of self-attention (Lin et al. 2017, section 2.1: W_s1 is
+`pool_projection`, W_s2 is `pool_scores`), and the decoder attends to the K slots additively (Cifka
+and Bojar 2018, section 3.2, "attentive pooling with compound attention"). The size of the memory
+does not depend on the sentence's length, so long sentences lose more than with full attention.
 """
 
 import torch
@@ -22,7 +22,8 @@ class Slots(Attention):
 
     Args:
         num_slots: K, the pooled vectors.
-        attention_size: A, the size of the hidden layers of pooling and of scoring; None: the query size.
+        attention_size: A, the size of the hidden layers of pooling and of scoring; None: the query
+            size.
     """
 
     is_positional = False
@@ -60,4 +61,6 @@ class Slots(Attention):
         """v . tanh(keys + W q), normalized over slots."""
         hidden_BKA = torch.tanh(memory.keys_BSA + self.query_projection(query_BH).unsqueeze(1))
         scores_BK = hidden_BKA @ self.score_weight_A
-        return Attended(*attend(scores_BK, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+        return Attended(
+            *attend(scores_BK, memory.values_BSM, memory.mask_BS, self.normalizer), state
+        )

@@ -6,9 +6,10 @@
     Markov      xi_1 = [alpha_{j-1,i-k}, ..., alpha_{j-1,i+k}]
     fertility   xi_2 = [sum_{j'<j} alpha_{j',i-k}, ..., sum_{j'<j} alpha_{j',i+k}]
 
-j counts target positions, i source positions, both from 1; I is the source length; alpha_0 is 0 everywhere. k is
-`radius`, W^ae e_i + b is `keys`, W^ah is `query_projection`, W^ap, W^am and W^af side by side are `bias_projection`, v
-is `score_weight_A`. The paper's global fertility (section 3.3) is a term of the loss, not of the score.
+j counts target positions, i source positions, both from 1; I is the source length; alpha_0 is 0
+everywhere. k is `radius`, W^ae e_i + b is `keys`, W^ah is `query_projection`, W^ap, W^am and W^af
+side by side are `bias_projection`, v is `score_weight_A`. The paper's global fertility (section
+3.3) is a term of the loss, not of the score.
 
 No gradient flows through the features into earlier steps (as in `location.py`).
 
@@ -64,8 +65,8 @@ class Structural(AdditiveAttention):
         super().__init__(query_size, memory_size, attention_size)
         if not (position or markov or fertility):
             raise UsageError(
-                "model.attention.options: position, markov and fertility are all false; set one of them to true, or "
-                "take model.attention.name=additive, which has none"
+                "model.attention.options: position, markov and fertility are all false; set one of "
+                "them to true, or take model.attention.name=additive, which has none"
             )
         self.radius = radius
         self.has_position, self.has_markov, self.has_fertility = position, markov, fertility
@@ -75,23 +76,36 @@ class Structural(AdditiveAttention):
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Keys, State]:
         none_BS = torch.zeros_like(encoded.mask_BS, dtype=wide_dtype(encoded.values_BSM.dtype))
-        return self.keys(encoded), State(none_BS.new_zeros(none_BS.shape[0], dtype=torch.int64), none_BS, none_BS)
+        return self.keys(encoded), State(
+            none_BS.new_zeros(none_BS.shape[0], dtype=torch.int64), none_BS, none_BS
+        )
 
     def step(self, query_BH: Tensor, memory: Keys, state: State) -> Attended:
         """v . tanh(keys + W q + W features), normalized."""
         bias_BSA = self.bias_projection(self._features(memory.mask_BS, state))
         scores_BS = self.scores(query_BH, memory.keys_BSA, bias_BSA)
-        context_BM, weights_BS = attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer)
+        context_BM, weights_BS = attend(
+            scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer
+        )
         last_BS = weights_BS.detach()
-        return Attended(context_BM, weights_BS, State(state.step_B + 1, last_BS, state.total_BS + last_BS))
+        return Attended(
+            context_BM, weights_BS, State(state.step_B + 1, last_BS, state.total_BS + last_BS)
+        )
 
     def _features(self, mask_BS: Tensor, state: State) -> Tensor:
         """psi, xi_1 and xi_2 side by side, [B, S, F]."""
         features = []
         if self.has_position:
-            i_BS = torch.arange(1, mask_BS.shape[1] + 1, device=mask_BS.device).expand(mask_BS.shape)
-            j_BS, length_BS = (n_B.unsqueeze(1).expand_as(mask_BS) for n_B in (state.step_B + 1, mask_BS.sum(dim=1)))
-            features.append(torch.stack([j_BS, i_BS, length_BS], dim=2).to(state.total_BS.dtype).log1p())
+            i_BS = torch.arange(1, mask_BS.shape[1] + 1, device=mask_BS.device).expand(
+                mask_BS.shape
+            )
+            j_BS, length_BS = (
+                n_B.unsqueeze(1).expand_as(mask_BS)
+                for n_B in (state.step_B + 1, mask_BS.sum(dim=1))
+            )
+            features.append(
+                torch.stack([j_BS, i_BS, length_BS], dim=2).to(state.total_BS.dtype).log1p()
+            )
         if self.has_markov:
             features.append(self._neighbors(state.weights_BS))
         if self.has_fertility:
@@ -100,4 +114,6 @@ class Structural(AdditiveAttention):
 
     def _neighbors(self, numbers_BS: Tensor) -> Tensor:
         """The numbers from k positions before each to k after, [B, S, 2k + 1]; 0 past the edges."""
-        return functional.pad(numbers_BS, (self.radius, self.radius)).unfold(1, 2 * self.radius + 1, 1)
+        return functional.pad(numbers_BS, (self.radius, self.radius)).unfold(
+            1, 2 * self.radius + 1, 1
+        )

@@ -1,8 +1,8 @@
 """The contract of recurrent cells, and the weights that most of them share.
 
-A variant is a file of this folder with one final class, built of `input_sizes` and `hidden_size`. Its inputs are
-projected separately from its state, so that inputs known in advance are projected for all steps at once. `Stack` is one
-cell of several.
+A variant is a file of this folder with one final class, built of `input_sizes` and `hidden_size`.
+Its inputs are projected separately from its state, so that inputs known in advance are projected
+for all steps at once. `Stack` is one cell of several.
 
 Shapes: B rows, I input size, H hidden size, G gates, P = G * H.
 """
@@ -28,8 +28,10 @@ class Cell(nn.Module, ABC):
     """One step of a recurrence. The state is any batch-first named tuple of tensors. Of any cell
 
     - `hidden(start(h))` is h: the decoder's first query is its initial state;
-    - `project_inputs` treats each position by itself, so the inputs of all steps may be projected at once;
-    - the rows of a state do not depend on each other, and keep the dtype of the first state under autocast;
+    - `project_inputs` treats each position by itself, so the inputs of all steps may be projected
+      at once;
+    - the rows of a state do not depend on each other, and keep the dtype of the first state under
+      autocast;
     - an input may be of size 0.
     """
 
@@ -56,8 +58,8 @@ class Cell(nn.Module, ABC):
 
 
 class InputCell(Cell):
-    """A cell whose only matrices are those of its inputs: its recurrence is element by element (such as the SSRU of Kim
-    et al. 2019, section 3.1).
+    """A cell whose only matrices are those of its inputs: its recurrence is element by element
+    (such as the SSRU of Kim et al. 2019, section 3.1).
 
     Args:
         input_sizes: I of each of its inputs.
@@ -66,8 +68,11 @@ class InputCell(Cell):
 
     def __init__(self, input_sizes: Sequence[int], hidden_size: int, *, num_gates: int) -> None:
         super().__init__(hidden_size)
-        # bare parameters: nn.Linear warns about inputs of size 0 (a decoder that never sees the source again)
-        self.input_weights = nn.ParameterList(torch.empty(num_gates * hidden_size, size) for size in input_sizes)
+        # bare parameters: nn.Linear warns about inputs of size 0 (a decoder that never sees the
+        # source again)
+        self.input_weights = nn.ParameterList(
+            torch.empty(num_gates * hidden_size, size) for size in input_sizes
+        )
         self.input_bias_P = nn.Parameter(torch.zeros(num_gates * hidden_size))
 
     def project_inputs(self, *inputs: Tensor) -> Tensor:
@@ -79,10 +84,11 @@ class InputCell(Cell):
 
 
 class GatedCell(InputCell):
-    """A cell whose gates are sums of products with its inputs and with its hidden state. Arguments as of `InputCell`.
+    """A cell whose gates are sums of products with its inputs and with its hidden state. Arguments
+    as of `InputCell`.
 
-    With `norm_groups`, which say how many gates are normalized together and sum up to their number, both projections
-    have layer normalization (Ba, Kiros, Hinton 2016, section 3.1).
+    With `norm_groups`, which say how many gates are normalized together and sum up to their number,
+    both projections have layer normalization (Ba, Kiros, Hinton 2016, section 3.1).
 
         LN(a) = gain * (a - mean(a)) / sqrt(var(a) + 1e-5) + bias
     """
@@ -101,7 +107,9 @@ class GatedCell(InputCell):
         if not self.norm_groups:
             return super().project_inputs(*inputs)
         pairs = zip(inputs, self.input_weights, strict=True)
-        projected = torch.stack([functional.linear(tensor, weight) for tensor, weight in pairs]).sum(dim=0)
+        projected = torch.stack(
+            [functional.linear(tensor, weight) for tensor, weight in pairs]
+        ).sum(dim=0)
         return self._normalize(projected, self.input_norm_P, self.input_bias_P)
 
     def project_state(self, hidden_BH: Tensor) -> Tensor:
@@ -120,7 +128,8 @@ class GatedCell(InputCell):
 
 
 CellBuilder = Callable[..., Cell]
-"""builds cells of the variant that the configuration names; called with `input_sizes` and `hidden_size`"""
+"""builds cells of the variant that the configuration names; called with `input_sizes` and
+`hidden_size`"""
 
 
 class StackState(NamedTuple):
@@ -135,10 +144,10 @@ class Stack(Cell):
 
         h^1_t = cell_1(x_t, h^1_{t-1})      h^l_t = cell_l(h^{l-1}_t, h^l_{t-1})
 
-    Every layer reads the output of the layer below, and the top layer's output is the hidden state that others see.
-    With residual connections, each layer but the first adds its input to its output: o^l_t = h^l_t + o^{l-1}_t (Wu et
-    al. 2016, section 3.1, eq. 6). In training, dropout acts on o^{l-1}_t, in the sum too. Every layer starts from the
-    same hidden state.
+    Every layer reads the output of the layer below, and the top layer's output is the hidden state
+    that others see. With residual connections, each layer but the first adds its input to its
+    output: o^l_t = h^l_t + o^{l-1}_t (Wu et al. 2016, section 3.1, eq. 6). In training, dropout
+    acts on o^{l-1}_t, in the sum too. Every layer starts from the same hidden state.
     """
 
     def __init__(self, layers: Sequence[Cell], *, dropout: float, is_residual: bool) -> None:
@@ -179,4 +188,8 @@ def first_layer(state: Any) -> Any:
 
 def with_first_layer(state: Any, first: Any) -> Any:
     """The same state with another one for its first layer."""
-    return state._replace(layers=(first, *state.layers[1:])) if isinstance(state, StackState) else first
+    return (
+        state._replace(layers=(first, *state.layers[1:]))
+        if isinstance(state, StackState)
+        else first
+    )

@@ -3,8 +3,8 @@
     r = sigmoid(W_r x + U_r h + d_r)      z = sigmoid(W_z x + U_z h + d_z)
     n = tanh(W_n x + r * (U_n h + d_n))   h' = (1 - z) * n + z * h
 
-The reset gate r is applied after the product with U_n, as cuDNN and PyTorch's `nn.GRU` do; the paper applies it before.
-W x includes the input's bias.
+The reset gate r is applied after the product with U_n, as cuDNN and PyTorch's `nn.GRU` do; the
+paper applies it before. W x includes the input's bias.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,11 @@
-"""The long short-term memory with layer normalization (Ba, Kiros, Hinton 2016, section 3.1 and supplementary material).
+"""The long short-term memory with layer normalization (Ba, Kiros, Hinton 2016, section 3.1 and
+supplementary material).
 
     [i f g o] = LN(W x) + LN(U h)      c' = sigmoid(f) * c + sigmoid(i) * tanh(g)
     h' = sigmoid(o) * tanh(LN(c'))
 
-The four parts are normalized together; each of the three LN has a gain and a bias of its own. The cell's memory c is 0
-at first.
+The four parts are normalized together; each of the three LN has a gain and a bias of its own. The
+cell's memory c is 0 at first.
 """
 
 from collections.abc import Sequence

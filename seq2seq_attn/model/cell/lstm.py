@@ -1,13 +1,14 @@
-"""The long short-term memory (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000).
+"""The long short-term memory (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al.
+2000).
 
     i, f, o = sigmoid(W x + U h + d)      g = tanh(W_g x + U_g h + d_g)
     c' = f * c + i * g                    h' = o * tanh(c')
 
 The four parts are ordered i, f, g, o, as in PyTorch's `nn.LSTM`. The cell's memory c is 0 at first.
 
-In our measurements (docs/attention.md) its BLEU is lower than that of the GRU, also when only the encoder uses it
-(`bilstm`); that of `layer_norm_lstm` is not. The cause is not known; forget gates with a bias of 1 at first
-(Jozefowicz, Zaremba, Sutskever 2015) were no better in one run.
+In our measurements (docs/attention.md) its BLEU is lower than that of the GRU, also when only the
+encoder uses it (`bilstm`); that of `layer_norm_lstm` is not. The cause is not known; forget gates
+with a bias of 1 at first (Jozefowicz, Zaremba, Sutskever 2015) were no better in one run.
 """
 
 from collections.abc import Sequence
@@ -38,6 +39,8 @@ class LSTM(GatedCell):
         return State(hidden_BH, torch.zeros_like(hidden_BH))
 
     def step(self, inputs_BP: Tensor, state: State) -> State:
-        i, f, g, o = (inputs_BP.to(state.hidden_BH.dtype) + self.project_state(state.hidden_BH)).chunk(4, dim=-1)
+        i, f, g, o = (
+            inputs_BP.to(state.hidden_BH.dtype) + self.project_state(state.hidden_BH)
+        ).chunk(4, dim=-1)
         memory_BH = torch.sigmoid(f) * state.memory_BH + torch.sigmoid(i) * torch.tanh(g)
         return State(torch.sigmoid(o) * torch.tanh(memory_BH), memory_BH)

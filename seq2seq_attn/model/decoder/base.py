@@ -1,15 +1,17 @@
-"""The contract of decoders, and two parts that they share: the initial state, and the readout, which computes the
-features that predict the next token (Bahdanau, Cho, Bengio 2015, appendix A.2.2).
+"""The contract of decoders, and two parts that they share: the initial state, and the readout,
+which computes the features that predict the next token (Bahdanau, Cho, Bengio 2015, appendix
+A.2.2).
 
     s_0 = tanh(W h_final + b)      features_i = f([s_i ; c_i ; E y_{i-1}])
 
-The paper's s_0 reads the backward state of the first word alone; h_final is the encoder's summary of both directions.
-The appendix reads out s_{i-1}; we read s_i, as the paper's equation 4 does.
+The paper's s_0 reads the backward state of the first word alone; h_final is the encoder's summary
+of both directions. The appendix reads out s_{i-1}; we read s_i, as the paper's equation 4 does.
 
-A variant is a file in this folder with one final class, built of `DecoderSettings` and options of its own.
+A variant is a file in this folder with one final class, built of `DecoderSettings` and options of
+its own.
 
-Shapes: B rows (sentence pairs, or rows in search), S source positions, K steps so far, E embedding size, H hidden size,
-M context size, F features.
+Shapes: B rows (sentence pairs, or rows in search), S source positions, K steps so far, E embedding
+size, H hidden size, M context size, F features.
 """
 
 from __future__ import annotations
@@ -48,11 +50,18 @@ class DecoderSettings:
     """rate on the features, and between layers"""
 
     def build_stack(self, input_sizes: Sequence[int], *, is_residual: bool) -> Cell:
-        """`num_layers` layers as one cell, of which the first reads inputs of these sizes; a single layer is the cell
-        itself."""
+        """`num_layers` layers as one cell, of which the first reads inputs of these sizes; a single
+        layer is the cell itself."""
         sizes = [input_sizes, *[[self.hidden_size]] * (self.num_layers - 1)]
-        layers = [self.build_cell(input_sizes=layer_sizes, hidden_size=self.hidden_size) for layer_sizes in sizes]
-        return layers[0] if len(layers) == 1 else Stack(layers, dropout=self.dropout, is_residual=is_residual)
+        layers = [
+            self.build_cell(input_sizes=layer_sizes, hidden_size=self.hidden_size)
+            for layer_sizes in sizes
+        ]
+        return (
+            layers[0]
+            if len(layers) == 1
+            else Stack(layers, dropout=self.dropout, is_residual=is_residual)
+        )
 
 
 class Memory(NamedTuple):
@@ -69,7 +78,8 @@ class Memory(NamedTuple):
 
 
 class History(NamedTuple):
-    """The decoder's steps so far, this one included, for outputs that point to past target tokens."""
+    """The decoder's steps so far, this one included, for outputs that point to past target
+    tokens."""
 
     ids_BK: Tensor
     """int64, the token that each step has read, BOS at first; PAD where there is no step"""
@@ -98,7 +108,12 @@ class StepOutput(NamedTuple):
 
     @classmethod
     def of(
-        cls, features_BF: Tensor, hidden_BH: Tensor, embedded_BE: Tensor, attended: Attended, state: Any
+        cls,
+        features_BF: Tensor,
+        hidden_BH: Tensor,
+        embedded_BE: Tensor,
+        attended: Attended,
+        state: Any,
     ) -> StepOutput:
         """The step of a decoder that has queried its attention once."""
         context_BM, weights_BS, _, extra = attended
@@ -115,29 +130,35 @@ class State(NamedTuple):
 class Readout(nn.Module):
     """The features f([s ; c ; E y]).
 
-    The output also reads context and embedding directly, not only through the recurrence. f is the identity, or tanh
-    of a linear layer where `readout_size` is given (the paper takes a maxout layer).
+    The output also reads context and embedding directly, not only through the recurrence. f is the
+    identity, or tanh of a linear layer where `readout_size` is given (the paper takes a maxout
+    layer).
     """
 
     def __init__(self, settings: DecoderSettings, context_size: int) -> None:
         super().__init__()
         joined_size = settings.hidden_size + context_size + settings.embedding_size
         self.size = settings.readout_size or joined_size
-        self.projection = None if settings.readout_size is None else nn.Linear(joined_size, self.size)
+        self.projection = (
+            None if settings.readout_size is None else nn.Linear(joined_size, self.size)
+        )
         self.dropout = Dropout(settings.dropout)
 
     def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """States [..., H], contexts [..., M] and embeddings [..., E] to features [..., F]."""
         joined = torch.cat([hidden, context.to(hidden.dtype), embedded.to(hidden.dtype)], dim=-1)
-        features: Tensor = self.dropout(joined if self.projection is None else torch.tanh(self.projection(joined)))
+        features: Tensor = self.dropout(
+            joined if self.projection is None else torch.tanh(self.projection(joined))
+        )
         return features
 
 
 class Decoder(nn.Module, ABC):
-    """A variant adds its `cell` to `attention` and `bridge`, and sets `feature_size`, the width F of its features.
+    """A variant adds its `cell` to `attention` and `bridge`, and sets `feature_size`, the width F
+    of its features.
 
-    Where the features are a function of state, context and embedding alone, `readout` is that function: the output
-    `marginal` calls it with each source value as the context.
+    Where the features are a function of state, context and embedding alone, `readout` is that
+    function: the output `marginal` calls it with each source value as the context.
     """
 
     cell: Cell
@@ -150,7 +171,8 @@ class Decoder(nn.Module, ABC):
         self.bridge = nn.Sequential(OrderedDict(projection=projection, tanh=nn.Tanh()))
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, Any]:
-        """The memory of a source batch, and the state before the first step: as it is, a `State`."""
+        """The memory of a source batch, and the state before the first step: as it is, a
+        `State`."""
         memory, attention_state = self.attention.prepare(encoded, source)
         hidden_BH = wide(self.bridge(encoded.final_BM))  # the recurrence keeps its dtype
         state = State(self.cell.start(hidden_BH), attention_state)

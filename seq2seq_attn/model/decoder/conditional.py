@@ -1,31 +1,41 @@
-"""The conditional decoder: two cells with the attention between them (Sennrich et al. 2017, "Nematus", section 2).
+"""The conditional decoder: two cells with the attention between them (Sennrich et al. 2017,
+"Nematus", section 2).
 
     s'_j = cell_1(E y_{j-1}, s_{j-1})      c_j = attend(s'_j)      s_j = cell_2(c_j, s'_j)
     features_j = f([s_j ; c_j ; E y_{j-1}])
 
-f is the readout of `model/decoder/base.py`, and s_0 its bridge from the encoder's final states; Nematus starts from the
-mean of all states. With several layers (`Stack` of `cell/base.py`) the two cells are the first layer: its s'_j is the
-query, cell_2 alone reads the context, and f reads the state of the top layer (the stacked decoder of Miceli Barone et
-al. 2017, in its simplest form).
+f is the readout of `model/decoder/base.py`, and s_0 its bridge from the encoder's final states;
+Nematus starts from the mean of all states. With several layers (`Stack` of `cell/base.py`) the two
+cells are the first layer: its s'_j is the query, cell_2 alone reads the context, and f reads the
+state of the top layer (the stacked decoder of Miceli Barone et al. 2017, in its simplest form).
 
-In our measurements it is better than `bahdanau` on natural text by more than a BLEU point (docs/quality.md), and its
-weights align better (docs/attention.md).
+In our measurements it is better than `bahdanau` on natural text by more than a BLEU point
+(docs/quality.md), and its weights align better (docs/attention.md).
 """
 
 from torch import Tensor
 
 from seq2seq_attn.model.cell.base import Cell, first_layer, with_first_layer
-from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, Readout, State, StepOutput
+from seq2seq_attn.model.decoder.base import (
+    Decoder,
+    DecoderSettings,
+    Memory,
+    Readout,
+    State,
+    StepOutput,
+)
 
 
 class Conditional(Decoder):
-    """Query s'_j, which has read the previous token but not the source. `residual`: each layer but the first adds its
-    input to its output."""
+    """Query s'_j, which has read the previous token but not the source. `residual`: each layer but
+    the first adds its input to its output."""
 
     def __init__(self, settings: DecoderSettings, residual: bool = False) -> None:
         super().__init__(settings)
         context_size = self.attention.context_size
-        self.first_cell = settings.build_cell(input_sizes=[settings.embedding_size], hidden_size=settings.hidden_size)
+        self.first_cell = settings.build_cell(
+            input_sizes=[settings.embedding_size], hidden_size=settings.hidden_size
+        )
         self.second_cell = settings.build_stack([context_size], is_residual=residual)
         self.readout = Readout(settings, context_size)
         self.feature_size = self.readout.size
@@ -37,11 +47,17 @@ class Conditional(Decoder):
 
     def step(self, embedded_BE: Tensor, state: State, memory: Memory) -> StepOutput:
         """Read the token, attend, read the context."""
-        between = self.first_cell.step(self.first_cell.project_inputs(embedded_BE), first_layer(state.cell))
-        attended = self.attention.step(self.first_cell.hidden(between), memory.attention, state.attention)
+        between = self.first_cell.step(
+            self.first_cell.project_inputs(embedded_BE), first_layer(state.cell)
+        )
+        attended = self.attention.step(
+            self.first_cell.hidden(between), memory.attention, state.attention
+        )
         context_BM = attended.context_BM
         inputs_BP = self.second_cell.project_inputs(context_BM)
         cell_state = self.second_cell.step(inputs_BP, with_first_layer(state.cell, between))
         hidden_BH = self.second_cell.hidden(cell_state)
         features_BF = self.readout(hidden_BH, context_BM, embedded_BE)
-        return StepOutput.of(features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state))
+        return StepOutput.of(
+            features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state)
+        )

@@ -1,10 +1,12 @@
-"""The decoder that queries the attention with its current state (Luong, Pham, Manning 2015, sections 3 and 3.3).
+"""The decoder that queries the attention with its current state (Luong, Pham, Manning 2015,
+sections 3 and 3.3).
 
     h_t = cell([E y_{t-1} ; h~_{t-1}], h_{t-1})      c_t = attend(h_t)      h~_t = tanh(W_c [c_t ; h_t])
 
-h~_t is the paper's attentional state, from which the next token is predicted. Input feeding hands h~_{t-1}
-to the next step (section 3.3); without it the cell sees the embedding alone. With several layers (`Stack`)
-h_t is the state of the top layer, as in the paper; the first layer reads embedding and h~_{t-1}.
+h~_t is the paper's attentional state, from which the next token is predicted. Input feeding hands
+h~_{t-1} to the next step (section 3.3); without it the cell sees the embedding alone. With several
+layers (`Stack`) h_t is the state of the top layer, as in the paper; the first layer reads embedding
+and h~_{t-1}.
 """
 
 from typing import Any, NamedTuple
@@ -28,14 +30,18 @@ class State(NamedTuple):
 
 
 class Luong(Decoder):
-    """Query h_t, one cell, an attentional state of `readout_size`, or of the hidden state's size where that is null.
-    `residual`: each layer but the first adds its input to its output."""
+    """Query h_t, one cell, an attentional state of `readout_size`, or of the hidden state's size
+    where that is null. `residual`: each layer but the first adds its input to its output."""
 
-    def __init__(self, settings: DecoderSettings, input_feeding: bool = True, residual: bool = False) -> None:
+    def __init__(
+        self, settings: DecoderSettings, input_feeding: bool = True, residual: bool = False
+    ) -> None:
         super().__init__(settings)
         self.feature_size = settings.readout_size or settings.hidden_size
         self.num_fed = self.feature_size if input_feeding else 0
-        self.cell = settings.build_stack([settings.embedding_size, self.num_fed], is_residual=residual)
+        self.cell = settings.build_stack(
+            [settings.embedding_size, self.num_fed], is_residual=residual
+        )
         joined_size = self.attention.context_size + settings.hidden_size
         self.attentional = nn.Linear(joined_size, self.feature_size, bias=False)
         self.dropout = Dropout(settings.dropout)
@@ -53,7 +59,9 @@ class Luong(Decoder):
         hidden_BH = self.cell.hidden(cell_state)
         attended = self.attention.step(hidden_BH, memory.attention, state.attention)
         attentional_BF = self.readout(hidden_BH, attended.context_BM, embedded_BE)
-        next_state = State(cell_state, attended.state, attentional_BF[:, : self.num_fed].to(fed_BF.dtype))
+        next_state = State(
+            cell_state, attended.state, attentional_BF[:, : self.num_fed].to(fed_BF.dtype)
+        )
         return StepOutput.of(attentional_BF, hidden_BH, embedded_BE, attended, next_state)
 
     def readout(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:

@@ -1,8 +1,10 @@
-"""The contract of encoders: a source batch in, one value per position and a summary out; and shared helpers.
+"""The contract of encoders: a source batch in, one value per position and a summary out; and shared
+helpers.
 
 A variant is a file in this folder with one final class, which `model/build.py` builds.
 
-Shapes: B sentence pairs, S source positions, M value size, I input size, H hidden size, P gate pre-activations.
+Shapes: B sentence pairs, S source positions, M value size, I input size, H hidden size, P gate
+pre-activations.
 """
 
 from abc import ABC, abstractmethod
@@ -20,8 +22,8 @@ from seq2seq_attn.model.layers import wide_dtype
 
 
 class Encoded(NamedTuple):
-    """An encoded source batch. Encoders may leave any values on padding; `zeroed` sets them to 0 before decoders and
-    outputs read them."""
+    """An encoded source batch. Encoders may leave any values on padding; `zeroed` sets them to 0
+    before decoders and outputs read them."""
 
     values_BSM: Tensor
     """one vector per position, for example the states of both directions side by side"""
@@ -46,7 +48,8 @@ class Encoder(nn.Module, ABC):
 
 
 def zero_padding(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
-    """The values with padding set to 0. NaN in padding would spread to an average, as 0 * NaN is NaN."""
+    """The values with padding set to 0. NaN in padding would spread to an average, as 0 * NaN is
+    NaN."""
     return values_BSM.masked_fill(~mask_BS.unsqueeze(-1), 0.0)
 
 
@@ -63,9 +66,11 @@ def mean_value(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
 
 
 def run_cells(cells: Sequence[Cell], inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The hidden states, [S, B, H] each, of several cells that start from zero states, each over its own inputs
-    [S, B, I]. Index s holds the state after position s."""
-    gates = [cell.project_inputs(inputs_SBI) for cell, inputs_SBI in zip(cells, inputs, strict=True)]
+    """The hidden states, [S, B, H] each, of several cells that start from zero states, each over
+    its own inputs [S, B, I]. Index s holds the state after position s."""
+    gates = [
+        cell.project_inputs(inputs_SBI) for cell, inputs_SBI in zip(cells, inputs, strict=True)
+    ]
     fast = speed.find("recurrence", cells)
     if fast is not None:
         states: list[Tensor] = fast(gates)
@@ -79,7 +84,9 @@ def _run(cell: Cell, gates_SBP: Tensor) -> Tensor:
     if torch.compiler.is_exporting():  # the loop would fix the number of positions
         from torch._higher_order_ops.scan import scan
 
-        tensors, structure = tree_flatten(state)  # the state of an exported operation must be a list of tensors
+        tensors, structure = tree_flatten(
+            state
+        )  # the state of an exported operation must be a list of tensors
 
         def step(tensors: list[Tensor], gates_BP: Tensor) -> tuple[list[Tensor], Tensor]:
             state = cell.step(gates_BP, tree_unflatten(tensors, structure))
@@ -95,13 +102,14 @@ def _run(cell: Cell, gates_SBP: Tensor) -> Tensor:
 
 
 def find_reversal(lengths_B: Tensor, num_positions: int) -> Tensor:
-    """The index [S, B] for `reverse`, which reverses each sentence within its own length, so that padding stays
-    last."""
+    """The index [S, B] for `reverse`, which reverses each sentence within its own length, so that
+    padding stays last."""
     lengths_1B = lengths_B.unsqueeze(0)
     positions_S1 = torch.arange(num_positions, device=lengths_B.device).unsqueeze(1)
     return torch.where(positions_S1 < lengths_1B, lengths_1B - 1 - positions_S1, positions_S1)
 
 
 def reverse(inputs_SBI: Tensor, reversal_SB: Tensor) -> Tensor:
-    """Reverse each sentence within its length: position s gets the vector of position `reversal_SB[s, b]`."""
+    """Reverse each sentence within its length: position s gets the vector of position
+    `reversal_SB[s, b]`."""
     return inputs_SBI.gather(0, reversal_SB.unsqueeze(-1).expand(-1, -1, inputs_SBI.shape[-1]))

@@ -2,9 +2,10 @@
 
     h_j = [h->_j ; h<-_j]
 
-The backward cell reads each sentence reversed within its own length, so that padding comes last for both directions and
-never touches a real position. With `layers_above: forward` only the first layer reads both ways: the layers above, as
-wide as both directions, read its states left to right and so combine the two (Wu et al. 2016, section 3.2).
+The backward cell reads each sentence reversed within its own length, so that padding comes last for
+both directions and never touches a real position. With `layers_above: forward` only the first layer
+reads both ways: the layers above, as wide as both directions, read its states left to right and so
+combine the two (Wu et al. 2016, section 3.2).
 
 Shapes: B sentence pairs, S source positions, H hidden size of one direction, M = 2 * H.
 """
@@ -22,14 +23,16 @@ from seq2seq_attn.model.layers import Dropout, SourceEmbedding
 
 
 class Bidirectional(Encoder):
-    """`num_layers` layers of a forward and a backward cell, with dropout between them and on the last one's states.
+    """`num_layers` layers of a forward and a backward cell, with dropout between them and on the
+    last one's states.
 
     Args:
         hidden_size: H.
         dropout: rate of both dropouts.
-        residual: each layer but the first adds its input, after dropout, to its output; the summary is of the top
-            cells alone.
-        layers_above: `forward`: each layer but the first is one cell of size M that reads left to right.
+        residual: each layer but the first adds its input, after dropout, to its output; the summary
+            is of the top cells alone.
+        layers_above: `forward`: each layer but the first is one cell of size M that reads left to
+            right.
     """
 
     def __init__(
@@ -61,15 +64,23 @@ class Bidirectional(Encoder):
         reversal_SB = find_reversal(mask_BS.sum(dim=1), outputs_SBI.shape[0])
         for index, layer in enumerate(self.layers):
             cells, inputs_SBI = cast(Sequence[Cell], layer), outputs_SBI
-            directions = [inputs_SBI, reverse(inputs_SBI, reversal_SB)] if len(cells) == 2 else [inputs_SBI]
+            directions = (
+                [inputs_SBI, reverse(inputs_SBI, reversal_SB)] if len(cells) == 2 else [inputs_SBI]
+            )
             states = run_cells(cells, directions)
             forward_SBH, *reversed_SBH = states
             outputs_SBI = torch.cat(
-                [forward_SBH, *(reverse(states_SBH, reversal_SB) for states_SBH in reversed_SBH)], dim=-1
+                [forward_SBH, *(reverse(states_SBH, reversal_SB) for states_SBH in reversed_SBH)],
+                dim=-1,
             )
             if self.is_residual and index:
                 outputs_SBI = outputs_SBI + inputs_SBI
             outputs_SBI = self.dropout(outputs_SBI)
         last_B, rows_B = reversal_SB[0], torch.arange(mask_BS.shape[0], device=mask_BS.device)
         final_BM = torch.cat([states_SBH[last_B, rows_B] for states_SBH in states], dim=-1)
-        return Encoded(outputs_SBI.transpose(0, 1).contiguous(), mask_BS, final_BM, embedded_SBE.transpose(0, 1))
+        return Encoded(
+            outputs_SBI.transpose(0, 1).contiguous(),
+            mask_BS,
+            final_BM,
+            embedded_SBE.transpose(0, 1),
+        )

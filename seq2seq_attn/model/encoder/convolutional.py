@@ -1,16 +1,16 @@
-"""A convolutional encoder (Gehring, Auli, Grangier, Dauphin 2016, sections 3.1 and 3.2): no recurrence, so that all
-positions are computed at once.
+"""A convolutional encoder (Gehring, Auli, Grangier, Dauphin 2016, sections 3.1 and 3.2): no
+recurrence, so that all positions are computed at once.
 
     e_j = W (E x_j + l_j) + b
     x^0_j = e_j      x^l_j = tanh(V^l [x^{l-1}_{j-r} ; ... ; x^{l-1}_{j+r}] + c^l + x^{l-1}_j)
 
-l_j is a position embedding, and beyond the sentence x is 0. There are two such stacks over e, as in the paper:
-attention scores the output of CNN-a and averages that of CNN-c. A value holds both, CNN-a's numbers at even indices and
-CNN-c's at odd ones. The attention `key_value` separates them in just that way; others score and average both. The
-summary is the mean.
+l_j is a position embedding, and beyond the sentence x is 0. There are two such stacks over e, as in
+the paper: attention scores the output of CNN-a and averages that of CNN-c. A value holds both,
+CNN-a's numbers at even indices and CNN-c's at odd ones. The attention `key_value` separates them in
+just that way; others score and average both. The summary is the mean.
 
-Deep stacks are hard to train at `quickstart`'s learning rate: most units of the upper layers come close to +-1. So the
-overlay has two layers in CNN-a and one in CNN-c.
+Deep stacks are hard to train at `quickstart`'s learning rate: most units of the upper layers come
+close to +-1. So the overlay has two layers in CNN-a and one in CNN-c.
 
 Shapes: B sentence pairs, S source positions, H width of a stack, M = 2 * H.
 """
@@ -28,8 +28,8 @@ from seq2seq_attn.model.layers import Dropout, Positions, SourceEmbedding
 
 
 class Convolutional(Encoder):
-    """Two stacks of convolutions over words and positions, with dropout before each convolution and on the output of
-    each stack.
+    """Two stacks of convolutions over words and positions, with dropout before each convolution and
+    on the output of each stack.
 
     Args:
         hidden_size: H.
@@ -55,7 +55,9 @@ class Convolutional(Encoder):
         self.positions = Positions(num_positions, embedding.embedding_dim)
         self.projection = nn.Linear(embedding.embedding_dim, hidden_size)
         self.stacks = nn.ModuleList(
-            nn.ModuleList(nn.Linear((2 * radius + 1) * hidden_size, hidden_size) for _ in range(number))
+            nn.ModuleList(
+                nn.Linear((2 * radius + 1) * hidden_size, hidden_size) for _ in range(number)
+            )
             for number in (num_layers, num_value_layers or num_layers)
         )
         self.radius = radius
@@ -71,7 +73,10 @@ class Convolutional(Encoder):
             for layer in cast(nn.ModuleList, layers):
                 input_BSH = zero_padding(self.dropout(output_BSH), mask_BS)
                 padded = functional.pad(input_BSH, (0, 0, self.radius, self.radius))
-                neighbors = [padded[:, first : first + mask_BS.shape[1]] for first in range(2 * self.radius + 1)]
+                neighbors = [
+                    padded[:, first : first + mask_BS.shape[1]]
+                    for first in range(2 * self.radius + 1)
+                ]
                 output_BSH = torch.tanh(layer(torch.cat(neighbors, dim=-1)) + output_BSH)
             outputs.append(self.dropout(output_BSH))
         values_BSM = torch.stack(outputs, dim=-1).flatten(-2)

@@ -2,10 +2,12 @@
 
     h_j = W (E x_j + l_j) + b
 
-(Gehring et al. 2016, section 3.1, for the position embeddings l_j; Tang, Sennrich, Nivre 2019 compare such models with
-full ones.) A control: it shows how much of a translation needs context on the source side. The summary is the mean.
+(Gehring et al. 2016, section 3.1, for the position embeddings l_j; Tang, Sennrich, Nivre 2019
+compare such models with full ones.) A control: it shows how much of a translation needs context on
+the source side. The summary is the mean.
 
-Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional encoder of that size.
+Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional
+encoder of that size.
 """
 
 from torch import nn
@@ -18,8 +20,9 @@ from seq2seq_attn.model.layers import Dropout, Positions, SourceEmbedding
 
 
 class Embeddings(Encoder):
-    """One linear layer over word and position embeddings, with dropout on its output. Positions after the first
-    `num_positions` share the last embedding. Raises UsageError for more than one layer."""
+    """One linear layer over word and position embeddings, with dropout on its output. Positions
+    after the first `num_positions` share the last embedding. Raises UsageError for more than one
+    layer."""
 
     def __init__(
         self,
@@ -33,8 +36,8 @@ class Embeddings(Encoder):
         super().__init__(memory_size=2 * hidden_size)
         if num_layers != 1:
             raise UsageError(
-                f"model.encoder.num_layers={num_layers}: the encoder 'embeddings' has one layer, as it has no context; "
-                "set model.encoder.num_layers=1 or take 'convolutional'"
+                f"model.encoder.num_layers={num_layers}: the encoder 'embeddings' has one layer, "
+                "as it has no context; set model.encoder.num_layers=1 or take 'convolutional'"
             )
         self.embedding = embedding
         self.positions = Positions(num_positions, embedding.embedding_dim)
@@ -44,4 +47,6 @@ class Embeddings(Encoder):
     def forward(self, source: SourceBatch) -> Encoded:
         embedded_BSE = self.embedding(source.inputs)
         values_BSM = self.dropout(self.projection(self.positions(embedded_BSE)))
-        return Encoded(values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS), embedded_BSE)
+        return Encoded(
+            values_BSM, source.mask_BS, mean_value(values_BSM, source.mask_BS), embedded_BSE
+        )

@@ -2,9 +2,9 @@
 
     h_j = cell(E x_j, h_{j+1})
 
-The first source words are read last, so that they are the freshest in the summary h_1. The paper reports that this
-helps long sentences in particular. With attention this is a handicap: a state knows its word and those after it, but
-none before it.
+The first source words are read last, so that they are the freshest in the summary h_1. The paper
+reports that this helps long sentences in particular. With attention this is a handicap: a state
+knows its word and those after it, but none before it.
 
 Shapes: B sentence pairs, S source positions, H = M hidden size.
 """
@@ -20,11 +20,12 @@ from seq2seq_attn.model.layers import Dropout, SourceEmbedding
 
 
 class Reversed(Encoder):
-    """`num_layers` layers, all of them right to left, with dropout between them and on the last one's states.
+    """`num_layers` layers, all of them right to left, with dropout between them and on the last
+    one's states.
 
     Args:
-        residual: each layer but the first adds its input, after dropout, to its output; the summary is of these
-            sums.
+        residual: each layer but the first adds its input, after dropout, to its output; the summary
+            is of these sums.
     """
 
     def __init__(
@@ -40,7 +41,9 @@ class Reversed(Encoder):
         super().__init__(hidden_size)
         self.embedding = embedding
         sizes = [embedding.embedding_dim] + [hidden_size] * (num_layers - 1)
-        self.layers = nn.ModuleList(build_cell(input_sizes=[size], hidden_size=hidden_size) for size in sizes)
+        self.layers = nn.ModuleList(
+            build_cell(input_sizes=[size], hidden_size=hidden_size) for size in sizes
+        )
         self.dropout = Dropout(dropout)
         self.is_residual = residual
 
@@ -57,5 +60,8 @@ class Reversed(Encoder):
                 outputs_SBI = outputs_SBI + inputs_SBI
         final_BM = outputs_SBI[0]
         return Encoded(
-            self.dropout(outputs_SBI).transpose(0, 1).contiguous(), mask_BS, final_BM, embedded_SBE.transpose(0, 1)
+            self.dropout(outputs_SBI).transpose(0, 1).contiguous(),
+            mask_BS,
+            final_BM,
+            embedded_SBE.transpose(0, 1),
         )

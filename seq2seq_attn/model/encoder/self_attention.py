@@ -1,12 +1,14 @@
-"""A self-attentive encoder (Vaswani et al. 2017, section 3): no recurrence, positions are added to the embeddings.
+"""A self-attentive encoder (Vaswani et al. 2017, section 3): no recurrence, positions are added to
+the embeddings.
 
     h^0_j = sqrt(M) (W E x_j + b) + PE(j)      h^l = layer_l(h^{l-1})      h_j = LN(h^L_j)
 
-The factor sqrt(M) (section 3.4) brings word embeddings to the scale of the position encodings. The layers are
-PyTorch's, with the normalization first; LN is another, after the last layer L. The summary is the mean of the values
-h_j. Such an encoder needs more updates than a recurrent one.
+The factor sqrt(M) (section 3.4) brings word embeddings to the scale of the position encodings. The
+layers are PyTorch's, with the normalization first; LN is another, after the last layer L. The
+summary is the mean of the values h_j. Such an encoder needs more updates than a recurrent one.
 
-Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional encoder of that size.
+Shapes: B sentence pairs, S source positions, M = 2 * `hidden_size`, as wide as a bidirectional
+encoder of that size.
 """
 
 import math
@@ -22,8 +24,8 @@ from seq2seq_attn.model.layers import SourceEmbedding
 
 
 class SelfAttention(Encoder):
-    """`num_layers` layers of self-attention and of a feed-forward network. Raises UsageError where the heads cannot
-    share the width."""
+    """`num_layers` layers of self-attention and of a feed-forward network. Raises UsageError where
+    the heads cannot share the width."""
 
     def __init__(
         self,
@@ -39,13 +41,19 @@ class SelfAttention(Encoder):
         super().__init__(memory_size)
         if memory_size % num_heads:
             raise UsageError(
-                f"model.encoder.options.num_heads={num_heads}: expected a divisor of the encoder's width, {memory_size}"
+                f"model.encoder.options.num_heads={num_heads}: expected a divisor of the encoder's "
+                f"width, {memory_size}"
             )
         self.embedding = embedding
         self.projection = nn.Linear(embedding.embedding_dim, memory_size)
         self.layers = nn.ModuleList(
             nn.TransformerEncoderLayer(
-                memory_size, num_heads, feedforward_ratio * memory_size, dropout, batch_first=True, norm_first=True
+                memory_size,
+                num_heads,
+                feedforward_ratio * memory_size,
+                dropout,
+                batch_first=True,
+                norm_first=True,
             )
             for _ in range(num_layers)
         )
@@ -66,4 +74,6 @@ def sinusoids(num_positions: int, size: int, like: Tensor) -> Tensor:
     """The position encodings of section 3.5, [S, M], with all sines first; `size` is even."""
     positions_S1 = torch.arange(num_positions, device=like.device).unsqueeze(1)
     rates = torch.exp(torch.arange(0, size, 2, device=like.device) * (-math.log(10_000.0) / size))
-    return torch.cat([torch.sin(positions_S1 * rates), torch.cos(positions_S1 * rates)], dim=1).to(like.dtype)
+    return torch.cat([torch.sin(positions_S1 * rates), torch.cos(positions_S1 * rates)], dim=1).to(
+        like.dtype
+    )

@@ -2,18 +2,19 @@
 
 It computes the same as the plain loop of `seq2seq.py`, with less work inside the recurrence:
 
-- the context enters the gates through W_c c = sum_j a_j (W_c h_j): the values are projected once per sentence
-  (`projected_BSP`), so a step takes a weighted sum instead of a product with W_c;
+- the context enters the gates through W_c c = sum_j a_j (W_c h_j): the values are projected once
+  per sentence (`projected_BSP`), so a step takes a weighted sum instead of a product with W_c;
 - the state's projection to the gates and to the query is one product per step;
-- where a first GRU reads the previous token before the query is made (the decoder `conditional`), its state takes the
-  place of the previous one: the rest of the step is the same;
+- where a first GRU reads the previous token before the query is made (the decoder `conditional`),
+  its state takes the place of the previous one: the rest of the step is the same;
 - contexts and their gradients, and every weight gradient, are single products over all steps.
 
-The additive score uses tanh(x) = 1 - 2 sigmoid(-2 x): softmax ignores terms common to all positions, so the score of
-position j is -2 v . sigmoid(-2 (k_j + q)). On CPUs a sigmoid costs a seventh of a tanh.
+The additive score uses tanh(x) = 1 - 2 sigmoid(-2 x): softmax ignores terms common to all
+positions, so the score of position j is -2 v . sigmoid(-2 (k_j + q)). On CPUs a sigmoid costs a
+seventh of a tanh.
 
-Shapes: T steps, B sentence pairs, S source positions, H hidden size, M size of a value, A scoring size,
-P = 3 * H.
+Shapes: T steps, B sentence pairs, S source positions, H hidden size, M size of a value, A scoring
+size, P = 3 * H.
 """
 
 from typing import Any, NamedTuple
@@ -22,16 +23,24 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from seq2seq_attn.model.fast.gru import cell_backward, cell_forward, column_sums, compute_dtype, low_copy
+from seq2seq_attn.model.fast.gru import (
+    cell_backward,
+    cell_forward,
+    column_sums,
+    compute_dtype,
+    low_copy,
+)
 from seq2seq_attn.model.layers import wide
 
 _MAX_KEPT = 1 << 24
-"""sigmoids kept for the backward pass, 64 MiB. Those of a batch with more are computed again, which costs 2 % of an
-update; of `multi30k` that is one batch in 57, the largest of which would keep 186 MiB"""
+"""sigmoids kept for the backward pass, 64 MiB. Those of a batch with more are computed again, which
+costs 2 % of an update; of `multi30k` that is one batch in 57, the largest of which would keep 186
+MiB"""
 
 
 class Score(NamedTuple):
-    """The score v . tanh(keys + W q), or without v scale * keys . W q. Without W, q is the query itself."""
+    """The score v . tanh(keys + W q), or without v scale * keys . W q. Without W, q is the query
+    itself."""
 
     query_weight_AH: Tensor | None = None
     score_weight_A: Tensor | None = None
@@ -39,10 +48,12 @@ class Score(NamedTuple):
 
 
 class _Additive:
-    """-2 v . r with r = sigmoid(-2 (keys + q)), plus `penalty_BS` (as below), which is -inf on padding. The r of
-    `num_kept` steps are kept for the backward pass, unless they are too many."""
+    """-2 v . r with r = sigmoid(-2 (keys + q)), plus `penalty_BS` (as below), which is -inf on
+    padding. The r of `num_kept` steps are kept for the backward pass, unless they are too many."""
 
-    def __init__(self, keys_BSA: Tensor, score_weight_A: Tensor, penalty_BS: Tensor, num_kept: int) -> None:
+    def __init__(
+        self, keys_BSA: Tensor, score_weight_A: Tensor, penalty_BS: Tensor, num_kept: int
+    ) -> None:
         self.keys = keys_BSA * -2.0
         self.weight = score_weight_A
         self.penalty = penalty_BS
@@ -55,7 +66,9 @@ class _Additive:
 
     def forward(self, step: int, query: Tensor) -> Tensor:
         sigmoid_BSA = self._sigmoid(step, query)
-        scores = torch.addmv(self.penalty.view(-1), sigmoid_BSA.flatten(0, 1), self.weight, alpha=-2)
+        scores = torch.addmv(
+            self.penalty.view(-1), sigmoid_BSA.flatten(0, 1), self.weight, alpha=-2
+        )
         return scores.view(self.penalty.shape)
 
     def start_backward(self) -> None:
@@ -65,7 +78,11 @@ class _Additive:
 
     def backward(self, step: int, query: Tensor, grad_scores_BS: Tensor) -> Tensor:
         # d score / d x = 4 v r (1 - r), x = k + q; `finish` applies the factor 4 v
-        sigmoid_BSA = self.sigmoids_TBSA[step] if self.is_kept else self._sigmoid(step, query.to(self.keys.dtype))
+        sigmoid_BSA = (
+            self.sigmoids_TBSA[step]
+            if self.is_kept
+            else self._sigmoid(step, query.to(self.keys.dtype))
+        )
         torch.mul(sigmoid_BSA, grad_scores_BS.unsqueeze(2), out=self.buffer)
         self.grad_weight.addmv_(sigmoid_BSA.flatten(0, 1).t(), grad_scores_BS.view(-1), alpha=-2)
         torch.addcmul(self.buffer, self.buffer, sigmoid_BSA, value=-1.0, out=self.buffer)
@@ -77,7 +94,8 @@ class _Additive:
 
 
 class _Dot:
-    """scale * keys . q, where q is the query's projection or the query itself. The q of `num_kept` steps are kept."""
+    """scale * keys . q, where q is the query's projection or the query itself. The q of `num_kept`
+    steps are kept."""
 
     def __init__(self, keys_BSA: Tensor, scale: float, penalty_BS: Tensor, num_kept: int) -> None:
         self.keys, self.scale, self.penalty = keys_BSA, scale, penalty_BS
@@ -96,34 +114,47 @@ class _Dot:
         return torch.bmm(self.grad_scores_TBS[step].unsqueeze(1), self.keys).squeeze(1)
 
     def finish(self) -> tuple[Tensor, Tensor | None]:
-        return torch.bmm(self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)), None
+        return torch.bmm(
+            self.grad_scores_TBS.permute(1, 2, 0), self.queries_TBA.transpose(0, 1)
+        ), None
 
 
 def weighted_sums(weights_TBS: Tensor, values_BSM: Tensor) -> Tensor:
-    """The sums of values under the weights of all steps, [T, B, M], in float32 or wider. In half precision they would
-    gain nothing, and oneDNN would compile primitives for every pair of S and T: a third of those of an epoch."""
+    """The sums of values under the weights of all steps, [T, B, M], in float32 or wider. In half
+    precision they would gain nothing, and oneDNN would compile primitives for every pair of S and
+    T: a third of those of an epoch."""
     with torch.autocast(values_BSM.device.type, enabled=False):
         return torch.bmm(wide(weights_TBS).transpose(0, 1), wide(values_BSM)).transpose(0, 1)
 
 
 class _First:
-    """The steps of the GRU that reads the previous token, each from the second GRU's state after the previous step."""
+    """The steps of the GRU that reads the previous token, each from the second GRU's state after
+    the previous step."""
 
     def __init__(
-        self, states: Tensor, num_kept: int, gates_TBP: Tensor, recurrent_weight_PH: Tensor, recurrent_bias_P: Tensor
+        self,
+        states: Tensor,
+        num_kept: int,
+        gates_TBP: Tensor,
+        recurrent_weight_PH: Tensor,
+        recurrent_bias_P: Tensor,
     ) -> None:
         low = compute_dtype(recurrent_weight_PH)
         self.states, self.states_low = states, low_copy(states, low)
         self.gates = gates_TBP.to(states.dtype, copy=True)
         self.weight, self.bias = recurrent_weight_PH.to(low), recurrent_bias_P.to(low)
-        self.recurrent_low = torch.empty((num_kept, *self.gates.shape[1:]), dtype=low, device=states.device)
+        self.recurrent_low = torch.empty(
+            (num_kept, *self.gates.shape[1:]), dtype=low, device=states.device
+        )
 
     def forward(self, step: int, out: Tensor) -> None:
         state_low = self.states_low[step]
         if self.states_low is not self.states:
             state_low.copy_(self.states[step])
         kept = self.recurrent_low[step % len(self.recurrent_low)]
-        recurrent = torch.addmm(self.bias, state_low, self.weight.t(), out=kept).to(self.states.dtype)
+        recurrent = torch.addmm(self.bias, state_low, self.weight.t(), out=kept).to(
+            self.states.dtype
+        )
         cell_forward(self.gates[step], recurrent, self.states[step], out)
 
     def start_backward(self) -> None:
@@ -134,7 +165,12 @@ class _First:
     def backward(self, step: int, carry: Tensor) -> Tensor:
         grad_recurrent = self.grad_recurrent[step]
         through = cell_backward(
-            carry, self.states[step], self.gates[step], self.new_TBH[step], self.grad_gates[step], grad_recurrent
+            carry,
+            self.states[step],
+            self.gates[step],
+            self.new_TBH[step],
+            self.grad_gates[step],
+            grad_recurrent,
         )
         return through.add_(grad_recurrent @ self.weight)
 
@@ -166,10 +202,20 @@ class _Unroll(torch.autograd.Function):
         low, wide = compute_dtype(recurrent_weight_PH), hidden_BH.dtype
         num_steps, (num_rows, size) = len(gates_TBP), hidden_BH.shape
         num_kept = num_steps if needs_grad and any(ctx.needs_input_grad) else 1
-        keys, projected, gates = keys_BSA.to(wide), projected_BSP.to(wide), gates_TBP.to(wide, copy=True)
-        weight = recurrent_weight_PH if query_weight_AH is None else torch.cat([recurrent_weight_PH, query_weight_AH])
+        keys, projected, gates = (
+            keys_BSA.to(wide),
+            projected_BSP.to(wide),
+            gates_TBP.to(wide, copy=True),
+        )
+        weight = (
+            recurrent_weight_PH
+            if query_weight_AH is None
+            else torch.cat([recurrent_weight_PH, query_weight_AH])
+        )
         weight_low = weight.to(low)
-        bias = torch.nn.functional.pad(recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))).to(low)
+        bias = torch.nn.functional.pad(
+            recurrent_bias_P, (0, len(weight) - len(recurrent_bias_P))
+        ).to(low)
         penalty = torch.zeros_like(mask_BS, dtype=wide).masked_fill_(~mask_BS, -torch.inf)
         score: _Additive | _Dot = _Dot(keys, scale, penalty, num_kept)
         if score_weight_A is not None:
@@ -177,7 +223,9 @@ class _Unroll(torch.autograd.Function):
         states = hidden_BH.new_empty(num_steps + 1, num_rows, size)
         states[0] = hidden_BH
         first = _First(states, num_kept, *first_gru) if first_gru else None
-        read = states if first is None else torch.empty_like(states[1:])  # the state that a step starts from
+        read = (
+            states if first is None else torch.empty_like(states[1:])
+        )  # the state that a step starts from
         read_low = low_copy(read, low)
         weights_TBS = hidden_BH.new_empty(num_steps, *mask_BS.shape)
         both_low = torch.empty((num_kept, num_rows, len(weight)), dtype=low, device=states.device)
@@ -188,14 +236,23 @@ class _Unroll(torch.autograd.Function):
                     first.forward(t, out=hidden)
                 if read_low is not read:
                     read_low[t] = hidden
-                both = torch.addmm(bias, read_low[t], weight_low.t(), out=both_low[t % num_kept]).to(wide)
-                scores_BS = score.forward(t, hidden if query_weight_AH is None else both[:, 3 * size :])
+                both = torch.addmm(
+                    bias, read_low[t], weight_low.t(), out=both_low[t % num_kept]
+                ).to(wide)
+                scores_BS = score.forward(
+                    t, hidden if query_weight_AH is None else both[:, 3 * size :]
+                )
                 torch.softmax(scores_BS, dim=-1, out=weights_BS)
                 gates[t].unsqueeze(1).baddbmm_(weights_BS.unsqueeze(1), projected)
                 cell_forward(gates[t], both[:, : 3 * size], hidden, states[t + 1])
         ctx.save_for_backward(read, read_low, gates, both_low, weights_TBS, weight_low, projected)
         ctx.score, ctx.first, ctx.low = score, first, low
-        ctx.dtypes = (gates_TBP.dtype, keys_BSA.dtype, projected_BSP.dtype, recurrent_weight_PH.dtype)
+        ctx.dtypes = (
+            gates_TBP.dtype,
+            keys_BSA.dtype,
+            projected_BSP.dtype,
+            recurrent_weight_PH.dtype,
+        )
         ctx.num_queries = 0 if query_weight_AH is None else len(query_weight_AH)
         return states[1:], weights_TBS
 
@@ -218,9 +275,16 @@ class _Unroll(torch.autograd.Function):
         for t in reversed(range(num_steps)):
             grad_recurrent = grad_both[t, :, : 3 * size]
             carry = cell_backward(
-                carry.add_(grad_states[t]), read[t], gates[t], new_TBH[t], grad_gates[t], grad_recurrent
+                carry.add_(grad_states[t]),
+                read[t],
+                gates[t],
+                new_TBH[t],
+                grad_gates[t],
+                grad_recurrent,
             )
-            grad_weights_B1S = torch.baddbmm(grad_weights[t].unsqueeze(1), grad_gates[t].unsqueeze(1), projected_t)
+            grad_weights_B1S = torch.baddbmm(
+                grad_weights[t].unsqueeze(1), grad_gates[t].unsqueeze(1), projected_t
+            )
             grad_scores_BS = torch.ops.aten._softmax_backward_data(
                 grad_weights_B1S.squeeze(1), weights_TBS[t], -1, weights_TBS.dtype
             )
@@ -264,17 +328,19 @@ def unroll_attention_gru(
     recurrent_bias_P: Tensor,
     first_gru: tuple[Tensor, ...] = (),
 ) -> tuple[Tensor, Tensor]:
-    """All states and weights of a decoder whose query is its previous state, or the state of its first GRU.
+    """All states and weights of a decoder whose query is its previous state, or the state of its
+    first GRU.
 
     Args:
         gates_TBP: the projected inputs of all steps.
-        hidden_BH: the initial state. The recurrence runs in its dtype, matrix products in autocast's if that is on.
+        hidden_BH: the initial state. The recurrence runs in its dtype, matrix products in
+            autocast's if that is on.
         keys_BSA: the variant's keys.
         projected_BSP: the values projected to the gates.
         mask_BS: True = real position.
         recurrent_weight_PH, recurrent_bias_P: the recurrent side of the GRU.
-        first_gru: projected inputs of all steps, recurrent weight and bias of the GRU whose state is the query and the
-            state that the step starts from, if there is one.
+        first_gru: projected inputs of all steps, recurrent weight and bias of the GRU whose state
+            is the query and the state that the step starts from, if there is one.
 
     Returns:
         states_TBH (state t is the one after step t) and weights_TBS; both carry gradients.

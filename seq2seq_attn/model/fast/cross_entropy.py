@@ -1,8 +1,10 @@
 """The loss of the outputs `softmax` and `lexical` and its gradient in one pass, in chunks of rows.
 
-Logits of all tokens never exist at once: each chunk's logits are replaced in place by their gradient.
+Logits of all tokens never exist at once: each chunk's logits are replaced in place by their
+gradient.
 
-Shapes: N target tokens, padded to a multiple, B pairs, T steps, F features, E embedding size, V target vocabulary.
+Shapes: N target tokens, padded to a multiple, B pairs, T steps, F features, E embedding size, V
+target vocabulary.
 """
 
 from collections.abc import Callable
@@ -24,13 +26,16 @@ from seq2seq_attn.text.vocab import PAD
 CHUNK_CELLS = 8 * 1024 * 1024
 """logits in memory at once on a CPU: 32 MB in float32; smaller products are slower"""
 BLOCK_CELLS = 128 * 1024
-"""logits that are normalized and differentiated at once on a CPU: 512 KB, which fit into a core's cache"""
+"""logits that are normalized and differentiated at once on a CPU: 512 KB, which fit into a core's
+cache"""
 GPU_CHUNK_CELLS = 64 * 1024 * 1024
 """logits in memory at once on a GPU: 256 MB, for fewer, larger products"""
 
 
 @offer("cross_entropy")
-def offer_cross_entropy(output: ScoredOutput) -> Callable[[DecoderOutputs, float], tuple[Tensor, Tensor]] | None:
+def offer_cross_entropy(
+    output: ScoredOutput,
+) -> Callable[[DecoderOutputs, float], tuple[Tensor, Tensor]] | None:
     """Offer the chunked loss for the outputs `softmax` and `lexical`."""
     if type(output) not in (Softmax, Lexical):
         return None
@@ -40,21 +45,31 @@ def offer_cross_entropy(output: ScoredOutput) -> Callable[[DecoderOutputs, float
 
 
 def _linear(output: ScoredOutput, outputs: DecoderOutputs) -> tuple[Tensor, Tensor, Tensor]:
-    """Inputs, weight and bias of the one linear layer that the logits come from. The two of `lexical` are one, of the
-    features and its hidden layer side by side."""
+    """Inputs, weight and bias of the one linear layer that the logits come from. The two of
+    `lexical` are one, of the features and its hidden layer side by side."""
     features_NF, projection = outputs.features_NF, output.projection
     if not isinstance(output, Lexical):
         return features_NF, projection.weight, projection.bias
-    sums_NE = token_rows(weighted_sums(outputs.weights_TBS, outputs.memory.output), outputs.positions_N)
+    sums_NE = token_rows(
+        weighted_sums(outputs.weights_TBS, outputs.memory.output), outputs.positions_N
+    )
     inputs_NF = torch.cat([features_NF, output.hidden(sums_NE)], dim=1)
-    weights = [layer.weight.to(compute_dtype(layer.weight)) for layer in (projection, output.lexical_projection)]
+    weights = [
+        layer.weight.to(compute_dtype(layer.weight))
+        for layer in (projection, output.lexical_projection)
+    ]
     return inputs_NF, torch.cat(weights, dim=1), projection.bias
 
 
 def chunked_cross_entropy(
-    features_NF: Tensor, weight_VF: Tensor, bias_V: Tensor, targets_N: Tensor, label_smoothing: float = 0.0
+    features_NF: Tensor,
+    weight_VF: Tensor,
+    bias_V: Tensor,
+    targets_N: Tensor,
+    label_smoothing: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over tokens.
+    """Smoothed loss (with graph) and plain negative log-likelihood (detached), both summed over
+    tokens.
 
     Rows with target PAD are ignored.
     """
@@ -68,7 +83,13 @@ def chunked_cross_entropy(
 class _ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, smoothing: float, needs_grad: bool
+        ctx: Any,
+        features: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        targets: Tensor,
+        smoothing: float,
+        needs_grad: bool,
     ) -> tuple[Tensor, Tensor]:
         low = compute_dtype(weight)
         needs_grad = needs_grad and any(ctx.needs_input_grad)
@@ -79,8 +100,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         is_on_cpu = features.device.type == "cpu"
         with torch.autocast(features.device.type, enabled=False):
             num_rows = max(1, (CHUNK_CELLS if is_on_cpu else GPU_CHUNK_CELLS) // len(weight))
-            # one row more, of zeros: with an odd V, oneDNN's bfloat16 product on AMX reads one element past each row
-            # and multiplies it by 0, so it must not be a NaN
+            # one row more, of zeros: with an odd V, oneDNN's bfloat16 product on AMX reads one
+            # element past each row and multiplies it by 0, so it must not be a NaN
             buffer = weight_low.new_empty(min(num_rows, len(targets)) + 1, len(weight))
             buffer[-1] = 0.0
             for begin in range(0, len(targets), num_rows):
@@ -88,18 +109,27 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 logits = buffer[: chunk.stop - begin]
                 torch.addmm(bias_low, features_low[chunk], weight_low.t(), out=logits)
                 num_block_rows = max(1, BLOCK_CELLS // len(weight)) if is_on_cpu else num_rows
-                blocks = zip(*(torch.split(tensor, num_block_rows) for tensor in (logits, targets[chunk])), strict=True)
+                blocks = zip(
+                    *(torch.split(tensor, num_block_rows) for tensor in (logits, targets[chunk])),
+                    strict=True,
+                )
                 for logits_block, targets_block in blocks:
-                    sums += _block(logits_block, targets_block, smoothing, grad_bias if needs_grad else None)
+                    sums += _block(
+                        logits_block, targets_block, smoothing, grad_bias if needs_grad else None
+                    )
                 if not needs_grad:
                     continue
                 assert grad_features is not None
                 torch.mm(logits, weight_low, out=grad_features[chunk])
                 chunk_grad = logits.t() @ features_low[chunk]
-                grad_weight = chunk_grad if grad_weight is None else wide(grad_weight).add_(chunk_grad)
+                grad_weight = (
+                    chunk_grad if grad_weight is None else wide(grad_weight).add_(chunk_grad)
+                )
         if needs_grad:
             ctx.save_for_backward(
-                grad_features, torch.zeros_like(weight) if grad_weight is None else grad_weight, grad_bias
+                grad_features,
+                torch.zeros_like(weight) if grad_weight is None else grad_weight,
+                grad_bias,
             )
         ctx.features_dtype = features.dtype
         loss_sum, nll_sum = sums[0].clone(), sums[1].clone()
@@ -122,8 +152,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
 
 
 def _block(logits: Tensor, targets: Tensor, smoothing: float, grad_bias: Tensor | None) -> Tensor:
-    """Loss sum and nll sum of some rows. With `grad_bias`, the logits are replaced by their gradient, whose sum is
-    added to `grad_bias`."""
+    """Loss sum and nll sum of some rows. With `grad_bias`, the logits are replaced by their
+    gradient, whose sum is added to `grad_bias`."""
     num_ids = logits.shape[1]
     wide_logits = wide(logits)
     targets_1 = targets.unsqueeze(1)

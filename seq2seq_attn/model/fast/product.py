@@ -1,15 +1,16 @@
-"""Products with constant weights, for translation: each weight is prepared once and used at every step.
+"""Products with constant weights, for translation: each weight is prepared once and used at every
+step.
 
 Three kinds of arithmetic, results always in the input's dtype:
 
 - `fp32`: the weights as they are;
 - `bf16`: weight and input rounded to bfloat16;
-- `int8`: integers from -127 to 127, with a scale for each row of the weight and one for each row of the input, computed
-  at run time ("dynamic"). So a row's result does not depend on other rows, unlike with the single scale of the
-  (deprecated) dynamic quantization of `torch.ao`.
+- `int8`: integers from -127 to 127, with a scale for each row of the weight and one for each row of
+  the input, computed at run time ("dynamic"). So a row's result does not depend on other rows,
+  unlike with the single scale of the (deprecated) dynamic quantization of `torch.ao`.
 
-On CPUs the weight is kept in oneDNN's layout if PyTorch offers it. The plain product converts the weight at every call,
-which takes up to half the time of a product with few rows.
+On CPUs the weight is kept in oneDNN's layout if PyTorch offers it. The plain product converts the
+weight at every call, which takes up to half the time of a product with few rows.
 
 Shapes: N rows, I input size, O output size.
 """
@@ -31,8 +32,9 @@ _EXPECTED_ROWS = 64
 _FEW_ROWS = 2
 """up to this many rows, the overhead of the packed int8 product exceeds its gain"""
 _ROW_STEP = 8
-"""oneDNN compiles and caches a primitive of up to a MiB for every number of rows. As sentences leave a batch one by
-one, there would be hundreds, so above this number rows are padded to a multiple of it"""
+"""oneDNN compiles and caches a primitive of up to a MiB for every number of rows. As sentences
+leave a batch one by one, there would be hundreds, so above this number rows are padded to a
+multiple of it"""
 
 
 def pack(weight_OI: Tensor, bias_O: Tensor | None, precision: Precision) -> Product:
@@ -79,13 +81,20 @@ def _int8(numbers_IO: Tensor, scale_O: Tensor, bias_O: Tensor, inputs_NI: Tensor
 def _packed_int8(
     weights: tuple[Tensor, Tensor, Tensor, None], bias_O: Tensor, few: Product, inputs_NI: Tensor
 ) -> Tensor:
-    """The same results from a weight in oneDNN's layout. Its instructions multiply unsigned by signed bytes, so inputs
-    are shifted by 128, which oneDNN subtracts again. Few rows use the plain product, with equal results."""
+    """The same results from a weight in oneDNN's layout. Its instructions multiply unsigned by
+    signed bytes, so inputs are shifted by 128, which oneDNN subtracts again. Few rows use the plain
+    product, with equal results."""
     if len(inputs_NI) <= _FEW_ROWS:
         return few(inputs_NI)
     numbers_NI, scale_N1 = _quantize(inputs_NI)
-    inputs = (_fill_up(numbers_NI.add_(128.0).to(torch.uint8)), 1.0, 128)  # the rows' scales are applied afterwards
-    scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(*inputs, *weights, 1.0, 0, torch.float32, "none", [], "")
+    inputs = (
+        _fill_up(numbers_NI.add_(128.0).to(torch.uint8)),
+        1.0,
+        128,
+    )  # the rows' scales are applied afterwards
+    scaled_NO: Tensor = torch.ops.onednn.qlinear_pointwise(
+        *inputs, *weights, 1.0, 0, torch.float32, "none", [], ""
+    )
     return torch.addcmul(bias_O, scaled_NO[: len(inputs_NI)], scale_N1)
 
 
@@ -98,25 +107,31 @@ def _fill_up(inputs_NI: Tensor) -> Tensor:
 def _quantize(rows_NI: Tensor) -> tuple[Tensor, Tensor]:
     """Rows as whole numbers, and the scale of each: rows = numbers * scale."""
     largest_N1 = rows_NI.abs().amax(dim=1, keepdim=True)
-    scale_N1 = (largest_N1 / 127.0).clamp_min_(torch.finfo(rows_NI.dtype).tiny)  # keeps rows of zeros
+    scale_N1 = (largest_N1 / 127.0).clamp_min_(
+        torch.finfo(rows_NI.dtype).tiny
+    )  # keeps rows of zeros
     return torch.div(rows_NI, scale_N1).round_(), scale_N1
 
 
 def _has_packed_layout(dtype: torch.dtype) -> bool:
-    """Whether oneDNN is available and multiplies this dtype. PyTorch does not document these operators; without them
-    the plain product does the same."""
+    """Whether oneDNN is available and multiplies this dtype. PyTorch does not document these
+    operators; without them the plain product does the same."""
     operators = torch.ops.mkldnn
     if dtype not in (torch.float32, torch.bfloat16) or not torch._C._has_mkldnn:
         return False
-    if not all(hasattr(operators, name) for name in ("_reorder_linear_weight", "_linear_pointwise")):
+    if not all(
+        hasattr(operators, name) for name in ("_reorder_linear_weight", "_linear_pointwise")
+    ):
         return False
     return dtype == torch.float32 or bool(operators._is_mkldnn_bf16_supported())
 
 
 def _has_packed_int8() -> bool:
-    """Whether oneDNN is available and the processor has its byte instructions, without which it is slower than
-    `_int_mm`. The operators are undocumented, as above."""
+    """Whether oneDNN is available and the processor has its byte instructions, without which it is
+    slower than `_int_mm`. The operators are undocumented, as above."""
     operators = torch.ops.onednn
-    if not torch._C._has_mkldnn or not all(hasattr(operators, n) for n in ("qlinear_prepack", "qlinear_pointwise")):
+    if not torch._C._has_mkldnn or not all(
+        hasattr(operators, n) for n in ("qlinear_prepack", "qlinear_pointwise")
+    ):
         return False
     return bool(getattr(torch.cpu, "_is_vnni_supported", lambda: False)())

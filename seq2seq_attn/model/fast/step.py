@@ -1,19 +1,22 @@
 """The decoder's step for search, with constant weights.
 
-It computes the same as the decoder's step and the output (`search.steps.PlainSteps` is the reference), rearranged:
+It computes the same as the decoder's step and the output (`search.steps.PlainSteps` is the
+reference), rearranged:
 
-- the contribution of the previous token to gates and readout is looked up in a table over the vocabulary;
+- the contribution of the previous token to gates and readout is looked up in a table over the
+  vocabulary;
 - the state's projections to the gates and to the query are one product;
 - keys and values are stored once per sentence, for all its beams;
-- with several beams, the values are projected once per sentence, W c = sum_j a_j (W h_j), instead of K contexts at each
-  step. With one beam that would be a product per source position instead of one per target token, so the context is
-  projected;
+- with several beams, the values are projected once per sentence, W c = sum_j a_j (W h_j), instead
+  of K contexts at each step. With one beam that would be a product per source position instead of
+  one per target token, so the context is projected;
 - the output `lexical` is one product, of the features and its hidden layer side by side;
-- the additive score uses tanh(x) = 1 - 2 sigmoid(-2 x), see `attention_gru.py`; the factors are in the weights.
+- the additive score uses tanh(x) = 1 - 2 sigmoid(-2 x), see `attention_gru.py`; the factors are in
+  the weights.
 
-Shapes: B sentences in the batch, K rows (beams) of a sentence, R = B * K, S source positions, H hidden size, M memory
-size, A scoring size, E embedding size, F readout features, V target vocabulary, P = 3 * H, X = P + the width of the
-readout's part.
+Shapes: B sentences in the batch, K rows (beams) of a sentence, R = B * K, S source positions, H
+hidden size, M memory size, A scoring size, E embedding size, F readout features, V target
+vocabulary, P = 3 * H, X = P + the width of the readout's part.
 """
 
 from __future__ import annotations
@@ -43,11 +46,13 @@ from seq2seq_attn.model.speed import offer
 from seq2seq_attn.runtime.device import Precision, multiplies_bf16
 
 _MAX_TABLE_NUMBERS = 1 << 26
-"""numbers of projected embeddings in the table, 256 MiB; with larger vocabularies, they are projected at each step"""
+"""numbers of projected embeddings in the table, 256 MiB; with larger vocabularies, they are
+projected at each step"""
 _CPU_LOGITS = 1 << 19
-"""logits that are computed and searched together on a CPU: 2 MiB, which stay in the cache, and which the C library
-reuses instead of requesting new pages at each step. With a quarter of them, products of 32 rows took more time: beam
-search with `multi30k` had 0.92 of the speed in fp32 and 0.95 in bf16 (Zen 4)"""
+"""logits that are computed and searched together on a CPU: 2 MiB, which stay in the cache, and
+which the C library reuses instead of requesting new pages at each step. With a quarter of them,
+products of 32 rows took more time: beam search with `multi30k` had 0.92 of the speed in fp32 and
+0.95 in bf16 (Zen 4)"""
 _LEAST_CPU_ROWS = 32
 """computed together with large vocabularies"""
 _ALL_ROWS = 1 << 30
@@ -56,16 +61,16 @@ _ALL_ROWS = 1 << 30
 
 @offer("steps")
 def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] | None:
-    """Offer fast steps for the decoders `bahdanau` and `conditional` with GRUs, a known score and the output
-    `softmax` or `lexical`."""
+    """Offer fast steps for the decoders `bahdanau` and `conditional` with GRUs, a known score and
+    the output `softmax` or `lexical`."""
     if type(model.output) not in (Softmax, Lexical) or known_parts(model.decoder) is None:
         return None
     return lambda: FastStep(model, precision)
 
 
 class FastTokens:
-    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time. `ids_L`: the target ids that have
-    logits, of `num_ids` in all; None: all have."""
+    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time. `ids_L`: the
+    target ids that have logits, of `num_ids` in all; None: all have."""
 
     def __init__(
         self,
@@ -80,12 +85,16 @@ class FastTokens:
         self.weights_RS = weights_RS
         self._ids_L, self._num_ids = ids_L, num_ids
 
-    def top(self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1) -> tuple[Tensor, Tensor]:
+    def top(
+        self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1
+    ) -> tuple[Tensor, Tensor]:
         chunks = [
             top_tokens(forbid_tokens_(self._log_probs(some_RF), forbidden), num_candidates)
             for some_RF in torch.split(self._features_RF[::stride], self._num_rows)
         ]
-        log_probs_RJ, ids_RJ = chunks[0] if len(chunks) == 1 else map(torch.cat, zip(*chunks, strict=True))
+        log_probs_RJ, ids_RJ = (
+            chunks[0] if len(chunks) == 1 else map(torch.cat, zip(*chunks, strict=True))
+        )
         return log_probs_RJ, ids_RJ if self._ids_L is None else self._ids_L[ids_RJ]
 
     def log_probs(self) -> Tensor:
@@ -96,8 +105,8 @@ class FastTokens:
 
 
 class Shared(NamedTuple):
-    """The memory of a sentence, shared by all its rows. A fixed context has `context_BX` and `weights_BS`, other
-    attentions have keys, padding, and one of values and projected values."""
+    """The memory of a sentence, shared by all its rows. A fixed context has `context_BX` and
+    `weights_BS`, other attentions have keys, padding, and one of values and projected values."""
 
     keys_BSA: Tensor | None = None
     """the keys, times the score's factor"""
@@ -128,13 +137,15 @@ class Products(NamedTuple):
     previous: Product | None
     """from the previous state to the gates of a first cell, if there is one"""
     state: Product
-    """from the state that the step starts from to gates and query (times -2 for an additive score)"""
+    """from the state that the step starts from to gates and query (times -2 for an additive
+    score)"""
     context: Product
     """from the context to gates and readout"""
     embedding: Product
     """from the embedding to gates (those of the first cell if there is one) and readout"""
     readout: Product | None
-    """from the state to the readout; None: the output layer reads state, context and embedding as they are"""
+    """from the state to the readout; None: the output layer reads state, context and embedding as
+    they are"""
     output: Product
     """from the features to logits"""
     lexical: Product | None
@@ -144,7 +155,8 @@ class Products(NamedTuple):
 class FastStep:
     """A `search.base.StepModel` for the models that `offer_steps` supports.
 
-    The weights must not change while it is in use: some are copied at its creation, others are the model's own.
+    The weights must not change while it is in use: some are copied at its creation, others are the
+    model's own.
     """
 
     def __init__(self, model: Seq2Seq, precision: Precision = "fp32") -> None:
@@ -156,26 +168,34 @@ class FastStep:
         self._output = cast(Softmax | Lexical, model.output)
         self._is_positional, self._score = decoder.attention.is_positional, score
         self._hidden, self._num_gates = cell.hidden, 3 * cell.hidden_size
-        self._score_weight_A = None if score.score_weight_A is None else -2.0 * score.score_weight_A.detach()
+        self._score_weight_A = (
+            None if score.score_weight_A is None else -2.0 * score.score_weight_A.detach()
+        )
         self._products = _pack_all(*parts, decoder.readout.projection, self._output, precision)
         self._embedding_VE = model.embedding.weight.detach()
         is_on_cpu = self._embedding_VE.device.type == "cpu"
         self._ids_L: Tensor | None = None
-        self._num_rows = max(_LEAST_CPU_ROWS, _CPU_LOGITS // len(self._embedding_VE)) if is_on_cpu else _ALL_ROWS
+        self._num_rows = (
+            max(_LEAST_CPU_ROWS, _CPU_LOGITS // len(self._embedding_VE)) if is_on_cpu else _ALL_ROWS
+        )
         self._table_VX: Tensor | None = None
         if len(self._embedding_VE) * (self._num_gates + decoder.feature_size) <= _MAX_TABLE_NUMBERS:
             self._table_VX = self._project(self._products.embedding, self._embedding_VE)
 
     def narrowed(self, ids_L: Tensor) -> FastStep:
-        """See `search.base.StepModel.narrowed`; the output layer's product is with the weights of these tokens."""
+        """See `search.base.StepModel.narrowed`; the output layer's product is with the weights of
+        these tokens."""
         other = copy(self)
         other._ids_L = ids_L
-        other._products = self._products._replace(output=_pack_output(self._output, self._precision, ids_L))
+        other._products = self._products._replace(
+            output=_pack_output(self._output, self._precision, ids_L)
+        )
         other._num_rows = self._num_rows * len(self._embedding_VE) // len(ids_L)
         return other
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> FastState:
-        # autocast for everything except prepared products, mainly the encoder; with int8 bf16 where that is fast
+        # autocast for everything except prepared products, mainly the encoder; with int8 bf16 where
+        # that is fast
         device, precision = source.ids_BS.device, self._precision
         is_bf16 = precision == "bf16" or (precision == "int8" and multiplies_bf16(device))
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=is_bf16):
@@ -184,14 +204,18 @@ class FastStep:
         shared = self._share(memory.attention, hidden_BH, rows_per_sentence)
         if self._products.lexical is not None:
             shared = shared._replace(embedded_BSE=memory.output.to(hidden_BH.dtype))
-        return FastState(hidden_BH.repeat_interleave(rows_per_sentence, dim=0), shared, rows_per_sentence)
+        return FastState(
+            hidden_BH.repeat_interleave(rows_per_sentence, dim=0), shared, rows_per_sentence
+        )
 
     def step(self, prev_ids_R: Tensor, state: FastState) -> tuple[FastTokens, FastState]:
         hidden_RH, products = state.hidden_RH, self._products
         if self._table_VX is not None:
             embedded_RX = self._table_VX.index_select(0, prev_ids_R)
         else:
-            embedded_RX = self._project(products.embedding, self._embedding_VE.index_select(0, prev_ids_R))
+            embedded_RX = self._project(
+                products.embedding, self._embedding_VE.index_select(0, prev_ids_R)
+            )
         if products.previous is not None:
             gates_RP = embedded_RX[:, : self._num_gates]
             hidden_RH = cell_forward(gates_RP, products.previous(hidden_RH), hidden_RH)
@@ -217,7 +241,9 @@ class FastStep:
             features_RF = torch.cat([features_RF, lexical_RE], dim=1)
         weights_RS = weights_BKS.flatten(0, 1) if self._is_positional else None
         num_ids = len(self._embedding_VE)
-        tokens = FastTokens(features_RF, products.output, weights_RS, self._num_rows, self._ids_L, num_ids)
+        tokens = FastTokens(
+            features_RF, products.output, weights_RS, self._num_rows, self._ids_L, num_ids
+        )
         return tokens, state._replace(hidden_RH=hidden_RH)
 
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
@@ -232,7 +258,9 @@ class FastStep:
     def _share(self, memory: Any, hidden_BH: Tensor, rows_per_sentence: int) -> Shared:
         """Convert the attention's memory for the steps."""
         if isinstance(memory, Attended):
-            context_BX = self._project(self._products.context, memory.context_BM.to(hidden_BH.dtype))
+            context_BX = self._project(
+                self._products.context, memory.context_BM.to(hidden_BH.dtype)
+            )
             return Shared(context_BX=context_BX, weights_BS=memory.weights_BS)
         values_BSM = memory.values_BSM.to(hidden_BH.dtype)
         factor = self._score.scale if self._score_weight_A is None else -2.0
@@ -247,27 +275,39 @@ class FastStep:
         shared, num_rows = state.shared, state.rows_per_sentence
         if shared.context_BX is not None and shared.weights_BS is not None:
             weights_BKS = shared.weights_BS.unsqueeze(1).expand(-1, num_rows, -1)
-            return shared.context_BX.unsqueeze(1).expand(-1, num_rows, -1).flatten(0, 1), weights_BKS
+            return shared.context_BX.unsqueeze(1).expand(-1, num_rows, -1).flatten(
+                0, 1
+            ), weights_BKS
         assert shared.keys_BSA is not None
         assert shared.padding_BS is not None
         query_BKA = query.view(len(shared.keys_BSA), num_rows, -1)
         if self._score_weight_A is None:
             scores_BKS = torch.bmm(query_BKA, shared.keys_BSA.transpose(1, 2))
         else:
-            sigmoid_BKSA = torch.add(shared.keys_BSA.unsqueeze(1), query_BKA.unsqueeze(2)).sigmoid_()
-            scores_BKS = torch.mv(sigmoid_BKSA.flatten(0, 2), self._score_weight_A).view(sigmoid_BKSA.shape[:3])
+            sigmoid_BKSA = torch.add(
+                shared.keys_BSA.unsqueeze(1), query_BKA.unsqueeze(2)
+            ).sigmoid_()
+            scores_BKS = torch.mv(sigmoid_BKSA.flatten(0, 2), self._score_weight_A).view(
+                sigmoid_BKSA.shape[:3]
+            )
         scores_BKS.masked_fill_(shared.padding_BS.unsqueeze(1), -torch.inf)
         weights_BKS = torch.softmax(scores_BKS, dim=-1)
         if shared.projected_BSX is not None:
             return torch.bmm(weights_BKS, shared.projected_BSX).flatten(0, 1), weights_BKS
         assert shared.values_BSM is not None
-        return self._project(self._products.context, torch.bmm(weights_BKS, shared.values_BSM).squeeze(1)), weights_BKS
+        return self._project(
+            self._products.context, torch.bmm(weights_BKS, shared.values_BSM).squeeze(1)
+        ), weights_BKS
 
     def _project(self, product: Product, inputs: Tensor) -> Tensor:
-        """The contributions of contexts, values or embeddings to the gates and to the readout, side by side. Without a
-        readout layer, the output layer reads them as they are."""
+        """The contributions of contexts, values or embeddings to the gates and to the readout, side
+        by side. Without a readout layer, the output layer reads them as they are."""
         projected = product(inputs)
-        return projected if self._products.readout is not None else torch.cat([projected, inputs], dim=1)
+        return (
+            projected
+            if self._products.readout is not None
+            else torch.cat([projected, inputs], dim=1)
+        )
 
 
 def _pack_all(
@@ -278,7 +318,8 @@ def _pack_all(
     output: Softmax | Lexical,
     precision: Precision,
 ) -> Products:
-    """Group the weights of the cells, of the readout's `projection` and of the output by their input."""
+    """Group the weights of the cells, of the readout's `projection` and of the output by their
+    input."""
     state: Tensor = cell.recurrent_weight_PH
     context: Tensor = cell.input_weights[-1]
     previous, readout, context_bias = None, None, None
@@ -288,12 +329,17 @@ def _pack_all(
         previous = pack(first.recurrent_weight_PH, first.recurrent_bias_P, precision)
         context_bias = cell.input_bias_P
     if score.query_weight_AH is not None:
-        state = torch.cat([state, score.query_weight_AH * (1.0 if score.score_weight_A is None else -2.0)])
+        state = torch.cat(
+            [state, score.query_weight_AH * (1.0 if score.score_weight_A is None else -2.0)]
+        )
     if projection is not None:
         sizes = [cell.hidden_size, context.shape[1], embedding.shape[1]]
         state_part, context_part, embedding_part = torch.split(projection.weight, sizes, dim=1)
         readout = pack(state_part, projection.bias, precision)
-        context, embedding = torch.cat([context, context_part]), torch.cat([embedding, embedding_part])
+        context, embedding = (
+            torch.cat([context, context_part]),
+            torch.cat([embedding, embedding_part]),
+        )
     lexical = pack(output.layer.weight, None, precision) if isinstance(output, Lexical) else None
 
     def pack_padded(weight_OI: Tensor, bias: Tensor | None) -> Product:
@@ -312,7 +358,9 @@ def _pack_all(
     )
 
 
-def _pack_output(output: Softmax | Lexical, precision: Precision, ids: slice | Tensor = slice(None)) -> Product:
+def _pack_output(
+    output: Softmax | Lexical, precision: Precision, ids: slice | Tensor = slice(None)
+) -> Product:
     """The product from the features to the logits of these target ids."""
     weight_VF = output.projection.weight[ids]
     if isinstance(output, Lexical):

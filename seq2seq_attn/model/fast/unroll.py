@@ -1,11 +1,11 @@
-"""The models that fast paths know, and the teacher-forced pass of their decoders, with as much work as possible outside
-the recurrence.
+"""The models that fast paths know, and the teacher-forced pass of their decoders, with as much work
+as possible outside the recurrence.
 
-Known are the decoders `bahdanau`, and `conditional`, which has two cells, with GRUs of one layer. A subclass is not
-known, as its step may differ.
+Known are the decoders `bahdanau`, and `conditional`, which has two cells, with GRUs of one layer. A
+subclass is not known, as its step may differ.
 
-Shapes: B sentence pairs, T steps, E embedding size, H hidden size, M context size, S source positions,
-N target tokens, padded to a multiple.
+Shapes: B sentence pairs, T steps, E embedding size, H hidden size, M context size, S source
+positions, N target tokens, padded to a multiple.
 """
 
 from collections.abc import Callable
@@ -43,11 +43,14 @@ Unroll = Callable[[Seq2Seq, Batch], DecoderOutputs]
 
 
 def known_score(attention: Attention) -> Score | None:
-    """The score of a variant, empty if its context is constant; None if there is no fast path for it, or its normalizer
-    is not softmax."""
+    """The score of a variant, empty if its context is constant; None if there is no fast path for
+    it, or its normalizer is not softmax."""
     if type(attention) in CONSTANT:
         return Score()
-    if type(attention) not in SCORED or getattr(attention, "normalizer", None) is not softmax.weights:
+    if (
+        type(attention) not in SCORED
+        or getattr(attention, "normalizer", None) is not softmax.weights
+    ):
         return None
     if isinstance(attention, Additive | KeyValue | Slots):
         return Score(attention.query_projection.weight, attention.score_weight_A)
@@ -57,8 +60,9 @@ def known_score(attention: Attention) -> Score | None:
 
 
 def known_parts(decoder: Decoder) -> tuple[GRU | None, GRU, Score] | None:
-    """The GRU that reads the previous token before attention is queried, if there is one; the GRU that reads the
-    context; and the attention's score. None: one of them, or the decoder, is not known."""
+    """The GRU that reads the previous token before attention is queried, if there is one; the GRU
+    that reads the context; and the attention's score. None: one of them, or the decoder, is not
+    known."""
     if type(decoder) is Conditional:
         cells = [decoder.first_cell, decoder.second_cell]
     elif type(decoder) is Bahdanau:
@@ -74,7 +78,8 @@ def known_parts(decoder: Decoder) -> tuple[GRU | None, GRU, Score] | None:
 
 @offer("unroll")
 def offer_unroll(model: Seq2Seq, teacher_forcing_ratio: float) -> Unroll | None:
-    """Offer the fast pass if it supports the decoder, cells and scores, and every step reads the reference token."""
+    """Offer the fast pass if it supports the decoder, cells and scores, and every step reads the
+    reference token."""
     parts = known_parts(model.decoder)
     if teacher_forcing_ratio < 1.0 or parts is None:
         return None
@@ -112,7 +117,8 @@ def unroll_decoder(
     assert parts is not None
     first, cell, score = parts
     hidden_BH, context_weight_PM = cell.hidden(state.cell), cell.input_weights[-1]
-    # the embeddings' part of the gates of the cell that reads them: the first of two, or the only one
+    # the embeddings' part of the gates of the cell that reads them: the first of two, or the only
+    # one
     reader = first or cell
     gates_TBP = nn.functional.linear(embedded_TBE, reader.input_weights[0], reader.input_bias_P)
     first_gru: tuple[Tensor, ...] = ()
@@ -124,12 +130,22 @@ def unroll_decoder(
     if isinstance(keys, Attended):  # the result of every step
         gates_TBP = gates_TBP + nn.functional.linear(keys.context_BM, context_weight_PM)
         states_TBH = gru_unroll(
-            gates_TBP.unsqueeze(1), hidden_BH.unsqueeze(0), recurrent[0].unsqueeze(0), recurrent[1].unsqueeze(0)
+            gates_TBP.unsqueeze(1),
+            hidden_BH.unsqueeze(0),
+            recurrent[0].unsqueeze(0),
+            recurrent[1].unsqueeze(0),
         ).squeeze(1)
         contexts_TBM, weights_TBS = (every.expand(len(states_TBH), -1, -1) for every in keys[:2])
         return states_TBH, contexts_TBM, weights_TBS
     projected_BSP = nn.functional.linear(keys.values_BSM, context_weight_PM)
     states_TBH, weights_TBS = unroll_attention_gru(
-        score, gates_TBP, hidden_BH, keys.keys_BSA, projected_BSP, keys.mask_BS, *recurrent, first_gru
+        score,
+        gates_TBP,
+        hidden_BH,
+        keys.keys_BSA,
+        projected_BSP,
+        keys.mask_BS,
+        *recurrent,
+        first_gru,
     )
     return states_TBH, weighted_sums(weights_TBS, keys.values_BSM), weights_TBS

@@ -1,9 +1,10 @@
-"""1.5-entmax: halfway between softmax and sparsemax (Peters, Niculae, Martins 2019, section 3.2 and algorithm 2).
+"""1.5-entmax: halfway between softmax and sparsemax (Peters, Niculae, Martins 2019, section 3.2 and
+algorithm 2).
 
     entmax(z) = max(z / 2 - tau(z), 0)^2
 
-The threshold tau makes the weights sum to 1. The gradient is that of the paper's section 3.3: with s = sqrt(p),
-dp/dz = diag(s) - s s^T / sum(s).
+The threshold tau makes the weights sum to 1. The gradient is that of the paper's section 3.3: with
+s = sqrt(p), dp/dz = diag(s) - s s^T / sum(s).
 """
 
 from typing import Any

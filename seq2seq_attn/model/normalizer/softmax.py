@@ -2,7 +2,8 @@
 
     alpha_ij = exp(e_ij) / sum_k exp(e_ik)
 
-e_ij is the score of source position j at step i; k runs over the real positions, so padding has weight 0.
+e_ij is the score of source position j at step i; k runs over the real positions, so padding has
+weight 0.
 """
 
 import torch
@@ -12,5 +13,6 @@ from seq2seq_attn.model.layers import wide
 
 
 def weights(scores_BS: Tensor, mask_BS: Tensor) -> Tensor:
-    """`weights_BS`, exactly 0 on padding, in float32 or wider (half precision loses small weights)."""
+    """`weights_BS`, exactly 0 on padding, in float32 or wider (half precision loses small
+    weights)."""
     return torch.softmax(wide(scores_BS).masked_fill(~mask_BS, -torch.inf), dim=-1)

@@ -1,5 +1,5 @@
-"""Sparsemax: the distribution nearest to the scores, with exact zeros (Martins and Astudillo 2016, section 2,
-algorithm 1).
+"""Sparsemax: the distribution nearest to the scores, with exact zeros (Martins and Astudillo 2016,
+section 2, algorithm 1).
 
     sparsemax(z) = argmin_p ||p - z||^2 = max(z - tau(z), 0)
 

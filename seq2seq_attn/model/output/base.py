@@ -2,8 +2,8 @@
 
 A variant is a file in this folder with one final class, which `model/build.py` builds.
 
-Shapes: B rows, T steps, K steps so far, N target tokens of a batch, padded to a multiple, S source positions,
-F features, V target vocabulary, X = V + S.
+Shapes: B rows, T steps, K steps so far, N target tokens of a batch, padded to a multiple, S source
+positions, F features, V target vocabulary, X = V + S.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ from seq2seq_attn.text.vocab import PAD
 ROWS_AT_ONCE = 1024
 """target tokens whose log-probabilities over the vocabulary are computed at once"""
 CHUNK_CELLS = 8 * 1024 * 1024
-"""logits computed at once, 32 MB in float32; autograd keeps those of all chunks until the backward pass"""
+"""logits computed at once, 32 MB in float32; autograd keeps those of all chunks until the backward
+pass"""
 
 LEAST_WEIGHT = 1e-20
-"""lower bound on the weight of a source position, below which it has no gradient: with 0, the loss of a copied token
-would be infinite"""
+"""lower bound on the weight of a source position, below which it has no gradient: with 0, the loss
+of a copied token would be infinite"""
 
 
 class DecoderOutputs(NamedTuple):
-    """All decoder steps of a batch: the fields of their `StepOutput`s, and where the target tokens are."""
+    """All decoder steps of a batch: the fields of their `StepOutput`s, and where the target tokens
+    are."""
 
     features_NF: Tensor
     """one row per target token, in the order of `positions_N`"""
@@ -56,11 +58,12 @@ class DecoderOutputs(NamedTuple):
     read_ids_TB: Tensor | None = None
     """int64, the token that each step has read; None: the output does not ask for the history"""
     reverse_weights_SBT: Tensor | None = None
-    """attention weights of the reverse model, which reads the target and predicts the source; with gradient, for
-    objectives that compare directions"""
+    """attention weights of the reverse model, which reads the target and predicts the source; with
+    gradient, for objectives that compare directions"""
 
     def log_probs_of(self, chosen_I: slice | Tensor) -> Tensor:
-        """`log_probs_IV` at the target tokens with indices I of N, with gradient; computed by each call."""
+        """`log_probs_IV` at the target tokens with indices I of N, with gradient; computed by each
+        call."""
         return self.output.log_probs(*self.rows(chosen_I))
 
     def target_log_probs(self) -> Tensor:
@@ -68,21 +71,27 @@ class DecoderOutputs(NamedTuple):
         return self.output.target_log_probs(self, self.batch)
 
     def rows(self, chosen: slice | Tensor) -> tuple[StepOutput, Memory]:
-        """The steps that predict the chosen target tokens, and the memory of their sentences, row by row. The
-        attention's memory, of which each row would get a copy, is left out: outputs do not read it. In a history, the
-        steps after the chosen one are padding."""
+        """The steps that predict the chosen target tokens, and the memory of their sentences, row
+        by row. The attention's memory, of which each row would get a copy, is left out: outputs do
+        not read it. In a history, the steps after the chosen one are padding."""
         positions_N = self.positions_N[chosen]
         tensors = (self.hidden_TBH, self.contexts_TBM, self.embedded_TBE, self.weights_TBS)
-        hidden, context, embedded, weights = (t.flatten(0, 1).index_select(0, positions_N) for t in tensors)
+        hidden, context, embedded, weights = (
+            t.flatten(0, 1).index_select(0, positions_N) for t in tensors
+        )
         num_steps, num_pairs = self.hidden_TBH.shape[:2]
         rows_N, history = positions_N % num_pairs, None
         if self.read_ids_TB is not None:
             steps_K = torch.arange(num_steps, device=positions_N.device)
             is_later_NK = steps_K > (positions_N // num_pairs).unsqueeze(1)
             ids_NK = self.read_ids_TB.t()[rows_N].masked_fill(is_later_NK, PAD)
-            hidden_NKH = self.hidden_TBH.transpose(0, 1)[rows_N].masked_fill(is_later_NK.unsqueeze(2), 0.0)
+            hidden_NKH = self.hidden_TBH.transpose(0, 1)[rows_N].masked_fill(
+                is_later_NK.unsqueeze(2), 0.0
+            )
             history = History(ids_NK, hidden_NKH)
-        step = StepOutput(self.features_NF[chosen], hidden, context, embedded, weights, None, history)
+        step = StepOutput(
+            self.features_NF[chosen], hidden, context, embedded, weights, None, history
+        )
         return step, select_rows(self.memory._replace(attention=None), rows_N)
 
 
@@ -98,25 +107,29 @@ class TokenLoss(NamedTuple):
 class Output(nn.Module, ABC):
     """Probabilities of the target vocabulary.
 
-    `copies_source` says whether those of source positions follow, by their extended ids (`text/vocab.py`).
-    `needs_history` says whether it reads `StepOutput.history`. A `build` with a parameter `source_attention` gets the
-    attention if its weights are over source positions, one with `source_embedding` the embedding of source tokens, one
-    with `readout` the decoder's; a model that lacks it is refused before data is prepared.
+    `copies_source` says whether those of source positions follow, by their extended ids
+    (`text/vocab.py`). `needs_history` says whether it reads `StepOutput.history`. A `build` with a
+    parameter `source_attention` gets the attention if its weights are over source positions, one
+    with `source_embedding` the embedding of source tokens, one with `readout` the decoder's; a
+    model that lacks it is refused before data is prepared.
     """
 
     copies_source: bool = False
     needs_history: bool = False
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Any:
-        """The part of a source batch that all steps read, `Memory.output`: any batch-first named tuple, or a tensor."""
+        """The part of a source batch that all steps read, `Memory.output`: any batch-first named
+        tuple, or a tensor."""
         return None
 
     @abstractmethod
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """`log_probs_BV` of the next token, in float32 or wider; [B, V + S] with the source positions."""
+        """`log_probs_BV` of the next token, in float32 or wider; [B, V + S] with the source
+        positions."""
 
     def targets(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
-        """int64 [N], the target tokens as columns of `log_probs`: extended ids, if it copies; PAD in padding rows."""
+        """int64 [N], the target tokens as columns of `log_probs`: extended ids, if it copies; PAD
+        in padding rows."""
         if not self.copies_source:
             return outputs.targets_N
         extended_N = batch.tgt_extended_BT.t().flatten()[outputs.positions_N]
@@ -143,19 +156,22 @@ class TakesTable(Protocol):
     """An output that reads a translation table."""
 
     def set_table(self, table: TranslationTable) -> str:
-        """Take t(target | source), which IBM model 1 has estimated from the training pairs, before training starts;
-        returns a line for the log. It is kept in buffers, which travel with the weights."""
+        """Take t(target | source), which IBM model 1 has estimated from the training pairs, before
+        training starts; returns a line for the log. It is kept in buffers, which travel with the
+        weights."""
         ...
 
 
 class ScoredOutput(Output):
-    """An output that scores the target tokens without the probabilities of all others. Its loss, in chunks of rows:
+    """An output that scores the target tokens without the probabilities of all others. Its loss, in
+    chunks of rows:
 
         L = sum_n [ -(1 - eps) log p(y_n) - eps m_n ]
 
     with m_n the mean log-probability of a vocabulary entry, for the label smoothing eps.
 
-    As it is, p is the softmax of `logits`. The weight of `projection` may be the target embedding's.
+    As it is, p is the softmax of `logits`. The weight of `projection` may be the target
+    embedding's.
     """
 
     def __init__(self, feature_size: int, num_ids: int) -> None:
@@ -170,15 +186,16 @@ class ScoredOutput(Output):
         return torch.log_softmax(self.logits(step, memory), dim=-1)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """log p of the target tokens (their columns of `log_probs`), and m; both [N], in float32 or wider. Rows of PAD
-        may have any finite score."""
+        """log p of the target tokens (their columns of `log_probs`), and m; both [N], in float32 or
+        wider. Rows of PAD may have any finite score."""
         logits_NV = self.logits(step, memory)
         log_norm_N = logits_NV.logsumexp(dim=1)
         chosen_N = logits_NV.gather(1, targets_N.unsqueeze(1)).squeeze(1)
         return chosen_N - log_norm_N, logits_NV.mean(dim=1) - log_norm_N
 
     def num_softmaxes(self, num_positions: int) -> int:
-        """Number of softmaxes over the vocabulary per target token, for this number of source positions."""
+        """Number of softmaxes over the vocabulary per target token, for this number of source
+        positions."""
         return 1
 
     @torch.no_grad()
@@ -188,7 +205,9 @@ class ScoredOutput(Output):
     def loss(self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
         if fast := speed.find("cross_entropy", self):
             return TokenLoss(*fast(outputs, label_smoothing))
-        log_probs_N, means_N = (torch.cat(parts) for parts in zip(*self._scores(outputs, batch), strict=True))
+        log_probs_N, means_N = (
+            torch.cat(parts) for parts in zip(*self._scores(outputs, batch), strict=True)
+        )
         return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
 
     def _scores(self, outputs: DecoderOutputs, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
@@ -200,23 +219,29 @@ class ScoredOutput(Output):
             yield self.score(*outputs.rows(chosen), targets_N[chosen])
 
 
-def smoothed_loss(log_probs_N: Tensor, means_N: Tensor, outputs: DecoderOutputs, label_smoothing: float) -> TokenLoss:
+def smoothed_loss(
+    log_probs_N: Tensor, means_N: Tensor, outputs: DecoderOutputs, label_smoothing: float
+) -> TokenLoss:
     """The loss of `ScoredOutput`, from log p of the target tokens and m."""
     is_real_N = outputs.targets_N != PAD
     smoothed_N = (1.0 - label_smoothing) * log_probs_N + label_smoothing * means_N
-    loss_sum, nll_sum = (-torch.where(is_real_N, log_N, 0.0).sum() for log_N in (smoothed_N, log_probs_N.detach()))
+    loss_sum, nll_sum = (
+        -torch.where(is_real_N, log_N, 0.0).sum() for log_N in (smoothed_N, log_probs_N.detach())
+    )
     return TokenLoss(loss_sum, nll_sum)
 
 
 class Copying(NamedTuple):
-    """A distribution over the target vocabulary, mixed with copies of tokens: of the source (`copy`, `copynet`), or of
-    the translation so far (`history_pointer`, where "source position" means an earlier step).
+    """A distribution over the target vocabulary, mixed with copies of tokens: of the source
+    (`copy`, `copynet`), or of the translation so far (`history_pointer`, where "source position"
+    means an earlier step).
 
         p(w) = p_gen P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} a_j
 
-    a are weights over source positions. Tokens are compared by their extended ids (`text/vocab.py`): w runs over the V
-    target ids, then over the S source positions. A source token that the target vocabulary lacks is counted at the
-    first position of that spelling. The source's EOS is the target's.
+    a are weights over source positions. Tokens are compared by their extended ids
+    (`text/vocab.py`): w runs over the V target ids, then over the S source positions. A source
+    token that the target vocabulary lacks is counted at the first position of that spelling. The
+    source's EOS is the target's.
     """
 
     logits_NV: Tensor
@@ -233,7 +258,9 @@ class Copying(NamedTuple):
 def mixed(generated: Tensor, log_share: Tensor, added: Tensor) -> Tensor:
     """log(exp(generated) + exp(log_share) added), with finite gradients where `added` is 0."""
     is_added = added > 0
-    return torch.logaddexp(generated, torch.where(is_added, log_share + added.where(is_added, 1.0).log(), -torch.inf))
+    return torch.logaddexp(
+        generated, torch.where(is_added, log_share + added.where(is_added, 1.0).log(), -torch.inf)
+    )
 
 
 class CopyingOutput(ScoredOutput):
@@ -247,7 +274,9 @@ class CopyingOutput(ScoredOutput):
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         """See `Output.log_probs`; -inf for a position that stands for no token."""
-        logits_NV, log_generate_N1, log_copy_N1, weights_NS, extended_ids_NS = self.copying(step, memory)
+        logits_NV, log_generate_N1, log_copy_N1, weights_NS, extended_ids_NS = self.copying(
+            step, memory
+        )
         generated_NV = log_generate_N1 + torch.log_softmax(logits_NV, dim=-1)
         generated_NX = functional.pad(generated_NV, (0, extended_ids_NS.shape[1]), value=-torch.inf)
         weights_NS = weights_NS.clamp_min(LEAST_WEIGHT)
@@ -255,13 +284,18 @@ class CopyingOutput(ScoredOutput):
         return mixed(generated_NX, log_copy_N1, copied_NX)
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`: only the target tokens are mixed; m is the mean of log P_vocab."""
-        logits_NV, log_generate_N1, log_copy_N1, weights_NS, extended_ids_NS = self.copying(step, memory)
+        """See `ScoredOutput.score`: only the target tokens are mixed; m is the mean of log
+        P_vocab."""
+        logits_NV, log_generate_N1, log_copy_N1, weights_NS, extended_ids_NS = self.copying(
+            step, memory
+        )
         target_N1 = targets_N.unsqueeze(1)
         log_norm_N1 = logits_NV.logsumexp(dim=1, keepdim=True)
         is_known_N1 = target_N1 < logits_NV.shape[1]
         logits_N1 = logits_NV.gather(1, target_N1.where(is_known_N1, 0))
-        generated_N1 = torch.where(is_known_N1, log_generate_N1 + logits_N1 - log_norm_N1, -torch.inf)
+        generated_N1 = torch.where(
+            is_known_N1, log_generate_N1 + logits_N1 - log_norm_N1, -torch.inf
+        )
         is_target_NS = extended_ids_NS == target_N1
         copied_N1 = (weights_NS.clamp_min(LEAST_WEIGHT) * is_target_NS).sum(dim=1, keepdim=True)
         log_probs_N1 = mixed(generated_N1, log_copy_N1, copied_N1)

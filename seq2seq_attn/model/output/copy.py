@@ -1,15 +1,16 @@
-"""A softmax over the target vocabulary, mixed with copies of source tokens (See, Liu, Manning 2017, section 2.2).
+"""A softmax over the target vocabulary, mixed with copies of source tokens (See, Liu, Manning 2017,
+section 2.2).
 
     p(w) = p_gen P_vocab(w) + (1 - p_gen) sum_{j: x_j = w} a_j      p_gen = sigma(w_h* . c + w_s . s + w_x . x + b)
 
-P_vocab = softmax(W_o features + b_o), as in `softmax.py`. a are the attention weights, c the context, s the decoder's
-state, x the embedding of the previous token. w_h*, w_s and w_x side by side, with b, are `gate`. Tokens are compared as
-`output/base.py` describes.
+P_vocab = softmax(W_o features + b_o), as in `softmax.py`. a are the attention weights, c the
+context, s the decoder's state, x the embedding of the previous token. w_h*, w_s and w_x side by
+side, with b, are `gate`. Tokens are compared as `output/base.py` describes.
 
     L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
 
-The label smoothing eps acts on P_vocab alone. On p it would penalize a confident copy, which leaves almost no
-probability for other tokens.
+The label smoothing eps acts on P_vocab alone. On p it would penalize a confident copy, which leaves
+almost no probability for other tokens.
 """
 
 import torch
@@ -39,6 +40,8 @@ class Copy(CopyingOutput):
         self.gate = nn.Linear(context_size + hidden_size + embedding_size, 1)
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
-        gate_B1 = wide(self.gate(torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1)))
+        gate_B1 = wide(
+            self.gate(torch.cat([step.context_BM, step.hidden_BH, step.embedded_BE], dim=1))
+        )
         gates = functional.logsigmoid(gate_B1), functional.logsigmoid(-gate_B1)
         return Copying(self.logits(step, memory), *gates, step.weights_BS, memory.extended_ids_BS)

@@ -1,14 +1,16 @@
-"""Generating and copying share one softmax; copying has scores of its own (Gu et al. 2016, "CopyNet", section 3.2).
+"""Generating and copying share one softmax; copying has scores of its own (Gu et al. 2016,
+"CopyNet", section 3.2).
 
     p(w) = 1/Z [ exp psi_g(w) + sum_{j: x_j = w} exp psi_c(j) ]      Z = sum_v exp psi_g(v) + sum_j exp psi_c(j)
     psi_g(w) = v_w . W_o features + b_o                              psi_c(j) = sigma(h_j^T W_c) s_t,  sigma = tanh
 
-h_j is the encoder's value at source position j, s_t the decoder's state, W_c `copy_projection`. Attention weights are
-not read. Tokens are compared as `output/base.py` describes; in its terms p_gen is the generated share of Z, and a is
-softmax(psi_c). The label smoothing acts on P_vocab = softmax(psi_g), as in `copy.py`.
+h_j is the encoder's value at source position j, s_t the decoder's state, W_c `copy_projection`.
+Attention weights are not read. Tokens are compared as `output/base.py` describes; in its terms
+p_gen is the generated share of Z, and a is softmax(psi_c). The label smoothing acts on P_vocab =
+softmax(psi_g), as in `copy.py`.
 
-The paper's selective read, by which the decoder's next step sees the states of the positions just copied (section 3.3),
-is left out: it belongs to the decoder.
+The paper's selective read, by which the decoder's next step sees the states of the positions just
+copied (section 3.3), is left out: it belongs to the decoder.
 """
 
 import torch
@@ -25,7 +27,9 @@ from seq2seq_attn.text.vocab import PAD
 class CopyNet(CopyingOutput):
     """One linear layer for psi_g and one for psi_c."""
 
-    def __init__(self, *, feature_size: int, hidden_size: int, num_ids: int, memory_size: int) -> None:
+    def __init__(
+        self, *, feature_size: int, hidden_size: int, num_ids: int, memory_size: int
+    ) -> None:
         super().__init__(feature_size, num_ids)
         self.copy_projection = nn.Linear(memory_size, hidden_size, bias=False)
 
@@ -37,9 +41,15 @@ class CopyNet(CopyingOutput):
         logits_BV = self.logits(step, memory)
         scores_BS = wide(torch.bmm(memory.output, step.hidden_BH.unsqueeze(2)).squeeze(2))
         scores_BS = scores_BS.masked_fill(memory.extended_ids_BS == PAD, -torch.inf)
-        generated_B1, copied_B1 = (scores.logsumexp(dim=1, keepdim=True) for scores in (logits_BV, scores_BS))
+        generated_B1, copied_B1 = (
+            scores.logsumexp(dim=1, keepdim=True) for scores in (logits_BV, scores_BS)
+        )
         log_norm_B1 = torch.logaddexp(generated_B1, copied_B1)
         weights_BS = torch.softmax(scores_BS, dim=1)
         return Copying(
-            logits_BV, generated_B1 - log_norm_B1, copied_B1 - log_norm_B1, weights_BS, memory.extended_ids_BS
+            logits_BV,
+            generated_B1 - log_norm_B1,
+            copied_B1 - log_norm_B1,
+            weights_BS,
+            memory.extended_ids_BS,
         )

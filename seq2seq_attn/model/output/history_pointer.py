@@ -1,18 +1,20 @@
-"""A softmax over the target vocabulary, mixed with a pointer to the words written so far (Merity et al. 2017, "Pointer
-sentinel mixture models", sections 2.2 to 2.4).
+"""A softmax over the target vocabulary, mixed with a pointer to the words written so far (Merity et
+al. 2017, "Pointer sentinel mixture models", sections 2.2 to 2.4).
 
     p(w) = g P_vocab(w) + sum_{i <= t: w_i = w} a_i        [a ; g] = softmax([q . h_1 ; ... ; q . h_t ; q . s])
     q = tanh(W h_t + b)
 
-P_vocab = softmax(W_o features + b_o), as in `softmax.py`. h_i is the decoder's state after it has read the target token
-w_i, h_t the current one, and s the sentinel, a vector. The weight of the sentinel is the gate g. BOS is not a word: the
-first word comes from P_vocab alone. W and b are `query_projection`, s is `sentinel_H`.
+P_vocab = softmax(W_o features + b_o), as in `softmax.py`. h_i is the decoder's state after it has
+read the target token w_i, h_t the current one, and s the sentinel, a vector. The weight of the
+sentinel is the gate g. BOS is not a word: the first word comes from P_vocab alone. W and b are
+`query_projection`, s is `sentinel_H`.
 
     L = sum_i [ -(1 - eps) log p(y_i) - eps / V sum_v log P_vocab(v) ]
 
-The label smoothing eps acts on P_vocab, as in `copy.py`. Left out are the paper's window of 100 words, as sentences are
-shorter, and its second loss - log(g + sum_{i: w_i = y} a_i) (section 2.6). This output works with any decoder
-and any attention; with the attention `self_history` the past is both in the context and in the output.
+The label smoothing eps acts on P_vocab, as in `copy.py`. Left out are the paper's window of 100
+words, as sentences are shorter, and its second loss - log(g + sum_{i: w_i = y} a_i) (section 2.6).
+This output works with any decoder and any attention; with the attention `self_history` the past is
+both in the context and in the output.
 
 Shapes: N rows, K steps so far, H hidden size, V target vocabulary.
 """
@@ -40,7 +42,8 @@ class HistoryPointer(CopyingOutput):
         return super().log_probs(step, memory)[:, : self.projection.out_features]
 
     def copying(self, step: StepOutput, memory: Memory) -> Copying:
-        """The parts of the mixture. The weights a already sum to 1 - g, so the factor on them is 1."""
+        """The parts of the mixture. The weights a already sum to 1 - g, so the factor on them is
+        1."""
         if step.history is None:
             raise ValueError("history_pointer: a step without history")
         ids_NK, hidden_NKH = step.history
@@ -51,4 +54,10 @@ class HistoryPointer(CopyingOutput):
         scores = torch.cat([scores_NK.masked_fill(~is_word_NK, -torch.inf), sentinel_N1], dim=1)
         weights, log_weights = torch.softmax(scores, dim=1), torch.log_softmax(scores, dim=1)
         log_gate_N1 = log_weights[:, -1:]
-        return Copying(self.logits(step, memory), log_gate_N1, torch.zeros_like(log_gate_N1), weights[:, :-1], ids_NK)
+        return Copying(
+            self.logits(step, memory),
+            log_gate_N1,
+            torch.zeros_like(log_gate_N1),
+            weights[:, :-1],
+            ids_NK,
+        )

@@ -1,13 +1,13 @@
-"""A softmax whose logits also come from the source words themselves, bypassing encoder and decoder (Nguyen and Chiang
-2018, section 4, the lexical module).
+"""A softmax whose logits also come from the source words themselves, bypassing encoder and decoder
+(Nguyen and Chiang 2018, section 4, the lexical module).
 
     f^l_t = tanh(sum_s a_t(s) f_s)      h^l_t = tanh(W f^l_t) + f^l_t
     p(y_t) = softmax(W_o features_t + b_o + W_l h^l_t)
 
-f_s is the embedding of source token s, a_t(s) its attention weight; W is `layer`, W_l `lexical_projection`. (The paper
-adds a second bias, b_l, which is redundant beside b_o.) A rare word's translation can be learned in W_l, where
-frequent words of similar contexts do not crowd it out. The paper's other proposal, output embeddings of a fixed norm
-(section 3), is not part of this.
+f_s is the embedding of source token s, a_t(s) its attention weight; W is `layer`, W_l
+`lexical_projection`. (The paper adds a second bias, b_l, which is redundant beside b_o.) A rare
+word's translation can be learned in W_l, where frequent words of similar contexts do not crowd it
+out. The paper's other proposal, output embeddings of a fixed norm (section 3), is not part of this.
 """
 
 import torch
@@ -23,10 +23,16 @@ from seq2seq_attn.model.output.base import ScoredOutput
 
 
 class Lexical(ScoredOutput):
-    """Two linear layers into the vocabulary, one from the features and one from the source words."""
+    """Two linear layers into the vocabulary, one from the features and one from the source
+    words."""
 
     def __init__(
-        self, *, feature_size: int, num_ids: int, source_attention: Attention, source_embedding: Embedding
+        self,
+        *,
+        feature_size: int,
+        num_ids: int,
+        source_attention: Attention,
+        source_embedding: Embedding,
     ) -> None:
         super().__init__(feature_size, num_ids)
         embedding_size = source_embedding.embedding_dim
@@ -37,8 +43,8 @@ class Lexical(ScoredOutput):
         """`embedded_BSE`, 0 on padding. Raises UsageError where the encoder gives none."""
         if encoded.embedded_BSE is None:
             raise UsageError(
-                "model.output.name='lexical': reads the embeddings of source tokens, but this encoder returns no "
-                "`Encoded.embedded_BSE`; return it, or add -c output/softmax"
+                "model.output.name='lexical': reads the embeddings of source tokens, but this "
+                "encoder returns no `Encoded.embedded_BSE`; return it, or add -c output/softmax"
             )
         return encoded.embedded_BSE
 

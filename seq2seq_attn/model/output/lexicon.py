@@ -4,16 +4,17 @@
     bias:           p = softmax(W_o features + b_o + log(p_lex + eps))
     interpolation:  p = lambda p_lex + (1 - lambda m) softmax(W_o features + b_o)        m = sum_w p_lex(w)
 
-a are the attention weights and x_j the source tokens. The lexicon l(w | x) is learned automatically (section 4): it is
-the translation table of IBM model 1, estimated from the training pairs (`text/ibm1.py`). It holds the most probable
-translations of each source token, normalized; EOS translates as EOS. m is below 1 if a source token has no entry: its
-part of lambda goes to the model. (The paper's factor is 1 - lambda.) eps is `epsilon`. lambda = sigma(`share_bias`) is
+a are the attention weights and x_j the source tokens. The lexicon l(w | x) is learned automatically
+(section 4): it is the translation table of IBM model 1, estimated from the training pairs
+(`text/ibm1.py`). It holds the most probable translations of each source token, normalized; EOS
+translates as EOS. m is below 1 if a source token has no entry: its part of lambda goes to the
+model. (The paper's factor is 1 - lambda.) eps is `epsilon`. lambda = sigma(`share_bias`) is
 learned.
 
 The lexicon is kept with the weights, so that a run translates without its training data.
 
-Shapes: B rows, N rows with targets, S source positions, K entries of a source token, U and V source and target
-vocabulary.
+Shapes: B rows, N rows with targets, S source positions, K entries of a source token, U and V source
+and target vocabulary.
 """
 
 from typing import Annotated, Literal, NamedTuple
@@ -76,8 +77,13 @@ class Lexicon(ScoredOutput):
 
     @torch.no_grad()
     def set_table(self, table: TranslationTable) -> str:
-        *index, target, probability = (torch.from_numpy(part) for part in table.best(self.probs_UK.shape[1]))
-        target_ids_UK, probs_UK = torch.zeros_like(self.target_ids_UK), torch.zeros_like(self.probs_UK)
+        *index, target, probability = (
+            torch.from_numpy(part) for part in table.best(self.probs_UK.shape[1])
+        )
+        target_ids_UK, probs_UK = (
+            torch.zeros_like(self.target_ids_UK),
+            torch.zeros_like(self.probs_UK),
+        )
         target_ids_UK[tuple(index)] = target.to(target_ids_UK)
         probs_UK[tuple(index)] = probability.to(probs_UK)
         num_types = int((probs_UK.sum(dim=1) > 0).sum())
@@ -85,12 +91,18 @@ class Lexicon(ScoredOutput):
         target_ids_UK[EOS, 0], probs_UK[EOS, 0] = EOS, 1.0
         self.target_ids_UK.copy_(target_ids_UK)
         self.probs_UK.copy_(functional.normalize(probs_UK, p=1.0, dim=1))
-        return f"lexicon: {len(target):,} translations of {num_types:,} source types, by IBM model 1"
+        return (
+            f"lexicon: {len(target):,} translations of {num_types:,} source types, by IBM model 1"
+        )
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Entries:
         """Look up the entries."""
-        ids_BSK = self.target_ids_UK[source.ids_BS].long().clamp(0, self.projection.out_features - 1)
-        return Entries(ids_BSK, self.probs_UK[source.ids_BS].masked_fill(~source.mask_BS.unsqueeze(2), 0.0))
+        ids_BSK = (
+            self.target_ids_UK[source.ids_BS].long().clamp(0, self.projection.out_features - 1)
+        )
+        return Entries(
+            ids_BSK, self.probs_UK[source.ids_BS].masked_fill(~source.mask_BS.unsqueeze(2), 0.0)
+        )
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
         if self.epsilon is not None:
@@ -100,7 +112,8 @@ class Lexicon(ScoredOutput):
         return mixed(generated_BV, log_lexicon, self._lexicon(step, memory))
 
     def score(self, step: StepOutput, memory: Memory, targets_N: Tensor) -> tuple[Tensor, Tensor]:
-        """See `ScoredOutput.score`. With interpolation, label smoothing acts on the model's distribution."""
+        """See `ScoredOutput.score`. With interpolation, label smoothing acts on the model's
+        distribution."""
         log_probs_N, means_N = super().score(step, memory, targets_N)
         if self.epsilon is not None:
             return log_probs_N, means_N
@@ -111,7 +124,11 @@ class Lexicon(ScoredOutput):
     def logits(self, step: StepOutput, memory: Memory) -> Tensor:
         """See `ScoredOutput.logits`; of the model alone with interpolation."""
         logits_BV = super().logits(step, memory)
-        return logits_BV if self.epsilon is None else logits_BV + (self._lexicon(step, memory) + self.epsilon).log()
+        return (
+            logits_BV
+            if self.epsilon is None
+            else logits_BV + (self._lexicon(step, memory) + self.epsilon).log()
+        )
 
     def _lexicon(self, step: StepOutput, memory: Memory) -> Tensor:
         """p_lex, [B, V]."""

@@ -1,21 +1,22 @@
-"""The exact marginal over a latent alignment: each target token is predicted from one source position, which is summed
-out (Wu, Shapiro, Cotterell 2018, section 2; Deng et al. 2018, section 2).
+"""The exact marginal over a latent alignment: each target token is predicted from one source
+position, which is summed out (Wu, Shapiro, Cotterell 2018, section 2; Deng et al. 2018, section 2).
 
     p(y_t) = sum_j a_tj p(y_t | s_t, h_j)      p(y_t | s_t, h_j) = softmax(W_o f([s_t ; h_j ; E y_{t-1}]) + b_o)
 
 a_tj is the attention weight of source position j, h_j the encoder's value there, f the decoder's
-own readout, which reads h_j in place of the context. Soft attention averages the values and predicts once; this
-predicts from each value and averages the probabilities. `top_k` sums over the K heaviest positions alone
-(Shankar, Garg, Sarawagi 2018, section 3). We normalize their weights again, so that p sums to 1; the authors do not.
+own readout, which reads h_j in place of the context. Soft attention averages the values and
+predicts once; this predicts from each value and averages the probabilities. `top_k` sums over the K
+heaviest positions alone (Shankar, Garg, Sarawagi 2018, section 3). We normalize their weights
+again, so that p sums to 1; the authors do not.
 
-The decoder's recurrence still reads the context. It is the expected value for most attentions; `multi_head` projects
-the values first, and `hard` takes one of them. With the decoder `luong` and `input_feeding: false` the recurrence reads
-no context, and this is the model of Wu et al.
+The decoder's recurrence still reads the context. It is the expected value for most attentions;
+`multi_head` projects the values first, and `hard` takes one of them. With the decoder `luong` and
+`input_feeding: false` the recurrence reads no context, and this is the model of Wu et al.
 
     L = sum_t [ -(1 - eps) log p(y_t) - eps / V sum_j a_tj sum_v log p(v | s_t, h_j) ]
 
-The label smoothing eps acts on the distribution of each position. A target token costs as many softmaxes as the source
-has positions, or K.
+The label smoothing eps acts on the distribution of each position. A target token costs as many
+softmaxes as the source has positions, or K.
 
 Shapes: N rows, S source positions, K positions summed over, V target vocabulary, M value size.
 """
@@ -49,7 +50,8 @@ class Marginal(ScoredOutput):
         top_k: K; None: all positions.
 
     Raises:
-        UsageError: a context that is not as wide as a value, or weights that are 1 at one position and 0 elsewhere.
+        UsageError: a context that is not as wide as a value, or weights that are 1 at one position
+            and 0 elsewhere.
     """
 
     def __init__(
@@ -66,13 +68,15 @@ class Marginal(ScoredOutput):
         super().__init__(feature_size, num_ids)
         if isinstance(source_attention, Hard) and not source_attention.draws_positions:
             raise UsageError(
-                "model.output.name='marginal': sums over source positions, and model.attention.name='hard' gives all "
-                "weight to one position; choose another attention, such as additive"
+                "model.output.name='marginal': sums over source positions, and "
+                "model.attention.name='hard' gives all weight to one position; choose another "
+                "attention, such as additive"
             )
         if context_size != memory_size:
             raise UsageError(
-                f"model.output.name='marginal': reads a source value of {memory_size} numbers in place of the context, "
-                f"and this attention's context has {context_size}; choose another attention, such as additive"
+                f"model.output.name='marginal': reads a source value of {memory_size} numbers in "
+                f"place of the context, and this attention's context has {context_size}; choose "
+                "another attention, such as additive"
             )
         self.readout = partial(readout)  # not a submodule: the decoder saves its parameters
         self.top_k = top_k
@@ -95,7 +99,9 @@ class Marginal(ScoredOutput):
         log_probs = []
         for first in range(0, len(rows), num_rows):
             chosen = rows[first : first + num_rows]
-            log_probs.append(self._log_marginal(select_rows(step, chosen), select_rows(memory, chosen)))
+            log_probs.append(
+                self._log_marginal(select_rows(step, chosen), select_rows(memory, chosen))
+            )
         return torch.cat(log_probs)
 
     def _log_marginal(self, step: StepOutput, memory: Memory) -> Tensor:
@@ -112,14 +118,20 @@ class Marginal(ScoredOutput):
 
     def _by_position(self, step: StepOutput, memory: Memory) -> tuple[Tensor, Tensor]:
         """The weights of the positions summed over, and the logits of each."""
-        weights_NK, values_NKM = step.weights_BS.masked_fill(memory.source_ids_BS == PAD, 0.0), memory.output
+        weights_NK, values_NKM = (
+            step.weights_BS.masked_fill(memory.source_ids_BS == PAD, 0.0),
+            memory.output,
+        )
         num_positions = self.num_softmaxes(weights_NK.shape[1])
         if num_positions < weights_NK.shape[1]:
             weights_NK, index_NK = weights_NK.topk(num_positions, dim=1)
             weights_NK = weights_NK / weights_NK.sum(dim=1, keepdim=True)
-            values_NKM = values_NKM.gather(1, index_NK.unsqueeze(2).expand(-1, -1, values_NKM.shape[2]))
+            values_NKM = values_NKM.gather(
+                1, index_NK.unsqueeze(2).expand(-1, -1, values_NKM.shape[2])
+            )
         hidden_NKH, embedded_NKE = (
-            tensor.unsqueeze(1).expand(-1, num_positions, -1) for tensor in (step.hidden_BH, step.embedded_BE)
+            tensor.unsqueeze(1).expand(-1, num_positions, -1)
+            for tensor in (step.hidden_BH, step.embedded_BE)
         )
         return weights_NK, wide(self.projection(self.readout(hidden_NKH, values_NKM, embedded_NKE)))
 

@@ -1,12 +1,13 @@
-"""A pointer network: the attention weights are the output distribution (Vinyals, Fortunato, Jaitly 2015, "Pointer
-networks", section 2.3).
+"""A pointer network: the attention weights are the output distribution (Vinyals, Fortunato, Jaitly
+2015, "Pointer networks", section 2.3).
 
     p(w) = sum_{j: x_j = w} a_j            L = sum_i [ -(1 - eps) log p(y_i) - eps / |x| sum_j log a_j ]
 
-a (the paper's softmax over u_j) are the attention weights of the step. x_j is how source position j is spelled on the
-target side (`text/vocab.py`): as its token, so that equal tokens add up (Kadlec et al. 2016); or as its number, with
-`data.tokenizer.target: positions`, so that the answer is a position. The source's EOS ends the target. There are no
-parameters but the attention's. The label smoothing eps is over the |x| source positions.
+a (the paper's softmax over u_j) are the attention weights of the step. x_j is how source position j
+is spelled on the target side (`text/vocab.py`): as its token, so that equal tokens add up (Kadlec
+et al. 2016); or as its number, with `data.tokenizer.target: positions`, so that the answer is a
+position. The source's EOS ends the target. There are no parameters but the attention's. The label
+smoothing eps is over the |x| source positions.
 """
 
 from torch import Tensor
@@ -18,12 +19,19 @@ from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.attention.uniform import Uniform
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.layers import wide
-from seq2seq_attn.model.output.base import LEAST_WEIGHT, DecoderOutputs, Output, TokenLoss, smoothed_loss
+from seq2seq_attn.model.output.base import (
+    LEAST_WEIGHT,
+    DecoderOutputs,
+    Output,
+    TokenLoss,
+    smoothed_loss,
+)
 from seq2seq_attn.text.vocab import PAD
 
 
 class Pointer(Output):
-    """No parameters: the attention weights are the probabilities. Raises UsageError if they always stay the same."""
+    """No parameters: the attention weights are the probabilities. Raises UsageError if they always
+    stay the same."""
 
     copies_source = True
 
@@ -31,17 +39,22 @@ class Pointer(Output):
         super().__init__()
         if isinstance(source_attention, Uniform):
             raise UsageError(
-                "model.output.name='pointer': has no parameters, and model.attention.name='uniform' always gives the "
-                "same weights, so there is nothing to learn; choose another attention, such as additive"
+                "model.output.name='pointer': has no parameters, and "
+                "model.attention.name='uniform' always gives the same weights, so there is nothing "
+                "to learn; choose another attention, such as additive"
             )
         self._num_ids = num_ids
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
-        """`log_probs_BX`, X = V + S: the target ids, then the source positions; -inf for a position that stands for no
-        token."""
+        """`log_probs_BX`, X = V + S: the target ids, then the source positions; -inf for a position
+        that stands for no token."""
         weights_BS, extended_BS = _positive(step, memory), memory.extended_ids_BS
         least_BV = weights_BS.new_full((weights_BS.shape[0], self._num_ids), LEAST_WEIGHT)
-        return functional.pad(least_BV, (0, extended_BS.shape[1])).scatter_add(1, extended_BS, weights_BS).log()
+        return (
+            functional.pad(least_BV, (0, extended_BS.shape[1]))
+            .scatter_add(1, extended_BS, weights_BS)
+            .log()
+        )
 
     def loss(self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
         """Cross-entropy over the source positions of each row."""
@@ -49,13 +62,19 @@ class Pointer(Output):
         targets_N, weights_NS = self.targets(outputs, batch), _positive(step, memory)
         extended_NS = memory.extended_ids_BS
         least_N = LEAST_WEIGHT * (targets_N < self._num_ids)
-        log_probs_N = (least_N + (weights_NS * (extended_NS == targets_N.unsqueeze(1))).sum(dim=1)).log()
+        log_probs_N = (
+            least_N + (weights_NS * (extended_NS == targets_N.unsqueeze(1))).sum(dim=1)
+        ).log()
         is_source_NS = extended_NS != PAD
         means_N = weights_NS.where(is_source_NS, 1.0).log().sum(dim=1) / is_source_NS.sum(dim=1)
         return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
 
 
 def _positive(step: StepOutput, memory: Memory) -> Tensor:
-    """The weights, of real positions at least `LEAST_WEIGHT`, the probability of a token that is not in the source; 0
-    in padding."""
-    return wide(step.weights_BS).clamp_min(LEAST_WEIGHT).masked_fill(memory.extended_ids_BS == PAD, 0.0)
+    """The weights, of real positions at least `LEAST_WEIGHT`, the probability of a token that is
+    not in the source; 0 in padding."""
+    return (
+        wide(step.weights_BS)
+        .clamp_min(LEAST_WEIGHT)
+        .masked_fill(memory.extended_ids_BS == PAD, 0.0)
+    )

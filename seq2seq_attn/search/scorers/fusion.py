@@ -2,9 +2,9 @@
 
     score(y_t) = log p(y_t | y_<t, x) + weight * log q(y_t | y_<t)
 
-q is a language model: a run without a source (`data.source_language: none`), or one whose training pairs all have the
-same source line. It has the target vocabulary of the run that translates. A token that is copied from the source counts
-as UNK in q.
+q is a language model: a run without a source (`data.source_language: none`), or one whose training
+pairs all have the same source line. It has the target vocabulary of the run that translates. A
+token that is copied from the source counts as UNK in q.
 
 Shapes: R rows in search, V tokens that rank, Q target vocabulary, T tokens so far.
 """
@@ -27,8 +27,15 @@ LoadSteps = Callable[[str, str], tuple[StepModel[Any], list[int], int]]
 class Fusion(Scorer):
     """Adds the log-probabilities of a language model."""
 
-    def __init__(self, steps: StepModel[Any], source_ids: Sequence[int], num_ids: int, *, weight: float) -> None:
-        self._steps, self._source_ids, self._num_ids, self._weight = steps, source_ids, num_ids, weight
+    def __init__(
+        self, steps: StepModel[Any], source_ids: Sequence[int], num_ids: int, *, weight: float
+    ) -> None:
+        self._steps, self._source_ids, self._num_ids, self._weight = (
+            steps,
+            source_ids,
+            num_ids,
+            weight,
+        )
 
     def start(self, source: SearchSource, rows_per_sentence: int) -> Any:
         batch = collate_source([self._source_ids] * len(source.max_lengths_B))
@@ -36,10 +43,18 @@ class Fusion(Scorer):
 
     def rescore(self, scores_RV: Tensor, tokens_RT: Tensor, state: Any) -> tuple[Tensor, Any]:
         """See `Scorer.rescore`. The ids from Q on are source positions."""
-        previous_R = tokens_RT[:, -1] if tokens_RT.shape[1] else tokens_RT.new_full((len(tokens_RT),), BOS)
-        tokens, state = self._steps.step(previous_R.masked_fill(previous_R >= self._num_ids, UNK), state)
-        log_probs_RQ = tokens.log_probs()[:, : self._num_ids]  # the scores of copies from its own source are left out
-        copied = log_probs_RQ[:, UNK : UNK + 1].expand(-1, scores_RV.shape[1] - log_probs_RQ.shape[1])
+        previous_R = (
+            tokens_RT[:, -1] if tokens_RT.shape[1] else tokens_RT.new_full((len(tokens_RT),), BOS)
+        )
+        tokens, state = self._steps.step(
+            previous_R.masked_fill(previous_R >= self._num_ids, UNK), state
+        )
+        log_probs_RQ = tokens.log_probs()[
+            :, : self._num_ids
+        ]  # the scores of copies from its own source are left out
+        copied = log_probs_RQ[:, UNK : UNK + 1].expand(
+            -1, scores_RV.shape[1] - log_probs_RQ.shape[1]
+        )
         return scores_RV + self._weight * torch.cat([log_probs_RQ, copied], dim=1), state
 
     def reorder(self, state: Any, index_R: Tensor) -> Any:
@@ -47,5 +62,6 @@ class Fusion(Scorer):
 
 
 def build(*, load_steps: LoadSteps, run: str, weight: Weight = 0.2, source: str = "") -> Fusion:
-    """`run`: the directory of the language model. `source`: the source line that it was trained with, if any."""
+    """`run`: the directory of the language model. `source`: the source line that it was trained
+    with, if any."""
     return Fusion(*load_steps(run, source), weight=weight)

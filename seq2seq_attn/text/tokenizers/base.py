@@ -1,4 +1,5 @@
-"""The interface of tokenizers, and those that need no library: characters, and tokens separated by spaces."""
+"""The interface of tokenizers, and those that need no library: characters, and tokens separated by
+spaces."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,11 +15,12 @@ SIDES: tuple[Side, Side] = ("source", "target")
 SPACE = "▁"
 """U+2581, SentencePiece's mark for a space."""
 SOURCE_END = "\t"
-"""Between the sources of a line, as text and as a token; also the mark after a sentence. Its id is EOS. No tokenizer
-makes it from text: tabs become spaces first."""
+"""Between the sources of a line, as text and as a token; also the mark after a sentence. Its id is
+EOS. No tokenizer makes it from text: tabs become spaces first."""
 
 NONE = "none"
-"""The "language" of the source of a language model, which has none, and the name of its tokenizer."""
+"""The "language" of the source of a language model, which has none, and the name of its
+tokenizer."""
 VECTORS = "vectors"
 """The "language" of a source that is a file of vectors, and the name of its tokenizer."""
 
@@ -29,8 +31,8 @@ def join_marked(tokens: Sequence[str]) -> str:
 
 
 class Tokenizer(ABC):
-    """Text to tokens and back. Any string is accepted, except where there are several sources or vectors. Results
-    contain no line breaks."""
+    """Text to tokens and back. Any string is accepted, except where there are several sources or
+    vectors. Results contain no line breaks."""
 
     name: str
     """`spacy`, `sentencepiece`, `characters`, `spaces`, `positions`, `vectors` or `none`"""
@@ -55,8 +57,8 @@ class Tokenizer(ABC):
         return tokens
 
     def save(self, directory: Path, side: str) -> None:
-        """Write `<side>.tokenizer.json` and the model, if any, for `load_tokenizer`. `side` is a `Side`, or names
-        one of several sources."""
+        """Write `<side>.tokenizer.json` and the model, if any, for `load_tokenizer`. `side` is a
+        `Side`, or names one of several sources."""
         write_json(directory / f"{side}.tokenizer.json", {"name": self.name, **self.settings()})
 
     def settings(self) -> dict[str, Any]:
@@ -89,7 +91,8 @@ class SpaceTokenizer(Tokenizer):
 
 
 class PositionTokenizer(SpaceTokenizer):
-    """Numbers of source positions, from 1, separated by spaces: a source token is spelled as its number."""
+    """Numbers of source positions, from 1, separated by spaces: a source token is spelled as its
+    number."""
 
     name = "positions"
 
@@ -105,7 +108,9 @@ class NoTokenizer(Tokenizer):
     def tokenize(self, text: str) -> list[str]:
         """No tokens. Raises UserError for a line that is not blank."""
         if text.strip():
-            raise UserError("the run is a language model, which reads no source; name a run that translates")
+            raise UserError(
+                "the run is a language model, which reads no source; name a run that translates"
+            )
         return []
 
     def detokenize(self, tokens: Sequence[str]) -> str:

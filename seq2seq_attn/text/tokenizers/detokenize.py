@@ -1,7 +1,7 @@
 """Detokenize spaCy's words and punctuation by rules that restore the spaces.
 
-The rules are made for English and German; other languages share most of the English rules. Quotation marks are paired
-in the same way in all languages: «a», »a«, “a”, „a“, „a”, ”a”.
+The rules are made for English and German; other languages share most of the English rules.
+Quotation marks are paired in the same way in all languages: «a», »a«, “a”, „a“, „a”, ”a”.
 """
 
 from collections.abc import Sequence
@@ -12,16 +12,31 @@ _CLOSING = frozenset(", . ; : ! ? ) ] } .. ... … ، ؛ ؟ ۔ । ॥ ։ ። �
 _SPACED_IN_FRENCH = frozenset("; : ! ? « »".split())
 _OPENING = frozenset("( [ { ¿ ¡".split())
 # Opening to closing marks. A mark that closes itself opens if none is open.
-_QUOTES = {'"': '"', "'": "'", "“": "”", "”": "”“", "„": "“”", "‘": "’", "‚": "‘’", "«": "»", "»": "«", "``": "''"}
+_QUOTES = {
+    '"': '"',
+    "'": "'",
+    "“": "”",
+    "”": "”“",
+    "„": "“”",
+    "‘": "’",
+    "‚": "‘’",
+    "«": "»",
+    "»": "«",
+    "``": "''",
+}
 _ELIDING = frozenset(("ca", "fr", "it"))
 """languages with words such as l' and dell'"""
 _CURRENCIES = frozenset("$ £ € ¥".split())
 _ENTITIES = frozenset(("amp", "quot", "lt", "gt", "apos", "nbsp"))
 _CLITICS = frozenset(("'s", "'re", "'ve", "'ll", "'d", "'m", "n't"))
 _PRONOUNS = frozenset("i you he she it we they what that who there where here how let".split())
-_NEGATED = frozenset("do does did is are was were has have had ca could wo would should must need ai might".split())
+_NEGATED = frozenset(
+    "do does did is are was were has have had ca could wo would should must need ai might".split()
+)
 # Words that spaCy splits in two.
-_SPLIT_WORDS = frozenset((("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta"), ("y'", "all")))
+_SPLIT_WORDS = frozenset(
+    (("can", "not"), ("gon", "na"), ("wan", "na"), ("got", "ta"), ("y'", "all"))
+)
 _BARE_CLITICS = frozenset("s d m re ve ll".split())
 
 _LEFT, _RIGHT, _BOTH, _NEITHER = (True, False), (False, True), (True, True), (False, False)
@@ -42,7 +57,9 @@ def detokenize(tokens: Sequence[str], language: str) -> str:
     return "".join(pieces)
 
 
-def _attachment(tokens: Sequence[str], i: int, open_quotes: list[str], language: str) -> tuple[bool, bool]:
+def _attachment(
+    tokens: Sequence[str], i: int, open_quotes: list[str], language: str
+) -> tuple[bool, bool]:
     """Whether token i is written without a space on its left, and on its right."""
     token = tokens[i]
     previous, following = tokens[i - 1] if i else "", tokens[i + 1] if i + 1 < len(tokens) else ""
@@ -97,7 +114,12 @@ def _quote(tokens: Sequence[str], i: int, open_quotes: list[str]) -> tuple[bool,
         return _LEFT
     if token == "'" and token not in tokens[i + 1 :]:  # no closing mark: an apostrophe
         return _RIGHT if i + 1 < len(tokens) and tokens[i + 1][:1].isdecimal() else _LEFT
-    if token == "'" and i and tokens[i - 1][-1:].lower() in ("s", "z", "x") and tokens[i + 1 :].count(token) % 2 == 0:
+    if (
+        token == "'"
+        and i
+        and tokens[i - 1][-1:].lower() in ("s", "z", "x")
+        and tokens[i + 1 :].count(token) % 2 == 0
+    ):
         return _LEFT  # the possessive of a plural before a quotation
     open_quotes.append(token)
     return _RIGHT

@@ -19,7 +19,12 @@ from seq2seq_attn.text.tokenizers.base import (
     SpaceTokenizer,
     Tokenizer,
 )
-from seq2seq_attn.text.tokenizers.several import SENTENCES, SEVERAL, SentenceTokenizer, SeveralTokenizer
+from seq2seq_attn.text.tokenizers.several import (
+    SENTENCES,
+    SEVERAL,
+    SentenceTokenizer,
+    SeveralTokenizer,
+)
 from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, read_vectors
 
 _SIMPLE = {kind.name: kind for kind in (CharacterTokenizer, SpaceTokenizer, PositionTokenizer)}
@@ -41,10 +46,11 @@ def build_tokenizers(
     model_type: str,
     sentences: bool,
 ) -> tuple[Tokenizer, Tokenizer]:
-    """The tokenizers of both sides; `target` is the name of the target's where it differs. SentencePiece is trained on
-    the lines: one model for both sides if `joint`, else one per side. The other kinds need no training. With several
-    source languages, a source line holds a text in each, separated by tabs; for the language `vectors`, it holds the
-    name of a file instead. With `sentences`, the source's tokenizer marks the end of each sentence.
+    """The tokenizers of both sides; `target` is the name of the target's where it differs.
+    SentencePiece is trained on the lines: one model for both sides if `joint`, else one per side.
+    The other kinds need no training. With several source languages, a source line holds a text in
+    each, separated by tabs; for the language `vectors`, it holds the name of a file instead. With
+    `sentences`, the source's tokenizer marks the end of each sentence.
 
     Raises:
         UserError: spaCy lacks a language, the lines are blank, or a file of vectors cannot be read.
@@ -59,7 +65,9 @@ def build_tokenizers(
 
         sides = [*([source_lines] if texts else []), *([target_lines] if target is None else [])]
         texts_to_train = [chain(*sides)] if joint and len(sides) > 1 else sides
-        train = partial(train_sentencepiece, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type)
+        train = partial(
+            train_sentencepiece, lowercase=lowercase, vocab_size=vocab_size, model_type=model_type
+        )
         with ThreadPoolExecutor() as pool:  # training releases the interpreter's lock
             trained: list[Tokenizer] = [*pool.map(train, texts_to_train)]
         sources = trained[:1] * len(texts)
@@ -79,10 +87,13 @@ def build_tokenizers(
 
 
 def _split_off_vectors(lines: Iterable[str], number: int) -> tuple[list[str], str]:
-    """The lines without source `number`, which names files of vectors, and the first of these file names. Raises
-    UserError: all lines are blank there."""
+    """The lines without source `number`, which names files of vectors, and the first of these file
+    names. Raises UserError: all lines are blank there."""
     sources = [line.split(SOURCE_END) for line in lines]
-    first = next((line[number].strip() for line in sources if len(line) > number and line[number].strip()), None)
+    first = next(
+        (line[number].strip() for line in sources if len(line) > number and line[number].strip()),
+        None,
+    )
     if first is None:
         raise UserError(f"{VECTORS}: all lines are blank; each names a .npy file, or FILE.npz:KEY")
     return [SOURCE_END.join(line[:number] + line[number + 1 :]) for line in sources], first
@@ -98,8 +109,8 @@ def _untrained(name: str, language: str, *, lowercase: bool) -> Tokenizer:
 
 
 def load_tokenizer(directory: Path, side: str) -> Tokenizer:
-    """Load the tokenizer of a side. Raises UserError: a file is missing or damaged, or the kind is unknown to this
-    version."""
+    """Load the tokenizer of a side. Raises UserError: a file is missing or damaged, or the kind is
+    unknown to this version."""
     path = directory / f"{side}.tokenizer.json"
     damaged = UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again")
     saved = read_json(path)
@@ -107,7 +118,9 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
         name = saved["name"]
         if name in (SENTENCES, SEVERAL):
             names = [*map(str, saved["parts"])]
-            if not names or not all(re.fullmatch(rf"{re.escape(side)}\.[A-Za-z_-]+", part) for part in names):
+            if not names or not all(
+                re.fullmatch(rf"{re.escape(side)}\.[A-Za-z_-]+", part) for part in names
+            ):
                 raise damaged  # the files of the parts lie beside this one
             parts = {part: load_tokenizer(directory, part) for part in names}
             if name == SENTENCES:
@@ -123,9 +136,14 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
         if name == "sentencepiece":
             from seq2seq_attn.text.tokenizers.sentencepiece import load_sentencepiece
 
-            return load_sentencepiece(directory / f"{side}.sentencepiece.model", lowercase=lowercase)
+            return load_sentencepiece(
+                directory / f"{side}.sentencepiece.model", lowercase=lowercase
+            )
     except UserError:
         raise
     except Exception:  # of any values
         raise damaged from None
-    raise UserError(f"{path}: unknown tokenizer {name!r}; this version has sentencepiece, {', '.join(UNTRAINED)}")
+    raise UserError(
+        f"{path}: unknown tokenizer {name!r}; this version has sentencepiece, "
+        f"{', '.join(UNTRAINED)}"
+    )

@@ -32,7 +32,9 @@ class SentencePieceTokenizer(Tokenizer):
         super().__init__(lowercase=lowercase)
         self.model = model
         self._processor: Any = SentencePieceProcessor(model_proto=model)
-        self._subwords: list[str] = [self._processor.id_to_piece(number) for number in range(self.num_subwords)]
+        self._subwords: list[str] = [
+            self._processor.id_to_piece(number) for number in range(self.num_subwords)
+        ]
 
     @property
     def num_subwords(self) -> int:
@@ -40,7 +42,9 @@ class SentencePieceTokenizer(Tokenizer):
         return int(self._processor.get_piece_size())
 
     def tokenize(self, text: str) -> list[str]:
-        subwords: list[str] = self._processor.encode(normalize(text, lowercase=self.lowercase), out_type=str)
+        subwords: list[str] = self._processor.encode(
+            normalize(text, lowercase=self.lowercase), out_type=str
+        )
         return subwords
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
@@ -55,12 +59,16 @@ class SentencePieceTokenizer(Tokenizer):
         ]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
-        # The library's decode drops tokens spelled like its specials and shows unknown tokens as " ⁇ ".
+        # The library's decode drops tokens spelled like its specials and shows unknown tokens as "
+        # ⁇ ".
         return join_marked(tokens)
 
     def scores(self) -> dict[str, float]:
         """The score of each subword of the model, without its mark for unknown characters."""
-        scores = {subword: self._processor.get_score(number) for number, subword in enumerate(self._subwords)}
+        scores = {
+            subword: self._processor.get_score(number)
+            for number, subword in enumerate(self._subwords)
+        }
         del scores[self._subwords[_UNKNOWN]]
         return scores
 
@@ -71,10 +79,14 @@ class SentencePieceTokenizer(Tokenizer):
 
 
 def train_sentencepiece(
-    lines: Iterable[str], *, lowercase: bool = False, vocab_size: int = 8_000, model_type: str = "unigram"
+    lines: Iterable[str],
+    *,
+    lowercase: bool = False,
+    vocab_size: int = 8_000,
+    model_type: str = "unigram",
 ) -> SentencePieceTokenizer:
-    """Train a model. The same lines give the same model, byte for byte. A text too small for `vocab_size` gives fewer
-    subwords.
+    """Train a model. The same lines give the same model, byte for byte. A text too small for
+    `vocab_size` gives fewer subwords.
 
     Raises:
         UsageError: `vocab_size` is smaller than the number of distinct characters.
@@ -83,7 +95,9 @@ def train_sentencepiece(
     from sentencepiece import SentencePieceTrainer
 
     written = io.BytesIO()
-    normalized = filter(None, (_OVER_LONG.sub(r"\1", normalize(line, lowercase=lowercase)) for line in lines))
+    normalized = filter(
+        None, (_OVER_LONG.sub(r"\1", normalize(line, lowercase=lowercase)) for line in lines)
+    )
     first = next(normalized, None)
     if first is None:
         raise UserError("SentencePiece: all training lines are blank; add text")
@@ -104,17 +118,25 @@ def train_sentencepiece(
         "minloglevel": 2,
     }
     try:
-        SentencePieceTrainer.train(sentence_iterator=chain([first], normalized), model_writer=written, **options)
+        SentencePieceTrainer.train(
+            sentence_iterator=chain([first], normalized), model_writer=written, **options
+        )
     except RuntimeError as error:
         needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
-        reason = f"it has {needed[1]} distinct characters; set at least that" if needed else "choose another size"
+        reason = (
+            f"it has {needed[1]} distinct characters; set at least that"
+            if needed
+            else "choose another size"
+        )
         raise UsageError(
-            f"data.tokenizer.vocab_size={vocab_size}: SentencePiece cannot train a {model_type} model of that size "
-            f"on this text; {reason}, or use data.tokenizer.name=characters"
+            f"data.tokenizer.vocab_size={vocab_size}: SentencePiece cannot train a {model_type} "
+            f"model of that size on this text; {reason}, or use data.tokenizer.name=characters"
         ) from None
     tokenizer = SentencePieceTokenizer(written.getvalue(), lowercase=lowercase)
     if (size := tokenizer.num_subwords) < vocab_size:
-        log.info("SentencePiece: %d subwords, all that this text gives (vocab_size=%d)", size, vocab_size)
+        log.info(
+            "SentencePiece: %d subwords, all that this text gives (vocab_size=%d)", size, vocab_size
+        )
     return tokenizer
 
 
@@ -126,4 +148,6 @@ def load_sentencepiece(path: Path, *, lowercase: bool) -> SentencePieceTokenizer
             raise RuntimeError("it is empty")
         return SentencePieceTokenizer(model, lowercase=lowercase)
     except Exception as error:  # of any bytes
-        raise UserError(f"{path}: not a readable SentencePiece model ({error}); copy or prepare it again") from None
+        raise UserError(
+            f"{path}: not a readable SentencePiece model ({error}); copy or prepare it again"
+        ) from None

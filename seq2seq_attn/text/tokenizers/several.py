@@ -21,7 +21,8 @@ _ENDS = frozenset(".!?…") | _ENDS_WITHOUT_SPACE
 
 
 class SeveralTokenizer(Tokenizer):
-    """Each source's tokens by its own tokenizer, `SOURCE_END` between the sources. As text, tabs separate them.
+    """Each source's tokens by its own tokenizer, `SOURCE_END` between the sources. As text, tabs
+    separate them.
 
     A blank source has no tokens. A line whose sources are all blank has none at all.
     """
@@ -34,25 +35,38 @@ class SeveralTokenizer(Tokenizer):
         self.name = parts[0].name
 
     def tokenize(self, text: str) -> list[str]:
-        """The tokens of all sources of one line. Raises UserError: the line does not have one text per source."""
+        """The tokens of all sources of one line. Raises UserError: the line does not have one text
+        per source."""
         return self.tokenize_many([text])[0]
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         columns = zip(*map(self._columns, texts), strict=True)
-        by_source = [part.tokenize_many(column) for part, column in zip(self.parts, columns, strict=False)]
-        return [join_sources(sources) if any(sources) else [] for sources in zip(*by_source, strict=True)]
+        by_source = [
+            part.tokenize_many(column) for part, column in zip(self.parts, columns, strict=False)
+        ]
+        return [
+            join_sources(sources) if any(sources) else []
+            for sources in zip(*by_source, strict=True)
+        ]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         sources = zip(self.parts, split_sources(tokens), strict=False)
         return SOURCE_END.join(part.detokenize(source) for part, source in sources)
 
     def save(self, directory: Path, side: str) -> None:
-        """Write `<side>.tokenizer.json`, and each tokenizer as that of `<side>.<language>`; equal ones once."""
-        first = {id(part): language for language, part in reversed([*zip(self.languages, self.parts, strict=True)])}
+        """Write `<side>.tokenizer.json`, and each tokenizer as that of `<side>.<language>`; equal
+        ones once."""
+        first = {
+            id(part): language
+            for language, part in reversed([*zip(self.languages, self.parts, strict=True)])
+        }
         names = [f"{side}.{first[id(part)]}" for part in self.parts]
         for name, part in dict(zip(names, self.parts, strict=True)).items():
             part.save(directory, name)
-        write_json(directory / f"{side}.tokenizer.json", {"name": SEVERAL, "languages": self.languages, "parts": names})
+        write_json(
+            directory / f"{side}.tokenizer.json",
+            {"name": SEVERAL, "languages": self.languages, "parts": names},
+        )
 
     def _columns(self, text: str) -> list[str]:
         columns = text.split(SOURCE_END)
@@ -60,18 +74,19 @@ class SeveralTokenizer(Tokenizer):
             return [""] * len(self.parts)
         if len(columns) != len(self.parts):
             raise UserError(
-                f"{reprlib.repr(text)}: {len(columns)} {'text' if len(columns) == 1 else 'texts'}; expected "
-                f"{len(self.parts)}, separated by tabs: {', '.join(self.languages)}"
+                f"{reprlib.repr(text)}: {len(columns)} {'text' if len(columns) == 1 else 'texts'}; "
+                f"expected {len(self.parts)}, separated by tabs: {', '.join(self.languages)}"
             )
         return columns
 
 
 class SentenceTokenizer(Tokenizer):
-    """Another tokenizer's tokens, with `SOURCE_END` after each token that ends a sentence: `.`, `!`, `?` and the like,
-    for attention over the sentences of a line. A dot inside a word, as in `3.5` or `z.B.`, ends no sentence; spaCy
-    keeps such words whole.
+    """Another tokenizer's tokens, with `SOURCE_END` after each token that ends a sentence: `.`,
+    `!`, `?` and the like, for attention over the sentences of a line. A dot inside a word, as in
+    `3.5` or `z.B.`, ends no sentence; spaCy keeps such words whole.
 
-    If a line ends with such a token, its last sentence has a mark too, so that joined lines keep their boundary.
+    If a line ends with such a token, its last sentence has a mark too, so that joined lines keep
+    their boundary.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -91,7 +106,9 @@ class SentenceTokenizer(Tokenizer):
     def save(self, directory: Path, side: str) -> None:
         """Write `<side>.tokenizer.json`, and the other tokenizer as that of `<side>.text`."""
         self.tokenizer.save(directory, f"{side}.text")
-        write_json(directory / f"{side}.tokenizer.json", {"name": SENTENCES, "parts": [f"{side}.text"]})
+        write_json(
+            directory / f"{side}.tokenizer.json", {"name": SENTENCES, "parts": [f"{side}.text"]}
+        )
 
 
 def _with_ends(tokens: Sequence[str]) -> list[str]:
@@ -118,8 +135,12 @@ def vector_sizes(tokenizer: Tokenizer) -> list[int | None]:
 
 
 def find_vector_source(tokenizer: Tokenizer) -> tuple[int, int] | None:
-    """The number of the source that is of vectors, from 0, and the dimension of its vectors; None: all are texts."""
-    return next(((number, size) for number, size in enumerate(vector_sizes(tokenizer)) if size is not None), None)
+    """The number of the source that is of vectors, from 0, and the dimension of its vectors; None:
+    all are texts."""
+    return next(
+        ((number, size) for number, size in enumerate(vector_sizes(tokenizer)) if size is not None),
+        None,
+    )
 
 
 def vector_positions(tokens: Sequence[str], tokenizer: Tokenizer) -> range:
@@ -127,12 +148,17 @@ def vector_positions(tokens: Sequence[str], tokenizer: Tokenizer) -> range:
     source = find_vector_source(tokenizer)
     if source is None or not tokens:
         return range(0)
-    ends = [-1, *(position for position, token in enumerate(tokens) if token == SOURCE_END), len(tokens)]
+    ends = [
+        -1,
+        *(position for position, token in enumerate(tokens) if token == SOURCE_END),
+        len(tokens),
+    ]
     return range(ends[source[0]] + 1, ends[source[0] + 1])
 
 
 def source_words(line: str, tokens: Sequence[str], tokenizer: Tokenizer) -> list[str]:
-    """The words of a source line with these tokens: words split at spaces and tabs, and each vector."""
+    """The words of a source line with these tokens: words split at spaces and tabs, and each
+    vector."""
     source = find_vector_source(tokenizer)
     if source is None or not tokens:
         return words_of(line)
@@ -144,7 +170,9 @@ def source_words(line: str, tokens: Sequence[str], tokenizer: Tokenizer) -> list
 def warn_about_tabs(where: str, num_lines: int) -> None:
     """Warn of lines with tabs in an input of a run with one source. `where`: `FILE: `, or empty."""
     if num_lines:
-        log.warning("%stabs, on %d lines, count as spaces; this run reads one source", where, num_lines)
+        log.warning(
+            "%stabs, on %d lines, count as spaces; this run reads one source", where, num_lines
+        )
 
 
 def join_sources(sources: Sequence[Sequence[str]]) -> list[str]:

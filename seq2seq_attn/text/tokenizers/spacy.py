@@ -24,15 +24,16 @@ _MIN_LINES = 32
 """Below this many lines, reading the special cases takes longer than the cache of spans saves."""
 _MAX_CHARACTERS = 1 << 18
 """Size of the cache of spans: some 30,000 spans, 10 MB."""
-# spaCy splits off punctuation one mark at a time and searches the rest of the span each time: 4,000 brackets took 2 s,
-# a megabyte would take days. So longer runs and spans are cut out; ordinary text has none. `<unk>`, which a model may
-# have written, is one token.
+# spaCy splits off punctuation one mark at a time and searches the rest of the span each time: 4,000
+# brackets took 2 s, a megabyte would take days. So longer runs and spans are cut out; ordinary text
+# has none. `<unk>`, which a model may have written, is one token.
 _UNKNOWN = SPECIALS[UNK]
 _CUT_OUT = re.compile(rf"{_UNKNOWN}|(?:[^\w ]|_){{32}}|[^ ]{{1024}}")
 
 
 def english_name(language: str) -> str:
-    """The English name of a language in lower case; the code itself of a language that spaCy does not know."""
+    """The English name of a language in lower case; the code itself of a language that spaCy does
+    not know."""
     from spacy.util import get_lang_class
 
     try:
@@ -58,17 +59,19 @@ class SpacyRules(NamedTuple):
     special_cases: dict[str, list[str]]
     """spans between spaces, and their tokens"""
     patterns: dict[str, str | None]
-    """regular expressions: `prefix`, `suffix`, `infix`, `match` and `url`, whole spans that are one token"""
+    """regular expressions: `prefix`, `suffix`, `infix`, `match` and `url`, whole spans that are one
+    token"""
 
 
 class SpacyTokenizer(Tokenizer):
-    """The tokenizer of `spacy.blank(language)`, which spaCy's trained pipelines use as well. `<unk>` is one token."""
+    """The tokenizer of `spacy.blank(language)`, which spaCy's trained pipelines use as well.
+    `<unk>` is one token."""
 
     name = "spacy"
 
     def __init__(self, language: str, *, lowercase: bool = False) -> None:
-        """Create the tokenizer of a language. Raises UsageError: spaCy has no tokenizer for it, or the tokenizer needs
-        a package that is not installed."""
+        """Create the tokenizer of a language. Raises UsageError: spaCy has no tokenizer for it, or
+        the tokenizer needs a package that is not installed."""
         import spacy
 
         super().__init__(lowercase=lowercase)
@@ -77,8 +80,8 @@ class SpacyTokenizer(Tokenizer):
             self._nlp: Any = spacy.blank(short_code(language))
         except (ImportError, AttributeError):
             raise UsageError(
-                f"language {language!r}: spaCy cannot tokenize it; give its code, such as de, or choose "
-                "data.tokenizer.name=sentencepiece or characters"
+                f"language {language!r}: spaCy cannot tokenize it; give its code, such as de, or "
+                "choose data.tokenizer.name=sentencepiece or characters"
             ) from None
         self._known: dict[str, Tokens] = {}
         self._known_characters = 0
@@ -90,7 +93,8 @@ class SpacyTokenizer(Tokenizer):
             return self._tokens(normalize(text, lowercase=self.lowercase))
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        """`tokenize` for each line. Spans between spaces that occur repeatedly are tokenized only once."""
+        """`tokenize` for each line. Spans between spaces that occur repeatedly are tokenized only
+        once."""
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
         with self._nlp.memory_zone():
             # some languages (Japanese, Thai) have a different kind of tokenizer
@@ -103,8 +107,14 @@ class SpacyTokenizer(Tokenizer):
         tokenize = self._nlp.tokenizer
         cuts = [cut for match in _CUT_OUT.finditer(line) for cut in match.span()]
         tokens: list[str] = []
-        for part in (line[start:stop] for start, stop in pairwise([0, *cuts, len(line)]) if start < stop):
-            tokens += [part] if part == _UNKNOWN else [token.text for token in tokenize(part) if not token.is_space]
+        for part in (
+            line[start:stop] for start, stop in pairwise([0, *cuts, len(line)]) if start < stop
+        ):
+            tokens += (
+                [part]
+                if part == _UNKNOWN
+                else [token.text for token in tokenize(part) if not token.is_space]
+            )
         return tokens
 
     def _by_spans(self, lines: Sequence[str]) -> list[list[str]]:
@@ -121,7 +131,8 @@ class SpacyTokenizer(Tokenizer):
         tokenized = []
         for line, spans in zip(lines, split, strict=True):
             if not may_start.isdisjoint(spans) and any(
-                right in may_start and may_join(known[left], known[right]) for left, right in pairwise(spans)
+                right in may_start and may_join(known[left], known[right])
+                for left, right in pairwise(spans)
             ):
                 tokenized.append(self._tokens(line))
             else:
@@ -136,7 +147,8 @@ class SpacyTokenizer(Tokenizer):
         return one_line(detokenize(tokens, self.language))
 
     def rules(self) -> SpacyRules | None:
-        """The rules; None: the language has a tokenizer of another kind, such as Japanese and Thai."""
+        """The rules; None: the language has a tokenizer of another kind, such as Japanese and
+        Thai."""
         tokenizer = self._nlp.tokenizer
         if type(tokenizer).__module__ != "spacy.tokenizer":
             return None
@@ -148,7 +160,9 @@ class SpacyTokenizer(Tokenizer):
             "url": tokenizer.url_match,
         }
         orth = self._nlp.vocab.strings["ORTH"]
-        special_cases = {span: [token[orth] for token in tokens] for span, tokens in tokenizer.rules.items()}
+        special_cases = {
+            span: [token[orth] for token in tokens] for span, tokens in tokenizer.rules.items()
+        }
         return SpacyRules(
             {span: tokens for span, tokens in special_cases.items() if span.strip()},
             {name: search and search.__self__.pattern for name, search in searches.items()},
@@ -161,11 +175,12 @@ class SpacyTokenizer(Tokenizer):
 class BoundaryRules:
     """Whether spaCy's tokens depend on both sides of a space; other spans can be cached.
 
-    spaCy splits a line at spaces and tokenizes each span alone. Only its last step sees the whole line: it searches the
-    tokens for special cases with punctuation (":)", "d.h.", "10a.m."), across spaces. A match across a space is
-    discarded, but it hides the matches that it overlaps: ":)hm" gives ":)" and "hm", but in "(so) :)hm" the search
-    matches "):" first, and ":" and ")" stay apart. So where a match across a space is possible, judged by the tokens
-    next to the space, spaCy gets the whole line.
+    spaCy splits a line at spaces and tokenizes each span alone. Only its last step sees the whole
+    line: it searches the tokens for special cases with punctuation (":)", "d.h.", "10a.m."), across
+    spaces. A match across a space is discarded, but it hides the matches that it overlaps: ":)hm"
+    gives ":)" and "hm", but in "(so) :)hm" the search matches "):" first, and ":" and ")" stay
+    apart. So where a match across a space is possible, judged by the tokens next to the space,
+    spaCy gets the whole line.
     """
 
     def __init__(self, tokenizer: Any) -> None:

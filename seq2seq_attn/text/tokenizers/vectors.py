@@ -1,7 +1,9 @@
-"""A source that is a file of vectors, such as the regions of a picture or the frames of speech (Huang et al. 2016).
+"""A source that is a file of vectors, such as the regions of a picture or the frames of speech
+(Huang et al. 2016).
 
-Its text names the file: `picture.npy`, or `pictures.npz:KEY` for an array of an archive. The array is [n, F]: n vectors
-of F numbers each. Every vector is a token, `[1]` to `[n]`, so lengths, attention and alignments work as for words.
+Its text names the file: `picture.npy`, or `pictures.npz:KEY` for an array of an archive. The array
+is [n, F]: n vectors of F numbers each. Every vector is a token, `[1]` to `[n]`, so lengths,
+attention and alignments work as for words.
 """
 
 import hashlib
@@ -32,21 +34,25 @@ class VectorsTokenizer(Tokenizer):
     name = VECTORS
 
     def __init__(self, size: int) -> None:
-        """`size`: F, the dimension of a vector. Raises ValueError unless it is from 1 to `MAX_SIZE`."""
+        """`size`: F, the dimension of a vector. Raises ValueError unless it is from 1 to
+        `MAX_SIZE`."""
         if not isinstance(size, int) or not 1 <= size <= MAX_SIZE:
             raise ValueError(f"vectors of {size!r} numbers")
         super().__init__()
         self.size = size
 
     def tokenize(self, text: str) -> list[str]:
-        """`[1]` to `[n]` for the vectors of the file; none for a blank line. Raises UserError: the file cannot be read,
-        or its vectors have another size."""
+        """`[1]` to `[n]` for the vectors of the file; none for a blank line. Raises UserError: the
+        file cannot be read, or its vectors have another size."""
         file = text.strip()
         if not file:
             return []
         vectors = read_vectors(file)
         if vectors.shape[1] != self.size:
-            raise UserError(f"{file}: vectors of {vectors.shape[1]} numbers; expected {self.size}, as in training")
+            raise UserError(
+                f"{file}: vectors of {vectors.shape[1]} numbers; expected {self.size}, as in "
+                "training"
+            )
         return [f"[{number}]" for number in range(1, len(vectors) + 1)]
 
     def detokenize(self, tokens: Sequence[str]) -> str:
@@ -57,8 +63,8 @@ class VectorsTokenizer(Tokenizer):
 
 
 def read_vectors(file: str) -> FloatArray:
-    """The vectors of a file, [n, F]. Nothing is unpickled. Raises UserError: the file is missing or is not an array of
-    that shape, or a number is not finite."""
+    """The vectors of a file, [n, F]. Nothing is unpickled. Raises UserError: the file is missing or
+    is not an array of that shape, or a number is not finite."""
     path, key = _split(file)
     if key is None and path.endswith(".npz"):
         raise UserError(f"{path}: an archive of arrays; name one of them: {path}:KEY")
@@ -68,31 +74,39 @@ def read_vectors(file: str) -> FloatArray:
         with archive.open(f"{key}.npy") if archive else open_regular(Path(path)) as stream:
             array = np.lib.format.read_array(stream, allow_pickle=False)
     except KeyError:
-        raise UserError(f"{file}: the archive {path} has no array {key!r}; name one that it has") from None
+        raise UserError(
+            f"{file}: the archive {path} has no array {key!r}; name one that it has"
+        ) from None
     except Exception as error:  # a header may ask for any size, syntax or compression
         raise _unreadable(file, error) from None
     if array.ndim != 2 or array.dtype.kind not in "fiu" or not 1 <= array.shape[1] <= MAX_SIZE:
         shape = " x ".join(map(str, array.shape))
-        raise UserError(f"{file}: {shape} values of {array.dtype}; expected rows of 1 to {MAX_SIZE:,} numbers")
+        raise UserError(
+            f"{file}: {shape} values of {array.dtype}; expected rows of 1 to {MAX_SIZE:,} numbers"
+        )
     with np.errstate(over="ignore", invalid="ignore"):
         vectors: FloatArray = array.astype(np.float32)
     is_finite = np.isfinite(vectors).all(axis=1)
     if not is_finite.all():
         number = int(is_finite.argmin()) + 1
-        raise UserError(f"{file}: vector {number} holds NaN or a number too large; expected finite numbers of float32")
+        raise UserError(
+            f"{file}: vector {number} holds NaN or a number too large; expected finite numbers of "
+            "float32"
+        )
     return vectors
 
 
 @lru_cache(maxsize=4)
 def _archive(path: str, modified_at: int, size: int) -> zipfile.ZipFile:
-    """An open archive, because reading the list of 20,000 arrays for each of them would take minutes. The other
-    arguments tell a file that has changed."""
+    """An open archive, because reading the list of 20,000 arrays for each of them would take
+    minutes. The other arguments tell a file that has changed."""
     open_regular(Path(path)).close()  # raises an error for a pipe, whose reading might never end
     return zipfile.ZipFile(path)
 
 
 def real_name(file: str) -> str:
-    """The name of a file under its real path, which is the same however the name is spelled; blank for a blank one."""
+    """The name of a file under its real path, which is the same however the name is spelled; blank
+    for a blank one."""
     if not file.strip():
         return ""
     path, key = _split(file.strip())
@@ -108,13 +122,15 @@ def _split(file: str) -> tuple[str, str | None]:
 
 def _unreadable(file: str, error: Exception) -> UserError:
     if isinstance(error, FileNotFoundError):
-        return UserError(f"{_split(file)[0]}: no such file; a source of vectors is a .npy file, or FILE.npz:KEY")
+        return UserError(
+            f"{_split(file)[0]}: no such file; a source of vectors is a .npy file, or FILE.npz:KEY"
+        )
     return UserError(f"{file}: not a readable array of numpy ({' '.join(str(error).split())})")
 
 
 def read_token_vectors(file: str, tokens: Sequence[str]) -> FloatArray:
-    """The vectors of a file that these tokens of `VectorsTokenizer` name, [tokens, F]. Raises UserError: the file has
-    changed since it was tokenized, or cannot be read."""
+    """The vectors of a file that these tokens of `VectorsTokenizer` name, [tokens, F]. Raises
+    UserError: the file has changed since it was tokenized, or cannot be read."""
     vectors = read_vectors(file)
     numbers = [int(token[1:-1]) - 1 for token in tokens]
     if numbers and max(numbers) >= len(vectors):
@@ -123,8 +139,8 @@ def read_token_vectors(file: str, tokens: Sequence[str]) -> FloatArray:
 
 
 def hash_vectors(files: Iterable[str]) -> str:
-    """The SHA-256 of what these files hold, in this order; each archive is read once. Raises UserError: a file cannot
-    be read."""
+    """The SHA-256 of what these files hold, in this order; each archive is read once. Raises
+    UserError: a file cannot be read."""
     digests = {"": ""}
     total = hashlib.sha256()
     for file in files:

@@ -1,5 +1,5 @@
-"""Words for reports and attention analysis, whatever the model's tokenizer is: spaCy's tokens, or characters where the
-language does not separate words."""
+"""Words for reports and attention analysis, whatever the model's tokenizer is: spaCy's tokens, or
+characters where the language does not separate words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def split_words(language: str, lines: Sequence[str]) -> list[list[str]]:
-    """The words of each line, by spaCy's tokenizer of the language or its multi-language tokenizer (`xx`)."""
+    """The words of each line, by spaCy's tokenizer of the language or its multi-language tokenizer
+    (`xx`)."""
     if not separates_words(language):
         return [list(normalize(line).replace(" ", "")) for line in lines]
     return _spacy(spacy_language(language)).tokenize_many(lines)
@@ -26,15 +27,23 @@ def split_words(language: str, lines: Sequence[str]) -> list[list[str]]:
 
 def words_name(language: str) -> str:
     """The name of what counts as words, for reports: `spacy.blank:de:3.8.0` or `characters`."""
-    return f"spacy.blank:{spacy_language(language)}:{version('spacy')}" if separates_words(language) else "characters"
+    return (
+        f"spacy.blank:{spacy_language(language)}:{version('spacy')}"
+        if separates_words(language)
+        else "characters"
+    )
 
 
 def breaks_words(language: str, lines: Sequence[str]) -> float:
-    """The share of lines that get a new space where they are tokenized and detokenized again. The rules of
-    `detokenize.py` do not fit such a text, for example in Chinese, which has no spaces between words."""
+    """The share of lines that get a new space where they are tokenized and detokenized again. The
+    rules of `detokenize.py` do not fit such a text, for example in Chinese, which has no spaces
+    between words."""
     tokenizer = _spacy(spacy_language(language))
     again = [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(lines)]
-    broken = [not _spaces(new) <= _spaces(one_line(normalize(line))) for new, line in zip(again, lines, strict=True)]
+    broken = [
+        not _spaces(new) <= _spaces(one_line(normalize(line)))
+        for new, line in zip(again, lines, strict=True)
+    ]
     return sum(broken) / max(1, len(broken))
 
 

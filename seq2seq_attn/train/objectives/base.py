@@ -1,12 +1,14 @@
-"""The contract of training objectives: extra loss terms, computed from all decoder steps of a batch. They have no
-parameters of their own.
+"""The contract of training objectives: extra loss terms, computed from all decoder steps of a
+batch. They have no parameters of their own.
 
-A variant is a file of this folder with one final class and `build(**options)`, the class or a function that makes one.
-The configuration names it in `train.objectives`, with its weight and its options. An update minimizes
+A variant is a file of this folder with one final class and `build(**options)`, the class or a
+function that makes one. The configuration names it in `train.objectives`, with its weight and its
+options. An update minimizes
 
     loss / target tokens + sum over objectives of  weight * sum of terms / sum of counts
 
-where the sums run over all micro-batches and ranks, so that accumulation and several processes change nothing.
+where the sums run over all micro-batches and ranks, so that accumulation and several processes
+change nothing.
 
 Shapes: B sentence pairs, T target positions, S source positions, L links.
 """
@@ -23,20 +25,22 @@ from seq2seq_attn.text.vocab import PAD
 class Objective(ABC):
     """An extra loss. It ignores padding, and the term of a batch is the sum over its rows.
 
-    A `build` with a parameter `source_attention` gets the attention if its weights are over source positions, one with
-    `drawing_attention` if `DecoderOutputs.extra` is a `Draw`, and one with `links` the setting `data.links` if batches
-    have `Batch.links_L3`. A model or data that lacks it is refused before data is prepared.
+    A `build` with a parameter `source_attention` gets the attention if its weights are over source
+    positions, one with `drawing_attention` if `DecoderOutputs.extra` is a `Draw`, and one with
+    `links` the setting `data.links` if batches have `Batch.links_L3`. A model or data that lacks it
+    is refused before data is prepared.
 
-    `needs_reverse` says whether it reads `DecoderOutputs.reverse_weights_SBT`. A model of the other direction is then
-    trained beside the first (`train/loss.py`). An update minimizes its loss too, as a mean over source tokens.
+    `needs_reverse` says whether it reads `DecoderOutputs.reverse_weights_SBT`. A model of the other
+    direction is then trained beside the first (`train/loss.py`). An update minimizes its loss too,
+    as a mean over source tokens.
     """
 
     needs_reverse: bool = False
 
     def count(self, batch: Batch) -> int:
-        """The number of terms of a batch, by which the sum is divided: one per target token, unless a variant says
-        otherwise. Called before the forward pass, with the batch on the CPU, as an update must know it for all its
-        micro-batches before the first backward pass."""
+        """The number of terms of a batch, by which the sum is divided: one per target token, unless
+        a variant says otherwise. Called before the forward pass, with the batch on the CPU, as an
+        update must know it for all its micro-batches before the first backward pass."""
         return batch.num_tokens
 
     @abstractmethod

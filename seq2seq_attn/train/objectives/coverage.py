@@ -1,13 +1,14 @@
-"""Coverage loss: penalize attention to source positions that earlier steps attended to (See, Liu, Manning 2017,
-section 2.3, equation 12).
+"""Coverage loss: penalize attention to source positions that earlier steps attended to (See, Liu,
+Manning 2017, section 2.3, equation 12).
 
     L = sum_t sum_s min(a_ts, c_ts)        c_ts = sum_{t' < t} a_{t's}
 
-a_ts is the weight of source position s at target position t (a_i^t in the paper), c_ts its coverage so far. The mean is
-over target tokens.
+a_ts is the weight of source position s at target position t (a_i^t in the paper), c_ts its coverage
+so far. The mean is over target tokens.
 
-The paper adds this loss to a trained model only. Used from the first update on, it does harm: attention to a new
-position costs nothing, right or wrong. So the overlay starts it halfway through training.
+The paper adds this loss to a trained model only. Used from the first update on, it does harm:
+attention to a new position costs nothing, right or wrong. So the overlay starts it halfway through
+training.
 """
 
 import torch

@@ -1,11 +1,13 @@
-"""Entropy penalty: penalize attention that is spread over many source positions (entropy minimization, Grandvalet and
-Bengio 2005, here of the weights instead of the predictions).
+"""Entropy penalty: penalize attention that is spread over many source positions (entropy
+minimization, Grandvalet and Bengio 2005, here of the weights instead of the predictions).
 
     L = - sum_t sum_s a_ts log a_ts
 
-a_ts is the weight of source position s at target position t. In nats; the mean is over target tokens.
+a_ts is the weight of source position s at target position t. In nats; the mean is over target
+tokens.
 
-In our measurements (docs/attention.md) the weights become sharper, but point to wrong words more often.
+In our measurements (docs/attention.md) the weights become sharper, but point to wrong words more
+often.
 """
 
 from torch import Tensor

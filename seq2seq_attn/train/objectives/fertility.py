@@ -1,12 +1,15 @@
-"""Fertility: every source position should be attended to about once over the whole sentence (Xu et al. 2015, section
-4.2.1, "doubly stochastic attention"; Cohn et al. 2016, section 3.3, learn a fertility per word instead).
+"""Fertility: every source position should be attended to about once over the whole sentence (Xu et
+al. 2015, section 4.2.1, "doubly stochastic attention"; Cohn et al. 2016, section 3.3, learn a
+fertility per word instead).
 
     L = sum_s (phi - sum_t a_ts)^2
 
-a_ts is the weight of source position s at target position t (alpha in the papers), phi the wanted number of target
-tokens per source token (Xu et al. write tau, and take 1). The mean is over source positions, EOS included.
+a_ts is the weight of source position s at target position t (alpha in the papers), phi the wanted
+number of target tokens per source token (Xu et al. write tau, and take 1). The mean is over source
+positions, EOS included.
 
-In our measurements (docs/attention.md) almost no source word is dropped or repeated, and weights are flatter.
+In our measurements (docs/attention.md) almost no source word is dropped or repeated, and weights
+are flatter.
 """
 
 from torch import Tensor

@@ -1,14 +1,16 @@
-"""Guided attention: the weights learn from word alignments ("supervised attention" in Mi, Wang, Ittycheriah 2016, and
-in Liu et al. 2016; "guided alignment training" in Chen et al. 2016, whose cross-entropy this is).
+"""Guided attention: the weights learn from word alignments ("supervised attention" in Mi, Wang,
+Ittycheriah 2016, and in Liu et al. 2016; "guided alignment training" in Chen et al. 2016, whose
+cross-entropy this is).
 
     L = - sum_t sum_s a*_ts log a_ts        a*_ts = 1 / |links of t| for each link (s, t)
 
-a_ts is the weight of source position s at target position t (alpha in the papers), a* the alignment, normalized for
-each target position. Positions without a link, EOS among them, are left to the model. The mean is over linked target
-positions.
+a_ts is the weight of source position s at target position t (alpha in the papers), a* the
+alignment, normalized for each target position. Positions without a link, EOS among them, are left
+to the model. The mean is over linked target positions.
 
-A weight below 1e-30 has no gradient, so such a link teaches nothing. Weights are exactly 0 with `sparsemax` and
-`entmax15`, outside the window of `local`, and with `hard` (`straight_through`) at all positions but the drawn one.
+A weight below 1e-30 has no gradient, so such a link teaches nothing. Weights are exactly 0 with
+`sparsemax` and `entmax15`, outside the window of `local`, and with `hard` (`straight_through`) at
+all positions but the drawn one.
 
 In our measurements (docs/attention.md) the weights align better, and BLEU is lower.
 """

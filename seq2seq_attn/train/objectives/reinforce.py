@@ -1,16 +1,17 @@
-"""REINFORCE: train hard attention by rewarding the source positions that made the target probable (Xu et al. 2015,
-section 4.1; Williams 1992).
+"""REINFORCE: train hard attention by rewarding the source positions that made the target probable
+(Xu et al. 2015, section 4.1; Williams 1992).
 
     L = sum_t [ - A_t log alpha_t(j_t) - lambda_e H(alpha_t) + (R_t / n_t - b_t)^2 ]
     R_t = sum_{t' >= t} log p(y_t')      A_t = R_t - n_t b_t, constant      n_t: target tokens from t on, EOS included
 
-j_t is the position drawn at step t (s~ in the paper), alpha_t the weights that it was drawn from, b_t the attention's
-baseline. A_t is the advantage. The paper's reward is that of the whole sentence; tokens before t do not depend on j_t,
-so they add nothing but noise. Its lambda_r is the weight of the objective, which also weighs the two other terms. The
-last term teaches the baseline. lambda_e is `entropy`. The mean is over target tokens.
+j_t is the position drawn at step t (s~ in the paper), alpha_t the weights that it was drawn from,
+b_t the attention's baseline. A_t is the advantage. The paper's reward is that of the whole
+sentence; tokens before t do not depend on j_t, so they add nothing but noise. Its lambda_r is the
+weight of the objective, which also weighs the two other terms. The last term teaches the baseline.
+lambda_e is `entropy`. The mean is over target tokens.
 
-In our measurements (docs/attention.md) sampled positions learn slowly: after ten epochs nearly all still point to wrong
-words.
+In our measurements (docs/attention.md) sampled positions learn slowly: after ten epochs nearly all
+still point to wrong words.
 """
 
 from torch import Tensor
@@ -39,7 +40,10 @@ class Reinforce(Objective):
         flat = log_probs_N.new_zeros(batch.tgt_out_BT.numel())
         flat[outputs.positions_N[real_N]] = log_probs_N[real_N]
         log_probs_TB = flat.view(is_target_TB.shape)
-        rewards_TB, num_left_TB = _from_here_on(log_probs_TB), _from_here_on(is_target_TB.to(log_probs_TB.dtype))
+        rewards_TB, num_left_TB = (
+            _from_here_on(log_probs_TB),
+            _from_here_on(is_target_TB.to(log_probs_TB.dtype)),
+        )
         errors_TB = rewards_TB / num_left_TB.clamp_min(1.0) - baselines_TB
         advantages_TB = (errors_TB * num_left_TB).detach()
         terms_TB = errors_TB.square() - advantages_TB * draw_log_probs_TB

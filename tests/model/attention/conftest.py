@@ -1,4 +1,5 @@
-"""Three sentences of 5, 2 and 1 source positions, encoded at random, and attention variants on them."""
+"""Three sentences of 5, 2 and 1 source positions, encoded at random, and attention variants on
+them."""
 
 import pytest
 import torch
@@ -27,14 +28,20 @@ def encoded(source):
 @pytest.fixture
 def queries():
     """Of three steps."""
-    return torch.randn(3, 3, QUERY_SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    return torch.randn(
+        3, 3, QUERY_SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(2)
+    )
 
 
 @pytest.fixture
 def build():
     def build(name, *, query_size=QUERY_SIZE, memory_size=MEMORY_SIZE, **options):
         torch.manual_seed(1)
-        sizes = {"query_size": query_size, "memory_size": memory_size, "normalizer": softmax.weights}
+        sizes = {
+            "query_size": query_size,
+            "memory_size": memory_size,
+            "normalizer": softmax.weights,
+        }
         attention = build_variant("attention", name, options, **sizes)
         for parameter in attention.parameters():
             torch.nn.init.uniform_(parameter, -0.5, 0.5)

@@ -16,8 +16,8 @@ def softmax(scores):
 
 @pytest.fixture
 def check(encoded, source, queries):
-    """Asks an attention step by step, in three sentences. An oracle gives for one sentence, from its values and the
-    queries, the weights of each step, alone or with the context."""
+    """Asks an attention step by step, in three sentences. An oracle gives for one sentence, from
+    its values and the queries, the weights of each step, alone or with the context."""
 
     def check(attention, oracle, asked=queries):
         memory, state = attention.prepare(encoded, source)
@@ -57,9 +57,16 @@ def test_dot_products(build, check, queries, name, options, divisor):
     )
 
     def oracle(values, queries):
-        return [softmax([project_query(query) @ project_key(h) / divisor for h in values]) for query in queries]
+        return [
+            softmax([project_query(query) @ project_key(h) / divisor for h in values])
+            for query in queries
+        ]
 
-    check(attention, oracle, torch.nn.functional.pad(queries, (0, 9), value=0.5) if name == "dot" else queries)
+    check(
+        attention,
+        oracle,
+        torch.nn.functional.pad(queries, (0, 9), value=0.5) if name == "dot" else queries,
+    )
 
 
 def convolve(inputs, conv, radius):
@@ -82,7 +89,9 @@ def test_convolutional(build, check, radius):
         patterns = torch.relu(convolve(values, attention.pattern_filters, radius))
         for query in queries:
             features = convolve(patterns, attention.feature_filters, radius) * query
-            yield torch.softmax(convolve(features, attention.score_filter, radius).squeeze(1), dim=0)
+            yield torch.softmax(
+                convolve(features, attention.score_filter, radius).squeeze(1), dim=0
+            )
 
     check(attention, oracle)
 
@@ -102,7 +111,9 @@ def test_local(build, check, queries, window, radius, is_scaled):
                 hidden = torch.tanh(attention.position_projection(query))
                 center = last * torch.sigmoid(hidden @ attention.position_weight_H).item()
             window = [s for s in range(last + 1) if abs(s - center) <= radius]
-            scores = {s: query @ attention.key_projection(values[s]) * attention.scale for s in window}
+            scores = {
+                s: query @ attention.key_projection(values[s]) * attention.scale for s in window
+            }
             total = sum(score.exp() for score in scores.values())
             weights = torch.zeros(last + 1, dtype=torch.float64)
             for s, score in scores.items():
@@ -144,7 +155,10 @@ def test_key_value_scores_even_coordinates_and_averages_odd_ones(build, check):
 
     def oracle(values, queries):
         for query in queries:
-            hidden = [attention.key_projection(h[0::2]) + attention.query_projection(query) for h in values]
+            hidden = [
+                attention.key_projection(h[0::2]) + attention.query_projection(query)
+                for h in values
+            ]
             weights = softmax([torch.tanh(one) @ attention.score_weight_A for one in hidden])
             yield weights, weights @ values[:, 1::2]
 
@@ -167,7 +181,10 @@ def test_self_history_attends_to_past_queries_too(build, check):
             for prefix, states in (("", list(values)), ("history_", past)):
                 asked = getattr(attention, f"{prefix}query_projection")(query)
                 keys = [getattr(attention, f"{prefix}key_projection")(state) for state in states]
-                scores = [torch.tanh(key + asked) @ getattr(attention, f"{prefix}score_weight_A") for key in keys]
+                scores = [
+                    torch.tanh(key + asked) @ getattr(attention, f"{prefix}score_weight_A")
+                    for key in keys
+                ]
                 weights[prefix] = softmax(scores)
                 contexts.append(weights[prefix] @ torch.stack(states))
             yield weights[""], torch.cat(contexts)
@@ -184,7 +201,10 @@ def test_location_sees_the_last_weights_around_a_position(build, check):
         for query in queries:
             scores = []
             for j, h in enumerate(values):
-                seen = [weights[k] if 0 <= k < len(values) else weights.new_zeros(()) for k in (j - 1, j, j + 1)]
+                seen = [
+                    weights[k] if 0 <= k < len(values) else weights.new_zeros(())
+                    for k in (j - 1, j, j + 1)
+                ]
                 features = (attention.filters.weight.squeeze(1) * torch.stack(seen)).sum(dim=1)
                 hidden = attention.query_projection(query) + attention.key_projection(h)
                 hidden = hidden + attention.location_projection(features)
@@ -198,9 +218,14 @@ def test_location_sees_the_last_weights_around_a_position(build, check):
 TERMS = ("position", "markov", "fertility")
 
 
-@pytest.mark.parametrize("terms", [t for n in (1, 2, 3) for t in itertools.combinations(TERMS, n)], ids="-".join)
+@pytest.mark.parametrize(
+    "terms", [t for n in (1, 2, 3) for t in itertools.combinations(TERMS, n)], ids="-".join
+)
 def test_structural_biases(build, check, terms):
-    attention, radius = build("structural", attention_size=7, radius=2, **{term: term in terms for term in TERMS}), 2
+    attention, radius = (
+        build("structural", attention_size=7, radius=2, **{term: term in terms for term in TERMS}),
+        2,
+    )
 
     def oracle(values, queries):
         length, history = len(values), []
@@ -212,11 +237,17 @@ def test_structural_biases(build, check, terms):
                     features += [math.log(1 + j), math.log(1 + i), math.log(1 + length)]
                 near = [k - 1 for k in range(i - radius, i + radius + 1)]
                 if "markov" in terms:
-                    features += [history[-1][k].item() if history and 0 <= k < length else 0.0 for k in near]
+                    features += [
+                        history[-1][k].item() if history and 0 <= k < length else 0.0 for k in near
+                    ]
                 if "fertility" in terms:
-                    features += [sum(w[k].item() for w in history) if 0 <= k < length else 0.0 for k in near]
+                    features += [
+                        sum(w[k].item() for w in history) if 0 <= k < length else 0.0 for k in near
+                    ]
                 hidden = attention.key_projection(values[i - 1]) + attention.query_projection(query)
-                hidden = hidden + attention.bias_projection.weight @ torch.tensor(features, dtype=torch.float64)
+                hidden = hidden + attention.bias_projection.weight @ torch.tensor(
+                    features, dtype=torch.float64
+                )
                 scores.append(torch.tanh(hidden) @ attention.score_weight_A)
             history.append(softmax(scores))
         return history
@@ -249,10 +280,15 @@ def test_neural_coverage_remembers_more_than_the_last_step(build, check):
         for query in queries:
             hidden = attention.query_projection(query) + attention.key_projection(values)
             weights = torch.softmax(
-                torch.tanh(hidden + attention.coverage_projection(coverage)) @ attention.score_weight_A, dim=0
+                torch.tanh(hidden + attention.coverage_projection(coverage))
+                @ attention.score_weight_A,
+                dim=0,
             )
             yield weights
-            inputs = [torch.cat([weight[None], value, query]) for weight, value in zip(weights, values, strict=True)]
+            inputs = [
+                torch.cat([weight[None], value, query])
+                for weight, value in zip(weights, values, strict=True)
+            ]
             coverage = attention.update(torch.stack(inputs), coverage)
             last[len(values)] = coverage
 
@@ -277,7 +313,11 @@ def test_linguistic_coverage_adds_up_weights_by_fertility(build, check, fertilit
             weights = softmax(scores)
             yield weights
             for j, h in enumerate(values):
-                phi = 3.0 * torch.sigmoid(attention.fertility_projection.weight[0] @ h).item() if fertility else 1.0
+                phi = (
+                    3.0 * torch.sigmoid(attention.fertility_projection.weight[0] @ h).item()
+                    if fertility
+                    else 1.0
+                )
                 covered[j] += weights[j].item() / phi
 
     check(attention, oracle)
@@ -328,7 +368,11 @@ def test_each_slot_is_a_mean_of_real_positions(build, encoded, source):
     ("name", "options", "message"),
     [
         ("multi_head", {"num_heads": 3}, r"num_heads=3: .* 22"),
-        ("multi_head", {"num_heads": 2, "attention_size": 5}, r"num_heads=2: .* attention_size.* 5"),
+        (
+            "multi_head",
+            {"num_heads": 2, "attention_size": 5},
+            r"num_heads=2: .* attention_size.* 5",
+        ),
         ("structural", dict.fromkeys(TERMS, False), r"model\.attention\.options"),
     ],
 )

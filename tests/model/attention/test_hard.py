@@ -7,7 +7,8 @@ from tests.model.attention.conftest import LENGTHS
 def scores(attention, values, query):
     return torch.stack(
         [
-            torch.tanh(attention.key_projection(h) + attention.query_projection(query)) @ attention.score_weight_A
+            torch.tanh(attention.key_projection(h) + attention.query_projection(query))
+            @ attention.score_weight_A
             for h in values
         ]
     )
@@ -35,7 +36,8 @@ def test_training_draws_from_the_softmax_of_the_scores(build, encoded, source, q
     attention = build("hard", **options)
     num_draws = 10_000
     one = encoded._replace(
-        values_BSM=encoded.values_BSM[:1].expand(num_draws, -1, -1), mask_BS=encoded.mask_BS[:1].expand(num_draws, -1)
+        values_BSM=encoded.values_BSM[:1].expand(num_draws, -1, -1),
+        mask_BS=encoded.mask_BS[:1].expand(num_draws, -1),
     )
     memory, state = attention.prepare(one, source)
     torch.manual_seed(3)
@@ -48,7 +50,9 @@ def test_training_draws_from_the_softmax_of_the_scores(build, encoded, source, q
     assert ((is_drawn.double().mean(dim=0) - expected).abs() < 4 * error).all()
     if options:
         torch.testing.assert_close(attended.weights_BS[0], expected)
-        torch.testing.assert_close(attended.extra.log_prob_B.exp(), expected.expand(num_draws, -1)[is_drawn])
+        torch.testing.assert_close(
+            attended.extra.log_prob_B.exp(), expected.expand(num_draws, -1)[is_drawn]
+        )
     else:
         assert torch.equal(attended.weights_BS, is_drawn.double())
 
@@ -62,7 +66,10 @@ def test_the_gradient_is_that_of_the_relaxed_sample(build, encoded, source, quer
     found = torch.zeros(3, 13, dtype=torch.float64)
     for row, length in enumerate(LENGTHS):
         query = queries[0, row].clone().requires_grad_()
-        noisy = scores(attention, encoded.values_BSM[row, :length], query) - (-uniform[row, :length].log()).log()
+        noisy = (
+            scores(attention, encoded.values_BSM[row, :length], query)
+            - (-uniform[row, :length].log()).log()
+        )
         relaxed = torch.softmax(noisy / temperature, dim=0)
         (found[row],) = torch.autograd.grad((relaxed * weighing[:length]).sum(), query)
     query = queries[0].clone().requires_grad_()
@@ -73,7 +80,9 @@ def test_the_gradient_is_that_of_the_relaxed_sample(build, encoded, source, quer
     torch.testing.assert_close(gradient, found)
 
 
-def test_reinforce_lets_no_gradient_of_the_context_or_the_baseline_reach_the_scores(build, encoded, source, queries):
+def test_reinforce_lets_no_gradient_of_the_context_or_the_baseline_reach_the_scores(
+    build, encoded, source, queries
+):
     attention = build("hard", estimator="reinforce")
     query = queries[0].clone().requires_grad_()
     memory, state = attention.prepare(encoded, source)
@@ -84,8 +93,11 @@ def test_reinforce_lets_no_gradient_of_the_context_or_the_baseline_reach_the_sco
     assert attention.baseline.weight.grad.abs().sum() > 0
 
 
-def test_with_reinforce_the_weights_of_search_are_those_of_training(build, encoded, source, queries):
-    """So that an output which reads them, such as `copy`, finds in search what it has learned from."""
+def test_with_reinforce_the_weights_of_search_are_those_of_training(
+    build, encoded, source, queries
+):
+    """So that an output which reads them, such as `copy`, finds in search what it has learned
+    from."""
     attention = build("hard", estimator="reinforce")
     memory, state = attention.prepare(encoded, source)
     of_training = attention.train().step(queries[0], memory, state).weights_BS

@@ -20,7 +20,8 @@ def score(attention, value, query):
 
 
 def path_probabilities(stops):
-    """The probability that step i stops at j, from p_ij [steps, length], by enumerating all monotonic paths."""
+    """The probability that step i stops at j, from p_ij [steps, length], by enumerating all
+    monotonic paths."""
     num_steps, length = stops.shape
     expected = torch.zeros(num_steps, length, dtype=stops.dtype)
     for path in itertools.combinations_with_replacement(range(length), num_steps):
@@ -43,7 +44,9 @@ def test_training_weights_are_the_expectation_over_all_paths(attention, encoded,
         found.append(attended.weights_BS)
     for row, length in enumerate(LENGTHS):
         values = encoded.values_BSM[row, :length]
-        stops = torch.stack([torch.stack([score(attention, h, q[row]) for h in values]) for q in queries]).sigmoid()
+        stops = torch.stack(
+            [torch.stack([score(attention, h, q[row]) for h in values]) for q in queries]
+        ).sigmoid()
         stops[:, -1] = 1.0
         expected = path_probabilities(stops.detach())
         torch.testing.assert_close(torch.stack([w[row, :length] for w in found]), expected)
@@ -55,14 +58,18 @@ def test_search_takes_the_first_positive_score_from_where_it_stopped(attention, 
         attention.weight_norm_gain_1.fill_(5.0)
         attention.offset_bias_1.fill_(0.0)
     memory, state = attention.prepare(encoded, source)
-    queries = torch.randn(40, 3, 13, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+    queries = torch.randn(
+        40, 3, 13, dtype=torch.float64, generator=torch.Generator().manual_seed(5)
+    )
     before, visited = [0, 0, 0], set()
     for query in queries:
         attended = attention.step(query, memory, state)
         state = attended.state
         for row, length in enumerate(LENGTHS):
             values = encoded.values_BSM[row, :length]
-            ahead = [j for j in range(before[row], length) if score(attention, values[j], query[row]) > 0]
+            ahead = [
+                j for j in range(before[row], length) if score(attention, values[j], query[row]) > 0
+            ]
             before[row] = ahead[0] if ahead else length - 1
             expected = torch.zeros(5, dtype=torch.float64)
             expected[before[row]] = 1.0
@@ -96,6 +103,11 @@ def test_noise_is_drawn_in_training_only(build, encoded, source, queries):
 
 
 def test_the_gain_begins_at_the_root_of_the_size_and_the_offset_at_0():
-    attention = build_variant("attention", "monotonic", {"attention_size": 7}, query_size=5, memory_size=3)
+    attention = build_variant(
+        "attention", "monotonic", {"attention_size": 7}, query_size=5, memory_size=3
+    )
     initialize(attention)
-    assert (attention.weight_norm_gain_1.item(), attention.offset_bias_1.item()) == (pytest.approx(7**-0.5), 0.0)
+    assert (attention.weight_norm_gain_1.item(), attention.offset_bias_1.item()) == (
+        pytest.approx(7**-0.5),
+        0.0,
+    )

@@ -48,10 +48,14 @@ def test_it_is_pytorchs_and_rows_whose_target_is_padding_do_not_count(
     torch.testing.assert_close(gradients, torch.autograd.grad(expected * 3.0, inputs))
 
 
-@pytest.mark.parametrize(("output", "is_fast"), [("softmax", True), ("lexical", True), ("lexicon", False)])
+@pytest.mark.parametrize(
+    ("output", "is_fast"), [("softmax", True), ("lexical", True), ("lexicon", False)]
+)
 def test_an_output_of_linear_layers_has_it(make_model, output, is_fast):
     """`test_unroll.py` compares losses and gradients."""
-    assert (speed.find("cross_entropy", make_model(output={"name": output}).output) is not None) == is_fast
+    assert (
+        speed.find("cross_entropy", make_model(output={"name": output}).output) is not None
+    ) == is_fast
 
 
 def test_no_gradient_is_made_for_a_backward_that_will_not_come(case, monkeypatch):
@@ -68,11 +72,16 @@ def test_no_gradient_is_made_for_a_backward_that_will_not_come(case, monkeypatch
 
 def test_what_lies_behind_the_last_row_is_no_garbage():
     # where a processor has AMX, a product in bf16 reads past a row of odd length
-    features, weight = torch.ones(5, 3, dtype=torch.bfloat16), torch.ones(19, 3, dtype=torch.bfloat16)
+    features, weight = (
+        torch.ones(5, 3, dtype=torch.bfloat16),
+        torch.ones(19, 3, dtype=torch.bfloat16),
+    )
     features.requires_grad_()
     torch.use_deterministic_algorithms(True)  # which fills memory that is not initialized with NaN
     try:
-        loss, _ = chunked_cross_entropy(features, weight, torch.zeros(19).bfloat16(), torch.arange(4, 9))
+        loss, _ = chunked_cross_entropy(
+            features, weight, torch.zeros(19).bfloat16(), torch.arange(4, 9)
+        )
         loss.backward()
     finally:
         torch.use_deterministic_algorithms(False)

@@ -1,5 +1,5 @@
-"""A training step never reads a value back from the GPU, which would stall it. `FakeTensorMode` has shapes but no
-values, so that such a read fails."""
+"""A training step never reads a value back from the GPU, which would stall it. `FakeTensorMode` has
+shapes but no values, so that such a read fails."""
 
 import pytest
 import torch
@@ -16,14 +16,21 @@ def fake_step(mode, model, batch, ratio):
 
     names = ("tgt_in_BT", "tgt_out_BT", "positions_N", "targets_N")
     fields = {name: fake(getattr(batch, name)) for name in names}
-    fake_batch = batch._replace(source=batch.source._replace(ids_BS=fake(batch.source.ids_BS)), **fields)
+    fake_batch = batch._replace(
+        source=batch.source._replace(ids_BS=fake(batch.source.ids_BS)), **fields
+    )
     with mode, torch.autocast("cpu", dtype=torch.bfloat16):
-        batch_loss(model, fake_batch, label_smoothing=0.1, teacher_forcing_ratio=ratio).loss_sum.backward()
+        batch_loss(
+            model, fake_batch, label_smoothing=0.1, teacher_forcing_ratio=ratio
+        ).loss_sum.backward()
 
 
 @pytest.mark.parametrize(
     ("name", "ratio"),
-    [*((name, 1.0) for name in packaged_variants("attention") if name != "hierarchical"), ("additive", 0.5)],
+    [
+        *((name, 1.0) for name in packaged_variants("attention") if name != "hierarchical"),
+        ("additive", 0.5),
+    ],
 )
 def test_a_step_reads_no_value(make_model, batch, name, ratio):
     mode = FakeTensorMode()
@@ -34,7 +41,12 @@ def test_a_step_reads_no_value(make_model, batch, name, ratio):
 
 
 @pytest.mark.parametrize(
-    ("name", "ratio"), [*((name, 1.0) for name in packaged_variants("attention")), ("additive", 0.0), ("coverage", 0.0)]
+    ("name", "ratio"),
+    [
+        *((name, 1.0) for name in packaged_variants("attention")),
+        ("additive", 0.0),
+        ("coverage", 0.0),
+    ],
 )
 def test_a_batch_rounded_up_has_the_same_loss_and_gradient(make_model, batch, name, ratio):
     model = make_model(name).eval()
@@ -44,6 +56,8 @@ def test_a_batch_rounded_up_has_the_same_loss_and_gradient(make_model, batch, na
         loss = batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=ratio)
         loss.loss_sum.backward()
         # hard choices give their scores no gradient in evaluation mode
-        return loss, {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+        return loss, {
+            name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None
+        }
 
     torch.testing.assert_close(step(rounded_up(batch, rows=8, positions=16)), step(batch))

@@ -37,19 +37,28 @@ def test_without_the_packed_layout_it_is_the_same(monkeypatch, precision, layout
 
 
 def test_double_precision_stays_double():
-    weight, bias, inputs = torch.randn(5, 3).double(), torch.randn(5).double(), torch.randn(2, 3).double()
-    torch.testing.assert_close(pack(weight, bias, "fp32")(inputs), functional.linear(inputs, weight, bias))
+    weight, bias, inputs = (
+        torch.randn(5, 3).double(),
+        torch.randn(5).double(),
+        torch.randn(2, 3).double(),
+    )
+    torch.testing.assert_close(
+        pack(weight, bias, "fp32")(inputs), functional.linear(inputs, weight, bias)
+    )
 
 
 @pytest.mark.parametrize("precision", LARGEST_ERROR)
 def test_an_input_of_size_0_gives_the_bias(precision):
     bias = torch.randn(5)
-    assert torch.equal(pack(torch.empty(5, 0), bias, precision)(torch.empty(2, 0)), bias.expand(2, -1))
+    assert torch.equal(
+        pack(torch.empty(5, 0), bias, precision)(torch.empty(2, 0)), bias.expand(2, -1)
+    )
 
 
 @pytest.mark.parametrize("precision", LARGEST_ERROR)
 def test_rows_do_not_mix_nor_see_what_fills_them_up(precision):
-    """A row beside one a thousand times as large keeps its own scale, and a row of zeros gives the bias."""
+    """A row beside one a thousand times as large keeps its own scale, and a row of zeros gives the
+    bias."""
     weight, bias, inputs = torch.randn(53, 37), torch.randn(53), torch.randn(13, 37)
     inputs[1] *= 1000.0
     inputs[2] = 0.0

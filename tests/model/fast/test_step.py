@@ -26,12 +26,15 @@ READOUTS = pytest.mark.parametrize(
 def source():
     generator = torch.Generator().manual_seed(4)
     lengths = (4, 1, 7, 3, 0, 5)
-    return collate_source([torch.randint(4, NUM_SOURCE_IDS, (n,), generator=generator).tolist() for n in lengths])
+    return collate_source(
+        [torch.randint(4, NUM_SOURCE_IDS, (n,), generator=generator).tolist() for n in lengths]
+    )
 
 
 @pytest.fixture
 def make_sharp(make_model):
-    """Models whose next token depends on what went before, and which end sentences at different lengths."""
+    """Models whose next token depends on what went before, and which end sentences at different
+    lengths."""
 
     def make(name="additive", *, dtype=torch.float32, **overrides):
         model = make_model(name, dtype=dtype, seed=1, **overrides).eval()
@@ -52,18 +55,26 @@ def searched(model, source, beam_size):
 @READOUTS
 @pytest.mark.parametrize(
     ("name", "output"),
-    [*((name, "softmax") for name in VARIANTS), *((name, "lexical") for name in ("additive", "scaled_dot", "uniform"))],
+    [
+        *((name, "softmax") for name in VARIANTS),
+        *((name, "lexical") for name in ("additive", "scaled_dot", "uniform")),
+    ],
 )
 def test_hypotheses_are_the_plain_steps(make_sharp, source, name, output, readout, beam_size):
     model = make_sharp(name, output={"name": output}, **readout)
     is_known = known_score(model.decoder.attention) is not None
     assert isinstance(step_model(model), FastStep if is_known else PlainSteps)
-    expected, found = searched(PlainSteps(model), source, beam_size), searched(step_model(model), source, beam_size)
+    expected, found = (
+        searched(PlainSteps(model), source, beam_size),
+        searched(step_model(model), source, beam_size),
+    )
     assert len({len(best[0].ids) for best in expected}) > 1  # sentences leave one after another
     for ours, theirs in zip(found, expected, strict=True):
         assert [one.ids for one in ours] == [one.ids for one in theirs]
         assert [one.is_finished for one in ours] == [one.is_finished for one in theirs]
-        assert [one.log_prob for one in ours] == pytest.approx([one.log_prob for one in theirs], abs=1e-5)
+        assert [one.log_prob for one in ours] == pytest.approx(
+            [one.log_prob for one in theirs], abs=1e-5
+        )
         for one, other in zip(ours, theirs, strict=True):
             assert (one.weights_TS is None) == (other.weights_TS is None)
             if one.weights_TS is not None:
@@ -73,7 +84,9 @@ def test_hypotheses_are_the_plain_steps(make_sharp, source, name, output, readou
 @pytest.mark.parametrize("rows", [1, 3])
 @READOUTS
 @pytest.mark.parametrize("decoder", ["bahdanau", "conditional"])
-@pytest.mark.parametrize("name", ["additive", "dot", "scaled_dot", "slots", "uniform", "fixed", "initial"])
+@pytest.mark.parametrize(
+    "name", ["additive", "dot", "scaled_dot", "slots", "uniform", "fixed", "initial"]
+)
 def test_steps_and_reordering_in_double_precision(make_model, source, name, decoder, readout, rows):
     model = make_model(name, decoder={"name": decoder}, **readout).eval()
     with torch.no_grad():
@@ -84,7 +97,10 @@ def test_steps_and_reordering_in_double_precision(make_model, source, name, deco
     with torch.no_grad():
         states, ids = [m.start(source, rows) for m in (plain, fast)], torch.full((6 * rows,), 1)
         for sentences in ([0, 1, 2, 3, 4, 5], [5, 0, 2], [2], [0]):
-            (expected, states[0]), (found, states[1]) = plain.step(ids, states[0]), fast.step(ids, states[1])
+            (expected, states[0]), (found, states[1]) = (
+                plain.step(ids, states[0]),
+                fast.step(ids, states[1]),
+            )
             torch.testing.assert_close(found.log_probs(), expected.log_probs())
             if expected.weights_RS is None:
                 assert found.weights_RS is None
@@ -108,7 +124,9 @@ def test_steps_with_fewer_tokens(make_sharp, source, output):
             m.step(previous, m.start(source, 1))[0].log_probs()
             for m in (PlainSteps(model), FastStep(model).narrowed(ids))
         )
-    torch.testing.assert_close(found[:, ids], expected[:, ids].log_softmax(dim=1), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        found[:, ids], expected[:, ids].log_softmax(dim=1), atol=1e-5, rtol=0
+    )
     assert found.shape == expected.shape
     assert found.exp().sum(dim=1).tolist() == pytest.approx([1.0] * 6, abs=1e-5)
 
@@ -132,7 +150,9 @@ def test_a_known_score_takes_the_fast_step_of_the_conditional_decoder_too(make_m
 @pytest.mark.parametrize("num_rows", [1, 32, 33, 70])
 @pytest.mark.parametrize("num_candidates", [1, 5])
 def test_the_best_tokens_are_those_of_the_normalized_logits(num_rows, num_candidates):
-    logits = torch.randn(num_rows, 90, generator=torch.Generator().manual_seed(num_rows)) * 3.0 + 5.0
+    logits = (
+        torch.randn(num_rows, 90, generator=torch.Generator().manual_seed(num_rows)) * 3.0 + 5.0
+    )
     expected = torch.log_softmax(logits, dim=-1)
     expected[:, [PAD, BOS, UNK]] = -torch.inf
     tokens = fast_step.FastTokens(logits, torch.clone, None, num_rows=32)
@@ -140,7 +160,9 @@ def test_the_best_tokens_are_those_of_the_normalized_logits(num_rows, num_candid
     top = expected.topk(num_candidates, dim=-1)
     torch.testing.assert_close(log_probs, top.values)
     assert torch.equal(ids, top.indices)
-    assert torch.equal(tokens.top(num_candidates, forbidden=(PAD, BOS, UNK), stride=3)[1], top.indices[::3])
+    assert torch.equal(
+        tokens.top(num_candidates, forbidden=(PAD, BOS, UNK), stride=3)[1], top.indices[::3]
+    )
 
 
 def test_a_large_vocabulary_goes_without_a_table(monkeypatch, make_sharp, source):
@@ -148,7 +170,9 @@ def test_a_large_vocabulary_goes_without_a_table(monkeypatch, make_sharp, source
     expected = searched(FastStep(model), source, 3)
     monkeypatch.setattr(fast_step, "_MAX_TABLE_NUMBERS", 10)
     found = searched(FastStep(model), source, 3)
-    assert [[one.ids for one in best] for best in found] == [[one.ids for one in best] for best in expected]
+    assert [[one.ids for one in best] for best in found] == [
+        [one.ids for one in best] for best in expected
+    ]
 
 
 @pytest.mark.parametrize(("precision", "largest"), [("bf16", 0.05), ("int8", 0.1)])
@@ -157,7 +181,9 @@ def test_fewer_bits_are_close(make_model, source, name, precision, largest):
     model = make_model(name, dtype=torch.float32).eval()
     step, ids = step_model(model, precision), torch.full((6,), 1)
     with torch.no_grad():
-        expected, found = (m.step(ids, m.start(source, 1))[0].log_probs() for m in (PlainSteps(model), step))
+        expected, found = (
+            m.step(ids, m.start(source, 1))[0].log_probs() for m in (PlainSteps(model), step)
+        )
     difference = (found - expected).abs().max().item()
     assert 0.0 < difference < largest
     for best in searched(step, source, 3):

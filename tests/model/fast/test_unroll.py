@@ -29,7 +29,9 @@ from tests.model.conftest import NUM_TARGET_IDS
 
 VARIANTS = packaged_variants("attention")
 NO_DROPOUT = {"embedding": 0.0, "encoder": 0.0, "readout": 0.0}
-TABLE = estimate_table([np.array([5, 9]), np.array([8])].__getitem__, [np.array([6, 9]), np.array([5])].__getitem__, 2)
+TABLE = estimate_table(
+    [np.array([5, 9]), np.array([8])].__getitem__, [np.array([6, 9]), np.array([5])].__getitem__, 2
+)
 
 
 def loss_and_gradients(model, batch, ratio, seed=3):
@@ -37,7 +39,9 @@ def loss_and_gradients(model, batch, ratio, seed=3):
     model.zero_grad()
     loss = batch_loss(model, batch, label_smoothing=0.1, teacher_forcing_ratio=ratio)
     loss.loss_sum.backward()
-    return loss, {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    return loss, {
+        name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None
+    }
 
 
 def check_fast_is_plain(model, batch, ratio):
@@ -49,7 +53,9 @@ def check_fast_is_plain(model, batch, ratio):
     torch.testing.assert_close(fast_gradients, plain_gradients, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("decoder", "ratio"), [("bahdanau", 1.0), ("bahdanau", 0.5), ("conditional", 1.0)])
+@pytest.mark.parametrize(
+    ("decoder", "ratio"), [("bahdanau", 1.0), ("bahdanau", 0.5), ("conditional", 1.0)]
+)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, name, decoder, ratio):
     model = make_model(name, decoder={"name": decoder}, dropout=NO_DROPOUT)
@@ -59,11 +65,20 @@ def test_loss_and_gradients_equal_the_plain_loops(make_model, batch, name, decod
 @pytest.mark.parametrize("decoder", ["bahdanau", "conditional"])
 @pytest.mark.parametrize("output", packaged_variants("output"))
 def test_every_output_has_the_fast_pass(make_model, output, decoder):
-    model = make_model(output={"name": output}, decoder={"name": decoder}, dropout=NO_DROPOUT, tie_embeddings="none")
+    model = make_model(
+        output={"name": output},
+        decoder={"name": decoder},
+        dropout=NO_DROPOUT,
+        tie_embeddings="none",
+    )
     source, target = [[5, 9, 7, 4], [8]], [[9, 33, 6], [5]]
-    extended = [extend(*pair, NUM_TARGET_IDS) for pair in zip([[33, 9, 33, 31], [8]], target, strict=True)]
+    extended = [
+        extend(*pair, NUM_TARGET_IDS) for pair in zip([[33, 9, 33, 31], [8]], target, strict=True)
+    ]
     batch = collate(source, [[9, UNK, 6], [5]], range(2), extended=extended)
-    tgt_in_BT = torch.where(batch.tgt_in_BT == UNK, 33, batch.tgt_in_BT)  # as samples of a copying output have it
+    tgt_in_BT = torch.where(
+        batch.tgt_in_BT == UNK, 33, batch.tgt_in_BT
+    )  # as samples of a copying output have it
     batch = batch._replace(tgt_in_BT=tgt_in_BT)
     if isinstance(model.output, TakesTable):
         model.output.set_table(TABLE)
@@ -81,7 +96,9 @@ def test_gradients_of_objectives_equal_the_plain_loops(make_model, batch, name):
         model.zero_grad()
         [term] = batch_loss(model, batch, objectives=[objective]).terms
         term.backward()
-        return term, {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+        return term, {
+            name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None
+        }
 
     fast, fast_gradients = gradients()
     with speed.plain():
@@ -93,8 +110,20 @@ def test_gradients_of_objectives_equal_the_plain_loops(make_model, batch, name):
 
 
 def test_known_scores(make_model):
-    known = {name for name in VARIANTS if known_score(make_model(name).decoder.attention) is not None}
-    assert {"additive", "key_value", "dot", "scaled_dot", "bilinear", "slots", "uniform", "fixed", "initial"} <= known
+    known = {
+        name for name in VARIANTS if known_score(make_model(name).decoder.attention) is not None
+    }
+    assert {
+        "additive",
+        "key_value",
+        "dot",
+        "scaled_dot",
+        "bilinear",
+        "slots",
+        "uniform",
+        "fixed",
+        "initial",
+    } <= known
     for name in known:
         model = make_model(name)
         assert speed.find("unroll", model, 1.0) is fast_unroll.unroll, name
@@ -115,7 +144,9 @@ class Even(Additive):
 
     def step(self, query_BH, memory, state):
         scores_BS = torch.zeros(memory.mask_BS.shape, dtype=query_BH.dtype)
-        return Attended(*attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state)
+        return Attended(
+            *attend(scores_BS, memory.values_BSM, memory.mask_BS, self.normalizer), state
+        )
 
 
 def test_a_subclass_has_no_fast_path_of_its_parent(make_model, batch):
@@ -176,7 +207,8 @@ def test_passes_leave_no_tensors_alive(make_model, batch):
 
 @pytest.mark.parametrize("name", ["attention_gru", "gru", "cross_entropy"])
 def test_a_second_derivative_is_refused(make_model, batch, name):
-    """The hand-written backward passes cannot be differentiated: the result would be silently wrong."""
+    """The hand-written backward passes cannot be differentiated: the result would be silently
+    wrong."""
 
     def tensor(*shape):
         return torch.randn(*shape, dtype=torch.float64, requires_grad=True)

@@ -49,7 +49,8 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(
-    ("language", "line"), [*(("en", line) for line in ENGLISH), *(("de", line) for line in GERMAN), *OTHERS]
+    ("language", "line"),
+    [*(("en", line) for line in ENGLISH), *(("de", line) for line in GERMAN), *OTHERS],
 )
 def test_lines_come_back(language, line):
     tokenizer = SpacyTokenizer(language)
@@ -62,14 +63,18 @@ def test_the_share_of_lines_whose_words_get_spaces_inside():
     assert breaks_words("ca", ["Comportar-se bé."] * 3 + ["La casa."]) == 0.75
 
 
-@pytest.mark.parametrize("text", ["", "'", '"', "-", "- -", "' ' '", "“", ")", "/ #", "&", "€ % n't"])
+@pytest.mark.parametrize(
+    "text", ["", "'", '"', "-", "- -", "' ' '", "“", ")", "/ #", "&", "€ % n't"]
+)
 def test_lone_marks(text):
     tokens = text.split()
     for language in ("en", "de", "fr", "ja"):
         assert detokenize(tokens, language).replace(" ", "") == "".join(tokens)
 
 
-@pytest.mark.parametrize(("split", "language"), [("val", "en"), ("val", "de"), ("test_2017_mscoco", "en")])
+@pytest.mark.parametrize(
+    ("split", "language"), [("val", "en"), ("val", "de"), ("test_2017_mscoco", "en")]
+)
 def test_multi30k_comes_back(multi30k_dir, split, language):
     lines = read_lines(multi30k_dir / f"{split}.{language}.gz")
     tokenizer = SpacyTokenizer(language)

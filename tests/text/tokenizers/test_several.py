@@ -39,16 +39,29 @@ def test_saved_and_loaded_it_gives_the_same_tokens(name: str, tmp_path: Path) ->
 
 
 def test_each_source_is_tokenized_by_the_rules_of_its_language() -> None:
-    assert build("spacy").tokenize("l'eau\tl'eau\tl'eau") == ["l'eau", "\t", "l'", "eau", "\t", "l'eau"]
+    assert build("spacy").tokenize("l'eau\tl'eau\tl'eau") == [
+        "l'eau",
+        "\t",
+        "l'",
+        "eau",
+        "\t",
+        "l'eau",
+    ]
 
 
 def test_a_source_may_be_blank() -> None:
-    assert build("characters").tokenize_many(["a\t\tb", "\t\t", " "]) == [["a", "\t", "\t", "b"], [], []]
+    assert build("characters").tokenize_many(["a\t\tb", "\t\t", " "]) == [
+        ["a", "\t", "\t", "b"],
+        [],
+        [],
+    ]
 
 
 def test_the_end_of_a_source_is_eos_and_text_cannot_spell_it() -> None:
     tokenizer = build("characters")
-    vocab = build_vocab(Counter(token for tokens in tokenizer.tokenize_many(LINES) for token in tokens))
+    vocab = build_vocab(
+        Counter(token for tokens in tokenizer.tokenize_many(LINES) for token in tokens)
+    )
     assert "\t" not in vocab.tokens
     assert vocab.ids_of(["\t", "<eos>"]) == [EOS, UNK]
     assert Vocab(vocab.tokens).ids_of(["\t"]) == [EOS]
@@ -74,10 +87,15 @@ def test_a_mark_follows_each_sentence(name: str, tmp_path: Path) -> None:
     tokenizer = build_for_sentences(name)
     assert [tokens.count("\t") for tokens in tokenizer.tokenize_many(SENTENCES)] == [2, 0]
     assert tokenizer.tokenize(SENTENCES[0])[-2:] == ["!", "\t"]
-    assert [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(SENTENCES)] == SENTENCES
+    assert [
+        tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(SENTENCES)
+    ] == SENTENCES
     tokenizer.save(tmp_path, "source")
     loaded = load_tokenizer(tmp_path, "source")
-    assert (loaded.name, loaded.tokenize_many(SENTENCES)) == (name, tokenizer.tokenize_many(SENTENCES))
+    assert (loaded.name, loaded.tokenize_many(SENTENCES)) == (
+        name,
+        tokenizer.tokenize_many(SENTENCES),
+    )
     assert isinstance(loaded, SentenceTokenizer)
 
 

@@ -20,8 +20,18 @@ from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenize
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
-GERMAN = ["Ein Mann fährt Rad.", "Eine Frau läuft über die Straße.", "Zwei Hunde spielen im Schnee.", ""] * 5
-ENGLISH = ["A man rides a bike.", "A woman isn't crossing the street.", "Two dogs play in the snow.", ""] * 5
+GERMAN = [
+    "Ein Mann fährt Rad.",
+    "Eine Frau läuft über die Straße.",
+    "Zwei Hunde spielen im Schnee.",
+    "",
+] * 5
+ENGLISH = [
+    "A man rides a bike.",
+    "A woman isn't crossing the street.",
+    "Two dogs play in the snow.",
+    "",
+] * 5
 KINDS = ["spacy", "sentencepiece", "characters", "spaces"]
 HOSTILE = [
     "",
@@ -93,7 +103,9 @@ def test_marks_in_a_row_are_capped_and_few_are_kept(base, marks):
     few = base + marks * 3
     assert normalize(few) == unicodedata.normalize("NFC", few)
     many = normalize(base + marks * 100 + " x")
-    num_marks = [unicodedata.combining(c) > 0 for c in unicodedata.normalize("NFD", many)].count(True)
+    num_marks = [unicodedata.combining(c) > 0 for c in unicodedata.normalize("NFD", many)].count(
+        True
+    )
     assert num_marks == 30
     assert many.endswith(" x")
     assert normalize(many) == many
@@ -105,7 +117,11 @@ def test_many_is_one_by_one(tokenizer):
 
 
 def test_detokenize_is_the_inverse(tokenizer):
-    for line in [*ENGLISH, "He said: \"I can't (yet), Ms. O'Hara's T-shirt is 50% off!\"", "Ünïcödé 日本 α/β"]:
+    for line in [
+        *ENGLISH,
+        "He said: \"I can't (yet), Ms. O'Hara's T-shirt is 50% off!\"",
+        "Ünïcödé 日本 α/β",
+    ]:
         assert tokenizer.detokenize(tokenizer.tokenize(line)) == line
 
 
@@ -125,11 +141,18 @@ def test_it_comes_back_from_its_files(tokenizer, tmp_path):
 @pytest.mark.parametrize("name", KINDS)
 def test_lower_case_is_part_of_the_tokenizer(name, tmp_path):
     source, _ = build_tokenizers(
-        GERMAN, ENGLISH, source_languages=["de"], target_language="en", **small(name=name, lowercase=True)
+        GERMAN,
+        ENGLISH,
+        source_languages=["de"],
+        target_language="en",
+        **small(name=name, lowercase=True),
     )
     source.save(tmp_path, "source")
     for tokenizer in (source, load_tokenizer(tmp_path, "source")):
-        assert tokenizer.detokenize(tokenizer.tokenize("Eine FRAU läuft ÜBER")) == "eine frau läuft über"
+        assert (
+            tokenizer.detokenize(tokenizer.tokenize("Eine FRAU läuft ÜBER"))
+            == "eine frau läuft über"
+        )
 
 
 def test_normalize():
@@ -177,19 +200,33 @@ def test_spacy_keeps_nothing_of_what_it_saw(monkeypatch):
     tokenizer.tokenize("warm up. It's")
     strings = len(tokenizer._nlp.vocab.strings)
     for i in range(50):
-        assert tokenizer.tokenize_many([f"w{i}x{j}. It's" for j in range(50)])[3] == [f"w{i}x3", ".", "It", "'s"]
+        assert tokenizer.tokenize_many([f"w{i}x{j}. It's" for j in range(50)])[3] == [
+            f"w{i}x3",
+            ".",
+            "It",
+            "'s",
+        ]
         assert sum(map(len, tokenizer._known)) <= 1_000
     assert len(tokenizer._nlp.vocab.strings) == strings
-    assert SpacyTokenizer("zh").tokenize_many(["日本 x."] * 40) == [["日", "本", "x", "."]] * 40  # another kind
+    assert (
+        SpacyTokenizer("zh").tokenize_many(["日本 x."] * 40) == [["日", "本", "x", "."]] * 40
+    )  # another kind
 
 
 def test_spacy_by_spans_is_spacy_by_lines():
-    # special cases found across a blank, hidden by a special case's own tokens on the left, on the right: all are here
+    # special cases found across a blank, hidden by a special case's own tokens on the left, on the
+    # right: all are here
     tokenizer = SpacyTokenizer("en")
     for tokens in (["=)-"], ["))="], ["=)", "x"], ["-", "=)"]):
-        tokenizer._nlp.tokenizer.add_special_case("".join(tokens), [{"ORTH": token} for token in tokens])
+        tokenizer._nlp.tokenizer.add_special_case(
+            "".join(tokens), [{"ORTH": token} for token in tokens]
+        )
     spans = ["".join(marks) for size in (1, 2, 3) for marks in product("x)=-", repeat=size)]
-    lines = [f"{left} {right}" for left in spans for right in spans] + ["-)x) )=)=", "=)=) )=x", "x=)) =)x"]
+    lines = [f"{left} {right}" for left in spans for right in spans] + [
+        "-)x) )=)=",
+        "=)=) )=x",
+        "x=)) =)x",
+    ]
     pairs = zip(lines, tokenizer.tokenize_many(lines), strict=True)
     assert [line for line, tokens in pairs if tokens != tokenizer.tokenize(line)] == []
 
@@ -241,7 +278,8 @@ def test_the_target_may_have_a_tokenizer_of_its_own(tmp_path):
 
 @pytest.mark.parametrize("num_lines", [1, 40])
 def test_the_unknown_word_is_one_token_of_spacy(num_lines):
-    """A translation that holds it is scored, forced and begun with the tokens that the model wrote."""
+    """A translation that holds it is scored, forced and begun with the tokens that the model
+    wrote."""
     tokens = ["The", "<unk>", "and", "the", "<unk>", "."]
     tokenizer = SpacyTokenizer("en")
     line = tokenizer.detokenize(tokens)

@@ -8,7 +8,12 @@ import pytest
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, source_words, vector_positions
-from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer, hash_vectors, read_token_vectors, read_vectors
+from seq2seq_attn.text.tokenizers.vectors import (
+    VectorsTokenizer,
+    hash_vectors,
+    read_token_vectors,
+    read_vectors,
+)
 
 ARRAY = np.arange(6, dtype=np.float64).reshape(3, 2)
 
@@ -39,7 +44,10 @@ def test_positions_of_vectors_and_words_of_a_line(file: str) -> None:
     assert not vector_positions(["[1]"], SpaceTokenizer())
     assert not vector_positions([], tokenizer)
     assert source_words(line, tokens, tokenizer) == ["ein\u00a0Hund", "[1]", "[2]", "[3]"]
-    assert source_words("10\u00a0€ [1]", ["10", "€", "[1]"], SpaceTokenizer()) == ["10\u00a0€", "[1]"]
+    assert source_words("10\u00a0€ [1]", ["10", "€", "[1]"], SpaceTokenizer()) == [
+        "10\u00a0€",
+        "[1]",
+    ]
     assert source_words("", [], tokenizer) == []
 
 
@@ -80,7 +88,13 @@ def test_a_size_out_of_bounds_is_refused(size: object) -> None:
 @pytest.mark.parametrize(
     "array",
     [
-        *(np.zeros(2), np.full((3, 2), np.nan), np.full((3, 2), 1e300), np.full((3, 2), "a"), np.full((3, 2), None)),
+        *(
+            np.zeros(2),
+            np.full((3, 2), np.nan),
+            np.full((3, 2), 1e300),
+            np.full((3, 2), "a"),
+            np.full((3, 2), None),
+        ),
         np.frombuffer(b"\1\0\0\0\0\0\xf0\x7f" * 2).reshape(1, 2),  # a signaling NaN
     ],
 )

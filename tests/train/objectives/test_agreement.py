@@ -1,4 +1,5 @@
-"""Agreement: two directions trained together. The first is disturbed by nothing but the weight; the second is a run."""
+"""Agreement: two directions trained together. The first is disturbed by nothing but the weight; the
+second is a run."""
 
 import pytest
 import torch
@@ -16,7 +17,16 @@ from seq2seq_attn.train.update import Updater
 from tests.train import test_update
 from tests.train.conftest import ConfigMaker
 from tests.train.test_loop import assert_same_end, events, train_and_die
-from tests.train.test_update import NUM_IDS, SOURCES, TARGETS, assert_close, batch, config, gradients, make
+from tests.train.test_update import (
+    NUM_IDS,
+    SOURCES,
+    TARGETS,
+    assert_close,
+    batch,
+    config,
+    gradients,
+    make,
+)
 
 AGREEMENT = "train.objectives={agreement: {weight: 2}}"
 UNCLIPPED = "train.optimizer.clip_norm=null"
@@ -52,7 +62,9 @@ def test_label_smoothing_acts_on_both_models():
     learner, pairs = updater(), batch(range(6))
     assert learner.reverse is not None
     for label_smoothing in (0.0, 0.2):
-        terms = batch_loss(learner.model, pairs, label_smoothing=label_smoothing, reverse=learner.reverse).terms
+        terms = batch_loss(
+            learner.model, pairs, label_smoothing=label_smoothing, reverse=learner.reverse
+        ).terms
         alone = batch_loss(learner.reverse, swapped(pairs), label_smoothing=label_smoothing)
         assert terms[-1].item() == pytest.approx(alone.loss_sum.item(), rel=1e-5)
     assert alone.loss_sum.item() != pytest.approx(alone.nll_sum.item(), rel=1e-4)
@@ -63,7 +75,9 @@ def test_each_model_is_clipped_by_its_own_norm():
     assert make(learner).gradient_norm > 0.01
     for model in ("model.", "reverse."):
         own = [gradient for name, gradient in gradients(learner).items() if name.startswith(model)]
-        assert sum(gradient.square().sum().item() for gradient in own) == pytest.approx(1e-4, rel=1e-3)
+        assert sum(gradient.square().sum().item() for gradient in own) == pytest.approx(
+            1e-4, rel=1e-3
+        )
 
 
 @pytest.fixture
@@ -79,7 +93,9 @@ def test_with_a_weight_of_zero_the_first_model_is_what_it_is_alone(toy, toy_conf
     alone = train(toy_config(*settings), run_dir=tmp_path / "alone")
     both = train(toy(*settings, "train.objectives.agreement.weight=0"), run_dir=tmp_path / "both")
     assert both.model_path.read_bytes() == alone.model_path.read_bytes()
-    lines = [{key: value for key, value in line.items() if key != "objectives"} for line in events(both)]
+    lines = [
+        {key: value for key, value in line.items() if key != "objectives"} for line in events(both)
+    ]
     assert lines == events(alone)
     measured = [line["objectives"] for line in events(both, "train")]
     assert measured[-1]["reverse"] < measured[0]["reverse"]
@@ -115,7 +131,11 @@ def test_the_texts_of_the_other_direction_are_exchanged():
 
 
 def test_killed_and_resumed_equals_never_killed(toy, tmp_path):
-    settings = toy("train.optimizer.average_decay=0.9", "train.max_epochs=1", "train.validation.every_updates=7")
+    settings = toy(
+        "train.optimizer.average_decay=0.9",
+        "train.max_epochs=1",
+        "train.validation.every_updates=7",
+    )
     expected = train(settings, run_dir=tmp_path / "whole")
     train_and_die(7, settings, run_dir=tmp_path / "killed")
     run = train(settings, run_dir=tmp_path / "killed", resume=True)
@@ -136,7 +156,10 @@ def test_killed_and_resumed_equals_never_killed(toy, tmp_path):
         (["model.embedding.source_vectors=x.vec"], r"model\.embedding\.source_vectors"),
         (["data.corpus=files", "data.train=x.tsv.gz"], r"\.tsv"),
         (["model.attention={name: initial}"], r"model\.attention\.name='initial'"),
-        (["model.attention={name: hard, options: {estimator: reinforce}}"], "draws source positions"),
+        (
+            ["model.attention={name: hard, options: {estimator: reinforce}}"],
+            "draws source positions",
+        ),
     ],
 )
 def test_what_has_one_direction_is_refused_before_data_is_prepared(overrides, message):

@@ -1,4 +1,5 @@
-"""REINFORCE: its terms by hand and by a loop, and its gradient against all sequences of source positions."""
+"""REINFORCE: its terms by hand and by a loop, and its gradient against all sequences of source
+positions."""
 
 import itertools
 import math
@@ -44,7 +45,8 @@ def test_a_batch_is_the_sum_of_loops_over_its_steps():
 
 
 class Forced(Attention):
-    """Draws given positions instead of those that the wrapped attention draws. It counts its steps."""
+    """Draws given positions instead of those that the wrapped attention draws. It counts its
+    steps."""
 
     def __init__(self, drawing: Attention, positions_BT: Tensor) -> None:
         super().__init__(drawing.context_size)
@@ -86,11 +88,17 @@ def copies(number: int) -> Batch:
 
 def flat_gradient(loss: Tensor, model: Seq2Seq) -> Tensor:
     parameters = [one for name, one in model.named_parameters() if "baseline" not in name]
-    return torch.cat([gradient.flatten() for gradient in torch.autograd.grad(loss, parameters, retain_graph=True)])
+    return torch.cat(
+        [
+            gradient.flatten()
+            for gradient in torch.autograd.grad(loss, parameters, retain_graph=True)
+        ]
+    )
 
 
 def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """Of each sequence of positions: its probability, log p(target), and the gradient that training follows."""
+    """Of each sequence of positions: its probability, log p(target), and the gradient that training
+    follows."""
     all_positions = list(itertools.product(range(NUM_POSITIONS), repeat=NUM_STEPS))
     drawing, objective, batch = model.decoder.attention, reinforce.Reinforce(0.0), copies(1)
     probs, rewards, gradients = [], [], []
@@ -109,8 +117,9 @@ def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
 
 @pytest.mark.parametrize("decoder", ["bahdanau", "luong", "conditional"])
 def test_the_gradient_is_that_of_all_sequences_of_positions(decoder):
-    """That of minus the sum over sequences of p(positions) log p(target | positions): exactly, as the mean over all
-    sequences, and within 5 standard errors in each of hundreds of parameters for 10,000 draws."""
+    """That of minus the sum over sequences of p(positions) log p(target | positions): exactly, as
+    the mean over all sequences, and within 5 standard errors in each of hundreds of parameters for
+    10,000 draws."""
     model, objective = toy_model(decoder), reinforce.Reinforce(0.0)
     probs, rewards, gradients = forced_losses(model)
     expected = flat_gradient(-(probs * rewards).sum(), model)
@@ -130,7 +139,10 @@ def test_the_gradient_is_that_of_all_sequences_of_positions(decoder):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("train.objectives={reinforce: {}}", r"train\.objectives\.reinforce.*model\.attention\.name=hard"),
+        (
+            "train.objectives={reinforce: {}}",
+            r"train\.objectives\.reinforce.*model\.attention\.name=hard",
+        ),
         ("model.attention={name: hard, options: {estimator: reinforce}}", "objective/reinforce"),
     ],
 )

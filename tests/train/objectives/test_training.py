@@ -1,4 +1,5 @@
-"""Objectives in training: one update however its batches are cut, a record of their means, an exact resume."""
+"""Objectives in training: one update however its batches are cut, a record of their means, an exact
+resume."""
 
 import copy
 from collections.abc import Callable
@@ -15,7 +16,16 @@ from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import fertility, guided
 from seq2seq_attn.train.schedules import Schedules
 from tests.train.test_loop import events
-from tests.train.test_update import NUM_IDS, TARGETS, assert_close, batch, config, gradients, make, updater
+from tests.train.test_update import (
+    NUM_IDS,
+    TARGETS,
+    assert_close,
+    batch,
+    config,
+    gradients,
+    make,
+    updater,
+)
 
 UNCLIPPED = "train.optimizer.clip_norm=null"
 ALL = "train.objectives={guided: {weight: 2}, coverage: {}, fertility: {weight: 0.5}, entropy: {weight: 0}, "
@@ -26,14 +36,24 @@ def test_accumulated_micro_batches_are_one_big_batch():
     torch.manual_seed(2)
     reverse = build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
     together, apart = (updater(ALL, UNCLIPPED, reverse=copy.deepcopy(reverse)) for _ in range(2))
-    one, several = make(together), make(apart, [0, 5], [2, 3], [1, 4])  # the one in the middle has no link
+    one, several = (
+        make(together),
+        make(apart, [0, 5], [2, 3], [1, 4]),
+    )  # the one in the middle has no link
     assert several.num_tokens == one.num_tokens == sum(len(target) + 1 for target in TARGETS)
     assert several.loss_sum == pytest.approx(one.loss_sum, rel=1e-5)
     assert several.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-5)
     assert one.terms.keys() == several.terms.keys()
     for name, (total, count) in one.terms.items():
         assert several.terms[name] == (pytest.approx(total, rel=1e-5), count)
-    counts = {"guided": 6, "coverage": 23, "fertility": 21, "entropy": 23, "agreement": 23, "reverse": 21}
+    counts = {
+        "guided": 6,
+        "coverage": 23,
+        "fertility": 21,
+        "entropy": 23,
+        "agreement": 23,
+        "reverse": 21,
+    }
     assert {name: count for name, (_, count) in one.terms.items()} == counts
     assert_close(gradients(apart), gradients(together))
 
@@ -42,9 +62,15 @@ def test_the_gradient_is_that_of_the_loss_and_the_weighted_means():
     learner = updater("train.objectives={guided: {weight: 3}, fertility: {weight: 0.5}}", UNCLIPPED)
     oracle = updater()
     make(learner)
-    loss = batch_loss(oracle.model.train(), batch(range(6)), objectives=[guided.Guided(), fertility.Fertility(1.0)])
+    loss = batch_loss(
+        oracle.model.train(),
+        batch(range(6)),
+        objectives=[guided.Guided(), fertility.Fertility(1.0)],
+    )
     num_linked, num_sources = 6, 21
-    (loss.loss_sum / 23 + 3 * loss.terms[0] / num_linked + 0.5 * loss.terms[1] / num_sources).backward()
+    (
+        loss.loss_sum / 23 + 3 * loss.terms[0] / num_linked + 0.5 * loss.terms[1] / num_sources
+    ).backward()
     assert_close(gradients(learner), gradients(oracle))
 
 
@@ -52,7 +78,10 @@ def test_a_weight_of_zero_only_measures():
     plain, measured = updater(), updater("train.objectives={coverage: {weight: 0}}")
     make(plain)
     assert make(measured).terms["coverage"][0] > 0
-    assert all(torch.equal(gradient, gradients(plain)[name]) for name, gradient in gradients(measured).items())
+    assert all(
+        torch.equal(gradient, gradients(plain)[name])
+        for name, gradient in gradients(measured).items()
+    )
 
 
 def test_an_objective_without_terms_adds_nothing():
@@ -96,18 +125,25 @@ def test_means_are_on_record_and_fall(guided_config, tmp_path):
 def test_before_its_start_an_objective_changes_nothing(toy_config, tmp_path):
     late = "train.objectives={coverage: {weight: 5, start: 0.5}}"
     one_epoch = [toy_config("train.max_epochs=1", *own) for own in ((), (late,))]
-    plain, changed = (train(config, run_dir=tmp_path / f"run{n}") for n, config in enumerate(one_epoch))
+    plain, changed = (
+        train(config, run_dir=tmp_path / f"run{n}") for n, config in enumerate(one_epoch)
+    )
     losses, other = ([line["loss"] for line in events(run, "train")] for run in (plain, changed))
     assert other[0] == losses[0]  # up to update 3 of 10
     assert other[2] != losses[2]
     assert len(means(changed)) == len(losses) == 3
 
 
-@pytest.mark.parametrize(("num_updates", "late"), [(0, ["coverage"]), (10, ["coverage"]), (11, []), (20, [])])
+@pytest.mark.parametrize(
+    ("num_updates", "late"), [(0, ["coverage"]), (10, ["coverage"]), (11, []), (20, [])]
+)
 def test_an_objective_is_late_until_its_first_update(num_updates, late):
     objectives = "{coverage: {start: 0.5}, entropy: {weight: 0, start: 0.5}, fertility: {end: 0.5}}"
     config = load_config((), [f"train.objectives={objectives}", "train.max_epochs=2"])
     schedules = Schedules(config.train, updates_per_epoch=10)
     assert schedules.late_objectives(num_updates) == late
-    acting = [bool(schedules.settings(update)["objective_weights"]["coverage"]) for update in range(num_updates)]
+    acting = [
+        bool(schedules.settings(update)["objective_weights"]["coverage"])
+        for update in range(num_updates)
+    ]
     assert any(acting) != bool(late)

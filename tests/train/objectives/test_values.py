@@ -26,7 +26,8 @@ from tests.contract.test_objectives import (
 
 @pytest.fixture
 def pair() -> Batch:
-    """Two source tokens and one target token, each with EOS; both source tokens are linked to the target token."""
+    """Two source tokens and one target token, each with EOS; both source tokens are linked to the
+    target token."""
     return collate([[5, 6]], [[7]], [0], [np.array([[0, 0], [1, 0]])])
 
 
@@ -98,7 +99,9 @@ def test_a_batch_is_the_sum_of_loops_over_its_pairs(name, objective):
 def test_an_objective_may_read_the_log_probabilities_of_all_tokens():
     torch.manual_seed(1)
     rates = [f"model.dropout.{part}=0" for part in ("embedding", "encoder", "readout")]
-    model = build_model(load_config([], rates).model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
+    model = build_model(
+        load_config([], rates).model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS
+    )
     outputs = model(make_batch())
     real_I = (outputs.targets_N != PAD).nonzero().squeeze(1)
     log_probs_IV, positions = outputs.log_probs_of(real_I), outputs.positions_N[real_I].tolist()
@@ -107,4 +110,6 @@ def test_an_objective_may_read_the_log_probabilities_of_all_tokens():
         alone = model(collate([source], [target], [0]))
         for t in range(len(target) + 1):
             expected_V = model.output.log_probs(*alone.rows(torch.tensor([t])))[0]
-            torch.testing.assert_close(log_probs_IV[positions.index(t * len(SOURCES) + row)], expected_V)
+            torch.testing.assert_close(
+                log_probs_IV[positions.index(t * len(SOURCES) + row)], expected_V
+            )

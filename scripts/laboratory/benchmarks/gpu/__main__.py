@@ -1,4 +1,5 @@
-"""The command line of scripts/gpu. Needs the standard library only: on a bare machine the rest comes with `--from`."""
+"""The command line of scripts/gpu. Needs the standard library only: on a bare machine the rest
+comes with `--from`."""
 
 import argparse
 import os
@@ -13,10 +14,19 @@ from scripts.laboratory.benchmarks.gpu import bundle
 from scripts.laboratory.harness.records import ROOT, SPEED, exit_code
 
 BLOCKS = {
-    "check": (2, "losses of eager and graphed updates against the CPU's; nothing else runs if they differ"),
-    "training": (5, "training speed at the tutorial's function, also with CUDA graphs, against its own loop"),
+    "check": (
+        2,
+        "losses of eager and graphed updates against the CPU's; nothing else runs if they differ",
+    ),
+    "training": (
+        5,
+        "training speed at the tutorial's function, also with CUDA graphs, against its own loop",
+    ),
     "training-multi30k": (4, "training speed at the sizes of `multi30k`, also with CUDA graphs"),
-    "bleu": (8, "raw text to the BLEU of test_2016_flickr, by the commands prepare, train and translate"),
+    "bleu": (
+        8,
+        "raw text to the BLEU of test_2016_flickr, by the commands prepare, train and translate",
+    ),
     "translation": (5, "translation speed of random weights against the tutorial's loop"),
     "profile": (3, "kernels, busy time and arithmetic of an update and of a search"),
     "batched": (3, "several seeds side by side as one batched model"),
@@ -30,17 +40,34 @@ BLOCKS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the blocks asked for. Returns 1 if one failed."""
-    parser = argparse.ArgumentParser(prog="scripts/gpu", formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="scripts/gpu", formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     blocks = [f"{name}: {about}" for name, (_, about) in BLOCKS.items()]
     parser.description = "\n".join(["The benchmarks that need a GPU, in blocks.", *blocks])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BLOCKS)}; none: all without a record")
-    parser.add_argument("--records", type=Path, metavar="DIR", help="where records are written (docs/speed)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"of {', '.join(BLOCKS)}; none: all without a record",
+    )
+    parser.add_argument(
+        "--records", type=Path, metavar="DIR", help="where records are written (docs/speed)"
+    )
     help_text = "shared by the blocks according to their worth"
     parser.add_argument("--minutes-in-all", type=float, default=15, metavar="N", help=help_text)
-    parser.add_argument("--rehearse", action="store_true", help="on the CPU at tiny sizes; leaves docs/ alone")
-    parser.add_argument("--bundle", type=Path, metavar="DIR", help="collect what a bare machine lacks")
-    parser.add_argument("--python", default="3.12", metavar="X.Y", help="the bare machine's Python (default 3.12)")
-    parser.add_argument("--from", dest="unpack", type=Path, metavar="DIR", help="unpack a bundle first")
+    parser.add_argument(
+        "--rehearse", action="store_true", help="on the CPU at tiny sizes; leaves docs/ alone"
+    )
+    parser.add_argument(
+        "--bundle", type=Path, metavar="DIR", help="collect what a bare machine lacks"
+    )
+    parser.add_argument(
+        "--python", default="3.12", metavar="X.Y", help="the bare machine's Python (default 3.12)"
+    )
+    parser.add_argument(
+        "--from", dest="unpack", type=Path, metavar="DIR", help="unpack a bundle first"
+    )
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in BLOCKS]:
         parser.error(f"{', '.join(unknown)}: no such block; there are {', '.join(BLOCKS)}")
@@ -49,17 +76,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.unpack:
         paths = [str(bundle.unpack(options.unpack)), os.environ.get("PYTHONPATH")]
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # of the processes that run the blocks
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            filter(None, paths)
+        )  # of the processes that run the blocks
     with tempfile.TemporaryDirectory(prefix="gpu-") as folder:
         records = options.records or (Path(folder) if options.rehearse else SPEED)
         os.environ["TMPDIR"] = folder  # of the blocks
         device = "cpu" if options.rehearse else "cuda"
-        return run_all(options.names, records.resolve(), device, seconds=60 * options.minutes_in_all)
+        return run_all(
+            options.names, records.resolve(), device, seconds=60 * options.minutes_in_all
+        )
 
 
 def run_all(names: Sequence[str], records: Path, device: str, *, seconds: float) -> int:
-    """Run each block in a process of its own, so that none affects the next; `timeout` also ends what it started.
-    Time that a block leaves goes to the blocks after it."""
+    """Run each block in a process of its own, so that none affects the next; `timeout` also ends
+    what it started. Time that a block leaves goes to the blocks after it."""
     ends_at, failed = time.monotonic() + seconds, []
     paths = {name: records / f"gpu-{name}.json" for name in BLOCKS}
     names = names or [name for name in BLOCKS if not paths[name].is_file()]
@@ -68,13 +99,24 @@ def run_all(names: Sequence[str], records: Path, device: str, *, seconds: float)
         share = worth / sum(BLOCKS[other][0] for other in names[index:])
         limit = str(max(10.0, share * (ends_at - time.monotonic())))
         print(f"\n=== {name}: {about} (at most {float(limit):.0f} s)", flush=True)
-        block = [sys.executable, "-m", f"{__package__}.blocks", name, device, str(paths[name]), limit]
+        block = [
+            sys.executable,
+            "-m",
+            f"{__package__}.blocks",
+            name,
+            device,
+            str(paths[name]),
+            limit,
+        ]
         if subprocess.run(["timeout", "--kill-after=5", limit, *block], cwd=ROOT).returncode:
             failed.append(name)
             if name == "check":
                 break
     if failed:
-        print(f"\nnot done: {', '.join(failed)}; run scripts/gpu {' '.join(failed)} again", file=sys.stderr)
+        print(
+            f"\nnot done: {', '.join(failed)}; run scripts/gpu {' '.join(failed)} again",
+            file=sys.stderr,
+        )
     return 1 if failed else 0
 
 

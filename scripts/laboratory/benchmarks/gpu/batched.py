@@ -1,5 +1,5 @@
-"""Several seeds side by side as one batched model: their weights are stacked, and `vmap` makes each product a batched
-one."""
+"""Several seeds side by side as one batched model: their weights are stacked, and `vmap` makes each
+product a batched one."""
 
 from collections.abc import Callable
 
@@ -34,8 +34,8 @@ class _Loss(nn.Module):
 
 
 def measure(config: Config, device: torch.device) -> Record:
-    """Target tokens per second of all seeds together, in bf16 on a GPU; and the largest relative difference of a
-    seed's loss to that of its own model."""
+    """Target tokens per second of all seeds together, in bf16 on a GPU; and the largest relative
+    difference of a seed's loss to that of its own model."""
     batches, sizes = train.make_batches(config, 1)
     batch = rounded_up(batches[train.BUCKETED][0], rows=16, positions=4).to(device)
     tune_float32("bf16" if device.type == "cuda" else "fp32", device)
@@ -54,18 +54,23 @@ def measure(config: Config, device: torch.device) -> Record:
 def _batched_update(
     config: Config, sizes: train.Sizes, batch: Batch, number: int, device: torch.device
 ) -> tuple[Callable[[int], float], float]:
-    """An update of all seeds, each with its own copy of the batch, which returns the number of their tokens; and the
-    difference of the losses."""
+    """An update of all seeds, each with its own copy of the batch, which returns the number of
+    their tokens; and the difference of the losses."""
     models = []
     for seed in range(number):
         torch.manual_seed(seed)
         models.append(_Loss(build_model(config.model, **sizes._asdict()).to(device).train()))
     parameters, buffers = torch.func.stack_module_state(models)
     optimizer = torch.optim.AdamW(parameters.values(), lr=1e-3, fused=True)
-    inputs = tuple(torch.stack([ids] * number) for ids in (batch.source.ids_BS, batch.tgt_in_BT, batch.targets_N))
+    inputs = tuple(
+        torch.stack([ids] * number)
+        for ids in (batch.source.ids_BS, batch.tgt_in_BT, batch.targets_N)
+    )
     precision: Precision = "bf16" if device.type == "cuda" else "fp32"
 
-    def loss(parameters: dict[str, Tensor], ids_BS: Tensor, tgt_in_BT: Tensor, targets_N: Tensor) -> Tensor:
+    def loss(
+        parameters: dict[str, Tensor], ids_BS: Tensor, tgt_in_BT: Tensor, targets_N: Tensor
+    ) -> Tensor:
         source = batch.source._replace(ids_BS=ids_BS)
         mine = batch._replace(source=source, tgt_in_BT=tgt_in_BT, targets_N=targets_N)
         mean: Tensor = torch.func.functional_call(models[0], (parameters, buffers), (mine,))

@@ -19,7 +19,14 @@ from scripts.laboratory.benchmarks.gpu import batched, profile
 from scripts.laboratory.benchmarks.gpu.bundle import ABOUT
 from scripts.laboratory.benchmarks.measure import CPU, publish, toy_settings
 from scripts.laboratory.benchmarks.time_to_bleu import summarize
-from scripts.laboratory.harness.records import Record, describe, exit_code, read_events, read_training, set_arguments
+from scripts.laboratory.harness.records import (
+    Record,
+    describe,
+    exit_code,
+    read_events,
+    read_training,
+    set_arguments,
+)
 from scripts.laboratory.harness.runs import SEQ2SEQ
 from scripts.laboratory.harness.turns import end_turns_after
 from seq2seq_attn.config import Config, load_config
@@ -35,8 +42,11 @@ FOLDER = Path(tempfile.gettempdir())
 """of all blocks of a call of scripts/gpu"""
 CONFIG, TEST_SET, TARGET = "multi30k-fast", "test_2016_flickr", 40.0
 TOLERANCE: dict[Precision, float] = {"fp32": 1e-3, "bf16": 2e-2}
-"""relative difference of losses that another order of summation, or bf16's 8-bit mantissa, explains"""
-TRAINED = train.Amount(batches=6, rounds=6, warm_up_rounds=3)  # a graph is recorded when a shape comes twice
+"""relative difference of losses that another order of summation, or bf16's 8-bit mantissa,
+explains"""
+TRAINED = train.Amount(
+    batches=6, rounds=6, warm_up_rounds=3
+)  # a graph is recorded when a shape comes twice
 TRANSLATED = search.Amount(turns=4, batch_size=512, sentences=1024, single_sentences=20)
 
 
@@ -48,7 +58,9 @@ def main(arguments: Sequence[str]) -> None:
     """
     name, device, path, seconds = arguments
     if device == "cuda" and not torch.cuda.is_available():
-        raise UserError("no CUDA device here; try the blocks on the CPU with scripts/gpu --rehearse")
+        raise UserError(
+            "no CUDA device here; try the blocks on the CPU with scripts/gpu --rehearse"
+        )
     end_turns_after(0.8 * float(seconds))
     environment = describe("gpu", device) | {"command": ["gpu", name]}
     if ABOUT.is_file():  # a copy of a checkout's files: the bundle knows its commit
@@ -66,7 +78,9 @@ def build_config(name: str, device: torch.device, *settings: str) -> Config:
 
 def check(device: torch.device) -> Record:
     """Losses of three updates without dropout: on the CPU, eager and with CUDA graphs."""
-    config = build_config("multi30k", device, *(f"model.dropout.{x}=0" for x in ("embedding", "encoder", "readout")))
+    config = build_config(
+        "multi30k", device, *(f"model.dropout.{x}=0" for x in ("embedding", "encoder", "readout"))
+    )
     batches, sizes = train.make_batches(config, 1)
     losses: dict[str, dict[str, list[float]]] = {}
     worst = {}
@@ -75,13 +89,20 @@ def check(device: torch.device) -> Record:
         losses[precision] = {}
         for name, (where, cuda_graphs) in ways.items():
             used: Precision = "fp32" if where == CPU else precision  # emulated bf16 takes minutes
-            update = train.our_update(train.our_updater(config, sizes, used, where, cuda_graphs=cuda_graphs), 1.0)
+            update = train.our_update(
+                train.our_updater(config, sizes, used, where, cuda_graphs=cuda_graphs), 1.0
+            )
             losses[precision][name] = [update(batches[train.BUCKETED][0]) for _ in range(3)]
         expected = losses[precision]["cpu"]
-        pairs = [pair for own in losses[precision].values() for pair in zip(own, expected, strict=True)]
+        pairs = [
+            pair for own in losses[precision].values() for pair in zip(own, expected, strict=True)
+        ]
         worst[precision] = max(abs(a / b - 1.0) for a, b in pairs)
         if worst[precision] > tolerance:
-            raise UserError(f"{precision} losses: expected within {tolerance:g} of the CPU's, not {losses[precision]}")
+            raise UserError(
+                f"{precision} losses: expected within {tolerance:g} of the CPU's, not "
+                f"{losses[precision]}"
+            )
     return {"losses": losses, "differences": worst}
 
 
@@ -100,8 +121,8 @@ def translation(device: torch.device) -> Record:
 
 
 def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
-    """Seconds from raw text to the BLEU of a test set by the commands prepare, train and translate. A process for each
-    seed, all at once; a single one may use all threads.
+    """Seconds from raw text to the BLEU of a test set by the commands prepare, train and translate.
+    A process for each seed, all at once; a single one may use all threads.
 
     Raises:
         UserError: a command failed, or the BLEU of a single seed is below `TARGET` on a GPU.
@@ -117,19 +138,37 @@ def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
     arguments = ["-c", CONFIG, *set_arguments(settings)]
     seconds = {"prepare": timed(["prepare", *arguments])}
     arguments += set_arguments(["train.num_threads=1"] if num_seeds > 1 else [])
-    numbered = [["--set", f"seed={seed}", "--run-dir", str(run)] for seed, run in enumerate(runs, start=1)]
+    numbered = [
+        ["--set", f"seed={seed}", "--run-dir", str(run)] for seed, run in enumerate(runs, start=1)
+    ]
     seconds["train"] = timed(*(["train", *arguments, *own] for own in numbered))
-    sources, references = prepare_corpus(load_config([CONFIG], settings)).text("valid" if device == CPU else TEST_SET)
+    sources, references = prepare_corpus(load_config([CONFIG], settings)).text(
+        "valid" if device == CPU else TEST_SET
+    )
     write_lines(folder / "sources", sources)
-    common = ["translate", "-i", str(folder / "sources"), "--device", device.type, "--batch-size", "256"]
+    common = [
+        "translate",
+        "-i",
+        str(folder / "sources"),
+        "--device",
+        device.type,
+        "--batch-size",
+        "256",
+    ]
     outputs = [run.with_suffix(".txt") for run in runs]
     translations = zip(runs, outputs, strict=True)
-    seconds["translate"] = timed(*([*common, "--run", str(run), "-o", str(output)] for run, output in translations))
+    seconds["translate"] = timed(
+        *([*common, "--run", str(run), "-o", str(output)] for run, output in translations)
+    )
     measure = Measure("bleu", references)
     bleu = [measure.statistics(read_lines(output)).score().score for output in outputs]
     record = {"config": CONFIG, "seconds": seconds, "total_s": sum(seconds.values())}
     if num_seeds > 1:
-        return {**record, "bleu": bleu, "train_s": [60 * read_training(run)["minutes"] for run in runs]}
+        return {
+            **record,
+            "bleu": bleu,
+            "train_s": [60 * read_training(run)["minutes"] for run in runs],
+        }
     if device != CPU and bleu[0] < TARGET:
         raise UserError(f"BLEU {bleu[0]:.1f} on {TEST_SET}; expected at least {TARGET:g}")
     return {**record, "bleu": bleu[0], **summarize(read_events(runs[0]), [35.0, TARGET])}
@@ -138,7 +177,10 @@ def raw_text_to_bleu(device: torch.device, *, num_seeds: int) -> Record:
 def timed(*commands: Sequence[str]) -> float:
     """The seconds of some commands of `seq2seq`, all at once."""
     began_at = time.monotonic()
-    started = [subprocess.Popen([*SEQ2SEQ, *arguments], stdout=subprocess.DEVNULL) for arguments in commands]
+    started = [
+        subprocess.Popen([*SEQ2SEQ, *arguments], stdout=subprocess.DEVNULL)
+        for arguments in commands
+    ]
     codes = [process.wait() for process in started]
     if any(codes):
         raise UserError(f"seq2seq {' '.join(commands[0])}: failed")
@@ -158,7 +200,8 @@ def text(device: torch.device) -> Record:
 
 
 def against_joeynmt(device: torch.device) -> Record:
-    """Target tokens per second that JoeyNMT and ours log, at equal sizes, over the last third of their updates.
+    """Target tokens per second that JoeyNMT and ours log, at equal sizes, over the last third of
+    their updates.
 
     Raises:
         UserError: JoeyNMT is not installed on the GPU's machine.
@@ -188,7 +231,9 @@ def tests(device: torch.device) -> Record:
     # warnings are shown, not errors: another torch on another machine deprecates other things
     command = [sys.executable, "-m", "pytest", "-q", "-W", "default", "-p", "no:cacheprovider"]
     side_by_side = ["-n", "8"] if importlib.util.find_spec("xdist") else []
-    ignored = [f"--ignore=tests/contract/test_{name}.py" for name in ("configs", "imported")]  # of the CPU
+    ignored = [
+        f"--ignore=tests/contract/test_{name}.py" for name in ("configs", "imported")
+    ]  # of the CPU
     selections = [
         ["-m", "device", "tests/device"],
         ["-m", "device", "tests/golden"],
@@ -196,7 +241,9 @@ def tests(device: torch.device) -> Record:
     ]
     if device == CPU:
         selections = [["tests/golden", "-k", "stored and dot and not scaled"]]
-    started = [subprocess.Popen([*command, *one], stdout=subprocess.PIPE, text=True) for one in selections]
+    started = [
+        subprocess.Popen([*command, *one], stdout=subprocess.PIPE, text=True) for one in selections
+    ]
     outputs = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
         raise UserError("pytest:\n" + "\n".join(outputs))

@@ -1,7 +1,8 @@
 """Bundle the prepared corpus, its raw text and wheels for a machine without network.
 
-Such a machine has Python, pip, a CUDA build of torch, and numpy, sacrebleu, safetensors, matplotlib, tqdm and typer; it
-has no network. spaCy stays out: it would take four fifths of the bundle, and no block tokenizes with it.
+Such a machine has Python, pip, a CUDA build of torch, and numpy, sacrebleu, safetensors,
+matplotlib, tqdm and typer; it has no network. spaCy stays out: it would take four fifths of the
+bundle, and no block tokenizes with it.
 """
 
 import importlib.metadata
@@ -31,19 +32,30 @@ ABOUT = SITE.with_name("bundle.json")
 
 
 def write(folder: Path, *, python_version: str) -> None:
-    """Fill a folder with wheels of the installed versions, the prepared corpus, and the raw text that it can be
-    prepared from again; print its size and the command that runs there."""
+    """Fill a folder with wheels of the installed versions, the prepared corpus, and the raw text
+    that it can be prepared from again; print its size and the command that runs there."""
     from seq2seq_attn.config import load_config
     from seq2seq_attn.data.prepare import prepare_corpus
     from seq2seq_attn.text import multi30k
 
     shutil.rmtree(folder / WHEELS, ignore_errors=True)
     (folder / WHEELS).mkdir(parents=True)
-    installed = {distribution.name: distribution.version for distribution in importlib.metadata.distributions()}
+    installed = {
+        distribution.name: distribution.version
+        for distribution in importlib.metadata.distributions()
+    }
     # `pytest` is not installed without the development extra
     pins = [f"{name}=={installed[name]}" if name in installed else name for name in PACKAGES]
     platforms = [part for platform in PLATFORMS for part in ("--platform", platform)]
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+    ]
     command += ["--implementation", "cp", "--python-version", python_version, *platforms]
     subprocess.run([*command, "--dest", str(folder / WHEELS), *pins], check=True)
     config = load_config(["multi30k"])
@@ -56,17 +68,31 @@ def write(folder: Path, *, python_version: str) -> None:
     write_json(folder / ABOUT.name, {"git": describe("gpu")["git"], "python": python_version})
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{size / 2**20:.1f} MiB")
-    print(f"There, in a copy of the tracked files with this folder in its place:\n  scripts/gpu --from {folder}")
+    print(
+        "There, in a copy of the tracked files with this folder in its place:\n  scripts/gpu "
+        f"--from {folder}"
+    )
 
 
 def unpack(folder: Path) -> Path:
-    """Put the corpus in its place and install the wheels into a folder of their own, once; that folder."""
+    """Put the corpus in its place and install the wheels into a folder of their own, once; that
+    folder."""
     about = (folder / ABOUT.name).read_text(encoding="utf-8")
     if ABOUT.is_file() and ABOUT.read_text(encoding="utf-8") == about:
         return SITE
     shutil.rmtree(SITE, ignore_errors=True)
     wheels = sorted(map(str, (folder / WHEELS).glob("*.whl")))
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", str(SITE)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--target",
+        str(SITE),
+    ]
     subprocess.run([*command, *wheels], check=True)
     with tarfile.open(folder / CORPUS) as archive:
         archive.extractall(ROOT, filter="data")

@@ -1,4 +1,5 @@
-"""Profile an update and a search: the number of kernels, how long they keep the GPU busy, and their arithmetic."""
+"""Profile an update and a search: the number of kernels, how long they keep the GPU busy, and their
+arithmetic."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,14 +19,16 @@ from seq2seq_attn.search.steps import step_model
 
 
 def measure(config: Config, device: torch.device) -> Record:
-    """A row for an eager update, a graphed one, a greedy search and a beam search of 512 sentences; all in bf16. And
-    the TFLOP/s of a large bf16 product of random numbers."""
+    """A row for an eager update, a graphed one, a greedy search and a beam search of 512 sentences;
+    all in bf16. And the TFLOP/s of a large bf16 product of random numbers."""
     precision: Precision = "bf16" if device.type == "cuda" else "fp32"
     tune_float32(precision, device)
     batches, sizes = train.make_batches(config, 1)
     ways: dict[str, Callable[[], object]] = {}
     for name, graphs in (("eager update", False), ("update with CUDA graphs", True)):
-        update = train.our_update(train.our_updater(config, sizes, precision, device, cuda_graphs=graphs), 1.0)
+        update = train.our_update(
+            train.our_updater(config, sizes, precision, device, cuda_graphs=graphs), 1.0
+        )
         ways[name] = partial(update, batches[train.BUCKETED][0])
     with torch.inference_mode():
         model = search.forced_model(config.model, sizes).to(device)
@@ -41,7 +44,8 @@ def measure(config: Config, device: torch.device) -> Record:
 
 
 def profiled(run: Callable[[], object], device: torch.device) -> Record:
-    """Milliseconds and GFLOP; on a GPU also the kernels, how long they keep it busy, and which are the longest."""
+    """Milliseconds and GFLOP; on a GPU also the kernels, how long they keep it busy, and which are
+    the longest."""
     row: Record = {"ms": 1e3 * median_seconds(run, device)}
     with FlopCounterMode(display=False) as counter:
         run()
@@ -51,7 +55,10 @@ def profiled(run: Callable[[], object], device: torch.device) -> Record:
             run()
             torch.cuda.synchronize()
         kernels = [event for event in trace.events() if event.device_type == DeviceType.CUDA]
-        row |= {"kernels": len(kernels), "busy_ms": sum(event.device_time for event in kernels) / 1e3}
+        row |= {
+            "kernels": len(kernels),
+            "busy_ms": sum(event.device_time for event in kernels) / 1e3,
+        }
         by_name: dict[str, float] = {}
         for event in kernels:
             by_name[event.name[:60]] = by_name.get(event.name[:60], 0.0) + event.device_time / 1e3
@@ -60,7 +67,8 @@ def profiled(run: Callable[[], object], device: torch.device) -> Record:
 
 
 def median_seconds(run: Callable[[], object], device: torch.device) -> float:
-    """Of ten turns; three before them, in which memory is allocated and a graph recorded, are not counted."""
+    """Of ten turns; three before them, in which memory is allocated and a graph recorded, are not
+    counted."""
 
     def turn(_: int) -> float:
         run()
