@@ -13,10 +13,9 @@
 # %% [markdown]
 # # 4. Measuring honestly
 #
-# "Our model is 0.8 BLEU better." Is that much? Is it true? In this chapter you compute BLEU by
-# hand, find out why two numbers that are both called BLEU may not be comparable, and then ask the
-# question that papers ask too seldom: how large a difference comes from chance alone? For that you
-# train the *same* model eight times.
+# "Our model is 0.8 BLEU better." Is that much? Is it true? In this chapter you compute BLEU by hand, find out why two
+# numbers that are both called BLEU may not be comparable, and then ask the question that papers ask too seldom: how
+# large a difference comes from chance alone? For that you train the *same* model eight times.
 #
 # Less than three minutes of two cores, most of it training.
 
@@ -45,32 +44,31 @@ for name, run in runs.items():
 hypotheses = texts["additive-s1"]
 print(hypotheses[0], "|", english[0])
 
-# %% [markdown] (These models are trained for 600 updates only, so that eight of them fit into the
-# time of a lesson. Their scores are lower than those of chapter 1; the questions are the same.)
+# %% [markdown]
+# (These models are trained for 600 updates only, so that eight of them fit into the time of a lesson. Their scores are
+# lower than those of chapter 1; the questions are the same.)
 #
 # ## BLEU by hand
 #
-# [Papineni et al. (2002)](https://aclanthology.org/P02-1040) count **n-grams**, sequences of $n$
-# words. The precision $p_n$ is the share of a translation's n-grams that the reference has too,
-# each counted at most as often as the reference has it:
+# [Papineni et al. (2002)](https://aclanthology.org/P02-1040) count **n-grams**, sequences of $n$ words. The precision
+# $p_n$ is the share of a translation's n-grams that the reference has too, each counted at most as often as the
+# reference has it:
 #
-# $$p_n = \frac{\sum_{\mathrm{sentences}} \sum_g \min(\mathrm{count}_{hyp}(g),
-# \mathrm{count}_{ref}(g))}{ \sum_{\mathrm{sentences}} \sum_g \mathrm{count}_{hyp}(g)}$$
+# $$p_n = \frac{\sum_{\mathrm{sentences}} \sum_g \min(\mathrm{count}_{hyp}(g), \mathrm{count}_{ref}(g))}{
+# \sum_{\mathrm{sentences}} \sum_g \mathrm{count}_{hyp}(g)}$$
 #
-# BLEU is the geometric mean of $p_1$ to $p_4$, times a penalty if the translations are too short;
-# $c$ and $r$ are the lengths of all translations and of all references:
+# BLEU is the geometric mean of $p_1$ to $p_4$, times a penalty if the translations are too short; $c$ and $r$ are the
+# lengths of all translations and of all references:
 #
 # $$\mathrm{BLEU} = 100 \cdot \min(1, e^{1 - r/c}) \cdot (p_1 \, p_2 \, p_3 \, p_4)^{1/4}$$
 #
-# Note where the sums are. BLEU adds up counts over the whole test set and then divides; it is not a
-# mean over sentences. So first a row of ten numbers for each sentence: four counts of matches, four
-# of n-grams, two lengths.
+# Note where the sums are. BLEU adds up counts over the whole test set and then divides; it is not a mean over
+# sentences. So first a row of ten numbers for each sentence: four counts of matches, four of n-grams, two lengths.
 
 
 # %%
 def tokens(text):
-    """Words and punctuation marks, cut as sacreBLEU's tokenizer `13a` does it for text like
-    ours."""
+    """Words and punctuation marks, cut as sacreBLEU's tokenizer `13a` does it for text like ours."""
     return re.findall(r"[\w'-]+|[^\w\s]", text)
 
 
@@ -79,8 +77,7 @@ def ngrams(words, n):
 
 
 def count_row(hypothesis, reference):
-    """Matches of n = 1 to 4, n-grams of n = 1 to 4, the length of the hypothesis and of the
-    reference."""
+    """Matches of n = 1 to 4, n-grams of n = 1 to 4, the length of the hypothesis and of the reference."""
     hyp, ref = tokens(hypothesis), tokens(reference)
     grams = [(ngrams(hyp, n), ngrams(ref, n)) for n in (1, 2, 3, 4)]
     matches = [(hyp_n & ref_n).total() for hyp_n, ref_n in grams]
@@ -116,8 +113,8 @@ assert math.isclose(by_hand, package["score"], abs_tol=1e-6)
 # %% [markdown]
 # ## What is in a number
 #
-# "BLEU" is a family of numbers. How is text cut into words? Are capital letters different from
-# small ones? What happens where a precision is 0? The same translations:
+# "BLEU" is a family of numbers. How is text cut into words? Are capital letters different from small ones? What
+# happens where a precision is 0? The same translations:
 
 # %%
 variants = {
@@ -136,20 +133,19 @@ spread = max(numbers.values()) - min(numbers.values())
 print(f"the same translations differ by {spread:.1f} BLEU")
 assert spread > 5
 
-# %% [markdown] The **signature** at the end of each line names the choices ([Post
-# 2018](https://arxiv.org/abs/1804.08771)). Two scores with different signatures, test sets or
-# references cannot be compared. A score without a signature cannot be compared with anything.
+# %% [markdown]
+# The **signature** at the end of each line names the choices ([Post 2018](https://arxiv.org/abs/1804.08771)). Two
+# scores with different signatures, test sets or references cannot be compared. A score without a signature cannot be
+# compared with anything.
 #
-# Means over sentences are something else again. The mean of the sentences' BLEU is not the BLEU of
-# the test set; but the sums of groups, such as short and long sentences, add up to the sums of the
-# whole:
+# Means over sentences are something else again. The mean of the sentences' BLEU is not the BLEU of the test set; but
+# the sums of groups, such as short and long sentences, add up to the sums of the whole:
 
 # %%
 lengths = np.array([len(course.words(line)) for line in german])
 is_short = lengths < 9
 print(
-    f"short {bleu(rows[is_short].sum(axis=0)):.1f}, long {bleu(rows[~is_short].sum(axis=0)):.1f}, "
-    f"all {by_hand:.1f}"
+    f"short {bleu(rows[is_short].sum(axis=0)):.1f}, long {bleu(rows[~is_short].sum(axis=0)):.1f}, all {by_hand:.1f}"
 )
 mean = np.mean([bleu(row) for row in rows])
 print(f"mean of the sentences' BLEU {mean:.1f}")
@@ -159,11 +155,10 @@ assert abs(mean - by_hand) > 1
 # %% [markdown]
 # ## Another test set
 #
-# These 1,000 sentences are a sample. Another thousand would give another score. How different? The
-# **bootstrap** ([Koehn 2004](https://aclanthology.org/W04-3250)) answers without more sentences:
-# draw 1,000 sentences from the 1,000, with replacement, and compute BLEU; do it a thousand times.
-# The middle 95 % of these scores are the confidence interval. As BLEU needs sums only, it is a few
-# lines:
+# These 1,000 sentences are a sample. Another thousand would give another score. How different? The **bootstrap**
+# ([Koehn 2004](https://aclanthology.org/W04-3250)) answers without more sentences: draw 1,000 sentences from the
+# 1,000, with replacement, and compute BLEU; do it a thousand times. The middle 95 % of these scores are the confidence
+# interval. As BLEU needs sums only, it is a few lines:
 
 # %%
 random = np.random.default_rng(1)
@@ -177,16 +172,15 @@ def resampled(rows):
 
 low, high = np.percentile(resampled(rows), [2.5, 97.5])
 print(
-    f"by hand [{low:.1f}, {high:.1f}], seq2seq evaluate [{package['low']:.1f}, "
-    f"{package['high']:.1f}]"
+    f"by hand [{low:.1f}, {high:.1f}], seq2seq evaluate [{package['low']:.1f}, {package['high']:.1f}]"
 )
 assert abs(low - package["low"]) < 0.6
 assert abs(high - package["high"]) < 0.6
 
-# %% [markdown] The interval is three to four points wide. Can a difference of one point be seen at
-# all? Yes, if two systems translate *the same* sentences: a sentence that is hard for one is hard
-# for the other, and that part of the noise cancels. The **paired** bootstrap draws the sentences
-# once for both systems and looks at the difference:
+# %% [markdown]
+# The interval is three to four points wide. Can a difference of one point be seen at all? Yes, if two systems
+# translate *the same* sentences: a sentence that is hard for one is hard for the other, and that part of the noise
+# cancels. The **paired** bootstrap draws the sentences once for both systems and looks at the difference:
 
 # %%
 all_rows = {
@@ -198,8 +192,8 @@ scores = {name: bleu(rows.sum(axis=0)) for name, rows in all_rows.items()}
 
 
 def compare(a, b):
-    """The difference b - a, its 95 % interval, and a two-sided p: how often a difference at least
-    as large comes out where the systems are equal."""
+    """The difference b - a, its 95 % interval, and a two-sided p: how often a difference at least as large comes out
+    where the systems are equal."""
     difference = scores[b] - scores[a]
     differences = all_draws[b] - all_draws[a]
     p = (np.sum(np.abs(differences - differences.mean()) >= abs(difference)) + 1) / (
@@ -214,18 +208,16 @@ print(f"{b} - {a}: {difference:+.1f} [{low:+.1f}, {high:+.1f}], p = {p:.3f}")
 unpaired = np.std(random.permutation(all_draws[b]) - all_draws[a])
 paired = np.std(all_draws[b] - all_draws[a])
 print(
-    f"standard deviation of the difference: paired {paired:.2f}, with a test set for each "
-    f"{unpaired:.2f}"
+    f"standard deviation of the difference: paired {paired:.2f}, with a test set for each {unpaired:.2f}"
 )
 assert paired < unpaired
 
 # %% [markdown]
 # ## Another seed
 #
-# The bootstrap asks what another *test set* would have said about these two models. But you do not
-# want to know about two models. You want to know which *attention* is better, and each attention
-# was trained once, from random first weights, with batches in random order. Here are four models of
-# each kind. They differ in nothing but the seed.
+# The bootstrap asks what another *test set* would have said about these two models. But you do not want to know about
+# two models. You want to know which *attention* is better, and each attention was trained once, from random first
+# weights, with batches in random order. Here are four models of each kind. They differ in nothing but the seed.
 
 # %%
 names = {kind: [name for name in runs if name.startswith(kind)] for kind in ("additive", "dot")}
@@ -233,8 +225,7 @@ values = {kind: np.array([scores[name] for name in names[kind]]) for kind in nam
 for kind, numbers_of_kind in values.items():
     listed = " ".join(f"{value:5.1f}" for value in numbers_of_kind)
     print(
-        f"{kind:9} {listed}   mean {numbers_of_kind.mean():.1f}, deviation "
-        f"{numbers_of_kind.std(ddof=1):.1f}"
+        f"{kind:9} {listed}   mean {numbers_of_kind.mean():.1f}, deviation {numbers_of_kind.std(ddof=1):.1f}"
     )
 print()
 clear = 0
@@ -243,19 +234,18 @@ for a, b in pairs:
     difference, (low, high), p = compare(a, b)
     clear += p < 0.05
     print(
-        f"{a} and {b}: {difference:+.1f} [{low:+.1f}, {high:+.1f}], p = "
-        f"{p:.3f}{' *' if p < 0.05 else ''}"
+        f"{a} and {b}: {difference:+.1f} [{low:+.1f}, {high:+.1f}], p = {p:.3f}{' *' if p < 0.05 else ''}"
     )
 print(f"{clear} of {len(pairs)} pairs of one and the same model differ 'significantly', p < 0.05")
 assert clear > 0.05 * len(pairs)
 
-# %% [markdown] Read that again. These are pairs of the *same* model. A test with p < 0.05 should be
-# wrong in one of twenty. It is wrong far more often, because it answers another question: these two
-# *files of weights* do differ, as another test set would confirm. It says nothing about the method,
-# whose other seeds it has never seen. (Half-trained models differ more than finished ones: among
-# the project's finished models of real captions, seeds have a deviation of 0.1 to 0.4 BLEU. But a
-# difference of 0.5 is what papers are about.) The plot shows both kinds of noise: bars are the
-# bootstrap's interval of a run, dots are runs.
+# %% [markdown]
+# Read that again. These are pairs of the *same* model. A test with p < 0.05 should be wrong in one of twenty. It is
+# wrong far more often, because it answers another question: these two *files of weights* do differ, as another test
+# set would confirm. It says nothing about the method, whose other seeds it has never seen. (Half-trained models differ
+# more than finished ones: among the project's finished models of real captions, seeds have a deviation of 0.1 to 0.4
+# BLEU. But a difference of 0.5 is what papers are about.) The plot shows both kinds of noise: bars are the bootstrap's
+# interval of a run, dots are runs.
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 2.6))
@@ -272,10 +262,9 @@ plt.show()
 # %% [markdown]
 # ## What a difference is worth
 #
-# So compare *means over seeds*, and take the seeds as the sample. With four and four runs an exact
-# test is possible: if both attentions were equal, the eight scores could have been dealt to them in
-# any way. There are 70 ways to deal them; how many give a difference of the means at least as large
-# as ours?
+# So compare *means over seeds*, and take the seeds as the sample. With four and four runs an exact test is possible:
+# if both attentions were equal, the eight scores could have been dealt to them in any way. There are 70 ways to deal
+# them; how many give a difference of the means at least as large as ours?
 
 
 # %%
@@ -294,8 +283,7 @@ gain = values["dot"].mean() - values["additive"].mean()
 error = math.sqrt(sum(kind.var(ddof=1) / len(kind) for kind in values.values()))
 p = permutation_p(values["dot"], values["additive"])
 print(
-    f"dot - additive: {gain:+.1f} BLEU, standard error over seeds {error:.1f}, permutation test p "
-    f"= {p:.3f}"
+    f"dot - additive: {gain:+.1f} BLEU, standard error over seeds {error:.1f}, permutation test p = {p:.3f}"
 )
 print("verdict:", "a difference" if p < 0.05 else "not shown; train more seeds, or let it be")
 smallest = permutation_p([1, 2, 3, 4], [5, 6, 7, 8])
@@ -305,15 +293,14 @@ assert math.isclose(smallest, 2 / 70)
 # %% [markdown]
 # Compare this with what the paired bootstrap said of the first pair above.
 #
-# How wrong could you have been with one seed? Sixteen pairs of single runs, one of each kind, could
-# have ended up in a paper:
+# How wrong could you have been with one seed? Sixteen pairs of single runs, one of each kind, could have ended up in a
+# paper:
 
 # %%
 single = [scores[b] - scores[a] for a, b in itertools.product(names["additive"], names["dot"])]
 print("differences of single runs:", " ".join(f"{value:+.1f}" for value in sorted(single)))
 print(
-    f"from {min(single):+.1f} to {max(single):+.1f} BLEU; the difference of the means is "
-    f"{gain:+.1f}"
+    f"from {min(single):+.1f} to {max(single):+.1f} BLEU; the difference of the means is {gain:+.1f}"
 )
 assert math.isclose(np.mean(single), gain, abs_tol=1e-9)
 assert max(single) - min(single) > 1
@@ -321,9 +308,9 @@ assert max(single) - min(single) > 1
 # %% [markdown]
 # ## Exercises
 #
-# **1. Cheating with short sentences.** A system writes only the words that it is sure of, so its
-# precisions are perfect. Take the first half of every reference as its translation, and compute the
-# four precisions and BLEU. What saves BLEU from being 100?
+# **1. Cheating with short sentences.** A system writes only the words that it is sure of, so its precisions are
+# perfect. Take the first half of every reference as its translation, and compute the four precisions and BLEU. What
+# saves BLEU from being 100?
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Answer: the brevity penalty, exp(1 - r / c).
@@ -337,12 +324,12 @@ print(
 assert (sums[:4] == sums[4:8]).all()
 assert math.isclose(bleu(sums), 100 * math.exp(1 - sums[9] / sums[8]))
 
-# %% [markdown] **2. How many sentences?** The width of the bootstrap's interval depends on the size
-# of the test set. Compute it for the first 60, 250 and 1,000 sentences. What must you do to halve
-# it?
+# %% [markdown]
+# **2. How many sentences?** The width of the bootstrap's interval depends on the size of the test set. Compute it for
+# the first 60, 250 and 1,000 sentences. What must you do to halve it?
 
-# %% tags=["hide-cell"] jupyter={"source_hidden": true} Answer: about four times as many sentences,
-# as the width falls with the square root of their number.
+# %% tags=["hide-cell"] jupyter={"source_hidden": true}
+# Answer: about four times as many sentences, as the width falls with the square root of their number.
 widths = {}
 for size in (60, 250, 1000):
     drawn = [bleu(rows[random.integers(size, size=size)].sum(axis=0)) for _ in range(1000)]
@@ -350,9 +337,9 @@ for size in (60, 250, 1000):
     print(f"{size:5} sentences: {widths[size]:.1f} BLEU wide")
 assert 1.5 < widths[250] / widths[1000] < 2.7
 
-# %% [markdown] **3. The best of four.** A paper trains four seeds and reports the best, compared
-# with the single run of an older paper. How many BLEU does that gain on average, if both papers
-# used the *same* model? Compute it for both kinds.
+# %% [markdown]
+# **3. The best of four.** A paper trains four seeds and reports the best, compared with the single run of an older
+# paper. How many BLEU does that gain on average, if both papers used the *same* model? Compute it for both kinds.
 
 # %% tags=["hide-cell"] jupyter={"source_hidden": true}
 # Answer: the maximum less the mean, for nothing.
@@ -360,14 +347,14 @@ for kind, numbers_of_kind in values.items():
     print(f"{kind}: {numbers_of_kind.max() - numbers_of_kind.mean():.1f} BLEU for nothing")
     assert numbers_of_kind.max() > numbers_of_kind.mean()
 
-# %% [markdown] **4. A better question.** Pool the noise of seeds and of sentences: draw four of the
-# additive runs and four of the dot runs with replacement, draw the sentences once, and take the
-# difference of the mean scores. Compare the interval with the one of the first pair, `additive-s1`
-# and `dot-s1`.
+# %% [markdown]
+# **4. A better question.** Pool the noise of seeds and of sentences: draw four of the additive runs and four of the
+# dot runs with replacement, draw the sentences once, and take the difference of the mean scores. Compare the
+# interval with the one of the first pair, `additive-s1` and `dot-s1`.
 
-# %% tags=["hide-cell"] jupyter={"source_hidden": true} Answer: this interval is about both methods
-# on sentences of this kind, and can be wider or narrower than that of one pair, which is about two
-# files of weights.
+# %% tags=["hide-cell"] jupyter={"source_hidden": true}
+# Answer: this interval is about both methods on sentences of this kind, and can be wider or narrower than that of one
+# pair, which is about two files of weights.
 differences = []
 for draw in range(1000):
     means = [
@@ -384,12 +371,12 @@ assert low < gain < high
 # %% [markdown]
 # ## What to remember
 #
-# - BLEU is a sum over a test set. Give its signature, or it means nothing. - A bootstrap interval
-# is about sentences. A standard deviation over seeds is about training. A claim about a method
-#   needs the second. - Train at least three seeds of both sides, choose settings on the validation
-# set, and report all of them, not the
+# - BLEU is a sum over a test set. Give its signature, or it means nothing.
+# - A bootstrap interval is about sentences. A standard deviation over seeds is about training. A claim about a method
+#   needs the second.
+# - Train at least three seeds of both sides, choose settings on the validation set, and report all of them, not the
 #   best.
 #
-# `seq2seq compare` does all of this: it trains arms with several seeds and reports means, intervals
-# and tests ([evaluate and compare](../evaluate.md)). [Quality](../quality.md) lists what each
-# setting of this project is worth, measured this way.
+# `seq2seq compare` does all of this: it trains arms with several seeds and reports means, intervals and tests
+# ([evaluate and compare](../evaluate.md)). [Quality](../quality.md) lists what each setting of this project is worth,
+# measured this way.

@@ -1,5 +1,4 @@
-"""The corpus and the small models that the four chapters share. A chapter trains what is
-missing."""
+"""The corpus and the small models that the four chapters share. A chapter trains what is missing."""
 
 import gzip
 import os
@@ -13,8 +12,7 @@ import torch
 
 import seq2seq_attn
 
-# The folder of the project: from here on, all paths start there, whichever folder the notebook was
-# opened in.
+# The folder of the project: from here on, all paths start there, whichever folder the notebook was opened in.
 ROOT = next(
     folder
     for folder in (Path.cwd(), *Path.cwd().parents)
@@ -47,8 +45,8 @@ def words(text: str) -> list[str]:
 
 
 def captions() -> dict[str, tuple[list[str], list[str]]]:
-    """German and English lines of `train`, `valid` and `test`: the short sentences of the embedded
-    corpus that have frequent words only. They are also written to runs/learn/text."""
+    """German and English lines of `train`, `valid` and `test`: the short sentences of the embedded corpus that have
+    frequent words only. They are also written to runs/learn/text."""
     columns = [
         gzip.open(f"data/captions/train.{language}.gz", "rt", encoding="utf-8")
         for language in ("de", "en")
@@ -82,8 +80,8 @@ def captions() -> dict[str, tuple[list[str], list[str]]]:
 def train(
     attentions: Sequence[str], *, num_updates: int = 1000, seeds: Sequence[int] = (1,)
 ) -> dict[str, Path]:
-    """Train a model for each attention and seed, as many at once as there are cores. The runs by
-    their names, such as `additive-s1`; a finished run is reused."""
+    """Train a model for each attention and seed, as many at once as there are cores. The runs by their names, such as
+    `additive-s1`; a finished run is reused."""
     folder = RUNS / f"{num_updates}-updates"
     runs = {f"{name}-s{seed}": folder / f"{name}-s{seed}" for seed in seeds for name in attentions}
     if not all((run / "finished.json").exists() for run in runs.values()):
@@ -103,8 +101,7 @@ def train(
 
 
 class Steps:
-    """The decoder of chapter 2 by hand, one step for several prefixes of a translation at once: R
-    rows, V words."""
+    """The decoder of chapter 2 by hand, one step for several prefixes of a translation at once: R rows, V words."""
 
     def __init__(self, translator: seq2seq_attn.Translator, sentence: str) -> None:
         self.vocab = translator.target_vocab
@@ -126,8 +123,8 @@ class Steps:
     def __call__(
         self, ids: Sequence[int], states: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """After the last words of R prefixes and their states [R, H]: log-probabilities of the next
-        word [R, V], and the next states."""
+        """After the last words of R prefixes and their states [R, H]: log-probabilities of the next word [R, V], and
+        the next states."""
         context = self._attend(states)
         embedded = self.weights["embedding.weight"][list(ids)]
         states = self._gru("decoder.cell", [embedded, context], states)
