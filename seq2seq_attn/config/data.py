@@ -104,8 +104,8 @@ class DataConfig(Section):
     or new words need; otherwise they are those of the corpus alone, so runs with and without extra
     pairs can form an ensemble."""
     limit: LimitConfig = LimitConfig()
-    filter: list[Literal["copies", "swapped", "mojibake", "segmented", "ratio", "duplicates"]] = []
-    """Noise to drop from the training text of `files`; `prepare` counts it."""
+    filter: list[Literal["copies", "segmented", "ratio", "duplicates"]] = []
+    """Noise to drop from the training text of `files`."""
     max_length: PositiveInt = 100
     max_length_ratio: RatioOfLengths = 9.0
     links: TextName | None = None

@@ -67,6 +67,7 @@ def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
             "blank",
             "over-long",
             "ratio",
+            "copies",
             "duplicates",
             "in train",
             "source in train",
@@ -74,7 +75,15 @@ def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]
     tokens = [["split", "side", "tokens", "types", "longest", "OOV"]]
     for split, counts in audit.items():
-        keys = ("pairs_read", "pairs_kept", "blank", "over_long", "ratio_outliers", "duplicates")
+        keys = (
+            "pairs_read",
+            "pairs_kept",
+            "blank",
+            "over_long",
+            "ratio_outliers",
+            "copies",
+            "duplicates",
+        )
         overlap = [f"{counts[key]:,}" for key in ("overlap_pairs", "overlap_sources")]
         pairs.append(
             [

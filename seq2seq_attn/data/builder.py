@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.store import SequenceWriter, split_path
-from seq2seq_attn.text.noise import Noise
 from seq2seq_attn.text.tokenizers.base import SIDES, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
 from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, split_sources
@@ -82,8 +81,6 @@ class TokenizedChunk(NamedTuple):
     keep_P: Bools
     """True = part of the prepared corpus"""
     faults_FP: Bools
-    noise: Mapping[str, int]
-    """number of noisy pairs, by kind; of those that are not kept too"""
     digests: Digests
 
 
@@ -113,10 +110,8 @@ def tokenize_chunk(
     tokenizer_dir: Path,
     max_length: int,
     max_length_ratio: float,
-    noise: Mapping[str, Noise],
 ) -> TokenizedChunk:
-    """Tokenize both sides with the saved tokenizers of a folder, and count the noise that `noise`
-    finds, by split. Pairs of the training split are dropped if they are faulty by these limits.
+    """Tokenize both sides with the saved tokenizers of a folder. Pairs of the training split are dropped if they are faulty by these limits.
     Raises UserError: the tokenizers cannot be loaded."""
     source_tokenizer, target_tokenizer = _load_tokenizers(tokenizer_dir)
     sources = source_tokenizer.tokenize_many(chunk.sources)
@@ -133,11 +128,7 @@ def tokenize_chunk(
         else np.ones(len(sources), dtype=np.bool_)
     )
     sides = _side(sources, keep_P), _side(targets, keep_P)
-    noisy = noise[chunk.split].find(chunk.sources, chunk.targets) if chunk.split in noise else {}
-    counts = {kind: len(indices) for kind, indices in noisy.items()}
-    return TokenizedChunk(
-        sides, keep_P, faults_FP, counts, digest_pairs(chunk.sources, chunk.targets)
-    )
+    return TokenizedChunk(sides, keep_P, faults_FP, digest_pairs(chunk.sources, chunk.targets))
 
 
 @lru_cache(maxsize=1)
@@ -210,8 +201,7 @@ class SplitBuilder:
         self.sides = [SideBuilder(directory, split, side) for side in SIDES]
         self.dropped = dict.fromkeys(FAULTS, 0)
         """number of pairs that are not kept, by the first fault of each"""
-        self.noise: Counter[str] = Counter()
-        """number of noisy pairs, by kind"""
+        self._num_copies = 0
         self._faults_F = np.zeros(len(FAULTS), dtype=np.int64)
         self._keep: list[Bools] = [np.empty(0, dtype=np.bool_)]
         self._digests: list[Digests] = [np.empty((0, 2), dtype=np.uint64)]
@@ -225,7 +215,10 @@ class SplitBuilder:
         self._digests.append(tokenized.digests)
         self._keep.append(tokenized.keep_P)
         self._faults_F += tokenized.faults_FP.sum(axis=1)
-        self.noise.update(tokenized.noise)
+        self._num_copies += sum(
+            source == target != ""
+            for source, target in zip(chunk.sources, chunk.targets, strict=True)
+        )
         for fault in tokenized.faults_FP.argmax(axis=0)[~tokenized.keep_P]:
             self.dropped[FAULTS[fault]] += 1
 
@@ -241,7 +234,7 @@ class SplitBuilder:
 
     def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder | None) -> dict[str, Any]:
         """Counts of the split's pairs, as JSON values. Faulty pairs are dropped from the training
-        split only. `duplicates`: pairs equal to an earlier pair of the split. `overlap_pairs`,
+        split only. `copies`: pairs whose sides are equal. `duplicates`: pairs equal to an earlier pair of the split. `overlap_pairs`,
         `overlap_sources`: pairs that are also pairs of the split `train` (None for the training
         split itself), or whose source is one of its sources."""
         digests = np.concatenate(self._digests)
@@ -252,6 +245,7 @@ class SplitBuilder:
             "pairs_read": len(self.keep),
             "pairs_kept": int(self.keep.sum()),
             **dict(zip(FAULTS, self._faults_F.tolist(), strict=True)),
+            "copies": self._num_copies,
             "duplicates": len(digests) - len(np.unique(digests[:, 1])),
             "dropped": self.dropped,
             "overlap_pairs": overlap[0],

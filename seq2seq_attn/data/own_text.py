@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text import captions
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.lines import iter_lines
-from seq2seq_attn.text.noise import Noise, describe_noise
+from seq2seq_attn.text.noise import NOISE, find_noise
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS
 
@@ -28,8 +28,6 @@ MAX_PAIRS = 1_000
 """Pairs to set aside at most: as many as common validation sets have. More would cost training
 time."""
 _SIZE = 16
-_AT_ONCE = 4_096
-"""pairs that are judged at once"""
 _VARIANT = re.compile(r"(?<=\S)\(\d+\)$")
 """the mark of another pronunciation of a word in dictionaries, as in `read(2)`"""
 SET_ASIDE = {"one_in": ONE_IN, "max_pairs": MAX_PAIRS}
@@ -89,11 +87,11 @@ def write_splits(
     data: DataConfig,
     texts: Mapping[str, Text],
     links: Mapping[str, Mapping[str, Path]],
-) -> tuple[dict[str, int], dict[str, Noise], list[str]]:
+) -> tuple[dict[str, int], list[str]]:
     """Write the first pairs of each split as `split_path` names its files, up to `data.limit`,
     without the noise that the training text is to drop. Without a validation text, set pairs aside
-    as `valid`. Returns the number of pairs by split; for each split of the user's own text, a
-    `Noise` that finds what is kept; and notes on the text.
+    as `valid`. Returns the number of pairs by split, and notes
+    on the text.
 
     Args:
         directory: for the files.
@@ -107,7 +105,6 @@ def write_splits(
     """
     notes: list[str] = []
     num_pairs = dict.fromkeys(["train", "valid", *texts], 0)
-    noise: dict[str, Noise] = {}
     for split, text in texts.items():
         is_checked = data.corpus == "files" and VECTORS not in text.languages
         drop = data.filter if split == "train" and is_checked else []
@@ -126,11 +123,8 @@ def write_splits(
         parts = [split, "valid"] if chosen else [split]
         for part in parts:
             num_pairs[part] = min(counts[part], data.limit.for_split(part) or counts[part])
-        if is_checked:
-            noise |= dict.fromkeys(parts, Noise(text.pairs()))
-        notes += describe_noise(
-            split, {kind: len(numbers) for kind, numbers in noise_to_drop.items()}, is_dropped=True
-        )
+        for kind, numbers in noise_to_drop.items():
+            notes.append(f"{split}: {len(numbers):,} {kind} dropped ({NOISE[kind]})")
         if chosen:
             notes.append(
                 f"validation: {counts['valid']:,} of {counts.total():,} training pairs set aside "
@@ -138,7 +132,7 @@ def write_splits(
                 f"{counts[None]:,} more (with these sources, or noise) removed from the training "
                 "pairs"
             )
-    return num_pairs, noise, notes
+    return num_pairs, notes
 
 
 def _find_noise(text: Text, kinds: Sequence[str]) -> dict[str, set[int]]:
@@ -146,12 +140,9 @@ def _find_noise(text: Text, kinds: Sequence[str]) -> dict[str, set[int]]:
     if not kinds:
         return {}
     numbers: dict[str, set[int]] = {kind: set() for kind in kinds}
-    noise, pairs = Noise(text.pairs(), kinds), text.pairs()
-    start = 0
-    while chunk := [*islice(pairs, _AT_ONCE)]:
-        for kind, indices in noise.find(*zip(*chunk, strict=True)).items():
-            numbers[kind].update(start + index for index in indices)
-        start += len(chunk)
+    for number, noise in enumerate(find_noise(text.pairs(), text.pairs(), kinds)):
+        for kind in noise:
+            numbers[kind].add(number)
     return numbers
 
 

@@ -53,7 +53,6 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import list_files, naming, sha256_of_values, temporary_name, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.lines import iter_lines
-from seq2seq_attn.text.noise import Noise, describe_noise
 from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, NoTokenizer, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
 from seq2seq_attn.text.vocab import Vocab, build_vocab
@@ -172,7 +171,7 @@ def _build(
         }
         if train_links is not None:
             links["train"] = {**links.get("train", {}), LINKS: train_links}
-        num_pairs, noise, notes = write_splits(draft_dir, data, texts, links)
+        num_pairs, notes = write_splits(draft_dir, data, texts, links)
         extra_texts = [
             (", ".join(map(str, extra.paths)), extra.pairs()) for extra in find_extra(data)
         ]
@@ -197,14 +196,12 @@ def _build(
             for split in (*num_pairs, EXTRA)
         }
         extra_files = {"train": files.pop(EXTRA)}
-        _tokenize(splits, files, directory, data, noise, sum(num_pairs.values()), show_progress)
-        for split, builder in splits.items():
-            notes += describe_noise(split, builder.noise, is_dropped=False)
+        _tokenize(splits, files, directory, data, sum(num_pairs.values()), show_progress)
         notes += extra_notes
         vocabs = _vocabs(data, train, vocab_dir)
         notes += count_unknown(train, vocabs) if vocab_dir else []
         if num_extra:
-            _tokenize(splits, extra_files, directory, data, {}, num_extra, show_progress)
+            _tokenize(splits, extra_files, directory, data, num_extra, show_progress)
             vocabs = _vocabs(data, train, vocab_dir) if data.extra_in_vocab else vocabs
         _check_not_empty(train, identity["config"])
         for builder in splits.values():
@@ -319,12 +316,11 @@ def _tokenize(
     files: Mapping[str, Sequence[Path]],
     tokenizer_dir: Path,
     data: DataConfig,
-    noise: Mapping[str, Noise],
     num_pairs: int,
     show_progress: bool,
 ) -> None:
     limits = data.model_dump(include={"max_length", "max_length_ratio"})
-    tokenize = partial(tokenize_chunk, tokenizer_dir=tokenizer_dir, noise=noise, **limits)
+    tokenize = partial(tokenize_chunk, tokenizer_dir=tokenizer_dir, **limits)
     num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
     with tqdm(
         total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress

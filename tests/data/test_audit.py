@@ -51,16 +51,20 @@ def test_ratios_are_described_by_quantiles_and_the_highest(pairs_of):
 
 def test_the_audit_as_tables():
     side = {"tokens": 3, "types": 3, "unknown": 1, "longest": 2, "oov_rate": 1 / 3}
-    counts = {"blank": 1, "over_long": 1, "ratio_outliers": 0, "duplicates": 0, "overlap_pairs": 0}
     split = {
         "pairs_read": 3,
         "pairs_kept": 1,
-        **counts,
+        "blank": 1,
+        "over_long": 1,
+        "ratio_outliers": 0,
+        "copies": 2,
+        "duplicates": 0,
+        "overlap_pairs": 0,
         "overlap_sources": 1,
         "source": side,
         "target": side,
     }
     table = audit_tables({"train": split, "valid": split})
-    assert table[1].split() == ["train", "3", "1", "1", "1", "0", "0", "-", "-"]
-    assert table[2].split() == ["valid", "3", "1", "1", "1", "0", "0", "0", "1"]
+    assert table[1].split() == ["train", "3", "1", "1", "1", "0", "2", "0", "-", "-"]
+    assert table[2].split() == ["valid", "3", "1", "1", "1", "0", "2", "0", "0", "1"]
     assert table[5].split() == ["train", "source", "3", "3", "2", "33.33", "%"]

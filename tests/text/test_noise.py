@@ -2,75 +2,45 @@
 
 import pytest
 
-from seq2seq_attn.text.noise import KINDS, Noise, describe_noise
+from seq2seq_attn.text.noise import NOISE, find_noise
 
-ENGLISH = [
-    "the house is green",
-    "we see the old house",
-    "the old man is here",
-    "we see that the man is old",
+CLEAN = [
+    ("the house is green", "la casa es verde"),
+    ("we see the old house", "vemos la casa vieja"),
+    ("the old man is here", "el viejo está aquí"),
+] * 10
+NOISY_PAIRS = [
+    ("copies", "Grüß Gott, Wien!", "Grüß Gott, Wien!"),
+    ("segmented", "the un@@ known hou@@ se", "la casa desconocida"),
+    ("segmented", "▁the ▁house", "la casa"),
+    ("segmented", "it &apos;s here", "está aquí"),
+    ("segmented", "the house , here .", "la casa, aquí."),
+    ("ratio", "the house", "la casa que vemos aquí es la casa vieja del hombre viejo"),
 ]
-SPANISH = [
-    "la casa es verde",
-    "vemos la casa vieja",
-    "el viejo está aquí",
-    "vemos que el hombre es viejo",
-]
-CLEAN = list(zip(ENGLISH, SPANISH, strict=True)) * 10
-PAIRS_BY_KIND = {
-    "copies": [("Grüß Gott, Wien!", "Grüß Gott, Wien!")],
-    "swapped": [
-        ("vemos la casa vieja", "we see the old house"),
-        ("el viejo es verde", "the man is green"),
-    ],
-    "mojibake": [
-        ("the cafÃ© is open", "el café está abierto"),
-        ("we donâ€™t know", "no lo sabemos"),
-        ("the text", "Ð¢ÐµÐºÑ\x81Ñ‚"),
-        ("a cat", "çŒ«ã\x81Œã\x81„ã‚‹"),
-        ("a na\ufffdve man", "un hombre ingenuo"),
-    ],
-    "segmented": [
-        ("the un@@ known hou@@ se", "la casa desconocida"),
-        ("▁the ▁house", "la casa"),
-        ("it &apos;s here", "está aquí"),
-        ("the house , here .", "la casa, aquí."),
-    ],
-    "ratio": [("the house", "la casa que vemos aquí es la casa vieja del hombre viejo")],
-}
-ORDINARY = [
+ORDINARY_PAIRS = [
     ("“Spaß«” – été… Ça va ? NÃO", "«Élan», naïve Straße – 3,5 € …"),
-    ("Un año, 20 °C ± 2 µm", "½ £ ¥ § ¶"),
     ("mail@example.org", "@user x"),
     ("I see ... so", "..."),
     ("Да", "Yes"),
-    ("we see the house", "the old man is here"),  # one language, but not exchanged
     ("猫。", "A cat."),
     ("", ""),
 ]
 
 
-@pytest.mark.parametrize("kind", PAIRS_BY_KIND)
-def test_each_kind_is_detected(kind: str) -> None:
-    pairs = PAIRS_BY_KIND[kind]
-    indices = Noise(CLEAN).find(*zip(CLEAN[0], *pairs, CLEAN[1], strict=True))
-    assert indices == {**{other: [] for other in PAIRS_BY_KIND}, kind: [*range(1, len(pairs) + 1)]}
-    assert set(KINDS) == {*indices, "duplicates"}
+@pytest.mark.parametrize(("kind", "source", "target"), NOISY_PAIRS)
+def test_a_pair_of_each_kind_is_found(kind: str, source: str, target: str) -> None:
+    assert [*find_noise(CLEAN, [(source, target)], list(NOISE))] == [[kind]]
 
 
-def test_duplicates_of_all_earlier_pairs() -> None:
-    noise = Noise(CLEAN, ["duplicates"])
-    for pairs, expected in ((CLEAN[:2], []), (CLEAN[1:4], [0]), (CLEAN[:1] * 2, [0, 1])):
-        assert noise.find(*zip(*pairs, strict=True)) == {"duplicates": expected}
+def test_kinds_that_are_not_named_are_not_looked_for() -> None:
+    pairs = [(source, target) for _, source, target in NOISY_PAIRS]
+    assert not any(find_noise(CLEAN, pairs, ["duplicates"]))
+
+
+def test_duplicates_are_pairs_that_occurred_before() -> None:
+    pairs = [*CLEAN[:2], CLEAN[0]]
+    assert [*find_noise(CLEAN, pairs, ["duplicates"])] == [[], [], ["duplicates"]]
 
 
 def test_ordinary_pairs_are_no_noise() -> None:
-    noise = Noise(CLEAN).find(*zip(*ORDINARY, *CLEAN, strict=True))
-    assert not any(noise.values())
-
-
-@pytest.mark.parametrize("is_dropped", [False, True])
-def test_a_line_for_each_kind_that_occurs_names_how_to_drop_it(is_dropped: bool) -> None:
-    [line] = describe_noise("train", {"copies": 2, "ratio": 0}, is_dropped=is_dropped)
-    assert "2 copies" in line
-    assert ("data.filter=[copies]" in line) != is_dropped
+    assert not any(find_noise(CLEAN, ORDINARY_PAIRS, list(NOISE)))
