@@ -25,7 +25,6 @@ from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.device import training_precision, tune_float32
 from seq2seq_attn.runtime.memory import give_back_memory, reuse_large_blocks
-from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.batches import UpdateBatches, epoch_updates, plan_epoch
 from seq2seq_attn.train.checkpoint import TrainState, restore_training, save_training
@@ -217,11 +216,6 @@ class Trainer:
         self.schedules = Schedules(config.train, updates_per_epoch=len(first_epoch))
         self.gave_back_at = time.monotonic()
         self.began_at = self.gave_back_at - state.elapsed_s
-        num_threads = torch.get_num_threads() if updater.device.type == "cpu" else 1
-        self.watch = Watch(
-            num_threads,
-            fix="interrupt training, and resume it with a lower --set train.num_threads",
-        )
 
     def train(self, notes: Sequence[str]) -> None:
         """Make updates until a limit is reached. Before each, validate and save if that is due, and
@@ -253,7 +247,7 @@ class Trainer:
                 )
                 result = self.updater.apply_update(batches, update=state.update, **settings)
                 self._record(batches, settings, result, began_at)
-                self._check_machine()
+                self._give_back_memory()
             if state.validated_at != state.update and not self._validate():
                 self._leave_if_asked()
             state.end_reason = state.stop_reason(config)
@@ -350,10 +344,8 @@ class Trainer:
             )
             stop.leave()
 
-    def _check_machine(self) -> None:
-        """Warn if other processes need the CPUs, and return free memory to the system; neither
-        after every update."""
-        self.watch.check()
+    def _give_back_memory(self) -> None:
+        """Return free memory to the system, but not after every update."""
         if time.monotonic() - self.gave_back_at >= GIVE_BACK_EVERY_S:
             give_back_memory()
             self.gave_back_at = time.monotonic()

@@ -11,7 +11,7 @@ from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir, find_run, newest_run
 from seq2seq_attn.runtime.device import Precision, resolve_device, translation_precision
-from seq2seq_attn.runtime.threads import Load, Watch, choose_threads
+from seq2seq_attn.runtime.threads import choose_threads, read_cpu_times
 from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.translate.translator import Translator
@@ -50,15 +50,14 @@ def load(
     run_dirs = [newest_run()] if named is None else [RunDir(find_run(path)) for path in named]
     if named is None:
         log.info("model: %s", run_dirs[0].path)
-    machine = Load()
+    began = read_cpu_times()
     check_alike(run_dirs)
     configs = [run.config() for run in run_dirs]
     loaded = [run.load_model(config.model) for run, config in zip(run_dirs, configs, strict=True)]
     models = [model.to(on_device).eval() for model, _ in loaded]
-    num_bytes = max(run.model_path.stat().st_size for run in run_dirs)
-    watch = (
-        Watch(choose_threads(num_bytes // 4, machine)) if on_device.type == "cpu" else None
-    )  # float32
+    if on_device.type == "cpu":
+        num_bytes = max(run.model_path.stat().st_size for run in run_dirs)
+        choose_threads(num_bytes // 4, began)  # float32
     run_dir, config = run_dirs[0], configs[0]
     return Translator(
         models[0]
@@ -72,7 +71,6 @@ def load(
         device=on_device,
         max_source_length=config.data.max_length,
         precision=precision,
-        watch=watch,
         infos=[info for _, info in loaded],
         load_run=load,
         candidates_UN=run_dir.candidates(),

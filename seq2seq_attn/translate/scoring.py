@@ -79,7 +79,7 @@ def force_decode(
         ]
         real = [pair for pair in pairs if pair.source]
         lengths = [max(len(pair.source), len(pair.target)) for pair in real]
-        decoded = iter(map_in_batches(decode, real, lengths, batch_size, translator.watch))
+        decoded = iter(map_in_batches(decode, real, lengths, batch_size))
         for pair, target in zip(pairs, targets, strict=True):
             blank = empty_translation(translator.has_attention)
             yield replace(next(decoded), text=one_line(target)) if pair.source else blank

@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
 from seq2seq_attn.text.tokenizers.several import join_sources, split_sources
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
@@ -72,10 +71,9 @@ def map_in_batches(
     segments: Sequence[Segment],
     lengths: Sequence[int],
     batch_size: int,
-    watch: Watch | None,
 ) -> list[ResultT]:
-    """What `make` makes of each segment, in batches of segments of similar length. `watch` is
-    checked before each."""
+    """Apply `make` to batches of segments of similar length. The results are in the order of the
+    segments."""
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         size = len(batches[-1]) + 1 if batches else 0
@@ -88,8 +86,6 @@ def map_in_batches(
         batches[-1].append(index)
     results: dict[int, ResultT] = {}
     for batch in batches:
-        if watch is not None:
-            watch.check()
         results.update(zip(batch, make([segments[index] for index in batch]), strict=True))
     return [results[index] for index in range(len(segments))]
 

@@ -28,7 +28,6 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, build_variant
 from seq2seq_attn.run_dir import ModelInfo
 from seq2seq_attn.runtime.device import translation_precision
-from seq2seq_attn.runtime.threads import Watch
 from seq2seq_attn.search.base import (
     Hypothesis,
     Scorer,
@@ -80,7 +79,6 @@ class Translator:
         device: torch.device,
         max_source_length: int = 100,
         precision: str = "auto",
-        watch: Watch | None = None,
         infos: Sequence[ModelInfo] = (),
         load_run: Callable[..., Translator] | None = None,
         candidates_UN: Tensor | None = None,
@@ -92,7 +90,6 @@ class Translator:
             search: settings for options that a call does not give.
             max_source_length: the maximum number of source tokens (without EOS) in a segment.
             precision: as in `load`.
-            watch: checked before each batch.
             infos: one for each loaded model.
             load_run: `load`, for scorers that read another run.
             candidates_UN: target ids for each source id, best first, for `search.shortlist`.
@@ -108,7 +105,6 @@ class Translator:
         self._vector_source = find_vector_source(source_tokenizer)
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
-        self.watch = watch
         self.infos = infos
         self.has_attention = model.has_attention
         """whether translations come with attention over source positions; not with a fixed vector,
@@ -232,7 +228,7 @@ class Translator:
             [len(segment.source) for segment in segments],
         )
         batch_size = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
-        translations = iter(map_in_batches(translate, segments, lengths, batch_size, self.watch))
+        translations = iter(map_in_batches(translate, segments, lengths, batch_size))
         blank = [empty_translation(plan.keep_attention)]
         return [
             join_n_best([next(translations) for _ in parts], self._num_sources) if parts else blank

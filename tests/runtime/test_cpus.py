@@ -53,24 +53,28 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     return machine
 
 
-def test_load_is_what_others_use_of_the_cpus_of_this_process(machine: Machine) -> None:
+def test_load_is_what_other_processes_use_of_the_cpus_of_this_process(machine: Machine) -> None:
     machine.pass_time(0.0, own=0.0, busy=(50.0, 0.0, 3.0, 9.0))
-    load = threads.Load()
+    before = threads.read_cpu_times()
     machine.pass_time(2.0, own=1.5, busy=(2.0, 1.0, 0.0, 2.0))
-    assert load.seconds == 2.0
-    assert load.look() == pytest.approx(0.75)
+    assert threads.load_of_others(before, threads.read_cpu_times()) == pytest.approx(0.75)
+
+
+def test_load_is_never_negative(machine: Machine) -> None:
+    machine.pass_time(0.0, own=0.0, busy=(1.0, 1.0, 1.0, 1.0))
+    before = threads.read_cpu_times()
     machine.pass_time(1.0, own=2.0, busy=(1.0, 0.9, 0.0, 1.0))  # clocks of different precision
-    assert load.look() == 0.0
+    assert threads.load_of_others(before, threads.read_cpu_times()) == 0.0
 
 
 def test_without_counters_the_system_load_counts(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (2.5, 9.0, 9.0))
-    load = threads.Load()
+    before = threads.read_cpu_times()
     machine.now_s += 2.0
     machine.own_s += 1.0
-    assert load.look() == pytest.approx(2.0)
+    assert threads.load_of_others(before, threads.read_cpu_times()) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(

@@ -58,15 +58,6 @@ def test_processes_of_a_machine_share_its_cpus(toy_config, tmp_path, monkeypatch
     assert recorded(run) == (2, 2)
 
 
-def test_training_warns_and_keeps_its_threads(toy_config, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(threads, "free_threads", lambda others, most: 1)
-    monkeypatch.setattr(threads.Load, "seconds", 100.0)  # since the last look
-    run = train(toy_config("train.num_threads=2", "train.max_updates=4"), run_dir=tmp_path / "run")
-    assert recorded(run) == (2, 2)
-    [warning] = [message for message in caplog.messages if "train.num_threads" in message]
-    assert "2 threads" in warning
-
-
 def test_a_smaller_model_that_validation_reads_does_not_change_them(toy_config, tmp_path):
     other = train(toy_config("train.max_updates=1"), run_dir=tmp_path / "other")
     fusion = f"search.scorers={{fusion: {{run: {other.path}, source: Hund}}}}"

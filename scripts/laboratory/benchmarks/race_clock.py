@@ -128,7 +128,7 @@ def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
     from seq2seq_attn import train_model
     from seq2seq_attn.train.loop import Trainer
 
-    run_dir, after_update = Path(task["run_dir"]), Trainer._check_machine
+    run_dir, after_update = Path(task["run_dir"]), Trainer._give_back_memory
     shutil.rmtree(run_dir, ignore_errors=True)
     if clock.last is not None:
         shutil.copytree(clock.last, run_dir)
@@ -146,7 +146,7 @@ def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
         after_update(trainer)
         clock.check(partial(save, trainer))
 
-    with mock.patch.object(Trainer, "_check_machine", check):
+    with mock.patch.object(Trainer, "_give_back_memory", check):
         train_model(
             task["config"], task["settings"], run_dir=run_dir, resume=clock.last is not None
         )
