@@ -137,11 +137,11 @@ def _complain(error: Exception, arguments: Sequence[str]) -> int:
     elif isinstance(error, UserError):
         text = str(error)
     else:
-        variants = sys.modules.get(
-            "seq2seq_attn.model.variants"
-        )  # loaded if the user has named modules
-        what = variants.located(error) if variants else f"{type(error).__name__}: {error}"
-        text = f"{what} (unexpected error; rerun with --debug for a traceback)"
+        text = f"{type(error).__name__}: {error}"
+        variants = sys.modules.get("seq2seq_attn.model.variants")  # loaded if a module was imported
+        place = variants.place_in_module(error) if variants else None
+        cause = f"raised in an imported module, at {place}" if place else "unexpected error"
+        text = f"{text} ({cause}; rerun with --debug for a traceback)"
     line = visible(" ".join(text.split()))
     if len(line) > _MAX_ERROR:  # it may quote a value of any length
         line = f"{line[: _MAX_ERROR // 2]} ... {line[-_MAX_ERROR // 2 :]}"

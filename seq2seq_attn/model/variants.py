@@ -135,11 +135,19 @@ def import_variants(modules: str | Sequence[str]) -> None:
 def located(error: Exception) -> str:
     """The error in one line; it begins with file and line where an imported module has raised it,
     or called what has raised it."""
+    line = f"{type(error).__name__}: {error}"
+    place = place_in_module(error)
+    return f"{place}: {line}" if place else line
+
+
+def place_in_module(error: Exception) -> str | None:
+    """File and line where an imported module has raised an error, or called what has raised it;
+    None: no imported module was involved."""
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError):
         lines.append((str(error.filename), error.lineno))
-    where = [f"{file}:{line}: " for file, line in lines if file in _files]
-    return f"{where[-1] if where else ''}{type(error).__name__}: {error}"
+    places = [f"{file}:{line}" for file, line in lines if file in _files]
+    return places[-1] if places else None
 
 
 def packaged_variants(axis: Axis | ModelAxis) -> list[str]:

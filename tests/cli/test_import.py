@@ -137,23 +137,18 @@ def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, c
 
 
 @pytest.mark.usefixtures("folder")
-def test_an_exception_inside_a_module_is_shown_with_its_file_and_line(capsys):
+def test_an_exception_inside_a_variant_is_shown_with_its_file_and_line(capsys):
     text = Path("cosine.py").read_text(encoding="utf-8")
-    Path("cosine.py").write_text(
-        text.replace("sharpness * torch.bmm(", "sharpness * torch.bmm(1 / 0, "), "utf-8"
-    )
-    line = text[: text.index("sharpness * torch.bmm(")].count("\n") + 1
-    train = [
-        "train",
-        "-c",
-        "quickstart",
-        "--import",
-        "cosine",
-        "--set",
-        "model.attention.name=cosine",
-    ]
-    assert run(train) == 1
-    [message] = capsys.readouterr().err.splitlines()
-    assert f"cosine.py:{line}" in message
-    assert run([*train, "--debug"]) == 1
+    before, call, after = text.partition("sharpness * torch.bmm(")
+    Path("cosine.py").write_text(f"{before}{call}1 / 0, {after}", "utf-8")
+    place = f"cosine.py:{before.count(chr(10)) + 1}"
+    train = ["train", "-c", "base", "--import", "cosine", "--set", "model.attention.name=cosine"]
+    for setting in toy_settings(Path("toy")):
+        train += ["--set", setting]
+    assert run([*train, "--run-dir", "a"]) == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert place in message
+    assert "ZeroDivisionError" in message
+    assert "unexpected" not in message
+    assert run([*train, "--run-dir", "b", "--debug"]) == 1
     assert "Traceback" in capsys.readouterr().err
