@@ -12,7 +12,7 @@ from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.translations import LineCounts
 from seq2seq_attn.metrics.attention import AttentionScore
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.significance import Interval, PairedTest
+from seq2seq_attn.metrics.significance import BootstrapTest, Interval, PairedTest
 from seq2seq_attn.metrics.table import METRICS
 
 
@@ -25,7 +25,7 @@ class ArmScore:
     """that of each seed"""
     interval: Interval
     """the mean over the seeds with its bootstrap interval over sentences"""
-    bootstrap: PairedTest | None = None
+    bootstrap: BootstrapTest | None = None
     randomization: PairedTest | None = None
     """between two runs only: with several seeds there is no one run to swap sentences with"""
     retention: Interval | None = None

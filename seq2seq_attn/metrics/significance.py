@@ -4,12 +4,14 @@ An arm is one run, or several that differ in their seed; its score is the mean o
 scores. In each resample all runs are scored on the same sentence pairs, so an interval covers the
 choice of test sentences; the spread over seeds is reported beside it.
 
-With one run in each arm the draws, the precision and the p-values are those of sacreBLEU's
-`--paired-bs` and `--paired-ar` (a test compares them), except that a trial of the randomization
-that ties with the difference counts. All resamples are scored at once, so a test per length bucket
-costs milliseconds.
+With one run in each arm the draws, the precision and the p-values of the randomization are those of
+sacreBLEU (a test compares them), except that a trial that ties with the difference counts. All
+resamples are scored at once, so a test per length bucket costs milliseconds.
 
-Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation".
+Bootstrap: Koehn 2004, "Statistical significance tests for machine translation evaluation"; p as in
+Efron and Tibshirani 1993, "An introduction to the bootstrap", chapter 16: resampled differences are
+moved to mean 0 before their absolute values are taken. sacreBLEU's `--paired-bs` does the opposite,
+and a single sentence that differs can then be significant.
 Approximate randomization: Riezler and Maxwell 2005.
 
 Shapes: N sentence pairs, D statistics of a sentence, R resamples.
@@ -24,12 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.metrics.bleu import CorpusStatistics, FloatArray
+from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.metrics.table import METRICS
 
 _ROUNDING = 1e-9  # sums of the same numbers in another order differ by some 1e-15
-CHUNK_CELLS = (
-    1 << 22
-)  # of resamples x sentence pairs held at once, so that memory does not grow with the corpus
+SIGNIFICANT_P = 0.05
+CHUNK_CELLS = 1 << 22
+"""resamples x sentence pairs held at once, so that memory does not grow with the corpus"""
 
 
 @dataclass(frozen=True)
@@ -64,15 +67,30 @@ class Interval:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """The difference system minus baseline, and its p-value."""
+    """The difference system minus baseline, and its two-sided p-value."""
 
     test: str
     """bootstrap or randomization"""
     difference: float
-    p_value: float
-    """two-sided for randomization, about half of a two-sided p for bootstrap (`mean_difference`)"""
+    p_value: float | None
+    """None for fewer than `MIN_PAIRS` sentence pairs, which give far too small values"""
     num_samples: int
     seed: int
+
+
+@dataclass(frozen=True)
+class BootstrapTest(PairedTest):
+    """The paired bootstrap, which also gives the 95 % interval of the difference."""
+
+    low: float
+    high: float
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether p is below `SIGNIFICANT_P` and the interval excludes 0."""
+        if self.p_value is None or self.p_value >= SIGNIFICANT_P:
+            return False
+        return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,19 +160,28 @@ def percentile_interval(value: float, samples: FloatArray) -> Interval:
 
 def mean_difference(
     baseline: BootstrapSamples, arm: BootstrapSamples, resampling: Resampling = DEFAULT_RESAMPLING
-) -> PairedTest:
+) -> BootstrapTest:
     """The paired bootstrap of the two means.
 
-    p is that of sacreBLEU's `--paired-bs`: the share of resamples whose absolute difference exceeds
-    the mean of these differences by more than the absolute difference on the whole corpus. Where
-    the arms differ, that is one tail: about half of a two-sided p. Equal scores: 1.
+    p is the share of resamples whose difference lies at least as far from the mean of all
+    differences as the difference on the whole corpus lies from 0, both plus one; 1 for equal
+    scores.
     """
-    difference = arm.mean - baseline.mean
-    if abs(difference) < _ROUNDING:
-        return PairedTest("bootstrap", 0.0, 1.0, len(arm.means_R), resampling.seed)
-    differences = np.abs(arm.means_R - baseline.means_R)
-    p_value = _p_value(differences - differences.mean(), abs(difference))
-    return PairedTest("bootstrap", difference, p_value, len(differences), resampling.seed)
+    difference = _rounded(arm.mean - baseline.mean)
+    differences_R = arm.means_R.astype(np.float64) - baseline.means_R.astype(np.float64)
+    interval = percentile_interval(difference, differences_R)
+    p_value = None
+    if len(arm.runs[0]) >= MIN_PAIRS:
+        p_value = _p_value(differences_R - differences_R.mean(), difference)
+    return BootstrapTest(
+        "bootstrap",
+        difference,
+        p_value,
+        len(differences_R),
+        resampling.seed,
+        interval.low,
+        interval.high,
+    )
 
 
 def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
@@ -183,31 +210,42 @@ def paired_randomization(
     sentences, most trials tie with the difference, and its p is far too small: 1 / (trials + 1) for
     a single sentence, instead of 1.
     """
-    num_pairs, num_trials, seed = (
-        _common_length((baseline, system)),
-        resampling.num_trials,
-        resampling.seed,
-    )
-    difference = system.score().score - baseline.score().score
-    if abs(difference) < _ROUNDING:
-        return PairedTest("randomization", 0.0, 1.0, num_trials, seed)
-    baseline_D, system_D = (
-        run.rows_ND.sum(axis=0).astype(np.float64) for run in (baseline, system)
-    )
+    num_pairs = _common_length((baseline, system))
+    num_trials = resampling.num_trials
+    difference = _rounded(system.score().score - baseline.score().score)
+    p_value = None
+    if num_pairs >= MIN_PAIRS:
+        differences_R = _randomized_differences(baseline, system, resampling)
+        p_value = _p_value(differences_R, difference)
+    return PairedTest("randomization", difference, p_value, num_trials, resampling.seed)
+
+
+def _randomized_differences(
+    baseline: CorpusStatistics, system: CorpusStatistics, resampling: Resampling
+) -> FloatArray:
+    """The differences of two systems that swap each sentence with probability one half, [R]."""
+    baseline_D = baseline.rows_ND.sum(axis=0).astype(np.float64)
+    system_D = system.rows_ND.sum(axis=0).astype(np.float64)
     gained_ND = (baseline.rows_ND - system.rows_ND).astype(np.float64)
-    rng, differences = np.random.default_rng(seed), []
-    for size in _chunks(num_pairs, num_trials):
-        keeps_RN = rng.integers(2, size=(size, num_pairs), dtype=bool)
+    rng = np.random.default_rng(resampling.seed)
+    differences = []
+    for size in _chunks(len(baseline), resampling.num_trials):
+        keeps_RN = rng.integers(2, size=(size, len(baseline)), dtype=bool)
         mixed_RD = system_D + keeps_RN @ gained_ND  # counts: exact in float64
-        other_RD = baseline_D + system_D - mixed_RD
-        differences.append(np.abs(baseline.score_sums(mixed_RD) - system.score_sums(other_RD)))
-    p_value = _p_value(np.concatenate(differences), abs(difference) - _ROUNDING)
-    return PairedTest("randomization", difference, p_value, num_trials, seed)
+        rest_RD = baseline_D + system_D - mixed_RD
+        differences.append(baseline.score_sums(mixed_RD) - system.score_sums(rest_RD))
+    return np.concatenate(differences)
 
 
-def _p_value(samples: FloatArray, difference: float) -> float:
-    # Plus one: sacreBLEU's convention (from multeval).
-    return (int(np.sum(samples > difference)) + 1) / (len(samples) + 1)
+def _rounded(difference: float) -> float:
+    """0 for a difference that rounding makes."""
+    return 0.0 if abs(difference) < _ROUNDING else difference
+
+
+def _p_value(samples_R: FloatArray, difference: float) -> float:
+    """The share of samples that are at least as large as the difference, in absolute value."""
+    num_as_large = int(np.sum(np.abs(samples_R) >= abs(difference) - _ROUNDING))
+    return (num_as_large + 1) / (len(samples_R) + 1)  # plus one as in sacreBLEU, from multeval
 
 
 def _common_length(systems: Sequence[CorpusStatistics]) -> int:

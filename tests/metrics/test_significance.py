@@ -12,6 +12,7 @@ from sacrebleu.significance import PairedTest as SacrebleuTest
 from seq2seq_attn.metrics import significance
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.significance import (
+    BootstrapTest,
     Interval,
     Resampling,
     bootstrap,
@@ -54,21 +55,17 @@ TESTS = (paired_bootstrap, paired_randomization)
 @pytest.mark.parametrize(
     ("name", "noise"), [("bleu", 0.31), ("bleu", 0.45), ("chrf", 0.36), ("ter", 0.36)]
 )
-def test_paired_tests_equal_sacrebleus(name, noise):
+def test_randomization_equals_sacrebleus(name, noise):
     make, title = METRICS[name]
     system = make_hypotheses(REFERENCES, seed=3, noise=noise)
-    ours = statistics_of(name, BASELINE, system)
     systems = [("baseline", BASELINE), ("system", system)]
-    _, theirs = SacrebleuTest(systems, {name: make()}, [REFERENCES], "bs", n_samples=400)()
-    test = paired_bootstrap(*ours, num_resamples=400)
-    assert test.p_value == theirs[title][1].p_value
-    assert test.difference == theirs[title][1].score - theirs[title][0].score
     _, theirs = SacrebleuTest(systems, {name: make()}, [REFERENCES], "ar", n_samples=1000)()
-    p_value = paired_randomization(*ours, Resampling(num_trials=1000)).p_value
+    ours = paired_randomization(*statistics_of(name, BASELINE, system), Resampling(num_trials=1000))
+    assert ours.difference == theirs[title][1].score - theirs[title][0].score
     if name == "ter":  # counts of edits tie
-        assert p_value >= theirs[title][1].p_value
+        assert ours.p_value >= theirs[title][1].p_value
     else:
-        assert p_value == theirs[title][1].p_value
+        assert ours.p_value == theirs[title][1].p_value
 
 
 def test_intervals_equal_sacrebleus_and_plain_resampling():
@@ -101,11 +98,46 @@ def test_several_seeds_equal_plain_python():
     ]
     ratios = sorted(b / a for a, b in zip(*rows, strict=True))
     assert (ratio.low, ratio.high) == pytest.approx((ratios[5], ratios[194]), abs=1e-9)
-    differences = [abs(b - a) for a, b in zip(*rows, strict=True)]
-    larger = sum(
-        one - statistics.fmean(differences) > abs(means[1] - means[0]) for one in differences
-    )
-    assert test.p_value == pytest.approx((larger + 1) / 201, abs=1e-9)
+    differences = sorted(b - a for a, b in zip(*rows, strict=True))
+    assert (test.low, test.high) == pytest.approx((differences[5], differences[194]), abs=1e-9)
+    centre = statistics.fmean(differences)
+    as_large = [one for one in differences if abs(one - centre) >= abs(test.difference)]
+    assert test.p_value == pytest.approx((len(as_large) + 1) / 201, abs=1e-9)
+
+
+def test_one_line_of_many_is_not_significant():
+    references = ["man woman dog " * 20, *make_references(299)]
+    lines = make_hypotheses(references[1:], seed=2, noise=0.3)
+    systems = ["", *lines], [references[0], *lines]
+    test = paired_bootstrap(*statistics_of("bleu", *systems, references=references))
+    assert test.difference > 1
+    assert test.p_value > 0.1
+    assert test.low <= 0
+    assert not test.is_significant
+
+
+@pytest.mark.parametrize(
+    ("p_value", "low", "high", "is_significant"),
+    [
+        (0.049, 0.1, 2.0, True),
+        (0.049, -2.0, -0.1, True),
+        (0.051, 0.1, 2.0, False),
+        (0.01, 0.0, 2.0, False),
+        (None, 0.1, 2.0, False),
+    ],
+)
+def test_significance_needs_p_and_the_interval(p_value, low, high, is_significant):
+    test = BootstrapTest("bootstrap", 1.0, p_value, 1000, 1, low, high)
+    assert test.is_significant == is_significant
+
+
+@pytest.mark.parametrize("test", [paired_bootstrap, paired_randomization])
+def test_few_pairs_have_a_difference_and_no_p(test):
+    pair = statistics_of("bleu", BASELINE, REFERENCES)
+    few, enough = ([run.subset(range(size)) for run in pair] for size in (49, 50))
+    assert test(*few).difference > 0
+    assert test(*few).p_value is None
+    assert test(*enough).p_value < 0.01
 
 
 @pytest.mark.parametrize("arm", [ARM, OTHER])
