@@ -1,30 +1,29 @@
 """The finding of an evaluation in a sentence or two, computed from its scores.
 
 It compares the shortest and the longest sentences, and says so where a difference may be due to
-chance. Buckets with too few sentence pairs are left out.
+chance. Buckets with too few sentence pairs are left out, and of a whole set with too few there is
+no verdict.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from seq2seq_attn.evaluation.scores import ArmScore, SetScores
+from seq2seq_attn.metrics.significance import SIGNIFICANT_P
 from seq2seq_attn.metrics.table import METRICS
 
 SUMMARY_ONLY = ("fixed", "initial")
 """attentions that read nothing of the encoder but its summary"""
 LEARNT = 1.0
-"""of less BLEU, a model has not learnt to translate"""
+"""a model with less BLEU has not learnt to translate"""
 VISIBLE = 0.05
 """smaller differences are 0.0 with one decimal"""
-CLEAR_P = 0.025
-"""differences with a smaller p are clear: of sacreBLEU's paired bootstrap, this is about 0.05 in a
-two-sided test"""
 
 
-class _Part(NamedTuple):
-    """Some sentences, and the scores of all arms on them."""
+class _Slice(NamedTuple):
+    """Some of the sentences, and the scores of all arms on them."""
 
-    sentences: str
+    label: str
     scores: list[ArmScore]
 
     def value(self, arm: int) -> float:
@@ -38,23 +37,24 @@ class _Part(NamedTuple):
         return abs(self.difference(arm)) >= VISIBLE
 
     def is_clear(self, arm: int = 1) -> bool:
-        """Whether that difference exceeds what the choice of sentences and the seeds can
-        explain."""
-        test, first, other = (
-            self.scores[arm].bootstrap,
-            self.scores[0].values,
-            self.scores[arm].values,
-        )
-        if test is None or test.p_value >= CLEAR_P or not self.is_visible(arm):
+        """Whether that difference exceeds what the choice of sentences and the seeds explain."""
+        test = self.scores[arm].bootstrap
+        if test is None or not test.is_significant or not self.is_visible(arm):
             return False
-        have_seeds = min(first) < max(first) or min(other) < max(other)
-        return not have_seeds or min(other) > max(first) or max(other) < min(first)
+        first = self.scores[0].values
+        values = self.scores[arm].values
+        return min(values) > max(first) or max(values) < min(first)
 
 
 def clear_note(*, has_seeds: bool) -> str:
-    """The rule of `_Part.is_clear`, for the reader."""
-    rule = f"a difference is clear if p < {CLEAR_P:g} (about 0.05 in a two-sided test)"
-    return f"{rule} and the scores of the seeds do not overlap" if has_seeds else rule
+    """The rule of `_Slice.is_clear`, for the reader."""
+    p = f"p < {SIGNIFICANT_P:g}"
+    if not has_seeds:
+        return f"a difference is clear if {p} and its 95 % interval excludes 0"
+    return (
+        f"a difference is clear if {p}, its 95 % interval excludes 0, and the scores of the seeds "
+        "do not overlap"
+    )
 
 
 def conclude(
@@ -67,52 +67,64 @@ def conclude(
         attentions: the attention variant of each run, so that two arms can be called the attention
             model and the fixed vector; empty: unknown.
     """
-    metric = next(
-        (name for name in scores.bucket_metrics if not scores.whole.scores[name][0].is_too_short),
-        None,
-    )
-    if metric is None:
+    whole = scores.whole
+    informative = [name for name in scores.bucket_metrics if not whole.scores[name][0].is_too_short]
+    if not informative:
         return (
             f"No conclusion: few references of {scores.name} have four tokens, so BLEU says little."
         )
-    names = [arm.name for arm in scores.arms]
-    are_fixed = (
-        [attentions[arm.runs[0]] in SUMMARY_ONLY for arm in scores.arms] if attentions else []
-    )
-    if len(names) == len(are_fixed) == 2 and are_fixed[0] != are_fixed[1]:
-        kinds = [
-            "the fixed vector" if is_fixed else "the attention model" for is_fixed in are_fixed
-        ]
-        names = [f"{kind} ({name})" for kind, name in zip(kinds, names, strict=True)]
-    overall = _Part(f"all {scores.num_pairs:,} sentence pairs", scores.whole.scores[metric])
-    solid = [row for row in scores.buckets if not row.bucket.is_thin]
-    ends = (
-        [_Part(row.bucket.label, row.scores[metric]) for row in (solid[0], solid[-1])]
-        if len(solid) > 1
-        else []
-    )
-    title = METRICS[metric].title
-    values = [overall.value(arm) for arm in range(len(names))]
-    if METRICS[metric].kind == "BLEU" and max(values) < LEARNT:
-        listed = ", ".join(
-            f"{name} scores {value:.1f} {title}" for name, value in zip(names, values, strict=True)
+    main = informative[0]
+    metric = METRICS[main]
+    names = _arm_names(scores, attentions)
+    overall = _Slice(f"all {scores.num_pairs:,} sentence pairs", whole.scores[main])
+    best = max(overall.value(arm) for arm in range(len(names)))
+    if metric.kind == "BLEU" and best < LEARNT:
+        values = [f"{score.interval.value:.1f} {metric.title}" for score in overall.scores]
+        return f"Nothing has been learnt yet: on {overall.label} {_listed(names, values)}."
+    if len(names) > 1 and whole.bucket.is_thin:
+        values = [score.interval.to_text() for score in overall.scores]
+        return (
+            f"{scores.num_pairs} sentence pairs are too few for a comparison by {metric.title}: "
+            f"{_listed(names, values)}."
         )
-        return f"Nothing has been learnt yet: on {overall.sentences} {listed}."
+    solid = [row for row in scores.buckets if not row.bucket.is_thin]
+    slices = [_Slice(row.bucket.label, row.scores[main]) for row in solid]
+    ends = [slices[0], slices[-1]] if len(slices) > 1 else []
     if len(names) == 1:
-        return _one(names[0], title, unit, overall, ends)
+        return _conclude_one(names[0], metric.title, unit, overall, ends)
     if len(names) == 2:
-        return _two(names, title, unit, overall, ends)
-    where = f"sentences of {ends[1].sentences} {unit}" if ends else overall.sentences
-    part = ends[1] if ends else overall
-    return _many(names, title, part, where, lowest_is_best=METRICS[metric].is_lower_better)
+        return _conclude_two(names, metric.title, unit, overall, ends)
+    shown = overall
+    if ends:
+        shown = ends[1]._replace(label=f"sentences of {ends[1].label} {unit}")
+    return _conclude_many(names, metric.title, shown, lowest_is_best=metric.is_lower_better)
 
 
-def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:
+def _arm_names(scores: SetScores, attentions: Sequence[str]) -> list[str]:
+    """The names of the arms, with their kinds where one of two has attention and one has not."""
+    names = [arm.name for arm in scores.arms]
+    if not attentions or len(names) != 2:
+        return names
+    are_fixed = [attentions[arm.runs[0]] in SUMMARY_ONLY for arm in scores.arms]
+    if are_fixed[0] == are_fixed[1]:
+        return names
+    kinds = ["the fixed vector" if is_fixed else "the attention model" for is_fixed in are_fixed]
+    return [f"{kind} ({name})" for kind, name in zip(kinds, names, strict=True)]
+
+
+def _listed(names: Sequence[str], values: Sequence[str]) -> str:
+    return ", ".join(f"{name} scores {value}" for name, value in zip(names, values, strict=True))
+
+
+def _conclude_one(name: str, title: str, unit: str, overall: _Slice, ends: Sequence[_Slice]) -> str:
     if not ends:
-        return f"{name} scores {overall.scores[0].interval.to_text(unit=f' {title}')} on {overall.sentences}."
-    short, long = (part.scores[0].interval for part in ends)
-    labels = [part.sentences for part in ends]
-    scores = f"{short.value:.1f} {title} on sentences of {labels[0]} {unit}, {long.value:.1f} on those of {labels[1]}"
+        score = overall.scores[0].interval.to_text(unit=f" {title}")
+        return f"{name} scores {score} on {overall.label}."
+    short, long = (end.scores[0].interval for end in ends)
+    scores = (
+        f"{short.value:.1f} {title} on sentences of {ends[0].label} {unit}, {long.value:.1f} on "
+        f"those of {ends[1].label}"
+    )
     is_clear = short.low > long.high or long.low > short.high
     if is_clear and abs(short.value - long.value) >= VISIBLE:
         return f"{name} scores {scores}."
@@ -120,47 +132,47 @@ def _one(name: str, title: str, unit: str, overall: _Part, ends: Sequence[_Part]
     return f"The length of a sentence makes no clear difference: {name} scores {scores}{overlap}."
 
 
-def _two(names: Sequence[str], title: str, unit: str, overall: _Part, ends: Sequence[_Part]) -> str:
-    if not any(part.is_visible() for part in (overall, *ends)):
+def _conclude_two(
+    names: Sequence[str], title: str, unit: str, overall: _Slice, ends: Sequence[_Slice]
+) -> str:
+    if not any(row.is_visible() for row in (overall, *ends)):
         return f"{names[0]} and {names[1]} score the same: {overall.value(0):.1f} {title}."
-    clear = [part for part in ends if part.is_clear()]
+    clear = [end for end in ends if end.is_clear()]
     if not clear:
         first, second = (score.interval for score in overall.scores)
-        scores = (
-            f"{names[0]} scores {first.to_text(unit=f' {title}')}, {names[1]} {second.to_text()}"
-        )
+        first_score = first.to_text(unit=f" {title}")
+        scores = f"{names[0]} scores {first_score}, {names[1]} {second.to_text()}"
         if not overall.is_clear():
-            return f"No clear difference: on {overall.sentences} {scores}."
-        lengths = (
-            "; the difference is clear on neither the shortest nor the longest sentences alone"
-            if ends
-            else ""
-        )
-        return f"On {overall.sentences} {scores}{lengths}."
+            return f"No clear difference: on {overall.label} {scores}."
+        if ends:
+            scores += (
+                "; the difference is clear on neither the shortest nor the longest sentences alone"
+            )
+        return f"On {overall.label} {scores}."
     shown = clear[-1]  # the longest sentences, if the arms differ there
-    other = ends[0] if shown is ends[1] else ends[1]
+    opposite = ends[0] if shown is ends[1] else ends[1]
     sentence = (
-        f"On sentences of {shown.sentences} {unit} {names[0]} scores {shown.value(0):.1f} {title}, "
-        f"{names[1]} {shown.value(1):.1f}; on those of {other.sentences} "
+        f"On sentences of {shown.label} {unit} {names[0]} scores {shown.value(0):.1f} {title}, "
+        f"{names[1]} {shown.value(1):.1f}; on those of {opposite.label} "
     )
-    difference = f"{abs(other.difference()):.1f}"
-    if not other.is_visible():
+    difference = f"{abs(opposite.difference()):.1f}"
+    if not opposite.is_visible():
         return f"{sentence}they differ by less than 0.1."
-    if not other.is_clear():
+    if not opposite.is_clear():
         return f"{sentence}the difference ({difference}) is not clear."
-    same_sign = (other.difference() > 0) == (shown.difference() > 0)
-    return f"{sentence}they differ by {difference}{'' if same_sign else ', the other way round'}."
+    has_same_sign = (opposite.difference() > 0) == (shown.difference() > 0)
+    direction = "" if has_same_sign else ", the other way round"
+    return f"{sentence}they differ by {difference}{direction}."
 
 
-def _many(
-    names: Sequence[str], title: str, part: _Part, where: str, *, lowest_is_best: bool
-) -> str:
-    order = sorted(range(len(names)), key=part.value, reverse=not lowest_is_best)
+def _conclude_many(names: Sequence[str], title: str, shown: _Slice, *, lowest_is_best: bool) -> str:
+    order = sorted(range(len(names)), key=shown.value, reverse=not lowest_is_best)
     best, worst = order[0], order[-1]
-    num_clear = sum(part.is_clear(arm) for arm in range(1, len(names)))
+    num_clear = sum(shown.is_clear(arm) for arm in range(1, len(names)))
     count = {0: "none", 1: "one", len(names) - 1: "all"}.get(num_clear, str(num_clear))
     verb = "differ" if num_clear > 1 else "differs"
     return (
-        f"On {where} {names[best]} is best with {part.value(best):.1f} {title} and {names[worst]} "
-        f"worst with {part.value(worst):.1f}; {count} of the others {verb} clearly from {names[0]}."
+        f"On {shown.label} {names[best]} is best with {shown.value(best):.1f} {title} and "
+        f"{names[worst]} worst with {shown.value(worst):.1f}; {count} of the others {verb} clearly "
+        f"from {names[0]}."
     )

@@ -198,7 +198,7 @@ class Report:
         ]
         if len(first.arms) > 1:
             lines.append(
-                f"difference, p, kept: against {first.arms[0].name}, by sacreBLEU's paired "
+                f"difference, p, kept: against {first.arms[0].name}, by paired "
                 "bootstrap (the JSON has approximate randomization too, run by run); kept = share "
                 "of its score; " + clear_note(has_seeds=first.is_grouped)
             )

@@ -112,9 +112,7 @@ def length_table(scores: SetScores, metric: str = "bleu", *, unit: str = "source
     second keeps."""
     rows = []
     for label, part in _length_parts(scores):
-        cells = _score_cells(
-            part.scores[metric], with_retention=True, is_thin=label.endswith(THIN_MARK)
-        )
+        cells = _score_cells(part.scores[metric], with_retention=True)
         rows.append([label, f"{len(part.bucket):,}", *cells])
     return Table([unit, "n", *_arm_headers(scores, with_retention=True)], rows)
 
@@ -126,10 +124,8 @@ def comparison_table(
     the share kept. For three arms and more, where `length_table` has no room for them."""
     rows = []
     for label, part in _length_parts(scores):
-        is_thin = label.endswith(THIN_MARK)
         compared = [
-            _comparison_cells(score, with_retention=True, is_thin=is_thin)
-            for score in part.scores[metric][1:]
+            _comparison_cells(score, with_retention=True) for score in part.scores[metric][1:]
         ]
         rows.append([label, *("  ".join(cells) for cells in compared)])
     return Table([unit, *(f"{arm.name}: difference, p, kept" for arm in scores.arms[1:])], rows)
@@ -147,32 +143,33 @@ def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str
     return [*(arm.name for arm in scores.arms), *(comparison if len(scores.arms) == 2 else [])]
 
 
-def _score_cells(
-    scores: Sequence[ArmScore], *, with_retention: bool = False, is_thin: bool = False
-) -> list[str]:
+def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False) -> list[str]:
     cells = []
     for score in scores:
         spread = "" if score.deviation is None else f" ± {score.deviation:.1f}"
         cells.append(score.interval.to_text(unit=spread))
     if len(scores) == 2:
-        cells += _comparison_cells(scores[1], with_retention=with_retention, is_thin=is_thin)
+        cells += _comparison_cells(scores[1], with_retention=with_retention)
     return cells
 
 
-def _comparison_cells(score: ArmScore, *, with_retention: bool, is_thin: bool) -> list[str]:
-    """The difference to the first arm, p and the share kept. `is_thin`: of so few pairs that the
-    bootstrap's p would be far too small."""
+def _comparison_cells(score: ArmScore, *, with_retention: bool) -> list[str]:
+    """The difference to the first arm, p (`-` for few sentence pairs) and the share kept."""
     assert score.bootstrap is not None  # it is not the first arm
-    difference, p_value, kept = (
-        f"{score.bootstrap.difference:+.1f}",
-        score.bootstrap.p_value,
-        score.retention,
-    )
-    p_text = "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
-    cells = ["0.0" if difference in ("+0.0", "-0.0") else difference, "-" if is_thin else p_text]
-    if with_retention:
-        cells.append(kept.to_text(num_digits=2) if kept else "-")
-    return cells
+    difference = f"{score.bootstrap.difference:+.1f}"
+    if difference in ("+0.0", "-0.0"):
+        difference = "0.0"
+    p_value = score.bootstrap.p_value
+    if p_value is None:
+        p_text = "-"
+    elif p_value < 0.001:
+        p_text = "<0.001"
+    else:
+        p_text = f"{p_value:.3f}"
+    if not with_retention:
+        return [difference, p_text]
+    kept = "-" if score.retention is None else score.retention.to_text(num_digits=2)
+    return [difference, p_text, kept]
 
 
 def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:

@@ -1,5 +1,6 @@
 """The conclusion of an evaluation, on made-up scores: what it says, and what it must not say."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from seq2seq_attn.evaluation.names import Arm, named_arms
 from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.by_length import Bucket
-from seq2seq_attn.metrics.significance import Interval, PairedTest
+from seq2seq_attn.metrics.significance import BootstrapTest, Interval
 from seq2seq_attn.report.conclusion import conclude
 
 BOUNDS = {"short": (0, 9), "middle": (9, 26), "long": (26, None)}
@@ -17,7 +18,11 @@ BOUNDS = {"short": (0, 9), "middle": (9, 26), "long": (26, None)}
 def arm_score(values, baseline=None, *, p=0.001, width=2.0):
     """Of an arm whose seeds have these scores, against the mean of the first arm."""
     mean = sum(values) / len(values)
-    test = None if baseline is None else PairedTest("bootstrap", mean - baseline, p, 1000, 1)
+    test = None
+    if baseline is not None:
+        difference = mean - baseline
+        ends = (difference - 0.01, difference + 0.01) if difference else (-1.0, 1.0)
+        test = BootstrapTest("bootstrap", difference, p, 1000, 1, *ends)
     return ArmScore(values, Interval(mean, mean - width, mean + width), test)
 
 
@@ -167,6 +172,25 @@ THIN = {"short": (40.0, 30.0), "long": (1.0, 99.0), "thin": ("short", "long")}
 )
 def test_one_run_thin_buckets_many_runs_and_error_rates(whole, rows, text):
     assert text in conclude(scores_of(whole, **rows))
+
+
+@pytest.mark.parametrize("values", [(34.0, 20.0), (34.0, 20.0, 50.0)])
+def test_few_pairs_have_no_verdict(values):
+    scores = scores_of(values, p=None)
+    few = replace(scores.whole, bucket=Bucket(0, None, np.arange(49)))
+    text = conclude(replace(scores, whole=few))
+    assert text.startswith("49 sentence pairs")
+    assert "b scores 20.0 [18.0, 22.0]" in text
+    assert not re.search("clear|differ|best", text)
+
+
+def test_a_difference_whose_interval_holds_0_is_not_clear():
+    scores = scores_of((34.0, 30.0))
+    [first, second] = scores.whole.scores["bleu"]
+    wide = replace(second, bootstrap=replace(second.bootstrap, low=-9.0, high=1.0))
+    whole = replace(scores.whole, scores={"bleu": [first, wide]})
+    assert conclude(scores).startswith("On all")
+    assert conclude(replace(scores, whole=whole)).startswith("No clear difference")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ function signed(value, digits = 1) {
   const size = Math.abs(value).toFixed(digits);
   return (Number(size) === 0 ? '' : value < 0 ? '−' : '+') + size;
 }
-const pValue = (value) => (value < 0.001 ? '<0.001' : value.toFixed(3));
+const pValue = (value) => (value === null ? '–' : value < 0.001 ? '<0.001' : value.toFixed(3));
 const interval = (one, digits = 1) => `${fixed(one.low, digits)} – ${fixed(one.high, digits)}`;
 
 const element = (id) => document.getElementById(id);

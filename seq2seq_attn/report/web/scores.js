@@ -18,6 +18,8 @@ const columnLabels = (view) => view.names.map((name, i) => styleLabel(view.style
 const deviation = (one, digits) => (one.num_seeds > 1 ? ` ± ${fixed(one.standard_deviation, digits)}` : '');
 const seedsOf = (one) => (one.num_seeds > 1 ? `${one.num_seeds} seeds, ${fixed(one.min)} to ${fixed(one.max)}` : 'one seed');
 
+const pOf = ({ p_value: p }) => (p === null ? '' : `, p ${pValue(p)}`);
+
 function headline(view) {
   const [measure] = shownSet().measures;
   const names = columnLabels(view);
@@ -27,7 +29,7 @@ function headline(view) {
       el('p', { class: 'quiet' }, `95 % interval ${interval(one)}`),
       one.num_seeds ? el('p', { class: 'quiet' }, seedsOf(one)) : '',
       one.paired_bootstrap
-        ? el('p', { class: 'quiet' }, `${signed(one.paired_bootstrap.difference)} against `, words(view.names[0]), `, p ${pValue(one.paired_bootstrap.p_value)}`)
+        ? el('p', { class: 'quiet' }, `${signed(one.paired_bootstrap.difference)} against `, words(view.names[0]), pOf(one.paired_bootstrap))
         : '')));
 }
 
@@ -64,8 +66,7 @@ const COMPARISON = [
 ];
 const comparisonsOf = (view) =>
   COMPARISON.filter(([, key]) => shownSet().measures.some((measure) => view.scores(measure).some((one) => one[key])));
-const comparisonCells = (view, one, isThin) => comparisonsOf(view).map(([title, key, show]) =>
-  numberCell(one[key] && !(isThin && title.startsWith('p,')) ? show(one[key]) : '–'));
+const comparisonCells = (view, one) => comparisonsOf(view).map(([, key, show]) => numberCell(one[key] ? show(one[key]) : '–'));
 const comparisonTitles = (view) => comparisonsOf(view).map(([title]) => title);
 
 function significanceTable(view) {
@@ -95,7 +96,7 @@ function comparison(view) {
     el('h3', {}, 'Against ', words(view.names[0])),
     significanceTable(view),
     el('p', { class: 'note' }, 'p: how often chance alone makes a difference as large, by paired bootstrap and, between two runs, by approximate ' +
-      `randomization. Share kept: the score as a share of that of ${view.names[0]}, with its paired 95 % interval.`),
+      `randomization; of fewer than 50 sentence pairs there is none. Share kept: the score as a share of that of ${view.names[0]}, with its paired 95 % interval.`),
   ];
 }
 
@@ -146,7 +147,7 @@ function lengthTable(view) {
     el('tr', { class: bucket.is_thin ? 'thin' : '' },
       el('th', { scope: 'row' }, bucket.label + (bucket.is_thin ? '*' : '')),
       numberCell(integer(bucket.num_pairs)),
-      view.scores(named(bucket.measures, chosen.measure)).map((one, i) => [scoreCell(one), i ? comparisonCells(view, one, bucket.is_thin) : ''])));
+      view.scores(named(bucket.measures, chosen.measure)).map((one, i) => [scoreCell(one), i ? comparisonCells(view, one) : ''])));
   const header = columnLabels(view).map((label, i) => [label, ...(i ? comparisonTitles(view) : [])]);
   const title = `${data.titles[chosen.measure]} by length${view.prefix && ', means over seeds'}`;
   return tableOf(title, [`Length in ${data.unit}`, 'n', ...header.flat()], rows, { id: `${view.prefix}length-table` });

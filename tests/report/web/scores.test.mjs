@@ -8,7 +8,7 @@ const { fixed, signed, pValue, interval, unpack } = load(['fixed', 'signed', 'pV
 test('numbers as tables show them', () => {
   assert.deepEqual([1.25, 0, null, undefined].map((value) => fixed(value)), ['1.3', '0.0', '–', '–']);
   assert.deepEqual([1.26, -1.26, 0.04, -0.04, null].map((value) => signed(value)), ['+1.3', '−1.3', '0.0', '0.0', '–']);
-  assert.deepEqual([0.0004, 0.001, 0.0456].map(pValue), ['<0.001', '0.001', '0.046']);
+  assert.deepEqual([0.0004, 0.001, 0.0456, null].map(pValue), ['<0.001', '0.001', '0.046', '–']);
   assert.equal(interval({ low: 1, high: 2.345 }, 2), '1.00 – 2.35');
 });
 
@@ -56,6 +56,12 @@ test('two runs are compared, with both tests', () => {
   ]);
   assert.match(page.headline(page.byArm()).text, /−3.0 against a, p 0.012/);
   assert.equal(page.scorePoint([{ score: 30, low: 29, high: 31 }], 0).most, undefined);
+});
+
+test('few sentence pairs have a difference and no p', () => {
+  const page = load(NAMES, pageOf({ name: 'bleu', runs: [run('a', 30), run('b', 27, { paired_bootstrap: { difference: -3, p_value: null } })] }));
+  assert.deepEqual(cells(page.significanceTable(page.byArm())).at(-1), ['BLEU', 'b', '−3.0', '–']);
+  assert.match(page.headline(page.byArm()).text, /−3.0 against a$/);
 });
 
 const MEASURE = {
