@@ -2,7 +2,6 @@
 
     config.yaml  environment.json  corpus.json (hashes of the text)  finished.json (training has finished)
     model.safetensors (best)  last/ (for a resume)  manifest.json (the SHA-256 of all these files)
-    candidates.safetensors (of `search.shortlist`, where that is set)
     <side>.tokenizer.json  <side>.sentencepiece.model  <side>.vocab
     train.log  metrics.jsonl  TensorBoard events  hyps/<split>.txt  report.json  report.md
     reverse/ (a run directory with the model of the other direction, where an objective trains one)
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from seq2seq_attn.model.seq2seq import Seq2Seq
 
 _MODEL, _FINISHED, _ENVIRONMENT = "model.safetensors", "finished.json", "environment.json"
-_CANDIDATES = "candidates.safetensors"
 _LOG, _METRICS, _LAST = "train.log", "metrics.jsonl", "last"
 REVERSE = "reverse"
 HUB = "hf:"  # begins the name of a run on the Hugging Face hub
@@ -58,7 +56,7 @@ LOCK = ".train.lock"
 _APPENDED = (_LOG, _METRICS, LOCK, _LAST, REVERSE)
 """Training appends to these, or writes in them; every other file is replaced as a whole."""
 _TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
-_LISTED = (RUN_CONFIG, _MODEL, _CANDIDATES, _FINISHED, _ENVIRONMENT, RUN_CORPUS, *_TEXT_FILES)
+_LISTED = (RUN_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, RUN_CORPUS, *_TEXT_FILES)
 """the files that the manifest lists"""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
@@ -180,17 +178,6 @@ class RunDir:
         """The vocabulary of a side. Raises UserError as `text_files`."""
         self.text_files(side)
         return Vocab.load(vocab_path(self.path, side))
-
-    def save_candidates(self, ids_UN: Tensor) -> None:
-        """Write the most probable target ids of each source id, best first, [source ids, N], for
-        `search.shortlist`."""
-        write_tensors(self.path / _CANDIDATES, {"ids_UN": ids_UN}, {})
-
-    def candidates(self) -> Tensor | None:
-        """The target ids that `save_candidates` wrote, [source ids, N]; None if the run was trained
-        without `search.shortlist`. Raises UserError: the file is damaged."""
-        path = self.path / _CANDIDATES
-        return read_tensors(path).tensors["ids_UN"] if path.exists() else None
 
     # ---- the best model ----
 

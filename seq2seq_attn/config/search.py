@@ -66,10 +66,6 @@ class SearchConfig(Section):
     """Sample from the most probable tokens with total probability X."""
     seed: Seed = 1
     """Seed of the samples."""
-    shortlist: NonNegativeInt = 0
-    """Search only the most frequent target tokens and the N most probable translations of each
-    source token. This is faster, but log P then depends on the batch. N is at most the run's value
-    in training; 0: search all tokens."""
     scorers: dict[str, Options] = {}
     """Scorers by name, with their options: each changes what ranks the next tokens."""
     batch_size: PositiveInt = 64

@@ -2,7 +2,7 @@
 float32 or wider (the precision of states, weights and losses, also under autocast); rows of
 structures of tensors; the best next tokens, deterministically.
 
-Shapes: R rows in search, V target vocabulary, J candidates of a row, L tokens of a shortlist.
+Shapes: R rows in search, V target vocabulary, J candidates of a row.
 """
 
 import math
@@ -151,16 +151,6 @@ def forbid_tokens_(log_probs_RV: Tensor, forbidden: Iterable[int]) -> Tensor:
     for token_id in forbidden:
         log_probs_RV[:, token_id].fill_(-torch.inf)
     return log_probs_RV
-
-
-def spread_tokens(log_probs_RL: Tensor, ids_L: Tensor | None, num_ids: int) -> Tensor:
-    """`log_probs_RV` of V = `num_ids` tokens from those of the ids `ids_L` (None: of all); -inf for
-    the rest."""
-    if ids_L is None:
-        return log_probs_RL
-    return log_probs_RL.new_full((len(log_probs_RL), num_ids), -torch.inf).index_copy_(
-        1, ids_L, log_probs_RL
-    )
 
 
 def top_tokens(log_probs_RV: Tensor, num_candidates: int) -> tuple[Tensor, Tensor]:

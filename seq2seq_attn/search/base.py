@@ -17,7 +17,7 @@ A search keeps the hypotheses with the highest totals. A hypothesis's `log_prob`
 its `score` comes from its total.
 
 Shapes: B sentences, K rows (beams) of a sentence, R = B * K rows in search, S source positions, V
-target vocabulary, J candidates of a row, T target positions, L tokens of a shortlist.
+target vocabulary, J candidates of a row, T target positions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.config.explain import explain
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.layers import forbid_tokens_, select_rows, spread_tokens, top_tokens
+from seq2seq_attn.model.layers import forbid_tokens_, select_rows, top_tokens
 from seq2seq_attn.model.variants import SEARCH, find_build, read_parameters
 
 StateT = TypeVar("StateT")
@@ -84,58 +84,24 @@ class StepModel(Protocol[StateT]):
         sentence that stays has K rows, each selected from its own old rows."""
         ...
 
-    def narrowed(self, ids_L: Tensor) -> StepModel[StateT]:
-        """The same steps without other target tokens than these, in ascending order and with the
-        special tokens. Their probabilities sum to 1. A model may have a faster way than this one,
-        by the probabilities of all tokens."""
-        return Narrowed(self, ids_L)
-
 
 class TokenScores:
-    """`NextTokens` with all log-probabilities, or those of the ids `ids_L` of `num_ids`."""
+    """`NextTokens` with all log-probabilities."""
 
-    def __init__(
-        self,
-        log_probs_RL: Tensor,
-        weights_RS: Tensor | None,
-        ids_L: Tensor | None = None,
-        num_ids: int = 0,
-    ) -> None:
-        self._log_probs_RL, self._ids_L, self._num_ids = log_probs_RL, ids_L, num_ids
+    def __init__(self, log_probs_RV: Tensor, weights_RS: Tensor | None) -> None:
+        self._log_probs_RV = log_probs_RV
         self.weights_RS = weights_RS
 
     def top(
         self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1
     ) -> tuple[Tensor, Tensor]:
-        log_probs_RL = self._log_probs_RL[::stride]
-        allowed_RL = forbid_tokens_(log_probs_RL.clone(), forbidden) if forbidden else log_probs_RL
-        log_probs_RJ, ids_RJ = top_tokens(allowed_RL, num_candidates)
-        return log_probs_RJ, ids_RJ if self._ids_L is None else self._ids_L[ids_RJ]
+        log_probs_RV = self._log_probs_RV[::stride]
+        if forbidden:
+            log_probs_RV = forbid_tokens_(log_probs_RV.clone(), forbidden)
+        return top_tokens(log_probs_RV, num_candidates)
 
     def log_probs(self) -> Tensor:
-        """See `NextTokens.log_probs`; -inf for ids without one."""
-        return spread_tokens(self._log_probs_RL, self._ids_L, self._num_ids)
-
-
-class Narrowed(StepModel[StateT]):
-    """See `StepModel.narrowed`."""
-
-    def __init__(self, model: StepModel[StateT], ids_L: Tensor) -> None:
-        self._model, self._ids_L = model, ids_L
-
-    def start(self, source: SourceBatch, rows_per_sentence: int) -> StateT:
-        return self._model.start(source, rows_per_sentence)
-
-    def step(self, prev_ids_R: Tensor, state: StateT) -> tuple[TokenScores, StateT]:
-        tokens, state = self._model.step(prev_ids_R, state)
-        log_probs_RV = tokens.log_probs()
-        log_probs_RL = log_probs_RV[:, self._ids_L].log_softmax(dim=-1)
-        return TokenScores(
-            log_probs_RL, tokens.weights_RS, self._ids_L, log_probs_RV.shape[1]
-        ), state
-
-    def reorder(self, state: StateT, index_R: Tensor) -> StateT:
-        return self._model.reorder(state, index_R)
+        return self._log_probs_RV
 
 
 @dataclass(frozen=True)

@@ -52,8 +52,6 @@ def search(model: StepModel[Any], source: SearchSource, options: Options) -> lis
     for text in options.required:
         if not (ids := source.to_ids(text)) or UNK in ids:
             raise UsageError(f"required={text!r}: not in the run's target vocabulary")
-    if options.shortlist:
-        raise UsageError("search.shortlist: may lack a required word; set it to 0")
     num_banks = 1 + sum(map(len, phrases))
     if options.beam_size < num_banks:
         raise UsageError(

@@ -1,15 +1,12 @@
-"""Step models: the plain steps of any model, its fast path, several models as one, or the steps
-with a shortlist.
+"""Step models: the plain steps of any model, its fast path, or several models as one.
 
-Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, U source and V target
-vocabulary, L tokens of a shortlist, N of them for a source token.
+Shapes: B sentences, K rows of a sentence, R = B * K, S source positions, V target vocabulary.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import count, islice
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -23,13 +20,6 @@ from seq2seq_attn.model.layers import select_rows
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.search.base import StepModel, TokenScores
-from seq2seq_attn.text.vocab import SPECIALS
-
-NUM_FREQUENT = 100
-"""the most frequent target tokens, which every shortlist has"""
-_LIST_STEP = 64
-"""a shortlist is filled up to a multiple of it, as each length is a shape of products that oneDNN
-compiles"""
 
 
 def step_model(model: Seq2Seq, precision: Precision = "fp32") -> StepModel[Any]:
@@ -136,29 +126,3 @@ class Ensemble(StepModel[tuple[Any, ...]]):
         return tuple(
             model.reorder(own, index_R) for model, own in zip(self._models, state, strict=True)
         )
-
-
-@torch.inference_mode()
-def shortlist(
-    model: StepModel[Any],
-    candidates_UN: Tensor,
-    source: SourceBatch,
-    prefixes: Iterable[Sequence[int]],
-    *,
-    num_target_ids: int,
-) -> StepModel[Any]:
-    """The model's steps without the target tokens that the source tokens of a batch do not suggest
-    (Jean, Cho, Memisevic, Bengio 2015, "On Using Very Large Target Vocabulary for Neural Machine
-    Translation", section 3.2).
-
-    A shortlist has the special tokens, the most frequent ones, those of the prefixes and the
-    candidates of each source token. The probabilities of these sum to 1, so log-probabilities, and
-    rarely a translation, depend on the batch.
-    """
-    listed = {*range(len(SPECIALS) + NUM_FREQUENT)}  # ids are in the order of frequency
-    listed.update(candidates_UN[source.ids_BS.flatten().cpu()].flatten().tolist(), *prefixes)
-    listed.update(
-        islice((number for number in count() if number not in listed), -len(listed) % _LIST_STEP)
-    )
-    ids_L = torch.tensor(sorted(listed.intersection(range(num_target_ids))))
-    return model.narrowed(ids_L.to(source.ids_BS.device))

@@ -31,7 +31,7 @@ from seq2seq_attn.train.checkpoint import TrainState, restore_training, save_tra
 from seq2seq_attn.train.distributed import Group, join_group, local_device
 from seq2seq_attn.train.log import TrainLog, log_start
 from seq2seq_attn.train.loss import build_objectives, reverse_config
-from seq2seq_attn.train.pretrained import likely_targets, set_start_values
+from seq2seq_attn.train.pretrained import set_start_values
 from seq2seq_attn.train.schedules import Schedules, UpdateSettings
 from seq2seq_attn.train.session import (
     StopRequest,
@@ -157,8 +157,6 @@ def _write_run(
         each.save_config(own_config)
         each.save_text(prepared, is_reverse=each is not run)
         each.write_environment(sys.argv, updater.device)
-    if config.search.shortlist:
-        run.save_candidates(likely_targets(prepared, config.search.shortlist))
 
 
 def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:

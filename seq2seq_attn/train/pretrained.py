@@ -20,7 +20,7 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.text.tokenizers.several import vector_sizes
-from seq2seq_attn.text.vocab import PAD, SPECIALS
+from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
 from seq2seq_attn.train.update import Updater
 
@@ -92,17 +92,6 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
     if updater.average:
         updater.average.restart()
     return notes
-
-
-def likely_targets(prepared: PreparedCorpus, number: int) -> torch.Tensor:
-    """`ids_UN`, the most probable target ids for each source id by IBM model 1, best first, filled
-    up with PAD."""
-    pairs = prepared.pairs("train")
-    table = estimate_table(pairs.source, pairs.target, len(pairs))
-    source, rank, target, _ = (torch.from_numpy(part) for part in table.best(number))
-    ids_UN = torch.full((len(prepared.source_vocab), number), PAD, dtype=torch.int32)
-    ids_UN[source, rank] = target.int()
-    return ids_UN
 
 
 def _load_run(updater: Updater, run: RunDir, prepared: PreparedCorpus) -> list[str]:

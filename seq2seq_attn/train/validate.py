@@ -123,9 +123,7 @@ class Validator:
             target_tokenizer=prepared.target_tokenizer,
             source_vocab=prepared.source_vocab,
             target_vocab=prepared.target_vocab,
-            search=config.search.model_copy(
-                update={"beam_size": beam_size, "n_best": 1, "shortlist": 0}
-            ),
+            search=config.search.model_copy(update={"beam_size": beam_size, "n_best": 1}),
             device=self._device,
             max_source_length=config.data.max_length,
             load_run=cache(load),

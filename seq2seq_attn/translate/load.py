@@ -73,7 +73,6 @@ def load(
         precision=precision,
         infos=[info for _, info in loaded],
         load_run=load,
-        candidates_UN=run_dir.candidates(),
     )
 
 

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from seq2seq_attn.config import SearchConfig
 from seq2seq_attn.data.batch import collate_source
@@ -36,7 +35,7 @@ from seq2seq_attn.search.base import (
     StepModel,
     find_search,
 )
-from seq2seq_attn.search.steps import Ensemble, shortlist, step_model
+from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.tokenizers.base import SOURCE_END, NoTokenizer, PositionTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, vector_positions
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, read_token_vectors
@@ -81,7 +80,6 @@ class Translator:
         precision: str = "auto",
         infos: Sequence[ModelInfo] = (),
         load_run: Callable[..., Translator] | None = None,
-        candidates_UN: Tensor | None = None,
     ) -> None:
         """
         Args:
@@ -92,7 +90,6 @@ class Translator:
             precision: as in `load`.
             infos: one for each loaded model.
             load_run: `load`, for scorers that read another run.
-            candidates_UN: target ids for each source id, best first, for `search.shortlist`.
         """
         self.model = model
         self.source_tokenizer = source_tokenizer
@@ -111,7 +108,7 @@ class Translator:
         for example"""
         self.copies_source = (model.output if isinstance(model, Seq2Seq) else model).copies_source
         """whether source tokens outside the target vocabulary may be copied"""
-        self._load_run, self._candidates_UN = load_run, candidates_UN
+        self._load_run = load_run
         self._scorer_runs: dict[str, Translator] = {}
 
     def __repr__(self) -> str:
@@ -192,14 +189,6 @@ class Translator:
                 "unk='copy': this model has no attention over source positions to copy by; use "
                 "'keep' or 'forbid'"
             )
-        most = (
-            0 if self._candidates_UN is None or self.copies_source else self._candidates_UN.shape[1]
-        )
-        if values.shortlist > most:
-            raise UsageError(
-                f"search.shortlist={values.shortlist}: at most {most}, the run's own setting when "
-                "it was trained (0 if its output copies source tokens)"
-            )
         scorers = [
             build_variant(SCORER, name, own, load_steps=self._load_steps)
             for name, own in values.scorers.items()
@@ -266,15 +255,9 @@ class Translator:
             to_ids=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
             to_text=lambda row, hypothesis: self._translation(segments[row], hypothesis, plan).text,
         )
-        steps = self._steps
-        if options.shortlist and self._candidates_UN is not None:
-            some_UN, num_target_ids = (
-                self._candidates_UN[:, : options.shortlist],
-                len(self.target_vocab),
-            )
-            steps = shortlist(steps, some_UN, source.batch, prefixes, num_target_ids=num_target_ids)
         results = []
-        for segment, hypotheses in zip(segments, plan.search(steps, source, options), strict=True):
+        hypotheses_by_segment = plan.search(self._steps, source, options)
+        for segment, hypotheses in zip(segments, hypotheses_by_segment, strict=True):
             translations = [
                 self._translation(segment, hypothesis, plan) for hypothesis in hypotheses
             ]

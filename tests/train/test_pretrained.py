@@ -6,7 +6,6 @@ import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -18,7 +17,6 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.text.ibm1 import estimate_table
-from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.loop import train
 from tests.train.conftest import write_toy_corpus
 
@@ -229,25 +227,3 @@ def test_frozen_embeddings_are_not_tied_to_what_is_trained(tie, embedding, froze
     else:
         model = build_model(config, num_source_ids=9, num_target_ids=9)
         assert [name for name, one in model.named_parameters() if not one.requires_grad] == frozen
-
-
-@pytest.mark.parametrize("output", ["softmax", "copy"])
-def test_a_run_keeps_the_candidates_of_its_shortlist(toy_config, tmp_path, output):
-    config = toy_config("search.shortlist=2", f"model.output.name={output}", *HARDLY)
-    run = train(config, run_dir=tmp_path / "run")
-    corpus = prepare_corpus(config)
-    pairs, num_ids = corpus.pairs("train"), len(corpus.target_vocab)
-    table = estimate_table(pairs.source, pairs.target, len(pairs))
-    for number, kept in enumerate(run.candidates().tolist()):
-        probs = table.lookup(np.array([number]), np.arange(num_ids))[:, 0]
-        best = [int(i) for i in np.argsort(-probs, kind="stable")[:2] if probs[i] > 0.0]
-        assert kept == [*best, PAD, PAD][:2]
-    translator = load(run.path, "cpu")
-    with pytest.raises(UsageError, match=r"search\.shortlist"):
-        translator.translate(["Hund"], shortlist=3 if output == "softmax" else 2)
-    if output == "softmax":  # whose vocabulary is smaller than a list
-        found, expected = (
-            translator.translate(["Hund"]),
-            translator.translate(["Hund"], shortlist=0),
-        )
-        assert found[0].text == expected[0].text

@@ -1,5 +1,4 @@
-"""Translation speed and BLEU of a trained run in each precision, with a shortlist and without; one
-thread, CPU time.
+"""Translation speed and BLEU of a trained run in each precision; one thread, CPU time.
 
 Contestants translate the validation set and the test sets from text to text. A set is a turn.
 """
@@ -22,15 +21,12 @@ from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.run_dir import RunDir
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 
-SHORTLISTS = (0, 10)
 BEAM_SIZES = (5, 1)
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = build_parser("search-options", __doc__)
-    parser.add_argument(
-        "--run", type=Path, required=True, help="a run trained with search.shortlist=10"
-    )
+    parser.add_argument("--run", type=Path, required=True, help="a trained run")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     keep_memory_flat()  # as `seq2seq translate` does
@@ -43,45 +39,37 @@ def main(arguments: Sequence[str]) -> None:
         for name in corpus.splits
         if name != "train"
     }
-    figures = {
-        "shortlist": SHORTLISTS[-1],
-        "sentences": {name: len(lines) for name, (lines, _) in sets.items()},
-    }
+    sentences = {name: len(lines) for name, (lines, _) in sets.items()}
     rows = [row for beam_size in BEAM_SIZES for row in compare(options.run, sets, beam_size)]
     publish(
-        {"run": {"name": config.name, **describe_run(options.run)}, **figures, "rows": rows},
+        {
+            "run": {"name": config.name, **describe_run(options.run)},
+            "sentences": sentences,
+            "rows": rows,
+        },
         options.record,
     )
 
 
 def compare(run: Path, sets: dict[str, list[list[str]]], beam_size: int) -> list[Record]:
-    """A row for each precision and shortlist: speed, its ratio to fp32 with all tokens, BLEU of
-    each set."""
+    """A row for each precision: speed, its ratio to fp32, BLEU of each set."""
     contestants, bleu, signatures = [], dict[str, dict[str, float]](), set[str]()
+    search: dict[str, Any] = {"beam_size": beam_size, "keep_attention": False}
     for precision in precisions(CPU):
-        for shortlist in SHORTLISTS:
-            translator = load(run, "cpu", precision=precision)
-            search: dict[str, Any] = {
-                "beam_size": beam_size,
-                "shortlist": shortlist,
-                "keep_attention": False,
-            }
-            translator.translate(next(iter(sets.values()))[0][:64], **search)  # allocates memory
-            name = precision + (", shortlist" if shortlist else "")
-            scores = bleu[name] = {}
+        translator = load(run, "cpu", precision=precision)
+        translator.translate(next(iter(sets.values()))[0][:64], **search)  # allocates memory
+        scores = bleu[precision] = {}
 
-            def work(
-                turn: int, translator: Any = translator, search: Any = search, scores: Any = scores
-            ) -> float:
-                split, (sources, references) = [*sets.items()][turn]
-                translations = translator.translate(sources, **search)
-                texts = [translation.text for translation in translations]
-                statistics = Measure("bleu", references).statistics(texts)
-                scores[split] = statistics.score().score
-                signatures.add(statistics.signature)
-                return len(sources)
+        def work(turn: int, translator: Any = translator, scores: Any = scores) -> float:
+            split, (sources, references) = [*sets.items()][turn]
+            translations = translator.translate(sources, **search)
+            texts = [translation.text for translation in translations]
+            statistics = Measure("bleu", references).statistics(texts)
+            scores[split] = statistics.score().score
+            signatures.add(statistics.signature)
+            return len(sources)
 
-            contestants.append(Contestant(name, work, clock=time.process_time))
+        contestants.append(Contestant(precision, work, clock=time.process_time))
     take_turns(contestants, len(sets))
     rows = []
     for one in contestants:

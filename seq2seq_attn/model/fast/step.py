@@ -22,7 +22,6 @@ vocabulary, P = 3 * H, X = P + the width of the readout's part.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -38,7 +37,7 @@ from seq2seq_attn.model.fast.attention_gru import Score
 from seq2seq_attn.model.fast.gru import cell_forward, tanh_
 from seq2seq_attn.model.fast.product import Product, pack
 from seq2seq_attn.model.fast.unroll import known_parts
-from seq2seq_attn.model.layers import forbid_tokens_, select_rows, spread_tokens, top_tokens
+from seq2seq_attn.model.layers import forbid_tokens_, select_rows, top_tokens
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
 from seq2seq_attn.model.seq2seq import Seq2Seq
@@ -69,8 +68,7 @@ def offer_steps(model: Seq2Seq, precision: Precision) -> Callable[[], FastStep] 
 
 
 class FastTokens:
-    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time. `ids_L`: the
-    target ids that have logits, of `num_ids` in all; None: all have."""
+    """`search.base.NextTokens` that searches the logits of `num_rows` rows at a time."""
 
     def __init__(
         self,
@@ -78,12 +76,9 @@ class FastTokens:
         output: Product,
         weights_RS: Tensor | None,
         num_rows: int,
-        ids_L: Tensor | None = None,
-        num_ids: int = 0,
     ) -> None:
         self._features_RF, self._output, self._num_rows = features_RF, output, num_rows
         self.weights_RS = weights_RS
-        self._ids_L, self._num_ids = ids_L, num_ids
 
     def top(
         self, num_candidates: int, *, forbidden: Sequence[int] = (), stride: int = 1
@@ -92,13 +87,13 @@ class FastTokens:
             top_tokens(forbid_tokens_(self._log_probs(some_RF), forbidden), num_candidates)
             for some_RF in torch.split(self._features_RF[::stride], self._num_rows)
         ]
-        log_probs_RJ, ids_RJ = (
-            chunks[0] if len(chunks) == 1 else map(torch.cat, zip(*chunks, strict=True))
-        )
-        return log_probs_RJ, ids_RJ if self._ids_L is None else self._ids_L[ids_RJ]
+        if len(chunks) == 1:
+            return chunks[0]
+        log_probs_RJ, ids_RJ = zip(*chunks, strict=True)
+        return torch.cat(log_probs_RJ), torch.cat(ids_RJ)
 
     def log_probs(self) -> Tensor:
-        return spread_tokens(self._log_probs(self._features_RF), self._ids_L, self._num_ids)
+        return self._log_probs(self._features_RF)
 
     def _log_probs(self, features_NF: Tensor) -> Tensor:
         return torch.log_softmax(self._output(features_NF).float(), dim=-1)
@@ -174,24 +169,12 @@ class FastStep:
         self._products = _pack_all(*parts, decoder.readout.projection, self._output, precision)
         self._embedding_VE = model.embedding.weight.detach()
         is_on_cpu = self._embedding_VE.device.type == "cpu"
-        self._ids_L: Tensor | None = None
         self._num_rows = (
             max(_LEAST_CPU_ROWS, _CPU_LOGITS // len(self._embedding_VE)) if is_on_cpu else _ALL_ROWS
         )
         self._table_VX: Tensor | None = None
         if len(self._embedding_VE) * (self._num_gates + decoder.feature_size) <= _MAX_TABLE_NUMBERS:
             self._table_VX = self._project(self._products.embedding, self._embedding_VE)
-
-    def narrowed(self, ids_L: Tensor) -> FastStep:
-        """See `search.base.StepModel.narrowed`; the output layer's product is with the weights of
-        these tokens."""
-        other = copy(self)
-        other._ids_L = ids_L
-        other._products = self._products._replace(
-            output=_pack_output(self._output, self._precision, ids_L)
-        )
-        other._num_rows = self._num_rows * len(self._embedding_VE) // len(ids_L)
-        return other
 
     def start(self, source: SourceBatch, rows_per_sentence: int) -> FastState:
         # autocast for everything except prepared products, mainly the encoder; with int8 bf16 where
@@ -240,10 +223,7 @@ class FastStep:
             lexical_RE = tanh_(products.lexical(average_RE)).add_(average_RE)
             features_RF = torch.cat([features_RF, lexical_RE], dim=1)
         weights_RS = weights_BKS.flatten(0, 1) if self._is_positional else None
-        num_ids = len(self._embedding_VE)
-        tokens = FastTokens(
-            features_RF, products.output, weights_RS, self._num_rows, self._ids_L, num_ids
-        )
+        tokens = FastTokens(features_RF, products.output, weights_RS, self._num_rows)
         return tokens, state._replace(hidden_RH=hidden_RH)
 
     def reorder(self, state: FastState, index_R: Tensor) -> FastState:
@@ -358,11 +338,9 @@ def _pack_all(
     )
 
 
-def _pack_output(
-    output: Softmax | Lexical, precision: Precision, ids: slice | Tensor = slice(None)
-) -> Product:
-    """The product from the features to the logits of these target ids."""
-    weight_VF = output.projection.weight[ids]
+def _pack_output(output: Softmax | Lexical, precision: Precision) -> Product:
+    """The product from the features to the logits."""
+    weight_VF = output.projection.weight
     if isinstance(output, Lexical):
-        weight_VF = torch.cat([weight_VF, output.lexical_projection.weight[ids]], dim=1)
-    return pack(weight_VF, output.projection.bias[ids], precision)
+        weight_VF = torch.cat([weight_VF, output.lexical_projection.weight], dim=1)
+    return pack(weight_VF, output.projection.bias, precision)

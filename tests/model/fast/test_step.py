@@ -114,23 +114,6 @@ def test_steps_and_reordering_in_double_precision(make_model, source, name, deco
             ids = torch.randint(4, 31, (len(index),), generator=generator)
 
 
-@pytest.mark.parametrize("output", ["softmax", "lexical"])
-def test_steps_with_fewer_tokens(make_sharp, source, output):
-    model, ids = make_sharp(output={"name": output}), torch.tensor([0, 1, 2, 3, 7, 20])
-    previous = torch.full((6,), BOS)
-    with torch.no_grad():
-        model.output.projection.bias.normal_()
-        expected, found = (
-            m.step(previous, m.start(source, 1))[0].log_probs()
-            for m in (PlainSteps(model), FastStep(model).narrowed(ids))
-        )
-    torch.testing.assert_close(
-        found[:, ids], expected[:, ids].log_softmax(dim=1), atol=1e-5, rtol=0
-    )
-    assert found.shape == expected.shape
-    assert found.exp().sum(dim=1).tolist() == pytest.approx([1.0] * 6, abs=1e-5)
-
-
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_an_unknown_combination_takes_the_models_own_step(make_sharp, source, beam_size):
     model = make_sharp(decoder={"name": "luong", "cell": "lstm"})
