@@ -40,7 +40,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 
 NAVIGATION = {
-    "Begin": ["docs/tutorial", "docs/own-text", "docs/mechanisms"],
+    "Begin": ["docs/tutorial", "docs/own-text"],
     "Course": [
         "docs/learn/1-one-vector",
         "docs/learn/2-attention",
@@ -48,10 +48,9 @@ NAVIGATION = {
         "docs/learn/4-measuring",
     ],
     "Use": ["docs/train", "docs/translate", "docs/evaluate", "docs/serve", "docs/python"],
-    "Look up": ["docs/commands", "docs/configuration", "docs/variants"],
+    "Look up": ["docs/mechanisms", "docs/commands", "docs/configuration"],
     "Measured": [
         "docs/results",
-        "docs/attention",
         "docs/quality",
         "docs/bottleneck/README",
         "docs/speed/README",

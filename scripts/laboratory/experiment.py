@@ -97,9 +97,6 @@ class Experiment(BaseModel):
     page: str
     trial: dict[str, Any] = {}
     """settings over those of every arm, for a trial"""
-    then: list[str] = []
-    """commands run for every arm's first seed after scoring, with `$run` and `$arm`; for
-    pictures"""
 
     @property
     def directory(self) -> Path:

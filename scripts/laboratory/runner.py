@@ -7,9 +7,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from string import Template
 
-from scripts.laboratory.experiment import Experiment, stem
+from scripts.laboratory.experiment import Experiment
 from scripts.laboratory.harness.runs import train_all
 from scripts.laboratory.schemas import SCHEMAS
 from seq2seq_attn.errors import UserError
@@ -40,9 +39,6 @@ def run_experiment(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, record)
         written.append(path)
-    for arm, runs in results.runs_by_arm.items():
-        for command in experiment.then:
-            shell(Template(command).safe_substitute(run=runs[0].path, arm=stem(arm)))
     return written
 
 

@@ -137,7 +137,7 @@ SearchSet = Annotated[
     option(
         "KEY=VALUE",
         "Any option of the search, for example num_groups=5 for diverse; may be repeated "
-        "(docs/variants.md).",
+        "(docs/mechanisms.md).",
         "--set",
         rich_help_panel="Search",
     ),

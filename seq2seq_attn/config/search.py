@@ -25,8 +25,8 @@ TopP = Annotated[Real, Field(gt=0.0, le=1.0)]
 
 class SearchConfig(Section):
     """Translation. N and X stand for the value. A method ignores the options that it has no use
-    for. Some methods have more options, as keys of this section
-    ([variants](variants.md#search))."""
+    for. Some [search methods](mechanisms.md#search-methods) have more options, as keys of this
+    section."""
 
     # options of a method are checked by its own model (`search/base.py`); docstrings are the help
     # of the commands

@@ -67,7 +67,7 @@ def traces(record: dict[str, Any]) -> Iterator[str]:
     runs = record.get("runs", [])
     yield from (value for value in [record.get("environment", {}).get("written_at")] if value)
     yield from (run["date"] for run in runs if "date" in run)
-    yield from (f"| `{record[key]}` |" for key in ("row",) if key in record)
+    yield from (f"`{record[key]}`" for key in ("row",) if key in record)
     if scores := [f"{run['validation']['bleu']:.2f}" for run in runs if "validation" in run]:
         yield f"| {', '.join(scores)} |"
     yield from (f"| {arm['updates']} |" for arm in record.get("arms", ()))
@@ -102,7 +102,6 @@ def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
     names = [
         "results.md",
         "quality.md",
-        "attention.md",
         "mechanisms.md",
         "typos.md",
         "speed/README.md",

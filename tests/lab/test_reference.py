@@ -5,24 +5,26 @@ import re
 import pytest
 
 from scripts.laboratory.harness.runs import flatten
+from scripts.laboratory.pages.mechanisms import SEARCHED, TRAINED, mechanisms_page
 from scripts.laboratory.pages.reference import documents
 from seq2seq_attn.cli import COMMANDS
 from seq2seq_attn.config import load_config
 from seq2seq_attn.model.variants import packaged_variants
-from seq2seq_attn.train.loss import OBJECTIVE
 
 PAGES = {path.name: text for path, text in documents()}
-AXES = ["encoder", "cell", "attention", "normalizer", "decoder", "output", OBJECTIVE]
+AXES = TRAINED | SEARCHED
 
 
-@pytest.mark.parametrize("axis", AXES, ids=str)
-def test_every_variant_has_a_row_with_link_and_description(axis):
-    for name in packaged_variants(axis):
-        assert re.search(
-            rf"^\| \[`{name}`\]\(\.\./.*/{name}\.py\) \| .*[a-z].* \|",
-            PAGES["variants.md"],
-            re.MULTILINE,
-        )
+@pytest.fixture(scope="module")
+def mechanisms():
+    return mechanisms_page()
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_every_variant_has_a_row_with_link_and_description(mechanisms, axis):
+    for name in packaged_variants(AXES[axis]):
+        row = rf"^\| \[`[\w/]+`\]\(\.\./[\w/]+/{name}\.py\) \| .*[a-z].* \|"
+        assert re.search(row, mechanisms, re.MULTILINE), name
 
 
 def test_every_setting_has_a_row():

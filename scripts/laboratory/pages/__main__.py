@@ -29,7 +29,7 @@ def documents() -> Iterator[tuple[Path, str]]:
         DOCS / "quality.md": quality.quality_page(),
         BOTTLENECK / "README.md": results.bottleneck_page(),
         SPEED / "README.md": speed_page(),
-        **dict(mechanisms.mechanism_pages()),
+        DOCS / "mechanisms.md": mechanisms.mechanisms_page(),
     }
     yield from ((path, with_hand_written(text, path)) for path, text in pages.items())
     yield from results.config_headers(evaluated)

@@ -1,153 +1,232 @@
-"""Every mechanism on the same bench: docs/attention.md (all figures) and docs/mechanisms.md (which
-to choose)."""
+"""docs/mechanisms.md: every mechanism with its formula and its figures, and which to choose."""
 
-import ast
+import importlib
+import inspect
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from os.path import relpath
 from pathlib import Path
 from statistics import fmean
-from textwrap import dedent
+from types import ModuleType
+from typing import Any, Literal, get_args, get_origin
 
 from scripts.laboratory.harness.records import ROOT, Record, load_records
-from scripts.laboratory.pages.render import DOCS, MECHANISMS, load_yaml, render
+from scripts.laboratory.pages.reference import as_yaml
+from scripts.laboratory.pages.render import (
+    MECHANISMS,
+    load_yaml,
+    mean_sd,
+    percent,
+    ratio,
+    render,
+)
+from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.model.build import ENCODER_SHORTHANDS
+from seq2seq_attn.model.variants import (
+    AXES,
+    SCORER,
+    SEARCH,
+    Axis,
+    find_build,
+    packaged_variants,
+    read_parameters,
+)
+from seq2seq_attn.train.loss import OBJECTIVE
 
 CAPTIONS, MULTI30K = "quickstart", "multi30k-short"
-"""the config under each row's overlay: of the table, and of its column for Multi30k"""
+"""the configurations under each row's overlay, on captions and on Multi30k"""
 BASELINE = "attention/additive"
 MAX_LOSS = 2.0
 """BLEU below the baseline from which a row needs a reason"""
-UNMEASURED: Record = {"captions": [], "multi30k": []}
+CITATION = re.compile(r"\s*\((?P<paper>[^()]*\b(?:19|20)\d\d\b[^()]*(?:\([^()]*\)[^()]*)*)\)")
+TRAINED: dict[str, Axis] = {**AXES, "objective": OBJECTIVE}
+SEARCHED: dict[str, Axis] = {"search": SEARCH, "scorer": SCORER}
 
 
-def mechanism_pages() -> Iterator[tuple[Path, str]]:
-    """Path and wanted text of both pages."""
+def mechanisms_page() -> str:
+    """The text of docs/mechanisms.md."""
+    texts = load_yaml("mechanisms.yaml")
     rows = mechanisms()
-    bench = [row for row in rows.values() if row["bleu"]]
-    baseline, reasons = fmean(rows[BASELINE]["bleu"]), load_yaml("mechanisms.yaml")["reasons"]
-    for row in bench:
-        loss = baseline - fmean(row["bleu"])
-        row["loss"] = (
-            (loss, reasons.get(row["name"], "the cause is not known")) if loss > MAX_LOSS else None
-        )
-    for name in ("attention", "mechanisms"):
-        text = render(
-            f"{name}.md.j2",
-            rows=rows,
-            bench=bench,
-            baseline=rows[BASELINE],
-            texts=load_yaml("mechanisms.yaml"),
-            speeds=[row["speed"] for row in bench if row["speed"]],
-            runs=[run for row in bench for run in row["captions"]],
-            captions=CAPTIONS,
-            multi30k=MULTI30K,
-            max_loss=MAX_LOSS,
-        )
-        yield DOCS / f"{name}.md", text
+    baseline = rows[BASELINE]
+    measured = [row for row in rows.values() if row["bleu"]]
+    tables: dict[str, list[Sequence[Any]]] = {axis: [] for axis in texts["axes"]}
+    for row in rows.values():
+        tables[row["axis"]].append(table_cells(row))
+    losses = []
+    for row in measured:
+        loss = fmean(baseline["bleu"]) - fmean(row["bleu"])
+        if loss > MAX_LOSS:
+            losses.append((row["name"], loss, texts["reasons"][row["name"]]))
+    return render(
+        "mechanisms.md.j2",
+        rows=rows,
+        baseline=baseline,
+        texts=texts,
+        tables=tables,
+        search_rows={name: search_rows(axis) for name, axis in SEARCHED.items()},
+        losses=losses,
+        speeds=[row["speed"] for row in measured if row["speed"]],
+        max_loss=MAX_LOSS,
+    )
 
 
 def mechanisms() -> dict[str, Record]:
-    """The rows by name, axis after axis: the baseline and its parts first, then those with a record
-    or an overlay in `configs/`. A variant that has left the package stays by its record."""
-    texts, rows = load_yaml("mechanisms.yaml"), {}
-    for axis in texts["axes"]:
-        for path in (ROOT / "configs" / axis).glob("*.yaml"):
-            row = describe(f"{axis}/{path.stem}", f"{axis}/{path.stem}", (), UNMEASURED)
-            if row["source"]:
-                rows[row["name"]] = row
-    for record in load_records(MECHANISMS).values():
-        _, _, _, _, _, overlay, *settings = shlex.split(record["command"])
-        rows[record["row"]] = describe(record["row"], overlay, settings[1::2], record)
-    axes, first = list(texts["axes"]), (BASELINE, *texts["parts_of_baseline"])
-    order = sorted(
-        rows,
-        key=lambda name: (
-            axes.index(name.split("/")[0]),
-            name not in first,
-            rows[name]["overlay"],
-            name,
-        ),
-    )
-    return {name: rows[name] for name in order}
+    """The rows by name, axis after axis, the parts of the baseline first.
+
+    Every overlay of `configs/` has a row, and so has every record. A mechanism that has left the
+    package keeps the row of its record.
+    """
+    texts = load_yaml("mechanisms.yaml")
+    axes = [*texts["axes"]]
+    records = {record["row"]: record for record in load_records(MECHANISMS).values()}
+    overlays = {
+        f"{axis}/{path.stem}": f"{axis}/{path.stem}"
+        for axis in axes
+        for path in (ROOT / "configs" / axis).glob("*.yaml")
+    }
+    for name, record in records.items():
+        overlays[name] = shlex.split(record["command"])[5]
+    parts = [BASELINE, *texts["parts_of_baseline"]]
+
+    def order(name: str) -> tuple[int, bool, str, str]:
+        return axes.index(name.split("/")[0]), name not in parts, overlays[name], name
+
+    return {
+        name: describe(name, overlays[name], records.get(name))
+        for name in sorted(overlays, key=order)
+    }
 
 
-def describe(name: str, overlay: str, settings: Sequence[str], record: Record) -> Record:
-    """A row as the templates need it: an overlay with its settings, what it does, and what was
-    measured."""
+def describe(name: str, overlay: str, record: Record | None) -> Record:
+    """A row: what the docstring of the variant's module says, and what its record measured."""
     axis, variant = overlay.split("/")
-    folder = "train/objectives" if axis == "objective" else f"model/{axis}"
-    source = (
-        ROOT
-        / "seq2seq_attn"
-        / load_yaml("mechanisms.yaml")["files"].get(overlay, f"{folder}/{variant}.py")
-    )
-    picture = DOCS / "plots" / "mechanisms" / f"{name.replace('/', '-')}.png"
+    if axis == "encoder" and variant in ENCODER_SHORTHANDS:
+        variant, _ = ENCODER_SHORTHANDS[variant]
+    row = {"name": name, "axis": axis, **measurements(record)}
+    if variant not in packaged_variants(TRAINED[axis]):
+        idea = load_yaml("mechanisms.yaml")["removed"][name]
+        return row | {"link": f"`{name}`", "idea": idea, "formula": "", "paper": "", "options": ""}
+    row |= describe_variant(TRAINED[axis], variant)
+    row["link"] = f"[`{name}`]({row['file']})"
+    if name != overlay and record is not None:
+        [_, setting] = shlex.split(record["command"])[6:]
+        option = setting.removeprefix(f"model.{axis}.options.")
+        row |= {"idea": f"`{overlay}` with `{option}`", "formula": "", "paper": "", "options": ""}
+    return row
+
+
+def describe_variant(axis: Axis, name: str) -> Record:
+    """The file of a variant, and what its docstring and its signature say."""
+    module = importlib.import_module(f"{axis.package}.{name}")
+    docstring = inspect.getdoc(module) or ""
+    idea, paper = summary_and_paper(docstring)
     return {
-        "name": name,
-        "overlay": overlay,
-        "axis": axis,
-        "anchor": name.replace("/", ""),
-        "settings": settings,
-        "command": f"seq2seq train -c {CAPTIONS} -c {overlay}{''.join(f' --set {setting}' for setting in settings)}",
-        "source": relpath(source, DOCS) if source.exists() else None,
-        "picture": relpath(picture, DOCS) if picture.exists() else None,
-        **_explanation(name, source),
-        **_measured(record),
+        "file": f"../{_path(module)}",
+        "idea": idea,
+        "formula": formula(docstring),
+        "paper": paper,
+        "options": ", ".join(options(axis, name)),
     }
 
 
-def _explanation(name: str, source: Path) -> Record:
-    """The question that a row answers, and the docstring of its file as Markdown: its first
-    paragraph, then the rest with formulas as code, without shapes and measurements."""
-    text = (
-        ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) if source.exists() else ""
-    )
-    first, *rest = (text or "").split("\n\n")
-    introduction, parts = " ".join(first.split()), []
-    for is_formula, paragraphs in groupby(rest, key=lambda text: text.startswith("    ")):
-        if is_formula:
-            parts.append("```text\n" + dedent("\n\n".join(paragraphs)) + "\n```")
-            continue
-        shown = (
-            text for text in paragraphs if not text.startswith(("Shapes", "In our measurements"))
-        )
-        parts += [" ".join(text.split()).replace("*", r"\*") for text in shown]
-    sentence = re.split(r"(?<=[.?])\s|\s\(", introduction, maxsplit=1)[0].rstrip(":.") + "."
-    question = load_yaml("mechanisms.yaml")["questions"].get(name, sentence)
-    return {"question": question, "introduction": introduction, "explanation": parts}
+def _path(module: ModuleType) -> Path:
+    return Path(*module.__name__.split(".")).with_suffix(".py")
 
 
-def _measured(record: Record) -> Record:
-    """Means over the seeds of a record. Attention's figures are None without attention to source
-    words."""
-    captions = record["captions"]
-    rates = {
-        key: rate
-        for run in captions[:1]
-        for key, rate in run["error_rates"].items()
-        if rate is not None
-    }
-    buckets = zip(*(run["by_length"] for run in captions), strict=True)
+def summary_and_paper(docstring: str) -> tuple[str, str]:
+    """The first sentence of a docstring without its citation, and the first citation."""
+    first = " ".join(docstring.split("\n\n")[0].split())
+    match = CITATION.search(first) or CITATION.search(" ".join(docstring.split()))
+    without_citation = CITATION.sub("", first, count=1)
+    sentence = re.split(r"(?<!et al)\.(?:\s|$)", without_citation)[0]
+    paper = match["paper"].rstrip(".") if match else ""
+    return sentence.strip().rstrip(":"), paper
+
+
+def formula(docstring: str) -> str:
+    """The first formula of a docstring: each of its lines as code."""
+    for paragraph in docstring.split("\n\n"):
+        if paragraph.startswith("    "):
+            lines = [re.sub(r"(?<!:)\s{3,}", "; ", line.strip()) for line in paragraph.splitlines()]
+            return "<br>".join(f"`{line.replace('`', '')}`" for line in lines)
+    return ""
+
+
+def options(axis: Axis, name: str) -> Iterator[str]:
+    """The options of a variant with their defaults: the parameters of `build` that have a default,
+    or the fields of a search method's own options."""
+    if axis is SEARCH:
+        parameters = read_parameters(find_build(axis, name, function="search"))
+        [*_, settings] = parameters.values()
+        for option, field in settings.annotation.model_fields.items():
+            if option not in SearchConfig.model_fields:
+                yield f"`{option}` = {as_yaml(field.default)}"
+        return
+    if axis is AXES["normalizer"]:
+        return
+    signature = inspect.signature(find_build(axis, name), eval_str=True)
+    for option, parameter in signature.parameters.items():
+        if parameter.default is not parameter.empty:
+            yield f"`{option}` = {as_yaml(parameter.default)}{_alternatives(parameter)}"
+
+
+def _alternatives(parameter: inspect.Parameter) -> str:
+    if get_origin(parameter.annotation) is not Literal:
+        return ""
+    choices = get_args(parameter.annotation)
+    alternatives = [as_yaml(choice) for choice in choices if choice != parameter.default]
+    return f" (or {', '.join(alternatives)})"
+
+
+def measurements(record: Record | None) -> Record:
+    """BLEU of each seed, alignment error rate and training speed; empty without a record."""
+    if record is None:
+        scores = {"captions": 0.0, "multi30k": 0.0}
+        return {
+            "bleu": [],
+            "score": scores,
+            "multi30k_bleu": [],
+            "error_rate": None,
+            "speed": None,
+        }
+    bleu = [run["bleu"] for run in record["captions"]]
+    multi30k_bleu = [run["validation_bleu"] for run in record["multi30k"]]
+    error_rates = [run["error_rates"].get("0") for run in record["captions"]]
+    known = [rate for rate in error_rates if rate is not None]
+    means = {"captions": fmean(bleu), "multi30k": fmean(multi30k_bleu) if multi30k_bleu else 0.0}
     return {
-        "captions": captions,
-        "multi30k": record["multi30k"],
+        "bleu": bleu,
+        "score": means,
+        "multi30k_bleu": multi30k_bleu,
+        "error_rate": fmean(known) if known else None,
         "speed": record.get("speed"),
-        "bleu": [run["bleu"] for run in captions],
-        "multi30k_bleu": [run["validation_bleu"] for run in record["multi30k"]],
-        "by_length": [fmean(score["bleu"] for score in bucket) for bucket in buckets],
-        "error_rates": {
-            int(key): _mean([run["error_rates"] for run in captions], key) for key in rates
-        },
-        **{key: _mean(captions, key) for key in ("entropy", "dropped", "repeated")},
-        "score": {
-            "captions": _mean(captions, "bleu") or 0.0,
-            "multi30k": _mean(record["multi30k"], "validation_bleu") or 0.0,
-        },
     }
 
 
-def _mean(values: Sequence[Record], key: str) -> float | None:
-    known = [value[key] for value in values if value[key] is not None]
-    return fmean(known) if known else None
+def table_cells(row: Record) -> Sequence[Any]:
+    """A row of a table of trained mechanisms."""
+    speed = row["speed"]
+    bleu = mean_sd(row["bleu"])
+    if len(row["bleu"]) == 1:
+        bleu += " (1 seed)"
+    return [
+        row["link"],
+        row["idea"],
+        row["formula"],
+        row["paper"],
+        row["options"],
+        bleu,
+        mean_sd(row["multi30k_bleu"]),
+        percent(row["error_rate"]),
+        "" if speed is None else ratio(speed["ratio"], None),
+    ]
+
+
+def search_rows(axis: Axis) -> list[Sequence[str]]:
+    """A row per search method or scorer."""
+    rows: list[Sequence[str]] = []
+    for name in packaged_variants(axis):
+        row = describe_variant(axis, name)
+        link = f"[`{name}`]({row['file']})"
+        rows.append([link, row["idea"], row["formula"], row["paper"], row["options"]])
+    return rows

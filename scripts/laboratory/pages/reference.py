@@ -1,14 +1,13 @@
-"""The reference pages of docs/, written from the code: variants, settings, commands."""
+"""The reference pages of docs/, written from the code: settings and commands."""
 
 import ast
-import importlib
 import inspect
 import itertools
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, get_args
 
 import yaml
 from pydantic_core import PydanticUndefined
@@ -17,26 +16,13 @@ from typer.main import get_command
 from scripts.laboratory.harness.records import ROOT, Record
 from scripts.laboratory.pages.render import DOCS, render
 from seq2seq_attn.cli import PROGRAM, app
-from seq2seq_attn.config import Config, SearchConfig, packaged_config_names
+from seq2seq_attn.config import Config
 from seq2seq_attn.config.types import Section
-from seq2seq_attn.model.build import ENCODER_SHORTHANDS
-from seq2seq_attn.model.variants import (
-    AXES,
-    SCORER,
-    SEARCH,
-    Axis,
-    find_build,
-    packaged_variants,
-    read_parameters,
-)
-from seq2seq_attn.train.loss import OBJECTIVE
 
 WIDTH = 100
 """columns of the help texts"""
 HUGE = 2**31 - 1
 """bounds from here on only guard against typos and are not shown"""
-CITATION = re.compile(r"\s*\((?P<paper>[^()]*\b(?:19|20)\d\d\b[^()]*(?:\([^()]*\)[^()]*)*)\)")
-FOLDERS: dict[str, Axis] = {**AXES, "objective": OBJECTIVE, "search": SEARCH, "scorer": SCORER}
 
 
 def documents() -> Iterator[tuple[Path, str]]:
@@ -50,64 +36,9 @@ def documents() -> Iterator[tuple[Path, str]]:
         helps.append(
             (name, "\n".join(line.rstrip() for line in command.get_help(context).splitlines()))
         )
-    yield DOCS / "variants.md", render("variants.md.j2", variant_rows=variant_rows)
     yield DOCS / "commands.md", render("commands.md.j2", commands=helps)
     values: Record = {"configurations": configurations(), "sections": sections(Config)}
     yield DOCS / "configuration.md", render("configuration.md.j2", **values)
-
-
-def variant_rows(axis: str) -> Iterator[list[str]]:
-    """A row per file of the axis's folder."""
-    place = FOLDERS[axis]
-    folder = Path(*place.package.split("."))
-    for name in packaged_variants(place):
-        module = importlib.import_module(f"{place.package}.{name}")
-        summary, paper = summary_and_paper(module.__doc__ or "")
-        shorthands = [
-            short
-            for short, (full, _) in ENCODER_SHORTHANDS.items()
-            if axis == "encoder" and full == name
-        ]
-        overlays = [f"{axis}/{overlay}" for overlay in (name, *shorthands)]
-        overlays = [f"`{overlay}`" for overlay in overlays if overlay in packaged_config_names()]
-        overlays += [f"`--method {name}`"] if place is SEARCH else []
-        link = f"[`{name}`](../{folder / f'{name}.py'})"
-        yield [link, ", ".join(overlays), summary, paper, ", ".join(options(place, name))]
-
-
-def summary_and_paper(docstring: str) -> tuple[str, str]:
-    """The first sentence of a docstring without its citation, and the first citation."""
-    first = " ".join(docstring.split("\n\n")[0].split())
-    match = CITATION.search(first) or CITATION.search(" ".join(docstring.split()))
-    sentence = re.split(r"(?<!et al)\.(?:\s|$)", CITATION.sub("", first, count=1))[0]
-    return sentence.strip().rstrip(":"), match["paper"].rstrip(".") if match else ""
-
-
-def options(axis: Axis, name: str) -> Iterator[str]:
-    """The options of a variant: the parameters of `build` that have a default, or the fields of a
-    method's own."""
-    if axis is SEARCH:
-        [*_, kind] = (
-            one.annotation
-            for one in read_parameters(find_build(axis, name, function="search")).values()
-        )
-        for option in [name for name in kind.model_fields if name not in SearchConfig.model_fields]:
-            yield f"`{option}` = {as_yaml(kind.model_fields[option].default)}"
-        return
-    if axis is FOLDERS["normalizer"]:
-        return
-    for option, parameter in inspect.signature(
-        find_build(axis, name), eval_str=True
-    ).parameters.items():
-        if parameter.default is not parameter.empty:
-            choices = (
-                get_args(parameter.annotation)
-                if get_origin(parameter.annotation) is Literal
-                else ()
-            )
-            others = [as_yaml(value) for value in choices if value != parameter.default]
-            alternatives = f" (or {', '.join(others)})" if others else ""
-            yield f"`{option}` = {as_yaml(parameter.default)}{alternatives}"
 
 
 def configurations() -> Iterator[list[str]]:

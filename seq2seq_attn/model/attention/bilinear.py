@@ -5,8 +5,8 @@
 W_a h_s is computed once per sentence, as `keys`. With `is_scaled` the score is divided by sqrt(H),
 as `scaled_dot` divides by sqrt(A).
 
-In our measurements (docs/attention.md) the unscaled score falls far behind: the weights soon choose
-a single word, often a wrong one.
+In our measurements (docs/mechanisms.md) the unscaled score falls far behind: the weights soon
+choose a single word, often a wrong one.
 """
 
 import torch

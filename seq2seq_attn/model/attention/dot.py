@@ -5,7 +5,7 @@
 The source state h_s is our value. There are no parameters, so query and values must have the same
 size.
 
-In our measurements (docs/attention.md) the unscaled scores make the weights sharp; `scaled_dot`
+In our measurements (docs/mechanisms.md) the unscaled scores make the weights sharp; `scaled_dot`
 does better.
 """
 

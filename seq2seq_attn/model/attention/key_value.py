@@ -12,7 +12,7 @@ The context is half as wide as that of other variants.
 
 The paper's third part, for prediction alone, is not here: it would cut the decoder's state, not the
 encoder's. With states as wide as for other variants, the decoder sees half of each, which costs
-some BLEU (docs/attention.md).
+some BLEU (docs/mechanisms.md).
 """
 
 from torch import Tensor

@@ -16,7 +16,7 @@ Here the Gaussian's logarithm is added to the scores, so that the weights sum to
 they are the paper's, divided by their sum. Positions count from 0, so S is the last position;
 local-m stays there once t is past it.
 
-In our measurements (docs/attention.md) local-p depends on the seed: one run of three, and two of
+In our measurements (docs/mechanisms.md) local-p depends on the seed: one run of three, and two of
 three with scaled scores, fail on long sentences, where the predicted center is off and hides the
 right word.
 """

@@ -21,7 +21,7 @@ An output that reads the weights, such as `copy`, sees the expected ones in trai
 position in search.
 
 German verbs at the end of a clause require moving backwards in the source, which this attention
-cannot do. So German to English is a negative control (docs/attention.md).
+cannot do. So German to English is a negative control (docs/mechanisms.md).
 """
 
 import torch

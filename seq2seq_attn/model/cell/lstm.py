@@ -6,7 +6,7 @@
 
 The four parts are ordered i, f, g, o, as in PyTorch's `nn.LSTM`. The cell's memory c is 0 at first.
 
-In our measurements (docs/attention.md) its BLEU is lower than that of the GRU, also when only the
+In our measurements (docs/mechanisms.md) its BLEU is lower than that of the GRU, also when only the
 encoder uses it (`bilstm`); that of `layer_norm_lstm` is not. The cause is not known; forget gates
 with a bias of 1 at first (Jozefowicz, Zaremba, Sutskever 2015) were no better in one run.
 """

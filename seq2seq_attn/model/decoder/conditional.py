@@ -10,7 +10,7 @@ cells are the first layer: its s'_j is the query, cell_2 alone reads the context
 state of the top layer (the stacked decoder of Miceli Barone et al. 2017, in its simplest form).
 
 In our measurements it is better than `bahdanau` on natural text by more than a BLEU point
-(docs/quality.md), and its weights align better (docs/attention.md).
+(docs/quality.md), and its weights align better (docs/mechanisms.md).
 """
 
 from torch import Tensor

@@ -6,7 +6,7 @@ minimization, Grandvalet and Bengio 2005, here of the weights instead of the pre
 a_ts is the weight of source position s at target position t. In nats; the mean is over target
 tokens.
 
-In our measurements (docs/attention.md) the weights become sharper, but point to wrong words more
+In our measurements (docs/mechanisms.md) the weights become sharper, but point to wrong words more
 often.
 """
 

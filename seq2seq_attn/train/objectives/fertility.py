@@ -8,7 +8,7 @@ a_ts is the weight of source position s at target position t (alpha in the paper
 number of target tokens per source token (Xu et al. write tau, and take 1). The mean is over source
 positions, EOS included.
 
-In our measurements (docs/attention.md) almost no source word is dropped or repeated, and weights
+In our measurements (docs/mechanisms.md) almost no source word is dropped or repeated, and weights
 are flatter.
 """
 

@@ -12,7 +12,7 @@ A weight below 1e-30 has no gradient, so such a link teaches nothing. Weights ar
 `sparsemax` and `entmax15`, outside the window of `local`, and with `hard` (`straight_through`) at
 all positions but the drawn one.
 
-In our measurements (docs/attention.md) the weights align better, and BLEU is lower.
+In our measurements (docs/mechanisms.md) the weights align better, and BLEU is lower.
 """
 
 import torch

@@ -10,7 +10,7 @@ sentence; tokens before t do not depend on j_t, so they add nothing but noise. I
 weight of the objective, which also weighs the two other terms. The last term teaches the baseline.
 lambda_e is `entropy`. The mean is over target tokens.
 
-In our measurements (docs/attention.md) sampled positions learn slowly: after ten epochs nearly all
+In our measurements (docs/mechanisms.md) sampled positions learn slowly: after ten epochs nearly all
 still point to wrong words.
 """
 
