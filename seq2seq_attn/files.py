@@ -219,17 +219,15 @@ def packaged(relative: str) -> Path:
     raise UserError(f"{relative}: missing from this installation of seq2seq-attn; install it again")
 
 
-def write_listed(path: Path, content: bytes | Iterable[bytes | memoryview]) -> None:
-    """Write a file, whose content may come in parts, and list it in the manifest of its folder.
-    Raises UserError: the manifest is damaged."""
-    listed, digest = _read(path.parent, is_new=True), hashlib.sha256()
+def write_listed(path: Path, content: bytes) -> None:
+    """Write a file and list it in the manifest of its folder. Raises UserError: the manifest is
+    damaged."""
+    listed = _read(path.parent, is_new=True)
+    digest = hashlib.sha256(content).hexdigest()
     with atomic_path(path) as temporary:
-        with temporary.open("wb") as file:
-            for part in [content] if isinstance(content, bytes) else content:
-                file.write(part)
-                digest.update(part)
-        _write(path.parent, {**listed, path.name: [digest.hexdigest(), *listed.get(path.name, [])]})
-    _write(path.parent, {**listed, path.name: [digest.hexdigest()]})
+        temporary.write_bytes(content)
+        _write(path.parent, {**listed, path.name: [digest, *listed.get(path.name, [])]})
+    _write(path.parent, {**listed, path.name: [digest]})
 
 
 def list_files(folder: Path, paths: Iterable[Path]) -> None:
