@@ -190,7 +190,9 @@ def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
     write_toy_corpus(Path("toy"))
     plans: list[Any] = []
     monkeypatch.setattr(
-        comparison, "train_and_compare", lambda planned, at_once: plans.append((planned, at_once))
+        comparison,
+        "train_and_compare",
+        lambda planned, at_once, imports: plans.append((planned, at_once)),
     )
     vary = {"attention": ["additive", "bilinear"], "train.optimizer.betas": [[0.9, 0.98]]}
     files = [Path("toy/train.de"), Path("toy/train.en")]
@@ -213,11 +215,10 @@ def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
     arguments += ["--source-language", "de", "--target-language", "en"]
     run([*arguments, "--seeds", "1-2", "--output", "out"])
     from_python, from_command = (
-        ([(run.path, config, words) for run, config, words in planned], at_once)
-        for planned, at_once in plans
+        ([(run.path, config) for run, config in planned], at_once) for planned, at_once in plans
     )
     assert from_python == from_command
-    assert [path.name for path, *_ in from_python[0]][:2] == [
+    assert [path.name for path, _ in from_python[0]][:2] == [
         f"{n}+betas=-0.9-0.98-s1" for n in vary["attention"]
     ]
 
@@ -227,7 +228,7 @@ def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
 )
 def test_a_comparison_needs_a_seed_and_a_run_at_once(monkeypatch, options, named):
     monkeypatch.setattr(
-        comparison, "train_and_compare", lambda *_: None
+        comparison, "train_and_compare", lambda *_, **__: None
     )  # with -1 it would wait for ever
     with pytest.raises(UsageError, match=named):
         seq2seq_attn.compare("quickstart", **options)

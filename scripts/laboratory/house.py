@@ -20,7 +20,7 @@ PACKAGE = ROOT / "seq2seq_attn"
 ORDER = (
     *("__init__", "errors", "files", "runtime", "config", "text", "data", "model"),
     *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "export"),
-    *("serve", "cli", "__main__"),
+    *("api", "serve", "cli", "__main__"),
 )
 LAZY = ("__init__",)
 """imports on demand what lies to the right of it"""

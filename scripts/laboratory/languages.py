@@ -9,8 +9,7 @@ import yaml
 
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe, load_records
 from scripts.laboratory.pages.render import DOCS, grouped, provenance, render, replace_block, table
-from seq2seq_attn.cli.own_text import find_settings
-from seq2seq_attn.config import load_config
+from seq2seq_attn.api.settings import OwnText, find_layers
 from seq2seq_attn.files import read_json, write_json, write_lines
 from seq2seq_attn.metrics.bleu import bleu_tokenizer
 from seq2seq_attn.text.languages import separates_words
@@ -48,8 +47,8 @@ def row_of(code: str, english: Sequence[str], lines: Sequence[str]) -> Record:
     with TemporaryDirectory() as folder:
         for language, text in (("en", english), (code, lines)):
             write_lines(Path(folder, f"text.{language}"), text)
-        names, settings = find_settings({"train_text": [f"{folder}/text"], "source_language": "en"})
-    tokenizer = load_config(names, settings).data.tokenizer
+        own: OwnText = {"train_text": f"{folder}/text", "source_language": "en"}
+        tokenizer = find_layers(None, None, own).load().data.tokenizer
     _, built = build_tokenizers(
         english, lines, source_languages=["en"], target_language=code, **tokenizer.model_dump()
     )

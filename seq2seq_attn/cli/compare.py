@@ -1,10 +1,17 @@
 """`seq2seq compare`."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Unpack
+from typing import Annotated, Any, Unpack
+
+from yaml import YAMLError
 
 from seq2seq_attn.cli import options as shared
-from seq2seq_attn.config import with_default
+from seq2seq_attn.config.yaml_text import parse_yaml
+from seq2seq_attn.errors import UsageError
+
+MAX_SEEDS = 1_000
 
 
 class CompareOptions(shared.ConfigOptions, total=False):
@@ -38,16 +45,40 @@ def compare(**options: Unpack[CompareOptions]) -> None:
     Prints the path of the report. Finished runs are kept and interrupted runs resumed: after
     Ctrl-C, the same command continues.
     """
-    from seq2seq_attn.cli.comparison import parse_seeds, plan_runs, train_and_compare
-    from seq2seq_attn.cli.own_text import find_settings
+    from seq2seq_attn.cli.comparison import compare
 
-    config_names, settings = find_settings(options)
-    planned = plan_runs(
-        with_default(config_names),
-        options.get("vary", []),
-        parse_seeds(options.get("seeds", "1-3")),
-        settings=settings,
-        imports=options.get("imports", []),
-        output=options.get("output"),
-    )
-    shared.echo(train_and_compare(planned, options.get("at_once")))
+    arguments = shared.python_arguments(options)
+    arguments["vary"] = parse_variations(options.get("vary", []))
+    arguments["seeds"] = parse_seeds(options.get("seeds", "1-3"))
+    shared.echo(compare(**arguments))
+
+
+def parse_variations(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """The values of each setting in `KEY=VALUE,VALUE,...`. Raises UsageError: a text has another
+    form, or a key comes twice."""
+    variations: dict[str, list[Any]] = {}
+    for text in texts:
+        key, _, listed = text.partition("=")
+        key = key.strip()
+        if key in variations:
+            raise UsageError(f"--vary {key}: given twice; name all its values in one option")
+        try:
+            variations[key] = parse_yaml(f"[{listed}]")
+        except YAMLError as error:
+            raise UsageError(f"--vary {text}: not a list of values ({error})") from None
+    return variations
+
+
+def parse_seeds(text: str) -> list[int]:
+    """The numbers of `1-3` or `1,2,5`. Raises UsageError: the text has another form."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", part, re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not first <= last < first + MAX_SEEDS:
+            raise UsageError(
+                f"--seeds {text}: expected seeds such as 1-3 or 1,2,5; a range ascends and has at "
+                f"most {MAX_SEEDS:,}"
+            )
+        seeds += range(first, last + 1)
+    return list(dict.fromkeys(seeds))

@@ -12,18 +12,15 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
-from yaml import YAMLError
-
+from seq2seq_attn.api.settings import ConfigNames, Layers, OwnText, find_layers
 from seq2seq_attn.cli.evaluation import evaluate
-from seq2seq_attn.cli.options import OwnText
-from seq2seq_attn.cli.own_text import find_settings, from_python
-from seq2seq_attn.config import Config, load_config, with_default
+from seq2seq_attn.config import Config, dump_config, load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
-from seq2seq_attn.config.yaml_text import parse_yaml
+from seq2seq_attn.config.load import Settings, plain
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.names import trained_settings
@@ -37,9 +34,8 @@ from seq2seq_attn.text.tokenizers.base import NONE
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.session import RUNS_DIR, locked
 
-ONE_THREAD = "train.num_threads=1"
-"""a setting of every run, recorded because the last bits of sums depend on the number of threads"""
-MAX_SEEDS = 1_000
+NUM_THREADS = 1
+"""of every run, recorded because the last bits of sums depend on the number of threads"""
 
 _POLL_S = 0.1
 _PR_SET_PDEATHSIG = 1
@@ -53,19 +49,22 @@ class PlannedRun(NamedTuple):
 
     run: RunDir
     config: Config
-    arguments: tuple[str, ...]
-    """the arguments of `seq2seq train` for this configuration"""
 
     @property
     def log_path(self) -> Path:
         """The training process's output, next to the run directory."""
         return self.run.path.with_name(f"{self.run.path.name}.log")
 
+    @property
+    def config_path(self) -> Path:
+        """The configuration that the training process reads, next to the run directory."""
+        return self.run.path.with_name(f"{self.run.path.name}.yaml")
+
 
 def compare(
-    config: str | Path | Sequence[str | Path] | None = None,
-    vary: Mapping[str, Sequence[Any]] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    config: ConfigNames = None,
+    vary: Mapping[str, Iterable[Any]] | None = None,
+    settings: Settings | None = None,
     *,
     seeds: Sequence[int] = (1, 2, 3),
     output: str | Path | None = None,
@@ -85,24 +84,21 @@ def compare(
     if at_once is not None and at_once < 1:
         raise UsageError(f"at_once={at_once}: expected 1 or more")
     import_variants(imports)
-    config_names, overrides = find_settings(from_python(config, settings, text))
-    planned = plan_runs(
-        with_default(config_names),
-        [f"{key}={json.dumps([*values])[1:-1]}" for key, values in (vary or {}).items()],
-        [*dict.fromkeys(seeds)],
-        settings=overrides,
-        imports=imports,
-        output=None if output is None else Path(output),
-    )
-    return train_and_compare(planned, at_once)
+    layers = find_layers(config, settings, text)
+    layers = layers._replace(config_names=with_default(layers.config_names))
+    planned = plan_runs(layers, vary or {}, list(dict.fromkeys(seeds)), output=output)
+    return train_and_compare(planned, at_once, imports=imports)
 
 
-def train_and_compare(planned: Sequence[PlannedRun], at_once: int | None = None) -> Path:
+def train_and_compare(
+    planned: Sequence[PlannedRun], at_once: int | None = None, *, imports: Sequence[str] = ()
+) -> Path:
     """Train the runs, evaluate them on the test sets (on the validation set if there are none), and
     compare. Returns the path of the report. The same call continues where it was stopped.
 
     Args:
         at_once: number of runs trained in parallel; None: one per CPU core, or one on a GPU.
+        imports: modules of variants, which each training process imports.
 
     Raises:
         UsageError: a configuration cannot train, or a run in the folder was trained with other
@@ -122,7 +118,9 @@ def train_and_compare(planned: Sequence[PlannedRun], at_once: int | None = None)
             _check_settings(planned_run)
         prepare_corpora(planned, show_progress=sys.stderr.isatty())
         is_on_cpu = resolve_device(config.train.device).type == "cpu"
-        failed = train_runs(planned, at_once=at_once or (num_available_cpus() if is_on_cpu else 1))
+        if at_once is None:
+            at_once = num_available_cpus() if is_on_cpu else 1
+        failed = train_runs(planned, at_once=at_once, imports=imports)
         finished = [planned_run.run.path for planned_run in planned if planned_run not in failed]
         page = folder / "report.html"
         if not has_test_set(config.data):
@@ -169,7 +167,7 @@ def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = Fals
     on it. The resume of an interrupted run checks that itself. Raises UsageError, UserError: as
     `prepare_corpus`, or a finished run was trained on another corpus."""
     contents: dict[str, str] = {}
-    for run, config, _ in planned:
+    for run, config in planned:
         data = config.data.model_dump_json()
         if data not in contents:
             contents[data] = prepare_corpus(config, show_progress=show_progress).text_hashes()[
@@ -183,134 +181,105 @@ def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = Fals
 
 
 def plan_runs(
-    config_names: Sequence[str],
-    vary: Sequence[str],
+    layers: Layers,
+    vary: Mapping[str, Iterable[Any]],
     seeds: Sequence[int],
     *,
-    settings: Sequence[str] = (),
-    imports: Sequence[str] = (),
-    output: Path | None = None,
+    output: str | Path | None = None,
 ) -> list[PlannedRun]:
     """Every arm with every seed. The order is by seed, so that an interrupted comparison has all
     arms of the first seeds. Raises UsageError: as `load_config`, or two arms are the same."""
-    variations = [_parse_variation(text) for text in vary]
-    base = load_config(config_names, settings).name
-    folder = output or RUNS_DIR / f"compare-{base.replace('/', '-')}"
-    arms: dict[str, list[str]] = {}
-    for values in itertools.product(*(values for _, values in variations)):
-        chosen = {key: value for (key, _), value in zip(variations, values, strict=True)}
-        label = "+".join(_label(key, value) for key, value in chosen.items())
+    base = layers.load().name
+    folder = Path(output or RUNS_DIR / f"compare-{base.replace('/', '-')}")
+    variations = [_list_values(key, values) for key, values in vary.items()]
+    arms: dict[str, dict[str, Any]] = {}
+    for combination in itertools.product(*variations):
+        label = "+".join(_label(key, value) for key, value in combination)
         name = label or base.replace("/", "-")
         if name in arms:
             raise UsageError(f"--vary: two arms are named {name}; give each value once")
-        varied = {**chosen, "name": f"{base}+{label}" if label else base}
-        arms[name] = [f"{key}={json.dumps(value, default=str)}" for key, value in varied.items()]
+        arms[name] = {**dict(combination), "name": f"{base}+{label}" if label else base}
     planned = []
-    for seed, (name, varied_settings) in itertools.product(seeds, arms.items()):
-        overrides = [*settings, *varied_settings, f"seed={seed}", ONE_THREAD]
-        repeated = {"-c": config_names, "--set": overrides, "--import": imports}
-        arguments = tuple(
-            word
-            for option, values in repeated.items()
-            for value in values
-            for word in (option, value)
-        )
-        planned.append(
-            PlannedRun(
-                RunDir(folder / f"{name}-s{seed}"), load_config(config_names, overrides), arguments
-            )
-        )
-    names: dict[str, str] = {}
-    for _, config, _ in planned[: len(arms)]:
-        other = names.setdefault(json.dumps(trained_settings(config), sort_keys=True), config.name)
-        if other != config.name:
-            raise UsageError(
-                f"--vary: {other} and {config.name} train the same; vary a setting that decides "
-                "what is trained"
-            )
+    for seed, (name, varied) in itertools.product(seeds, arms.items()):
+        fixed = {"seed": seed, "train.num_threads": NUM_THREADS}
+        config = load_config(layers.config_names, *layers.settings, varied, fixed)
+        planned.append(PlannedRun(RunDir(folder / f"{name}-s{seed}"), config))
+    _check_arms_differ([planned_run.config for planned_run in planned[: len(arms)]])
     return planned
 
 
-def _parse_variation(text: str) -> tuple[str, list[Any]]:
-    """The key and the values, one per arm, of `KEY=VALUE,VALUE,...`. A section with a name can
-    stand for it: `attention` for `model.attention.name`. Raises UsageError: the text has another
-    form, or the key is unknown."""
-    key, equals, listed = text.partition("=")
-    key = key.strip()
-    try:
-        values = parse_yaml(f"[{listed}]") if equals else []
-    except YAMLError as error:
-        raise UsageError(f"--vary {text}: not a list of values ({error})") from None
-    if not key or not values:
+def _check_arms_differ(configs: Sequence[Config]) -> None:
+    """Raises UsageError if two arms train the same."""
+    names: dict[str, str] = {}
+    for config in configs:
+        settings = json.dumps(trained_settings(config), sort_keys=True)
+        name = names.setdefault(settings, config.name)
+        if name != config.name:
+            raise UsageError(
+                f"--vary: {name} and {config.name} train the same; vary a setting that decides "
+                "what is trained"
+            )
+
+
+def _list_values(key: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
+    """A setting with each of its values, one per arm. A section with a name can stand for the name:
+    `attention` for `model.attention.name`. Raises UsageError: there are no values, or the key is
+    unknown or not a setting of an arm."""
+    listed = plain(list(values))
+    if not key or not listed:
         raise UsageError(
-            f"--vary {text}: expected KEY=VALUE,VALUE, for example attention=additive,bilinear"
+            f"--vary {key}=: expected KEY=VALUE,VALUE, for example attention=additive,bilinear"
         )
     if key in ("seed", "name"):
         advice = "use --seeds" if key == "seed" else "vary another"
-        raise UsageError(f"--vary {text}: not a setting of an arm; {advice}")
+        raise UsageError(f"--vary {key}: not a setting of an arm; {advice}")
     if "." not in key:
         names = [full_key for full_key in all_keys() if full_key.endswith(f".{key}.name")]
         if len(names) != 1:
-            raise UsageError(f"--vary {text}: {unknown_key(key)}")
+            raise UsageError(f"--vary {key}: {unknown_key(key)}")
         key = names[0]
-    return key, values
+    return [(key, value) for value in listed]
 
 
 def _label(key: str, value: Any) -> str:
     """The name of a value in names of directories."""
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    text = value if isinstance(value, str) else json.dumps(value)
     if not key.endswith(".name"):
         text = f"{key.rpartition('.')[2]}={text}"
     return re.sub(r"[^\w.=-]+", "-", text).strip("-")
 
 
-def parse_seeds(text: str) -> list[int]:
-    """The numbers of `1-3` or `1,2,5`. Raises UsageError: the text has another form."""
-    seeds: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*", part, re.ASCII)
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if not first <= last < first + MAX_SEEDS:
-            raise UsageError(
-                f"--seeds {text}: expected seeds such as 1-3 or 1,2,5; a range ascends and has at "
-                f"most {MAX_SEEDS:,}"
-            )
-        seeds += range(first, last + 1)
-    return list(dict.fromkeys(seeds))
-
-
-def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRun]:
+def train_runs(
+    planned: Sequence[PlannedRun], *, at_once: int, imports: Sequence[str] = ()
+) -> list[PlannedRun]:
     """Train all unfinished runs, `at_once` in parallel. Returns the runs that failed. A failure
     does not stop the others; a signal stops all runs, after they have saved their state."""
     waiting = deque(planned_run for planned_run in planned if not planned_run.run.is_finished())
-    num_runs, num_ended = len(planned), len(planned) - len(waiting)
-    log.info(
-        "runs: %d, finished before: %d; %d at a time, one thread each", num_runs, num_ended, at_once
-    )
+    num_ended = len(planned) - len(waiting)
+    message = "runs: %d, finished before: %d; %d at a time, one thread each"
+    log.info(message, len(planned), num_ended, at_once)
     running: dict[subprocess.Popen[bytes], tuple[PlannedRun, float]] = {}
-    failed, durations_s = [], list[float]()
+    failed: list[PlannedRun] = []
+    durations_s: list[float] = []
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
                 planned_run = waiting.popleft()
-                running[_start(planned_run)] = planned_run, time.monotonic()
-            for process in [process for process in running if process.poll() is not None]:
+                running[_start(planned_run, imports)] = planned_run, time.monotonic()
+            for process in list(running):
+                if process.poll() is None:
+                    continue
                 planned_run, began_at = running.pop(process)
                 num_ended += 1
+                durations_s.append(time.monotonic() - began_at)
                 if process.returncode:
                     failed.append(planned_run)
-                durations_s.append(time.monotonic() - began_at)
                 outcome = _describe_outcome(planned_run, process.returncode, durations_s[-1])
-                left_s = (num_runs - num_ended) * sum(durations_s) / len(durations_s) / at_once
+                mean_s = sum(durations_s) / len(durations_s)
+                left_s = (len(planned) - num_ended) * mean_s / at_once
                 left = f"; about {left_s / 60:.1f} minutes left" if left_s else ""
-                log.info(
-                    "%d of %d: %s: %s%s",
-                    num_ended,
-                    num_runs,
-                    planned_run.run.path.name,
-                    outcome,
-                    left,
-                )
+                name = planned_run.run.path.name
+                log.info("%d of %d: %s: %s%s", num_ended, len(planned), name, outcome, left)
             time.sleep(_POLL_S)
     finally:
         if running:
@@ -325,7 +294,7 @@ def train_runs(planned: Sequence[PlannedRun], *, at_once: int) -> list[PlannedRu
     return failed
 
 
-def _start(planned: PlannedRun) -> subprocess.Popen[bytes]:
+def _start(planned: PlannedRun, imports: Sequence[str]) -> subprocess.Popen[bytes]:
     def end_with_parent() -> None:
         """Let the system signal this process when its parent is killed, so that it saves its state
         and stops."""
@@ -333,11 +302,14 @@ def _start(planned: PlannedRun) -> subprocess.Popen[bytes]:
 
     # `python -m` looks for modules in the current folder, the installed command does not
     isolation = [] if str(Path.cwd()) in sys.path else ["-P"]
-    command = [sys.executable, *isolation, "-m", "seq2seq_attn", "train", *planned.arguments]
+    command = [sys.executable, *isolation, "-m", "seq2seq_attn", "train", "--resume"]
+    command += [f"--run-dir={planned.run.path}", f"--config={planned.config_path}"]
+    command += [f"--import={module}" for module in imports]
     planned.log_path.parent.mkdir(parents=True, exist_ok=True)
+    planned.config_path.write_text(dump_config(planned.config), encoding="utf-8")
     with planned.log_path.open("ab") as file:
         return subprocess.Popen(
-            [*command, "--run-dir", str(planned.run.path), "--resume"],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,

@@ -3,19 +3,28 @@
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args, get_type_hints
 
 import typer
 
 from seq2seq_attn.config import SearchConfig
-from seq2seq_attn.config.load import merge, parse_override
+from seq2seq_attn.config.load import merge, nest, parse_setting
 from seq2seq_attn.files import STDOUT, naming
 from seq2seq_attn.model.variants import SEARCH, import_variants, packaged_variants
 from seq2seq_attn.text.normalize import visible
 
 Format = Literal["text", "json"]
+SETTINGS = {
+    "links": "data.links",
+    "data_dir": "data.data_dir",
+    "source_dir": "data.source_dir",
+    "device": "train.device",
+    "precision": "train.precision",
+    "seed": "seed",
+}
+"""options that stand for a setting"""
 _LANGUAGES = "the config's if set, else as named by files, columns or keys"
 
 
@@ -36,7 +45,7 @@ def flag(name: str, help: str) -> Any:
     return typer.Option(name, help=help)
 
 
-class OwnText(TypedDict, total=False):
+class TextOptions(TypedDict, total=False):
     """A text of the user's own."""
 
     train_text: Annotated[
@@ -69,7 +78,7 @@ class OwnText(TypedDict, total=False):
     ]
 
 
-class ConfigOptions(OwnText, total=False):
+class ConfigOptions(TextOptions, total=False):
     """Options that make a configuration: files and settings, or a text of the user's own."""
 
     config: Annotated[
@@ -174,7 +183,7 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
             if search:
                 merged: dict[str, Any] = {}
                 for setting in values.get("settings", []) if "method" in search else []:
-                    merged = merge(merged, parse_override(setting))
+                    merged = merge(merged, nest(*parse_setting(setting)))
                 arguments = [merged | {name: values[name] for name in search if name in values}]
             function(*arguments, **{name: value for name, value in values.items() if name in own})
 
@@ -188,6 +197,19 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
         return call
 
     return decorate
+
+
+def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a command as the arguments of its Python function: texts of settings are
+    parsed, and options that stand for a setting are among them."""
+    settings = [parse_setting(text) for text in options.get("settings", [])]
+    arguments: dict[str, Any] = {}
+    for name, value in options.items():
+        if name in SETTINGS:
+            settings.append((SETTINGS[name], value))
+        else:
+            arguments[name] = value
+    return arguments | {"settings": settings}
 
 
 def _parameter(name: str, kind: Any) -> inspect.Parameter:

@@ -7,10 +7,6 @@ from typing import Annotated, Unpack
 import typer
 
 from seq2seq_attn.cli import options as shared
-from seq2seq_attn.errors import UsageError
-
-CORPUS_CONFIGS = {"multi30k": "multi30k", "captions": "quickstart"}
-"""corpora that `prepare` takes by name, each with the packaged configuration for preparing it"""
 
 
 class PrepareOptions(shared.ConfigOptions, total=False):
@@ -36,25 +32,8 @@ def prepare(**options: Unpack[PrepareOptions]) -> None:
 
     The default corpus is multi30k. A corpus that was prepared the same way before is reused.
     """
-    from seq2seq_attn.cli.own_text import find_settings
-    from seq2seq_attn.config import load_config, with_default
+    from seq2seq_attn.api.prepare import prepare
     from seq2seq_attn.data.audit import audit_report
-    from seq2seq_attn.data.prepare import prepare_corpus
-    from seq2seq_attn.data.sources import split_names
 
-    corpus = options.get("corpus")
-    if corpus is not None and ("train_text" in options or "config" in options):
-        other = "--train" if "train_text" in options else "--config"
-        raise UsageError(
-            f"{corpus!r} and {other}: name a corpus, or give a text or a configuration, not both"
-        )
-    if corpus is not None and corpus not in CORPUS_CONFIGS:
-        raise UsageError(
-            f"corpus {corpus!r}: expected {', '.join(CORPUS_CONFIGS)}; for others use -c CONFIG"
-        )
-    config_names, overrides = find_settings(options)
-    config = load_config(
-        with_default(config_names) if corpus is None else [CORPUS_CONFIGS[corpus]], overrides
-    )
-    split_names(config.data)  # rejects an invalid corpus
-    shared.echo(audit_report(prepare_corpus(config, show_progress=sys.stderr.isatty())))
+    arguments = shared.python_arguments(options)
+    shared.echo(audit_report(prepare(**arguments, show_progress=sys.stderr.isatty())))

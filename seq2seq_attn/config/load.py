@@ -1,13 +1,13 @@
-"""Load configurations from packaged names, YAML files and `KEY=VALUE` overrides; merge, check and
-dump them."""
+"""Load configurations from packaged names, YAML files and single settings; merge, check and dump
+them."""
 
 import copy
 import difflib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 from yaml import YAMLError
@@ -29,6 +29,8 @@ _BASE = "base"
 _REPLACED = ("data.test",)
 """Mappings whose keys are the user's own: a later mapping replaces them, a dotted key
 (`data.test.mine`) is added."""
+Settings: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
+"""Values by dotted key; as pairs, a key may come twice."""
 _DEFAULT_VARIANTS: dict[str, str] = {
     axis: section["name"]
     for axis, section in ModelConfig().model_dump().items()
@@ -40,9 +42,11 @@ class _Replacing(dict[str, Any]):
     """A mapping that replaces an earlier one instead of being merged into it."""
 
 
-def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ()) -> Config:
-    """Merge packaged configurations or YAML files (later wins), then `KEY=VALUE` overrides, and
-    check the result.
+def load_config(
+    config_names: Sequence[str | Path] = (), *settings: Settings | Sequence[str]
+) -> Config:
+    """Merge packaged configurations or YAML files, then single settings, and check the result.
+    Later ones win. Settings are values, or texts `KEY=VALUE`.
 
     The result's name is the last `name` in a file, plus the names of later files without one:
     `quickstart+bilinear`. Raises UsageError: a file does not exist or is not a mapping, a key is
@@ -50,21 +54,23 @@ def load_config(config_names: Sequence[str] = (), overrides: Sequence[str] = ())
     """
     merged: dict[str, Any] = {}
     for config_name in config_names:
-        values = read_config(config_name)
+        values = read_config(str(config_name))
         if "name" not in values:
             stem = Path(config_name).stem
             values["name"] = f"{merged['name']}+{stem}" if "name" in merged else stem
         merged = merge(merged, values)
     overlay: dict[str, Any] = {}
-    for override in overrides:
-        overlay = merge(overlay, parse_override(override), is_complete=False)
+    for layer in settings:
+        for item in layer.items() if isinstance(layer, Mapping) else layer:
+            key, value = parse_setting(item) if isinstance(item, str) else item
+            overlay = merge(overlay, nest(key, value), is_complete=False)
     return config_from_dict(merge(merged, overlay))
 
 
 def config_from_dict(values: dict[str, Any]) -> Config:
     """Check a plain mapping and make it a configuration. Raises UsageError as `load_config`."""
     try:
-        json.dumps(values, ensure_ascii=False, default=str).encode()
+        json.dumps(values, ensure_ascii=False, default=str, skipkeys=True).encode()
     except UnicodeEncodeError as error:
         text = error.object[max(0, error.start - 40) : error.end]
         raise UsageError(
@@ -170,52 +176,47 @@ def merge(
     return merged
 
 
-def parse_override(override: str) -> dict[str, Any]:
-    """`KEY=VALUE` as a mapping. The value is parsed as YAML; if that fails, it is the text itself.
-    Raises UsageError: the key or the value is missing, or the key is not valid."""
-    key, equals, text = override.partition("=")
+def parse_setting(text: str) -> tuple[str, Any]:
+    """The key and the value of `KEY=VALUE`. The value is parsed as YAML; if that fails, it is the
+    text itself. Raises UsageError: the key or the value is missing."""
+    key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not key:
         raise UsageError(
-            f"--set {shorten(override)}: expected KEY=VALUE, for example --set "
-            "model.hidden_size=256"
+            f"--set {shorten(text)}: expected KEY=VALUE, for example --set model.hidden_size=256"
         )
-    if not text.strip():
+    if not value.strip():
         raise UsageError(
-            f"--set {shorten(override)}: no value; write {shorten_key(key)}=null for none, or a "
-            "value"
+            f"--set {shorten(text)}: no value; write {shorten_key(key)}=null for none, or a value"
         )
+    try:
+        return key, parse_yaml(value)
+    except YAMLError:
+        return key, value
+
+
+def nest(key: str, value: Any) -> dict[str, Any]:
+    """A setting as a mapping of its section, which `merge` takes. Raises UsageError: the key has
+    too many parts."""
     parts = key.split(".")
     if len(parts) > MAX_DEPTH:
         raise UsageError(unknown_key(key))
-    try:
-        value = parse_yaml(text)
-    except YAMLError:
-        value = text
-    value = _mark_replacing(value, key)
+    nested = _mark_replacing(plain(value), key)
     for part in reversed(parts):
-        value = {part: value}
-    nested: dict[str, Any] = value
-    return nested
+        nested = {part: nested}
+    values: dict[str, Any] = nested
+    return values
 
 
-def as_overrides(settings: Mapping[str, object]) -> list[str]:
-    """`KEY=VALUE` for each setting. Values are JSON, which YAML reads back unchanged. Raises
-    UsageError: a value is neither plain data, a NumPy or torch array, nor a path."""
-    overrides = []
-    for key, value in settings.items():
-        try:
-            text = json.dumps(
-                value,
-                default=lambda item: item.tolist() if hasattr(item, "tolist") else os.fspath(item),
-            )
-        except (TypeError, ValueError):
-            raise UsageError(
-                f"{key}={shorten(value)}: expected None, numbers, text, paths, or lists and "
-                "mappings of these"
-            ) from None
-        overrides.append(f"{key}={text}")
-    return overrides
+def plain(value: Any) -> Any:
+    """A value without the types of NumPy, torch and pathlib."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def read_mapping(path: Path, what: str) -> dict[str, Any]:

@@ -15,7 +15,6 @@ reported at once.
 """
 
 import fcntl
-import json
 import logging
 import os
 import signal
@@ -28,6 +27,7 @@ from pathlib import Path
 from types import FrameType
 
 from seq2seq_attn.config import Config, load_config, with_default
+from seq2seq_attn.config.load import Settings
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.weights import read_tensors
@@ -54,10 +54,10 @@ log = logging.getLogger(__name__)
 
 
 def load_settings(
-    config_names: Sequence[str], overrides: Sequence[str], *, run_dir: Path | None, resume: bool
-) -> tuple[Config, Path | None]:
-    """The configuration of a command line (default `multi30k`), and the run directory if that is
-    decided. A resumed run has its own configuration, with `config_names` and `overrides` on top.
+    config_names: Sequence[str], *settings: Settings, run_dir: Path | None, resume: bool
+) -> Config:
+    """The configuration of `load_config` (default `multi30k`). A resumed run has its own
+    configuration, with `config_names` and `settings` on top; they do not rename it.
 
     Raises:
         UsageError: as `load_config`, or there is nothing to resume.
@@ -66,19 +66,15 @@ def load_settings(
     if resume and run_dir is not None:
         run = RunDir(run_dir)
         if run.config_path.exists():
-            name = json.dumps(
-                run.config().name, ensure_ascii=False
-            )  # changed settings do not rename the run
-            return load_config(
-                [str(run.config_path), *config_names], [f"name={name}", *overrides]
-            ), run_dir
+            name = {"name": run.config().name}
+            return load_config([run.config_path, *config_names], name, *settings)
         if not config_names:
             raise UsageError(
                 f"{run_dir}: nothing to resume (no {run.config_path.name}); name a run, or use -c "
                 "to start one"
             )
         log.info("%s: no run to resume; starting one", run_dir)
-    return load_config(with_default(config_names), overrides), run_dir
+    return load_config(with_default(config_names), *settings)
 
 
 def newest_unfinished() -> Path:

@@ -8,13 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from seq2seq_attn.__main__ import run as run_command
+from seq2seq_attn.api.settings import Layers
 from seq2seq_attn.cli import comparison
+from seq2seq_attn.cli.compare import parse_seeds, parse_variations
 from seq2seq_attn.cli.comparison import (
     PlannedRun,
-    parse_seeds,
     plan_runs,
     prepare_corpora,
     train_and_compare,
@@ -30,12 +32,16 @@ from tests.train.conftest import toy_settings, write_toy_corpus
 from tests.waiting import wait_for
 
 
+def plan(config: str, vary: dict[str, list], seeds: list[int], settings=(), output=None):
+    return plan_runs(Layers([config], [settings]), vary, seeds, output=output)
+
+
 def names(planned: list[PlannedRun]) -> list[str]:
     return [str(one.run.path) for one in planned]
 
 
 def test_every_value_with_every_seed_seed_after_seed():
-    planned = plan_runs(["quickstart"], ["attention=additive,bilinear"], [1, 2])
+    planned = plan("quickstart", {"attention": ["additive", "bilinear"]}, [1, 2])
     folder = "runs/compare-quickstart"
     expected = ["additive-s1", "bilinear-s1", "additive-s2", "bilinear-s2"]
     assert names(planned) == [f"{folder}/{name}" for name in expected]
@@ -45,12 +51,12 @@ def test_every_value_with_every_seed_seed_after_seed():
 
 
 def test_several_variations_make_the_product():
-    vary = [
-        "model.hidden_size=96,128",
-        "encoder=bigru,reversed_gru",
-        "train.optimizer.betas=[0.9, 0.98],[0.9, 0.999]",
-    ]
-    planned = plan_runs(["quickstart"], vary, [3], output=Path("here"))
+    vary = {
+        "model.hidden_size": np.array([96, 128]),
+        "encoder": ("bigru", "reversed_gru"),
+        "train.optimizer.betas": [[0.9, 0.98], (0.9, 0.999)],
+    }
+    planned = plan("quickstart", vary, [3], output=Path("here"))
     assert len(planned) == 8
     assert names(planned)[1] == "here/hidden_size=96+bigru+betas=-0.9-0.999-s3"
     last = planned[-1].config
@@ -58,18 +64,16 @@ def test_several_variations_make_the_product():
     assert last.train.optimizer.betas == (0.9, 0.999)
 
 
-def test_the_arguments_of_a_run_give_its_configuration():
-    settings = ["train.max_epochs=2"]
-    planned = plan_runs(
-        ["quickstart"], ["schedule=cosine,plateau"], [2], settings=settings, imports=["mine"]
-    )
-    arguments = planned[1].arguments
-    given = {option: [] for option in ("-c", "--set", "--import")}
-    for option, value in zip(arguments[::2], arguments[1::2], strict=True):
-        given[option].append(value)
-    assert given["--import"] == ["mine"]
-    assert load_config(given["-c"], given["--set"]) == planned[1].config
-    assert planned[1].config.train.num_threads == 1
+def test_a_setting_may_vary_over_paths():
+    vary = {"data.train": [Path("data/a"), Path("data/b")]}
+    planned = plan("quickstart", vary, [1])
+    assert [one.config.data.train for one in planned] == ["data/a", "data/b"]
+    assert names(planned)[0] == "runs/compare-quickstart/train=data-a-s1"
+
+
+def test_the_number_of_threads_is_a_setting_of_every_run():
+    [planned] = plan("quickstart", {}, [2], settings={"train.num_threads": 3})
+    assert planned.config.train.num_threads == 1
 
 
 @pytest.mark.parametrize(
@@ -81,14 +85,14 @@ def test_the_arguments_of_a_run_give_its_configuration():
         ("hidden_size=1,2", "hidden_size"),
         ("model.atention.name=dot", "model.attention"),
         ("model.hidden_size=one", "model.hidden_size='one'"),
-        ("seed=1,2", "--vary seed=1,2"),
+        ("seed=1,2", "--vary seed"),
         ("attention=additive,additive", "additive"),
         ("train.device=cpu,auto", "--vary"),
     ],
 )
 def test_an_invalid_variation_is_refused(vary, message):
     with pytest.raises(UsageError, match=message):
-        plan_runs(["quickstart"], [vary], [1])
+        plan("quickstart", parse_variations([vary]), [1])
 
 
 def test_seeds():
@@ -175,9 +179,7 @@ def test_stopped_taken_up_and_kept(toy, capsys, number, code):
 
 
 def test_runs_on_another_text_are_not_seeds_of_one_arm(toy, capsys):
-    [first, second] = plan_runs(
-        ["base"], [], [1, 2], settings=settings(toy, "train.max_updates=1"), output=Path("out")
-    )
+    [first, second] = plan("base", {}, [1, 2], settings(toy, "train.max_updates=1"), "out")
     train(first.config, run_dir=first.run.path)
     prepare_corpora([first, second])
     with (toy / "train.de").open("a") as source, (toy / "train.en").open("a") as target:
@@ -197,10 +199,9 @@ def test_runs_on_another_text_are_not_seeds_of_one_arm(toy, capsys):
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(toy, caplog):
     caplog.set_level("INFO")
-    good = plan_runs(
-        ["base"], [], [1], settings=settings(toy, "train.max_epochs=1"), output=Path("out")
-    )[0]
-    bad = PlannedRun(RunDir("out/bad-s1"), good.config, ("-c", "absent"))
+    good = plan("base", {}, [1], settings(toy, "train.max_epochs=1"), "out")[0]
+    absent = good.config.model_copy(update={"data": load_config((), {"data.train": "no"}).data})
+    bad = PlannedRun(RunDir("out/bad-s1"), absent)
     assert train_runs([bad, good], at_once=1) == [bad]
     assert good.run.is_finished()
     assert "bad-s1" in caplog.text
@@ -218,7 +219,7 @@ def test_the_second_comparison_in_a_folder_leaves_with_one_line(toy, capsys):
         assert sorted(path.name for path in Path("out").iterdir()) == [LOCK]
 
 
-def train_here(planned: list[PlannedRun], *, at_once: int) -> list[PlannedRun]:
+def train_here(planned: list[PlannedRun], **_: object) -> list[PlannedRun]:
     """Train the runs in this process."""
     for one in planned:
         train(one.config, run_dir=one.run.path)
@@ -247,16 +248,12 @@ def test_language_models_are_refused_before_they_are_trained(toy, monkeypatch):
         "model.attention.name=fixed",
     ]
     with pytest.raises(UsageError, match=r"data\.source_language=none"):
-        train_and_compare(
-            plan_runs(["base"], [], [1], settings=settings(toy, *overlay), output=Path("out"))
-        )
+        train_and_compare(plan("base", {}, [1], settings(toy, *overlay), "out"))
 
 
 def test_own_text_is_compared_too(toy, capsys, monkeypatch):
     seen: list[PlannedRun] = []
-    monkeypatch.setattr(
-        comparison, "train_runs", lambda planned, at_once: seen.extend(planned) or seen
-    )
+    monkeypatch.setattr(comparison, "train_runs", lambda planned, **_: seen.extend(planned) or seen)
     own = [
         "--train",
         "toy/train",

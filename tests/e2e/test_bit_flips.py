@@ -74,7 +74,7 @@ def test_a_run_directory(trained, num_flips, caplog):
     def use() -> Any:
         caplog.clear()
         translations = load(run.path, "cpu").translate(SENTENCES)
-        settings, _ = load_settings([], [], run_dir=run.path, resume=True)
+        settings = load_settings([], run_dir=run.path, resume=True)
         tensors, values, _ = read_tensors(run.state_path)
         used = (
             [(one.text, one.score) for one in translations],

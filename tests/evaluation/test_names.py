@@ -67,7 +67,7 @@ def test_the_same_run_twice_is_an_error():
 
 
 def config(*settings: str, name: str = "base") -> Config:
-    return load_config(overrides=[f"name={name}", *settings])
+    return load_config((), [f"name={name}", *settings])
 
 
 def test_runs_that_differ_in_their_seed_or_machine_alone_are_one_arm():

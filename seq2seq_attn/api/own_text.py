@@ -1,0 +1,122 @@
+"""Choose settings for a text of the user's own, by its size and its languages."""
+
+import logging
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from seq2seq_attn.config.data import TokenizerConfig
+from seq2seq_attn.text.corpus import Text
+from seq2seq_attn.text.languages import separates_words
+from seq2seq_attn.text.tokenizers.base import NONE, VECTORS
+
+SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"), (sys.maxsize, "own-large"))
+"""The configuration for corpora of fewer pairs than each limit."""
+NUM_PAIRS = 10_000
+"""Characters are counted in the first pairs only."""
+NUM_LINES = 1_000
+"""Words are counted, and tokenized to see whether they survive, in the first target lines only."""
+SUBWORDS_PER_CHARACTER = 2
+"""A subword vocabulary has at least so many times the distinct characters: Chinese has
+thousands."""
+MIN_SHARED = 0.5
+"""Both sides share a subword vocabulary if at least this share of their letters are the same."""
+MAX_BROKEN = 0.005
+"""Words are the tokens if at most this share of the target lines gets a space inside a word."""
+LONG, MIN_LONG = 4, 0.1
+"""BLEU needs a share of targets with as many words as its largest n-grams have."""
+
+log = logging.getLogger(__name__)
+
+
+def choose_config(text: Text, limit: int | None) -> str:
+    """The packaged configuration for the number of pairs that are used."""
+    num_pairs = min(sum(1 for _ in text.pairs()), limit or sys.maxsize - 1)
+    name = next(name for size, name in SIZES if num_pairs < size)
+    log.info("settings: %s, for %s pairs; change them with -c and --set", name, f"{num_pairs:,}")
+    return name
+
+
+def choose_settings(text: Text, tokenizer: TokenizerConfig) -> dict[str, Any]:
+    """The settings that suit a text, besides the configuration for its size.
+
+    | text | setting |
+    |---|---|
+    | few targets have four words | the best model is chosen by chrF, as BLEU counts 4-grams |
+    | vectors as source | `softmax`, as vectors have no embeddings for `lexical` |
+    | words would not survive as tokens | subwords |
+    | many characters | more subwords |
+    | the letters of both sides differ | a vocabulary of subwords for each side |
+    """
+    pairs = list(islice(text.pairs(), NUM_PAIRS))
+    targets = [target for _, target in pairs[:NUM_LINES]]
+    settings: dict[str, Any] = {}
+    share = share_of_long(targets, text.languages[-1])
+    if share < MIN_LONG:
+        why = f"few targets have four words separated by spaces ({100 * share:.0f} %)"
+        log.info("validation: chrF chooses the best model, because %s", why)
+        settings["train.validation.metric"] = "chrf"
+    if VECTORS in text.languages:
+        settings["model.output.name"] = "softmax"
+    name: str = tokenizer.name
+    reason = _why_no_words(targets, text.languages) if name == "spacy" else None
+    if reason is not None:
+        log.info("tokenizer: sentencepiece, because %s", reason)
+        name = settings["data.tokenizer.name"] = "sentencepiece"
+    if pairs and name == "sentencepiece":
+        settings |= _choose_subwords(text, pairs, tokenizer.vocab_size)
+    return settings
+
+
+def share_of_long(targets: Sequence[str], language: str) -> float:
+    """The share of lines with at least four words, in a language without spaces four characters. It
+    is 1 without lines."""
+    has_words = separates_words(language)
+    lengths = [len(target.split() if has_words else target) for target in targets]
+    num_long = sum(1 for length in lengths if length >= LONG)
+    return num_long / len(targets) if targets else 1.0
+
+
+def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | None:
+    """Why words cannot be the tokens: spaCy does not split a language into words, or those of the
+    target cannot be joined again. None: they can."""
+    from seq2seq_attn.text.tokenizers.words import breaks_words, spacy_language
+
+    unsplit = []
+    for language in languages:
+        is_text = language not in (NONE, VECTORS)
+        if is_text and (spacy_language(language) == "xx" or not separates_words(language)):
+            unsplit.append(language)
+    if unsplit:
+        return f"spaCy does not split {' and '.join(unsplit)} into words"
+    share = breaks_words(languages[-1], targets)
+    if share <= MAX_BROKEN:
+        return None
+    return f"detokenizing would put spaces inside words in {100 * share:.1f} % of the target lines"
+
+
+def _choose_subwords(
+    text: Text, pairs: Sequence[tuple[str, str]], vocab_size: int
+) -> dict[str, Any]:
+    """The size of the subword vocabulary, and whether both sides share it."""
+    target = Counter("".join(target for _, target in pairs))
+    source = Counter("".join(source for source, _ in pairs))
+    if text.languages[0] == VECTORS:  # names of files, which are not tokenized
+        source = target
+    source_letters, target_letters = _letters(source), _letters(target)
+    num_shared = (source_letters & target_letters).total()
+    is_joint = num_shared >= MIN_SHARED * min(source_letters.total(), target_letters.total())
+    num_characters = len(source | target) if is_joint else max(len(source), len(target))
+    settings: dict[str, Any] = {
+        "data.tokenizer.vocab_size": max(vocab_size, SUBWORDS_PER_CHARACTER * num_characters)
+    }
+    if not is_joint:
+        log.info("tokenizer: a vocabulary of subwords for each side, because their letters differ")
+        settings["data.tokenizer.joint"] = False
+    return settings
+
+
+def _letters(characters: Counter[str]) -> Counter[str]:
+    return Counter({each: count for each, count in characters.items() if each.isalpha()})

@@ -1,0 +1,94 @@
+"""Train a run, from Python and for `seq2seq train`."""
+
+from pathlib import Path
+from typing import Unpack
+
+from seq2seq_attn.api.settings import ConfigNames, OwnText, find_layers
+from seq2seq_attn.config import Config
+from seq2seq_attn.config.load import Settings
+from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.train.session import check_start, load_settings, newest_unfinished
+
+
+def train_model(
+    config: ConfigNames = None,
+    settings: Settings | None = None,
+    *,
+    from_run: str | Path | None = None,
+    run_dir: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    **text: Unpack[OwnText],
+) -> RunDir:
+    """Train as `seq2seq train` does. Returns the run, with its directory as `path`.
+
+    >>> train_model(["quickstart", "attention/bilinear"], {"seed": 2, "train.max_epochs": 3})  # doctest: +SKIP
+    RunDir('runs/2026-11-22-quickstart+bilinear-s2')
+
+    Args:
+        config: packaged configuration or YAML file; later ones override earlier ones. None:
+            `multi30k`, or, with `resume`, that of the run.
+        settings: single settings by dotted key, as `--set` takes them; None is `null`.
+        from_run: fine-tune this run on `train_text`, as `--from` does.
+        run_dir: where the run is written; None: `runs/<date>-<configuration>-s<seed>`.
+        resume: continue the run in `run_dir`, or the newest unfinished run, exactly where it was
+            interrupted.
+        overwrite: replace the run in `run_dir`.
+        text: your own text, as the command takes it: `train_text`, `valid_text` and `test_text`,
+            each a prefix, a table, or a list of source file and target file; `source_language` and
+            `target_language`.
+
+    Raises:
+        UsageError, UserError: as the command.
+    """
+    path = choose_run_dir(run_dir, resume=resume)
+    chosen = choose_config(config, settings, text, from_run, path, resume=resume)
+    from seq2seq_attn.train.loop import train  # imports torch, which mistakes need not wait for
+
+    return train(chosen, run_dir=path, resume=resume, overwrite=overwrite)
+
+
+def training_config(
+    config: ConfigNames = None,
+    settings: Settings | None = None,
+    *,
+    from_run: str | Path | None = None,
+    run_dir: str | Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    **text: Unpack[OwnText],
+) -> Config:
+    """The configuration that `train_model` trains. The arguments, and the errors that need no
+    data, are the same."""
+    path = choose_run_dir(run_dir, resume=resume)
+    chosen = choose_config(config, settings, text, from_run, path, resume=resume)
+    check_start(chosen, path, resume=resume, overwrite=overwrite)
+    return chosen
+
+
+def choose_run_dir(run_dir: str | Path | None, *, resume: bool) -> Path | None:
+    """The named directory, or that of the newest unfinished run to resume; None: a new one."""
+    if run_dir is None:
+        return newest_unfinished() if resume else None
+    return Path(run_dir)
+
+
+def choose_config(
+    config: ConfigNames,
+    settings: Settings | None,
+    text: OwnText,
+    from_run: str | Path | None,
+    run_dir: Path | None,
+    *,
+    resume: bool,
+) -> Config:
+    """The configuration of a run, which a resumed run has already."""
+    is_resumed = resume and run_dir is not None and RunDir(run_dir).config_path.exists()
+    layers = find_layers(
+        config,
+        settings,
+        text,
+        from_run=None if from_run is None else Path(from_run),
+        resumed=run_dir if is_resumed else None,
+    )
+    return load_settings(layers.config_names, *layers.settings, run_dir=run_dir, resume=resume)
