@@ -18,8 +18,9 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -173,10 +174,13 @@ def write_json(path: Path, value: Any, *, is_named: bool = False) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n", is_named=is_named)
 
 
-def read_json(path: Path) -> Any:
-    """Read a JSON file. Raises UserError: the file is missing or is not JSON."""
+def read_json(path: Path, read: Callable[[Path], bytes] | None = None) -> Any:
+    """Read a JSON file, with `read` in place of `read_regular`. Raises UserError: the file is
+    missing or is not JSON."""
     try:
-        return json.loads(read_regular(path).decode("utf-8"))
+        return json.loads((read or read_regular)(path).decode("utf-8"))
+    except UserError:
+        raise
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except Exception as error:  # of any bytes
@@ -244,21 +248,67 @@ def remove_listed(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def read_listed(path: Path) -> tuple[bytes, str]:
-    """The content of a file, and its SHA-256. The file is read once; another process may replace it
-    meanwhile. Raises UserError: the file or the manifest cannot be read, or the file has changed
-    since it was listed."""
-    while True:
-        listed = _read(path.parent)
+class ListedFiles:
+    """The files of a folder with a manifest. The manifest is read once, and each file is checked
+    against it when it is read."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder; nothing is read yet."""
+        self.folder = folder
+        self._sha256: dict[str, str] = {}
+
+    @cached_property
+    def listed(self) -> dict[str, list[str]]:
+        """The lists of SHA-256 by name. Raises UserError: the manifest cannot be read."""
+        return _read(self.folder)
+
+    @cached_property
+    def _root(self) -> Path:
+        """The folder that no link may leave. The hub's cache keeps a snapshot's files beside it."""
+        folder = self.folder.resolve()
+        return folder.parents[1] if folder.parent.name == "snapshots" else folder
+
+    def read(self, name: str) -> bytes:
+        """The content of a file. Another process may replace the file meanwhile. Raises UserError:
+        the file or the manifest cannot be read, the file has changed since it was listed, or it is
+        a link that leads out of the folder."""
+        path = self.folder / name
+        if path.is_symlink() and not path.resolve().is_relative_to(self._root):
+            raise UserError(f"{path}: a link out of its folder; replace it by the file itself")
+        while True:
+            listed = self.listed
+            try:
+                content = read_regular(path)
+            except OSError as error:
+                raise _unreadable(path, error) from None
+            sha256 = hashlib.sha256(content).hexdigest()
+            if sha256 in listed.get(name, [sha256]):
+                self._sha256[name] = sha256
+                return content
+            self.listed = _read(self.folder)
+            if listed == self.listed:  # else the file was replaced between the two reads
+                raise _damaged(path)
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """The JSON object in a file. Raises UserError as `read`, or the file holds something
+        else."""
+        content = self.read(name)
         try:
-            content = read_regular(path)
-        except OSError as error:
-            raise _unreadable(path, error) from None
-        digest = hashlib.sha256(content).hexdigest()
-        if digest in listed.get(path.name, [digest]):
-            return content, digest
-        if listed == _read(path.parent):  # else it was replaced between the two reads
-            raise _damaged(path)
+            return dict(json.loads(content))
+        except Exception:  # of any bytes
+            raise UserError(f"{self.folder / name}: not a JSON object; {_ADVICE}") from None
+
+    def sha256(self, name: str) -> str:
+        """The SHA-256 of a file, which is read if it was not yet. Raises UserError as `read`."""
+        if name not in self._sha256:
+            self.read(name)
+        return self._sha256[name]
+
+
+def read_listed(path: Path) -> tuple[bytes, str]:
+    """The content of a file, and its SHA-256. Raises UserError as `ListedFiles.read`."""
+    files = ListedFiles(path.parent)
+    return files.read(path.name), files.sha256(path.name)
 
 
 def write_listed_json(path: Path, values: Mapping[str, Any]) -> None:
@@ -267,12 +317,8 @@ def write_listed_json(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def read_listed_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object. Raises UserError as `read_listed`, or the file holds something else."""
-    content, _ = read_listed(path)
-    try:
-        return dict(json.loads(content))
-    except Exception:  # of any bytes
-        raise UserError(f"{path}: not a JSON object; {_ADVICE}") from None
+    """Read a JSON object. Raises UserError as `ListedFiles.read_json`."""
+    return ListedFiles(path.parent).read_json(path.name)
 
 
 def check_files(folder: Path, *, prefix: str = "") -> dict[str, str]:

@@ -35,7 +35,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.variants import import_variants
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.runtime import memory
 from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.tokenizers.base import NONE, VECTORS
@@ -363,27 +363,23 @@ async def export_page(arguments: Sequence[str]) -> tuple[int, str]:
         return 200, path.read_text(encoding="utf-8")
 
 
-def group_runs(runs: Iterable[Path]) -> dict[Pair, list[Path]]:
-    """The runs by their languages. Raises UserError if one is damaged, or does not read exactly one
-    text."""
-    groups: dict[Pair, list[Path]] = {}
+def group_runs(runs: Iterable[Run]) -> dict[Pair, list[Run]]:
+    """The runs by their languages. Raises UsageError if one does not read exactly one text: a run
+    that reads vectors would open files that clients name."""
+    groups: dict[Pair, list[Run]] = {}
     for run in runs:
-        data = RunDir(run).config().data
-        if data.sources[1:] or data.sources[0] in (
-            NONE,
-            VECTORS,
-        ):  # vectors: it would read files that clients name
+        data = run.config.data
+        if len(data.sources) > 1 or data.sources[0] in (NONE, VECTORS):
             raise UsageError(
-                f"{run}: reads {data.source_name}; only runs that read one text are served"
+                f"{run.path}: reads {data.source_name}; only runs that read one text are served"
             )
-        groups.setdefault(
-            (short_code(data.sources[0]), short_code(data.target_language)), []
-        ).append(run)
+        pair = short_code(data.sources[0]), short_code(data.target_language)
+        groups.setdefault(pair, []).append(run)
     return groups
 
 
 def load_runs(
-    runs: Mapping[Pair, Path], imports: Sequence[str], options: Mapping[str, str]
+    runs: Mapping[Pair, Run], imports: Sequence[str], options: Mapping[str, str]
 ) -> dict[Pair, int]:
     """Load runs, after modules, with options of `load`; their batch sizes. Raises UserError as
     `load`."""

@@ -15,7 +15,7 @@ from seq2seq_attn.__main__ import run
 from seq2seq_attn.cli import comparison
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.train import loop
 from seq2seq_attn.translate.attention_map import AttentionMap
 from tests.toy_run import SOURCE, make_toy_run, toy_config
@@ -141,9 +141,9 @@ def trained(monkeypatch) -> list[Config]:
     """The configurations that were to be trained, instead of training."""
     configs: list[Config] = []
 
-    def train(config: Config, **_: object) -> RunDir:
+    def train(config: Config, **_: object) -> Run:
         configs.append(config)
-        return RunDir("runs/fixed")
+        return Run("runs/fixed")
 
     monkeypatch.setattr(loop, "train", train)
     return configs

@@ -443,7 +443,7 @@ def test_the_server_needs_its_extra(monkeypatch, capsys):
 @pytest.mark.parametrize("source", ["vectors", "none"])
 def test_a_run_that_reads_no_text_is_not_served(tmp_path, source):
     run = make_toy_run(tmp_path / "run")
-    config = run.config()
+    config = run.config
     config.data.source_languages = [source]
     run.save_config(config)
     with pytest.raises(UsageError, match=source):

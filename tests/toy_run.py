@@ -11,7 +11,7 @@ import torch
 from seq2seq_attn.config import Config, config_from_dict
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers
 from seq2seq_attn.text.vocab import EOS, build_vocab
 
@@ -77,12 +77,12 @@ def toy_corpus(config: Config) -> PreparedCorpus:
 
 def make_toy_run(
     path: Path, config: Config | None = None, *, seed: int = 4, is_reverse: bool = False
-) -> RunDir:
+) -> Run:
     """Write a finished run; its model ends sentences after some ten tokens. `is_reverse`: from
     English."""
     config = config or toy_config()
     corpus = toy_corpus(config)
-    run = RunDir.create(path)
+    run = Run.create(path)
     run.save_config(config)
     run.save_text(corpus, is_reverse=is_reverse)
     torch.manual_seed(seed)

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "seq2seq_attn"
 # Left may not import right.
 ORDER = (
     *("__init__", "errors", "files", "runtime", "config", "text", "data", "model"),
-    *("search", "run_dir", "translate", "metrics", "train", "evaluation", "report", "export"),
+    *("search", "run", "translate", "metrics", "train", "evaluation", "report", "export"),
     *("api", "serve", "cli", "__main__"),
 )
 LAZY = ("__init__",)

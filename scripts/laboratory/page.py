@@ -18,7 +18,7 @@ from scripts.laboratory.demo import CONFIGS, SENTENCE
 from scripts.laboratory.harness.records import ROOT
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.page import export_page
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 
 PLOTS = ROOT / "docs" / "plots"
 NUM_TRIALS = 9
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     paths = [Path(argument) for argument in arguments] or [ROOT / path for path in CONFIGS]
     with TemporaryDirectory() as folder:
         page = Path(folder, "page.html")
-        export_page([RunDir(path) for path in paths], page)
+        export_page([Run(path) for path in paths], page)
         browser = start_browser(folder)
         try:
             print(f"{page.stat().st_size / 1e6:.2f} MB")

@@ -6,7 +6,7 @@ from typing import Unpack
 from seq2seq_attn.api.settings import ConfigNames, OwnText, find_layers
 from seq2seq_attn.config import Config
 from seq2seq_attn.config.load import Settings
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.train.session import check_start, load_settings, newest_unfinished
 
 
@@ -19,11 +19,11 @@ def train_model(
     resume: bool = False,
     overwrite: bool = False,
     **text: Unpack[OwnText],
-) -> RunDir:
+) -> Run:
     """Train as `seq2seq train` does. Returns the run, with its directory as `path`.
 
     >>> train_model(["quickstart", "attention/bilinear"], {"seed": 2, "train.max_epochs": 3})  # doctest: +SKIP
-    RunDir('runs/2026-11-22-quickstart+bilinear-s2')
+    Run('runs/2026-11-22-quickstart+bilinear-s2')
 
     Args:
         config: packaged configuration or YAML file; later ones override earlier ones. None:
@@ -83,7 +83,7 @@ def choose_config(
     resume: bool,
 ) -> Config:
     """The configuration of a run, which a resumed run has already."""
-    is_resumed = resume and run_dir is not None and RunDir(run_dir).config_path.exists()
+    is_resumed = resume and run_dir is not None and Run(run_dir).config_path.exists()
     layers = find_layers(
         config,
         settings,

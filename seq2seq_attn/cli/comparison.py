@@ -27,7 +27,7 @@ from seq2seq_attn.evaluation.names import trained_settings
 from seq2seq_attn.evaluation.test_sets import has_test_set
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model.variants import import_variants
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.tokenizers.base import NONE
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 class PlannedRun(NamedTuple):
     """A run to be trained."""
 
-    run: RunDir
+    run: Run
     config: Config
 
     @property
@@ -149,7 +149,7 @@ def _check_settings(planned: PlannedRun) -> None:
     run = planned.run
     if not run.config_path.is_file():
         return
-    own, wanted = ({**trained_settings(c), "seed": c.seed} for c in (run.config(), planned.config))
+    own, wanted = ({**trained_settings(c), "seed": c.seed} for c in (run.config, planned.config))
     for key in own | wanted:
         # without a ratio in the plan, the run holds the value that training chose
         is_chosen = (
@@ -173,7 +173,7 @@ def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = Fals
             contents[data] = prepare_corpus(config, show_progress=show_progress).text_hashes()[
                 "content"
             ]
-        if run.is_finished() and run.text_hashes()["content"] != contents[data]:
+        if run.is_finished() and run.text_hashes["content"] != contents[data]:
             raise UserError(
                 f"{run.path}: trained on another corpus (the text or the version of a tokenizer "
                 "has changed since); choose another --output, or remove this run"
@@ -203,7 +203,7 @@ def plan_runs(
     for seed, (name, varied) in itertools.product(seeds, arms.items()):
         fixed = {"seed": seed, "train.num_threads": NUM_THREADS}
         config = load_config(layers.config_names, *layers.settings, varied, fixed)
-        planned.append(PlannedRun(RunDir(folder / f"{name}-s{seed}"), config))
+        planned.append(PlannedRun(Run(folder / f"{name}-s{seed}"), config))
     _check_arms_differ([planned_run.config for planned_run in planned[: len(arms)]])
     return planned
 

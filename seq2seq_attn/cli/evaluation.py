@@ -28,7 +28,7 @@ from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, Lengt
 from seq2seq_attn.report.files import check_report_files, write_report_files
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
-from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.run import Run, open_runs
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 def evaluate(
-    runs: str | Path | Sequence[str | Path] | None = None,
+    runs: str | Path | Run | Sequence[str | Path | Run] | None = None,
     *,
     split: str | Sequence[str] = (),
     source: str | Path | None = None,
@@ -150,7 +150,7 @@ def evaluate_systems(
 
 
 def _make_systems(
-    runs: str | Path | Sequence[str | Path] | None,
+    runs: str | Path | Run | Sequence[str | Path | Run] | None,
     search: dict[str, Any],
     device: str,
     precision: str,
@@ -158,13 +158,10 @@ def _make_systems(
     ensemble: bool,
 ) -> list[System]:
     """The runs, then their ensemble if it is requested."""
-    paths = (
-        [runs] if isinstance(runs, str | Path) else [newest_run().path] if runs is None else runs
-    )
-    if not paths:
+    run_dirs = open_runs(runs)
+    if not run_dirs:
         raise UsageError("no run to evaluate: name at least one")
-    run_dirs = [RunDir(path) for path in paths]
-    configs = [run.config() for run in run_dirs]
+    configs = [run.config for run in run_dirs]
     for run in run_dirs:
         if run.last_dir.exists() and not run.is_finished():
             log.warning(
@@ -185,7 +182,7 @@ def _make_systems(
     _ = systems[0].resolved_precision  # an error before data is prepared
     if not ensemble:
         return systems
-    if len(paths) == 1:
+    if len(run_dirs) == 1:
         raise UsageError(f"--ensemble with one run ({run_dirs[0].path}): name two or more")
     check_alike(run_dirs)
     return [*systems, make_ensemble(systems)]
@@ -217,7 +214,7 @@ def _score(
     if not no_attention:
         analyses = [_analyze(sets, system, by_system[system.name], languages) for system in systems]
     runs = [system for system in systems if not system.is_ensemble]
-    texts = [system.runs[0].text_hashes()["train"] for system in runs]
+    texts = [system.runs[0].text_hashes["train"] for system in runs]
     arms = find_arms([system.name for system in runs], [system.config for system in runs], texts)
     arms += [
         Arm(system.name, (index,), ()) for index, system in enumerate(systems) if system.is_ensemble

@@ -24,9 +24,9 @@ def export(
     network. DIR.onnx is a folder with a run's graphs for ONNX Runtime; it needs pip install
     'seq2seq-attn[onnx]'.
     """
-    from seq2seq_attn.run_dir import RunDir, newest_run
+    from seq2seq_attn.run import Run, newest_run
 
-    run_dirs = [RunDir(run) for run in runs] if runs else [newest_run()]
+    run_dirs = [Run.open(run) for run in runs] if runs else [newest_run()]
     if output.suffix == ".html" and len(run_dirs) <= 2:
         from seq2seq_attn.export.page import export_page
 

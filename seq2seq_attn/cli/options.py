@@ -36,7 +36,7 @@ def option(metavar: str, help: str, *names: str, default: str | bool = True, **m
 def runs_argument(metavar: str = "RUN", help: str = "Run directories.") -> Any:
     """Run directories, which are checked while the command line is parsed."""
     return typer.Argument(
-        metavar=metavar, help=help, show_default="the run that finished last", callback=check_runs
+        metavar=metavar, help=help, show_default="the run that finished last", callback=open_runs
     )
 
 
@@ -250,14 +250,11 @@ def echo(text: object, *, nl: bool = True) -> None:
         typer.echo(visible(str(text)), nl=nl)
 
 
-def check_runs(runs: list[Path] | None) -> list[Path] | None:
-    """The runs, downloaded if they are named `hf:OWNER/NAME`. Their settings are read while the
-    command line is parsed: a mistyped run is refused before torch is loaded. Raises UserError: one
-    is not a run directory, or cannot be downloaded."""
-    if runs:
-        from seq2seq_attn.run_dir import RunDir, find_run
+def open_runs(names: list[Path] | None) -> Any:
+    """Open the runs while the command line is parsed, so that a mistyped run is refused before
+    torch is loaded. Returns a list of `Run`, or None. Raises UserError as `Run.open`."""
+    if not names:
+        return None
+    from seq2seq_attn.run import Run
 
-        runs = [find_run(run) for run in runs]
-        for run in runs:
-            RunDir(run).config()
-    return runs
+    return [Run.open(name) for name in names]

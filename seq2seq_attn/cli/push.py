@@ -27,6 +27,6 @@ def push(
     Log in with hf auth login, or set HF_TOKEN; needs pip install 'seq2seq-attn[hub]'.
     """
     from seq2seq_attn.export.hub import push_run
-    from seq2seq_attn.run_dir import RunDir
+    from seq2seq_attn.run import Run
 
-    shared.echo(push_run(RunDir(run.resolve()), repository, license=license, is_private=private))
+    shared.echo(push_run(Run(run.resolve()), repository, license=license, is_private=private))

@@ -28,7 +28,7 @@ class ScoreOptions(TypedDict, total=False):
             "RUN",
             "Run directory.",
             default="the run that finished last",
-            callback=shared.check_runs,
+            callback=shared.open_runs,
         ),
     ]
     links: Annotated[

@@ -21,7 +21,7 @@ from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
 from seq2seq_attn.metrics.attention import AlignmentScore, score_shifts
-from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.run import Run, newest_run
 from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
 from seq2seq_attn.text.corpus import Text, find_text
 from seq2seq_attn.text.lines import read_lines
@@ -79,10 +79,10 @@ def score_pairs(
     files = attention_outputs(alignment, attention)
     text, run_dir = _find_pairs(pairs, source, target, run, links)
     check_files([*text.paths, *([links] if links else [])], {"the scores": STREAM, **files})
-    sources, targets = _read(text, reads_one_source=len(run_dir.config().data.sources) == 1)
+    sources, targets = _read(text, reads_one_source=len(run_dir.config.data.sources) == 1)
     gold = None if links is None else _read_links(links, sources, targets)
     with paused_collector():
-        translator = load(run_dir.path, device)
+        translator = load(run_dir, device)
     check_attention(translator, {**files, "--links": links})
     scores: list[PairScore] = []
     pairs_with_links: list[tuple[Translation, list[str], list[str]]] = []
@@ -170,7 +170,7 @@ def _find_pairs(
     target: Path | None,
     run: Sequence[Path],
     links: Path | None,
-) -> tuple[Text, RunDir]:
+) -> tuple[Text, Run]:
     """The text to score, and the run that scores it."""
     if (pairs is None) == (source is None) or (source is None) != (target is None):
         raise UsageError("expected the pairs as one TEXT, or as --source FILE --target FILE")
@@ -179,10 +179,10 @@ def _find_pairs(
             f"--run given {len(run)} times: score takes one run, not an ensemble; score each run "
             "by itself"
         )
-    run_dir = RunDir(run[0]) if run else newest_run()
+    run_dir = Run.open(run[0]) if run else newest_run()
     if not run:
         log.info("model: %s", run_dir.path)
-    data = run_dir.config().data
+    data = run_dir.config.data
     if NONE in data.sources:
         raise UsageError(
             f"{run_dir.path}: a language model, which reads no source; name a run that translates"

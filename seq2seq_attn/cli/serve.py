@@ -45,11 +45,12 @@ def serve(
             f"{error.name}: not installed; run: pip install 'seq2seq-attn[serve]'"
         ) from None
     from seq2seq_attn.data.processes import follow_parent
-    from seq2seq_attn.run_dir import newest_run
+    from seq2seq_attn.run import open_runs
 
-    groups, modules = group_runs(runs or [newest_run().path]), imports or []
-    first_runs = {pair: paths[0] for pair, paths in groups.items()}
-    page = [*map(str, next(iter(groups.values()))[:2]), *(f"--import={name}" for name in modules)]
+    groups, modules = group_runs(open_runs(runs)), imports or []
+    first_runs = {pair: served[0] for pair, served in groups.items()}
+    page = [str(run.path) for run in next(iter(groups.values()))[:2]]
+    page += [f"--import={name}" for name in modules]
     machine = {"device": device, "precision": precision}
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), follow_parent)

@@ -26,7 +26,7 @@ class TranslateOptions(TypedDict, total=False):
             "RUN",
             "Run directory; repeat the option for an ensemble of several runs.",
             default="the run that finished last",
-            callback=shared.check_runs,
+            callback=shared.open_runs,
         ),
     ]
     input: Annotated[

@@ -18,7 +18,7 @@ from seq2seq_attn.config.model import ModelConfig
 from seq2seq_attn.config.run import Config
 from seq2seq_attn.config.yaml_text import MAX_DEPTH, dump_yaml, parse_yaml
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import check_files, packaged
+from seq2seq_attn.files import packaged, read_listed
 
 RUN_CONFIG = "config.yaml"
 """the configuration in a run directory"""
@@ -90,9 +90,14 @@ def load_run_config(run_dir: Path) -> Config:
         raise UserError(
             f"{run_dir}: not a run directory (no {RUN_CONFIG}); name one that `seq2seq train` wrote"
         )
-    check_files(run_dir, prefix=RUN_CONFIG)
+    return parse_run_config(path, read_listed(path)[0])
+
+
+def parse_run_config(path: Path, content: bytes) -> Config:
+    """The configuration of a run from the content of its file. Raises UserError as
+    `load_run_config`."""
     try:
-        return config_from_dict(read_mapping(path, RUN_CONFIG))
+        return config_from_dict(_parse_mapping(content, RUN_CONFIG, path.stem))
     except UsageError as error:
         raise UserError(f"{path}: not readable by this version of seq2seq-attn: {error}") from None
 
@@ -226,21 +231,28 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
         if not path.is_file():
             raise UsageError(f"{what}: {'not a file' if path.exists() else 'no such file'}")
         with path.open("rb") as stream:
-            text = stream.read(_MAX_BYTES + 1)
-        if len(text) > _MAX_BYTES:
-            raise UsageError(
-                f"{what}: larger than {_MAX_BYTES >> 20} MiB; expected a configuration file"
-            )
-        values = parse_yaml(text.decode("utf-8-sig"))
+            content = stream.read(_MAX_BYTES + 1)
     except OSError as error:
         raise UsageError(f"{what}: cannot be read ({error.strerror})") from None
+    return _parse_mapping(content, what, path.stem)
+
+
+def _parse_mapping(content: bytes, what: str, stem: str) -> dict[str, Any]:
+    """The values in the content of a file, whose name without suffix is `stem`. Raises UsageError
+    as `read_mapping`."""
+    if len(content) > _MAX_BYTES:
+        raise UsageError(
+            f"{what}: larger than {_MAX_BYTES >> 20} MiB; expected a configuration file"
+        )
+    try:
+        values = parse_yaml(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise UsageError(f"{what}: not UTF-8 (byte {error.object[error.start]:#04x})") from None
     except YAMLError as error:
         raise UsageError(f"{what}: not readable YAML ({error})") from None
     if values is None or values == {}:
         raise UsageError(
-            f"{what}: no settings; write at least `name: {path.stem}`, or leave the file out"
+            f"{what}: no settings; write at least `name: {stem}`, or leave the file out"
         )
     if not isinstance(values, dict):
         raise UsageError(

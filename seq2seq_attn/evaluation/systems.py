@@ -13,7 +13,7 @@ from typing import Any
 
 from seq2seq_attn.config import Config, SearchConfig
 from seq2seq_attn.files import finite, read_regular
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.device import Precision, resolve_device, translation_precision
 from seq2seq_attn.search.base import find_search
 from seq2seq_attn.translate.load import load
@@ -51,7 +51,7 @@ class System:
     hypotheses. The model is loaded when it is first needed."""
 
     name: str
-    runs: Sequence[RunDir]
+    runs: Sequence[Run]
     configs: Sequence[Config]
     members: Sequence[str] = ()
     """the names of an ensemble's runs; empty: a single run"""
@@ -106,7 +106,7 @@ class System:
     @cached_property
     def translator(self) -> Translator:
         """The loaded model."""
-        return load([run.path for run in self.runs], self.device, precision=self.precision)
+        return load(self.runs, self.device, precision=self.precision)
 
     @property
     def model_hash(self) -> str | list[str]:
@@ -160,7 +160,7 @@ class System:
             "seed": self.config.seed,
             "lowercases": lowercases,
             "model": finite(self.translator.infos[0].about),  # JSON has no infinity
-            "training_environment": run.environment(),
+            "training_environment": run.environment,
             **how,
         }
 

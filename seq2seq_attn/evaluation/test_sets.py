@@ -13,7 +13,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
 from seq2seq_attn.text.lines import aligned_lines
@@ -68,7 +68,7 @@ GERMAN_TO_ENGLISH = Languages()
 
 
 def find_sets(
-    runs: Sequence[RunDir],
+    runs: Sequence[Run],
     configs: Sequence[Config],
     splits: Sequence[str] = (),
     *,
@@ -177,7 +177,7 @@ def has_test_set(data: DataConfig) -> bool:
 
 
 def _file_set(
-    runs: Sequence[RunDir], configs: Sequence[Config], source: Path, references: Sequence[Path]
+    runs: Sequence[Run], configs: Sequence[Config], source: Path, references: Sequence[Path]
 ) -> EvaluationSet:
     num_sources = len(configs[0].data.sources)
     for run, config in zip(runs, configs, strict=True):
@@ -196,7 +196,7 @@ def _file_set(
 
 
 def _corpus_sets(
-    runs: Sequence[RunDir], configs: Sequence[Config], splits: Sequence[str], show_progress: bool
+    runs: Sequence[Run], configs: Sequence[Config], splits: Sequence[str], show_progress: bool
 ) -> list[EvaluationSet]:
     """Splits of the corpus that all runs share. What the settings alone show to be wrong is an
     error before minutes are spent on preparing it."""
@@ -240,14 +240,14 @@ def _corpus_sets(
     return sets
 
 
-def _different(run: RunDir, first: RunDir) -> UsageError:
+def _different(run: Run, first: Run) -> UsageError:
     return UsageError(
         f"{run.path} and {first.path} have different test sets; give both --source FILE "
         "--reference FILE"
     )
 
 
-def _prepare_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCorpus:
+def _prepare_for(run: Run, config: Config, show_progress: bool) -> PreparedCorpus:
     # A run that was trained in another folder has its `data` there: beside `runs`, or further up.
     above = [folder / config.data.data_dir for folder in run.path.resolve().parents]
     try:
@@ -265,7 +265,7 @@ def _prepare_for(run: RunDir, config: Config, show_progress: bool) -> PreparedCo
 
 
 def _check_text(
-    run: RunDir, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]
+    run: Run, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]
 ) -> None:
     """Warn if the run was trained on other training pairs. Check that it was validated on these
     validation pairs. Otherwise some of them may be its training pairs: the text may have changed
@@ -274,7 +274,7 @@ def _check_text(
     pairs, test sets and tokenizer versions. Raises UserError: the run was validated on other
     pairs."""
     try:
-        trained_on, now = run.text_hashes(), prepared.text_hashes()
+        trained_on, now = run.text_hashes, prepared.text_hashes()
     except UserError:  # translation raises the error that explains it
         return
     if "train" in splits and not (data.extra or data.mix) and trained_on["train"] != now["train"]:
@@ -292,7 +292,7 @@ def _check_text(
         )
 
 
-def _check_paths(run: RunDir, config: Config) -> None:
+def _check_paths(run: Run, config: Config) -> None:
     """Raise UserError if a path in a run's configuration lies outside the current folder: the run
     may come from a stranger."""
     data = config.data

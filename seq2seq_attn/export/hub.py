@@ -1,4 +1,4 @@
-"""Publish a run on the Hugging Face hub, with a model card from its records. `run_dir.find_run`
+"""Publish a run on the Hugging Face hub, with a model card from its records. `run.find_run`
 downloads it again."""
 
 import logging
@@ -8,7 +8,7 @@ from typing import Any
 from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import MANIFEST, check_files, read_json, read_listed_json
-from seq2seq_attn.run_dir import HUB, RunDir, open_hub
+from seq2seq_attn.run import HUB, Run, open_hub
 
 _LIBRARY = "seq2seq-attn"
 _CORPORA = {
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def push_run(
-    run: RunDir, repository: str, *, license: str | None = None, is_private: bool = False
+    run: Run, repository: str, *, license: str | None = None, is_private: bool = False
 ) -> str:
     """Publish a run as the repository `OWNER/NAME`, which is made if there is none, and return its
     address. `license`: the hub's name of one, such as `cc-by-4.0`; None: that of the corpus if it
@@ -42,12 +42,12 @@ def push_run(
     return f"{api.endpoint}/{repository}"
 
 
-def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
+def make_card(run: Run, repository: str, license: str | None = None) -> str:
     """The model card: metadata of the hub, then scores, training and license, all from the run's
     records. Raises UserError if one is damaged."""
     from huggingface_hub import EvalResult, ModelCardData
 
-    config, name = run.config(), run.path.name
+    config, name = run.config, run.path.name
     data, model = config.data, config.model
     corpus, default_license = _CORPORA.get(data.corpus, ("a text of its own", "unknown"))
     scores = list(_scores(run))
@@ -79,7 +79,7 @@ def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
     rows = [
         " | ".join(str(cell).replace("|", "\\|") for cell in row) for row in scores
     ]  # signatures hold bars
-    finished, environment = read_listed_json(run.path / "finished.json"), run.environment() or {}
+    finished, environment = read_listed_json(run.path / "finished.json"), run.environment or {}
     return _TEMPLATE.format(
         yaml=metadata.to_yaml(),
         name=name,
@@ -93,12 +93,12 @@ def make_card(run: RunDir, repository: str, license: str | None = None) -> str:
         hardware=environment.get("device_name"),
         commit=(environment.get("git") or {}).get("commit"),
         corpus=corpus,
-        text=run.text_hashes()["train"],
+        text=run.text_hashes["train"],
         license=license or default_license,
     )
 
 
-def _scores(run: RunDir) -> Iterator[tuple[str, int, str, float, str, str]]:
+def _scores(run: Run) -> Iterator[tuple[str, int, str, float, str, str]]:
     """Test set, pairs, measure, score, interval and signature, as `evaluate` saved them under any
     name."""
     path = run.path / "report.json"

@@ -12,12 +12,12 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.graphs import Graphs, export_graphs
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import write_json
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 
 PACKAGES = ("onnx", "onnxscript")
 
 
-def export_onnx(run: RunDir, folder: Path) -> None:
+def export_onnx(run: Run, folder: Path) -> None:
     """Write a run's best model into a folder, which is made.
 
     Raises:
@@ -28,7 +28,7 @@ def export_onnx(run: RunDir, folder: Path) -> None:
         raise UserError(
             f"{', '.join(missing)}: not installed; run: pip install 'seq2seq-attn[onnx]'"
         )
-    model, _ = run.load_model(run.config().model)
+    model, _ = run.load_model(run.config.model)
     graphs, described = export_graphs(model), describe_run(run)
     write_graphs(graphs, folder)
     described |= {

@@ -15,7 +15,7 @@ from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import read_listed, write_text
 from seq2seq_attn.report.html import fill_page
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.languages import short_code
 from seq2seq_attn.text.lines import read_lines
@@ -29,7 +29,7 @@ _WEB = Path(__file__).parent / "web"
 _SCRIPTS = ("interpreter.js", "detokenize.js", "tokens.js", "search.js", "page.js")
 
 
-def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat = "int16") -> None:
+def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "int16") -> None:
     """Write a page with the best models of some runs.
 
     Raises:
@@ -61,8 +61,8 @@ def export_page(runs: Sequence[RunDir], path: Path, weight_format: WeightFormat 
     write_text(path, fill_page(_WEB, title, ["page.css"], _SCRIPTS, payload), is_named=True)
 
 
-def _describe(run: RunDir, weight_format: WeightFormat) -> dict[str, Any]:
-    config = run.config()
+def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:
+    config = run.config
     model, _ = run.load_model(config.model)
     written = write_program(export_graphs(model), weight_format)
     step = written["program"]["step"]
@@ -77,9 +77,9 @@ def _describe(run: RunDir, weight_format: WeightFormat) -> dict[str, Any]:
     return {**about, **written, **describe_run(run)}
 
 
-def _test_pairs(run: RunDir) -> list[tuple[str, str]]:
+def _test_pairs(run: Run) -> list[tuple[str, str]]:
     """Test sentences of the embedded captions with their references; none for other corpora."""
-    data = run.config().data
+    data = run.config.data
     if data.corpus != "captions":
         return []
     files = find_captions(None, data.source_language, data.target_language)["test"]
@@ -88,7 +88,7 @@ def _test_pairs(run: RunDir) -> list[tuple[str, str]]:
     ]
 
 
-def _accuracy(runs: Sequence[RunDir], pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+def _accuracy(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
     """For groups of test sentences by length: the mean `length` in words, and the `shares` that
     each run translated as the reference. Empty unless `evaluate` has saved the translations of all
     runs."""

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.tokenizers.base import SIDES, CharacterTokenizer, SpaceTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer, english_name
@@ -16,21 +16,21 @@ _PARTS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
 """a character or an escape of a regular expression"""
 
 
-def describe_run(run: RunDir) -> dict[str, Any]:
+def describe_run(run: Run) -> dict[str, Any]:
     """The tokenizers and vocabularies of both sides, the ids of special tokens, the search options.
 
     Raises:
         UserError: a file of the run is missing or damaged.
         UsageError: a tokenizer cannot be described.
     """
-    config = run.config()
+    config = run.config
     languages = config.data.source_language, config.data.target_language
     sides: dict[str, Any] = {
         side: {
             "language": language,
             "language_name": english_name(language).capitalize(),
-            "tokens": run.vocab(side).tokens,
-            **describe_tokenizer(run.tokenizer(side)),
+            "tokens": run.vocabs[side].tokens,
+            **describe_tokenizer(run.tokenizers[side]),
         }
         for side, language in zip(SIDES, languages, strict=True)
     }

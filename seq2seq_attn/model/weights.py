@@ -60,9 +60,13 @@ def read_tensors(path: Path) -> Saved:
     Raises:
         UserError: the file cannot be read, is damaged, or is another kind of file.
     """
+    return parse_tensors(path, *read_listed(path))
+
+
+def parse_tensors(path: Path, content: bytes, sha256: str) -> Saved:
+    """The tensors and values in the content of a file. Raises UserError as `read_tensors`."""
     from safetensors.torch import load
 
-    content, sha256 = read_listed(path)
     try:
         header_size = int.from_bytes(content[:8], "little")
         metadata = json.loads(content[8 : 8 + header_size])["__metadata__"]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,13 +97,16 @@ class Vocab:
         )
 
     @classmethod
-    def load(cls, path: Path) -> Vocab:
-        """Read what `save` wrote. Raises UserError: the file is missing or is not a vocabulary."""
+    def load(cls, path: Path, read: Callable[[Path], bytes] = read_regular) -> Vocab:
+        """Read what `save` wrote, by `read`. Raises UserError: the file is missing or is not a
+        vocabulary."""
         try:
-            lines = read_regular(path).decode("utf-8").split("\n")
+            lines = read(path).decode("utf-8").split("\n")
             return cls(
                 str(json.loads(line)) if line.startswith('"') else line for line in lines[:-1]
             )
+        except UserError:
+            raise
         except Exception as error:  # of any bytes
             raise UserError(f"{path}: not a vocabulary file ({error})") from None
 

@@ -20,7 +20,7 @@ from seq2seq_attn.config import TrainConfig
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model.weights import Saved, write_tensors
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 
 if TYPE_CHECKING:
     from seq2seq_attn.train.batches import UpdateBatches
@@ -156,7 +156,7 @@ class TrainState:
         return None
 
 
-def save_training(run: RunDir, updater: Updater, state: TrainState) -> None:
+def save_training(run: Run, updater: Updater, state: TrainState) -> None:
     """Save everything, with the random number generators of all ranks. All ranks call this; the
     first one writes. Raises UserError: a weight or moment is not finite; the former state stays."""
     group = updater.group

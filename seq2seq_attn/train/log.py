@@ -24,7 +24,7 @@ from seq2seq_attn.files import finite, naming
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.build import count_parameters
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.checkpoint import TrainState, Window
 from seq2seq_attn.train.schedules import Schedules, UpdateSettings
@@ -74,7 +74,7 @@ class TrainLog:
 
     def __init__(
         self,
-        run: RunDir,
+        run: Run,
         config: TrainConfig,
         schedules: Schedules,
         state: TrainState,
@@ -358,7 +358,7 @@ class TrainLog:
 
 
 def log_start(
-    run: RunDir,
+    run: Run,
     config: Config,
     prepared: PreparedCorpus,
     updater: Updater,

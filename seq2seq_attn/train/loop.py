@@ -22,7 +22,7 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.weights import read_tensors
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.device import training_precision, tune_float32
 from seq2seq_attn.runtime.memory import give_back_memory, reuse_large_blocks
 from seq2seq_attn.text.tokenizers.several import vector_sizes
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 def train(
     config: Config, *, run_dir: Path | None = None, resume: bool = False, overwrite: bool = False
-) -> RunDir:
+) -> Run:
     """Train as configured and write a run directory. The data is prepared first if necessary. Under
     `torchrun`, all processes train one model.
 
@@ -90,7 +90,7 @@ def train(
             validator = group.first_before_others(
                 lambda: Validator(prepared, config, updater, should_stop=lambda: stop.is_set)
             )
-            run = RunDir(path or group.broadcast(lambda: create_run_dir(config)))
+            run = Run(path or group.broadcast(lambda: create_run_dir(config)))
             group.broadcast(lambda: locks.enter_context(locked(run.path)))
             if resume and group.broadcast(run.state_path.exists):
                 state, notes = (
@@ -143,23 +143,23 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
 
 
 def _write_run(
-    run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater, *, overwrite: bool
+    run: Run, config: Config, prepared: PreparedCorpus, updater: Updater, *, overwrite: bool
 ) -> None:
     """Write the files of a new run, and of that of the reverse model."""
-    RunDir.create(run.path, overwrite=overwrite)
+    Run.create(run.path, overwrite=overwrite)
     configs = [(run, config)]
     if updater.reverse is not None:
         limited = with_length_limit(
             reverse_config(config), prepared.pairs("train"), is_reverse=True
         )
-        configs.append((RunDir.create(run.reverse.path), limited))
+        configs.append((Run.create(run.reverse.path), limited))
     for each, own_config in configs:
         each.save_config(own_config)
         each.save_text(prepared, is_reverse=each is not run)
         each.write_environment(sys.argv, updater.device)
 
 
-def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
+def _restore(run: Run, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
     """Restore the saved state of a run, and take the run up again, unless it has reached its
     end."""
     check_same_data(run, config, prepared)
@@ -173,11 +173,11 @@ def _restore(run: RunDir, config: Config, prepared: PreparedCorpus, updater: Upd
     if updater.group.is_first:
         run.reopen(config)
         if updater.reverse is not None:
-            run.reverse.reopen(run.reverse.config())
+            run.reverse.reopen(run.reverse.config)
     return state
 
 
-def _mark_finished(run: RunDir, state: TrainState, updater: Updater) -> None:
+def _mark_finished(run: Run, state: TrainState, updater: Updater) -> None:
     if updater.group.is_first:
         minutes = state.elapsed_s / 60
         end = {
@@ -198,7 +198,7 @@ class Trainer:
 
     def __init__(
         self,
-        run: RunDir,
+        run: Run,
         config: Config,
         prepared: PreparedCorpus,
         updater: Updater,

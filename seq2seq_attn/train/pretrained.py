@@ -17,8 +17,9 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import embedding_of
 from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.ibm1 import estimate_table
+from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
@@ -45,9 +46,9 @@ def check_start_values(config: Config) -> None:
                     f"model.embedding_size={size}"
                 )
         return
-    run = RunDir(config.train.start_from)
+    run = Run(config.train.start_from)
     try:
-        before = run.config()
+        before = run.config
     except UserError as error:
         raise type(error)(f"train.start_from: {error}; {PACKAGED_NEEDS}") from None
     differing = [
@@ -79,7 +80,7 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
         UserError: a run or a file is damaged, or a file has no token of the vocabulary.
     """
     if config.train.start_from is not None:
-        notes = _load_run(updater, RunDir(config.train.start_from), prepared)
+        notes = _load_run(updater, Run(config.train.start_from), prepared)
     else:
         notes = _set_vectors(updater.model, config.model, prepared)
         if isinstance(updater.model.output, TakesTable):  # t(target | source)
@@ -94,15 +95,17 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
     return notes
 
 
-def _load_run(updater: Updater, run: RunDir, prepared: PreparedCorpus) -> list[str]:
-    for side, vocab in (("source", prepared.source_vocab), ("target", prepared.target_vocab)):
-        if (before := run.vocab(side)) != vocab:  # type: ignore[arg-type]
+def _load_run(updater: Updater, run: Run, prepared: PreparedCorpus) -> list[str]:
+    vocabs = prepared.source_vocab, prepared.target_vocab
+    for side, vocab in zip(SIDES, vocabs, strict=True):
+        before = run.vocabs[side]
+        if before != vocab:
             raise UsageError(
                 f"train.start_from={run.path}: its {side} vocabulary has {len(before)} types and "
                 f"is not this corpus's, which has {len(vocab)}; set data.vocab_from={run.path}, as "
                 "`seq2seq train --from` does"
             )
-    if vector_sizes(run.tokenizer("source")) != vector_sizes(prepared.source_tokenizer):
+    if vector_sizes(run.tokenizers["source"]) != vector_sizes(prepared.source_tokenizer):
         raise UsageError(
             f"train.start_from={run.path}: its vectors differ in size from this corpus's"
         )

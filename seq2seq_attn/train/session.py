@@ -31,7 +31,7 @@ from seq2seq_attn.config.load import Settings
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.weights import read_tensors
-from seq2seq_attn.run_dir import LOCK, RunDir
+from seq2seq_attn.run import LOCK, Run
 from seq2seq_attn.train.schedules import FALLING
 
 RUNS_DIR = Path("runs")
@@ -64,9 +64,9 @@ def load_settings(
         UserError: the run's configuration is damaged.
     """
     if resume and run_dir is not None:
-        run = RunDir(run_dir)
+        run = Run(run_dir)
         if run.config_path.exists():
-            name = {"name": run.config().name}
+            name = {"name": run.config.name}
             return load_config([run.config_path, *config_names], name, *settings)
         if not config_names:
             raise UsageError(
@@ -81,7 +81,7 @@ def newest_unfinished() -> Path:
     """The unfinished run in `runs/` that was last written to. Raises UsageError: there is none."""
     runs = [
         run
-        for run in map(RunDir, RUNS_DIR.glob("*"))
+        for run in map(Run, RUNS_DIR.glob("*"))
         if run.config_path.exists() and not run.is_finished()
     ]
     if not runs:
@@ -115,8 +115,8 @@ def check_start(
         raise UsageError(
             f"data.mix={mix:g}: needs the text of {old}, which this replaces; set another --run-dir"
         )
-    if resume and path is not None and (run := RunDir(path)).config_path.exists():
-        check_same_run(run.config(), config)
+    if resume and path is not None and (run := Run(path)).config_path.exists():
+        check_same_run(run.config, config)
         if run.state_path.exists():
             run.check_files()
             return path
@@ -147,7 +147,7 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
         raise UsageError(
             f"--run-dir {str(run_dir)!r}: not UTF-8, the encoding of a run's files; rename it"
         ) from None
-    run = RunDir(run_dir)
+    run = Run(run_dir)
     if resume and not run.config_path.exists():
         run.remove_leftovers()
     run.check_free(overwrite=resume or overwrite)
@@ -199,7 +199,7 @@ def check_same_run(saved: Config, config: Config) -> None:
         log.warning("%s: %r in this session, %r before%s", key, new, old, effect if is_end else "")
 
 
-def check_same_data(run: RunDir, config: Config, prepared: PreparedCorpus) -> None:
+def check_same_data(run: Run, config: Config, prepared: PreparedCorpus) -> None:
     """Check the corpus of a resume, and the length limit that follows from it, against those of the
     run.
 
@@ -207,12 +207,12 @@ def check_same_data(run: RunDir, config: Config, prepared: PreparedCorpus) -> No
         UserError: another corpus.
         UsageError: another length limit.
     """
-    if run.text_hashes()["content"] != prepared.text_hashes()["content"]:
+    if run.text_hashes["content"] != prepared.text_hashes()["content"]:
         raise UserError(
             f"{prepared.directory}: not the corpus that {run.path} was started with (its content "
             "hash differs); put the same text and tokenizer versions back, or start a new run"
         )
-    before, now = run.config().search.max_length_ratio, config.search.max_length_ratio
+    before, now = run.config.search.max_length_ratio, config.search.max_length_ratio
     if before != now:
         raise UsageError(
             f"search.max_length_ratio={now:g}: the run was started with {before:g}, which a resume "
@@ -270,7 +270,7 @@ def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | No
         return
     if is_set_by_user() or resolve_device(config.train.device).type != "cpu":
         return
-    if resumed is not None and (path := RunDir(resumed).state_path).exists():
+    if resumed is not None and (path := Run(resumed).state_path).exists():
         before = read_tensors(path).values["num_threads"]
         if before <= num_available_cpus():
             set_threads(before)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from seq2seq_attn.config import OptimizerConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import REVERSE
+from seq2seq_attn.run import REVERSE
 from seq2seq_attn.runtime.device import Precision, autocast, build_scaler
 from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.train.batches import UpdateBatches

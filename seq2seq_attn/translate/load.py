@@ -1,6 +1,5 @@
 """Load a run, or several runs as an ensemble, as a translator."""
 
-import logging
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -9,18 +8,16 @@ import torch
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import RunDir, find_run, newest_run
+from seq2seq_attn.run import Run, open_runs
 from seq2seq_attn.runtime.device import Precision, resolve_device, translation_precision
 from seq2seq_attn.runtime.threads import choose_threads, read_cpu_times
 from seq2seq_attn.search.steps import Ensemble, step_model
 from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.translate.translator import Translator
 
-log = logging.getLogger(__name__)
-
 
 def load(
-    run: str | Path | Sequence[str | Path] | None = None,
+    run: str | Path | Run | Sequence[str | Path | Run] | None = None,
     device: str = "auto",
     *,
     precision: str = "auto",
@@ -46,30 +43,27 @@ def load(
             or vocabularies.
     """
     on_device = resolve_device(device)
-    named = [run] if isinstance(run, str | Path) else run
-    run_dirs = [newest_run()] if named is None else [RunDir(find_run(path)) for path in named]
-    if named is None:
-        log.info("model: %s", run_dirs[0].path)
+    runs = open_runs(run)
     began = read_cpu_times()
-    check_alike(run_dirs)
-    configs = [run.config() for run in run_dirs]
-    loaded = [run.load_model(config.model) for run, config in zip(run_dirs, configs, strict=True)]
+    check_alike(runs)
+    loaded = [each.load_model(each.config.model) for each in runs]
     models = [model.to(on_device).eval() for model, _ in loaded]
+    model: Seq2Seq | Ensemble = models[0]
+    if len(models) > 1:
+        model = _make_ensemble(runs, models, translation_precision(precision, on_device))
     if on_device.type == "cpu":
-        num_bytes = max(run.model_path.stat().st_size for run in run_dirs)
-        choose_threads(num_bytes // 4, began)  # float32
-    run_dir, config = run_dirs[0], configs[0]
+        num_parameters = max(each.model_path.stat().st_size for each in runs) // 4  # float32
+        choose_threads(num_parameters, began)
+    first = runs[0]
     return Translator(
-        models[0]
-        if len(models) == 1
-        else _make_ensemble(run_dirs, models, translation_precision(precision, on_device)),
-        source_tokenizer=run_dir.tokenizer("source"),
-        target_tokenizer=run_dir.tokenizer("target"),
-        source_vocab=run_dir.vocab("source"),
-        target_vocab=run_dir.vocab("target"),
-        search=config.search,
+        model,
+        source_tokenizer=first.tokenizers["source"],
+        target_tokenizer=first.tokenizers["target"],
+        source_vocab=first.vocabs["source"],
+        target_vocab=first.vocabs["target"],
+        search=first.config.search,
         device=on_device,
-        max_source_length=config.data.max_length,
+        max_source_length=first.config.data.max_length,
         precision=precision,
         infos=[info for _, info in loaded],
         load_run=load,
@@ -77,12 +71,12 @@ def load(
 
 
 def _make_ensemble(
-    runs: Sequence[RunDir], models: Sequence[Seq2Seq], precision: Precision
+    runs: Sequence[Run], models: Sequence[Seq2Seq], precision: Precision
 ) -> Ensemble:
     first = models[0].output
     for run, model in zip(runs[1:], models[1:], strict=True):
         if model.output.copies_source != first.copies_source:
-            outputs = " and ".join(repr(each.config().model.output.name) for each in (runs[0], run))
+            outputs = " and ".join(repr(each.config.model.output.name) for each in (runs[0], run))
             raise UsageError(
                 f"{runs[0].path} and {run.path}: only one of their outputs, {outputs}, copies "
                 "source tokens, so their probabilities are over different tokens; in an ensemble, "
@@ -94,7 +88,7 @@ def _make_ensemble(
     return Ensemble(steps, has_attention=has_attention, copies_source=first.copies_source)
 
 
-def check_alike(runs: Sequence[RunDir]) -> None:
+def check_alike(runs: Sequence[Run]) -> None:
     """Check that runs are distinct and share their tokenizers and vocabularies.
 
     Raises:
@@ -108,7 +102,7 @@ def check_alike(runs: Sequence[RunDir]) -> None:
             f"{', '.join(str(run.path) for run in runs)}: the same run twice; name different ones"
         )
     for other, side in product(runs[1:], SIDES):
-        before, now = runs[0].text_files(side), other.text_files(side)
+        before, now = runs[0].tokenizer_hashes(side), other.tokenizer_hashes(side)
         differing = [name for name in {**before, **now} if before.get(name) != now.get(name)]
         if differing:
             raise UsageError(

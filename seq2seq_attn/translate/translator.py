@@ -25,7 +25,7 @@ from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, build_variant
-from seq2seq_attn.run_dir import ModelInfo
+from seq2seq_attn.run import ModelInfo
 from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.search.base import (
     Hypothesis,

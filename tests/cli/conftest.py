@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
 @pytest.fixture(scope="session")
-def toy_runs(tmp_path_factory) -> dict[str, RunDir]:
+def toy_runs(tmp_path_factory) -> dict[str, Run]:
     """Runs that no test changes: with subwords (`toy`), with words as tokens, and with words and a
     fixed vector."""
     root = tmp_path_factory.mktemp("runs")
@@ -47,5 +47,5 @@ def workshop(tmp_path_factory) -> Path:
     other.data.tokenizer.lowercase = True
     make_toy_run(root / "other", other)
     for name in ("additive", "other"):  # far from the current folder, evaluating prepares nothing
-        prepare_corpus(RunDir(root / name).config())
+        prepare_corpus(Run(root / name).config)
     return root

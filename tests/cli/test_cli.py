@@ -21,7 +21,7 @@ from seq2seq_attn.__main__ import run
 from seq2seq_attn.cli import COMMANDS, GROUPS, app
 from seq2seq_attn.config import load_config
 from seq2seq_attn.model.weights import read_tensors
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings
 from tests.waiting import wait_for
@@ -109,7 +109,7 @@ def test_the_whole_way(capsys, toy_corpus, tmp_path):
     path = capsys.readouterr().out.strip()
     assert path.startswith("runs/")
     assert path.endswith("-toy-s1")
-    assert RunDir(path).is_finished()
+    assert Run(path).is_finished()
     assert run(["translate", "Hund", "", "Katze"]) == 0
     lines = capsys.readouterr().out.split("\n")
     assert (len(lines), lines[1]) == (4, "")
@@ -142,7 +142,7 @@ def test_ctrl_c_saves_and_exits_with_130(toy_corpus):
     assert out == ""
     assert "--resume --run-dir run" in err
     assert "Traceback" not in err
-    assert read_tensors(RunDir("run").state_path).values["state"]["update"] >= 9
+    assert read_tensors(Run("run").state_path).values["state"]["update"] >= 9
 
 
 @pytest.mark.usefixtures("heard_signals")
@@ -205,7 +205,7 @@ def test_a_training_goes_on_when_nobody_reads_its_log(toy_corpus, monkeypatch, c
     monkeypatch.setattr(sys, "stderr", Gone())
     assert run(["train", *settings(toy_corpus, "train.max_updates=4"), "--run-dir", "run"]) == 0
     assert capsys.readouterr().out == "run\n"
-    assert RunDir("run").is_finished()
+    assert Run("run").is_finished()
     assert run(["train", "--run-dir", "run"]) == 2  # cannot be said, but the exit code tells
 
 

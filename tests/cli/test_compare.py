@@ -24,7 +24,7 @@ from seq2seq_attn.cli.comparison import (
 )
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.run_dir import LOCK, RunDir
+from seq2seq_attn.run import LOCK, Run
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.session import locked
 from tests.cli.command_line import assert_fails
@@ -154,7 +154,7 @@ def test_stopped_taken_up_and_kept(toy, capsys, number, code):
     if number == signal.SIGTERM:
         assert "training (2)" in err
         assert all("--resume" in path.with_name(f"{path.name}.log").read_text() for path in runs)
-    assert not any(RunDir(path).is_finished() for path in runs)
+    assert not any(Run(path).is_finished() for path in runs)
 
     assert run_command(command(toy, limit)) == 0
     out, err = capsys.readouterr()
@@ -201,7 +201,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(toy, caplog):
     caplog.set_level("INFO")
     good = plan("base", {}, [1], settings(toy, "train.max_epochs=1"), "out")[0]
     absent = good.config.model_copy(update={"data": load_config((), {"data.train": "no"}).data})
-    bad = PlannedRun(RunDir("out/bad-s1"), absent)
+    bad = PlannedRun(Run("out/bad-s1"), absent)
     assert train_runs([bad, good], at_once=1) == [bad]
     assert good.run.is_finished()
     assert "bad-s1" in caplog.text

@@ -9,7 +9,7 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.cli.command_line import assert_fails
 from tests.toy_requests import run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, make_toy_run
@@ -19,7 +19,7 @@ from tests.toy_run import SOURCE, make_toy_run
 def runs(workshop) -> Path:
     """A seed more of each configuration, far enough from the first to translate differently."""
     for name, other, seed in (("additive", "additive-2", 5), ("none", "none-2", 6)):
-        config = RunDir(workshop / name).config()
+        config = Run(workshop / name).config
         config.seed = seed
         make_toy_run(workshop / other, config, seed=seed)
     return workshop
@@ -112,7 +112,7 @@ def test_saved_hypotheses_are_those_of_the_same_members(runs, tmp_path):
 
 
 def test_a_member_called_ensemble_keeps_its_hypotheses(runs, tmp_path):
-    make_toy_run(tmp_path / "ensemble", RunDir(runs / "additive").config(), seed=9)
+    make_toy_run(tmp_path / "ensemble", Run(runs / "additive").config, seed=9)
     shutil.copytree(runs / "none", tmp_path / "none")
     translate_and_score(
         tmp_path, "ensemble", "none", ensemble=True, split=["short"], json=tmp_path / "scores.json"

@@ -15,7 +15,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.attention import decode_gold
 from seq2seq_attn.evaluation.test_sets import caption_links, find_sets
 from seq2seq_attn.metrics.attention import score_shifts
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.toy_requests import evaluate, run_evaluate, translate_and_score
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
@@ -62,8 +62,8 @@ def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
 
 def test_concatenated_pairs_are_translated_in_one_piece(workshop):
     translate_and_score(workshop, "additive", split=["short"], concatenate=[3])
-    run = RunDir(workshop / "additive")
-    [joined] = find_sets([run], [run.config()], ["short"], concatenate=[3])
+    run = Run(workshop / "additive")
+    [joined] = find_sets([run], [run.config], ["short"], concatenate=[3])
     translator = load(workshop / "additive", "cpu")
     expected = [
         found.text for found in translator.with_max_source_length(90).translate(joined.source)
@@ -157,7 +157,7 @@ def test_all_references_count_in_scores_and_paired_tests(workshop, tmp_path, cap
 
 
 def test_the_metric_of_validation_leads(workshop, tmp_path):
-    config = RunDir(workshop / "additive").config()
+    config = Run(workshop / "additive").config
     config.train.validation.metric = "cer"
     make_toy_run(tmp_path / "run", config)
     report = run_evaluate(tmp_path, "run", split=["short"])
@@ -178,7 +178,7 @@ HOSTILE = "=a\x1b[2J\ufeff\u202e\x07b"
 
 
 def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, capsys):
-    run = make_toy_run(tmp_path / HOSTILE, RunDir(workshop / "additive").config())
+    run = make_toy_run(tmp_path / HOSTILE, Run(workshop / "additive").config)
     for name, lines in ((f"{HOSTILE}.de", SOURCE), ("ref", TARGET)):
         (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
     names = {option: tmp_path / f"r{suffix}" for option, suffix in FILES.items()}
@@ -286,7 +286,7 @@ def test_one_translation_per_line_is_scored(tmp_path):
 
 
 def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
-    config = RunDir(workshop / "additive").config()
+    config = Run(workshop / "additive").config
     config.search.max_length_ratio, config.search.max_length_extra = 0.1, 1
     make_toy_run(tmp_path / "cut", config)
     source = [*SOURCE, "Ein Xylofon § rennt."]

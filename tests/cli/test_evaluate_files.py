@@ -7,7 +7,7 @@ import pytest
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import write_listed
 from seq2seq_attn.metrics.significance import Resampling
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.toy_requests import translate_and_score
 from tests.toy_run import TARGET, make_toy_run, toy_config
 
@@ -38,14 +38,14 @@ def test_only_named_files_are_written_and_no_run_is_touched(workshop, tmp_path):
 
 def test_runs_of_one_name_keep_their_translations_apart(workshop, tmp_path):
     for number, folder in enumerate(("a", "b")):
-        make_toy_run(tmp_path / folder / "s1", RunDir(workshop / "additive").config(), seed=number)
+        make_toy_run(tmp_path / folder / "s1", Run(workshop / "additive").config, seed=number)
     translate_and_score(tmp_path, "a/s1", "b/s1", split=["short"], json=tmp_path / "r.json")
     assert {path.name for path in (tmp_path / "r.hyps").iterdir()} == {"s1-1", "s1-2"}
 
 
 def test_a_run_that_cannot_be_written_to_is_scored_all_the_same(workshop, tmp_path, caplog):
     run = tmp_path / "run"
-    make_toy_run(run, RunDir(workshop / "additive").config())
+    make_toy_run(run, Run(workshop / "additive").config)
     (run / "report.short.json").mkdir()
     before = everything_in(run)
     report = translate_and_score(tmp_path, "run", split=["short"])
@@ -106,7 +106,7 @@ def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     reused = translate_and_score(workshop, "none", split=["short"], reuse_hypotheses=True)
     assert reused.data["runs"][0]["is_reused"]
     assert reused.sets[0].whole.scores["bleu"][0].interval.value > 50
-    run = RunDir(workshop / "none")
+    run = Run(workshop / "none")
     run.save_best(
         {name: tensor * 1.01 for name, tensor in run.load_best().tensors.items()}, {"update": "1"}
     )
@@ -119,7 +119,7 @@ def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     ("key", "there", "now"), [("coverage_penalty", 0.2, 0.0), ("max_length_extra", 4, 9)]
 )
 def test_hypotheses_made_with_another_setting_are_not_reused(workshop, tmp_path, key, there, now):
-    config = RunDir(workshop / "additive").config()
+    config = Run(workshop / "additive").config
     run = make_toy_run(tmp_path / "run", config)
     for value, is_reused in ((there, False), (there, True), (now, False)):
         setattr(config.search, key, value)

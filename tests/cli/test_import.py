@@ -11,7 +11,7 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -89,7 +89,7 @@ def test_variants_from_outside_train_are_resumed_and_translate(
         == 0
     )
     assert run([*command, "--resume", "--set", "train.max_updates=4"]) == 0
-    assert RunDir("mine").is_finished()
+    assert Run("mine").is_finished()
     assert objective in Path("mine/metrics.jsonl").read_text("utf-8")
     assert names <= parts(load("mine", "cpu").model)
     capsys.readouterr()

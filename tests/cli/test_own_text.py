@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.cli.command_line import assert_fails, outputs
 from tests.text.test_corpus import ENGLISH, GERMAN
 from tests.train.conftest import write_toy_corpus
@@ -39,11 +39,11 @@ def pairs(split: str) -> list[tuple[str, str]]:
     return list(zip(source, target, strict=True))
 
 
-def train(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[RunDir, str]:
+def train(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Run, str]:
     code = run(["train", *arguments, *TINY_OPTIONS])
     out, err = capsys.readouterr()
     assert code == 0, err
-    return RunDir(out.strip()), err
+    return Run(out.strip()), err
 
 
 def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:

@@ -13,7 +13,7 @@ from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.tokenizers.several import num_sources, split_sources
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
@@ -208,7 +208,7 @@ def test_own_text_as_files_and_a_table(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("name", ["vectors", "both"])
 def test_the_prepared_store_holds_the_vectors_at_their_positions(trained, name):
-    prepared = prepare_corpus(RunDir(trained / name).config())
+    prepared = prepare_corpus(Run(trained / name).config)
     lines, _ = prepared.text("valid")
     batch = prepared.pairs("valid").batch(range(len(lines)))
     for row, line in enumerate(lines):

@@ -9,7 +9,7 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.cli.command_line import assert_fails, outputs
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
@@ -41,7 +41,7 @@ def write_pairs(pairs, *names):
 def train(*arguments, settings):
     arguments = [*arguments, *(f"--set={setting}" for setting in settings)]
     assert run(["train", *arguments, "--run-dir", "run"]) == 0
-    return RunDir("run")
+    return Run("run")
 
 
 def test_pointing_at_the_letter_x(capsys):
@@ -77,7 +77,7 @@ def test_pointing_at_the_letter_x(capsys):
     assert float(trained.load_best().values["exact"]) > 90
     assert outputs(capsys, "translate", "--run", "run", "abxcd", "xa", "bbbbx") == ["3", "1", "5"]
     # farther to the right than in any training pair: the number is no token of the vocabulary
-    assert "12" not in trained.vocab("target")
+    assert "12" not in trained.vocabs["target"]
     assert outputs(capsys, "translate", "--run", "run", "--unk", "forbid", "abcdabcdabcx") == ["12"]
     translator = load("run")
     assert (
@@ -135,7 +135,7 @@ def test_pronouncing_words_letter_by_letter(capsys):
         "model.hidden_size=32",
     ]
     trained = train("-c", "g2p", "--train", "train.tsv", "--test", "test.tsv", settings=settings)
-    assert {"K", "OW"} <= {*trained.vocab("target").tokens}
+    assert {"K", "OW"} <= {*trained.vocabs["target"].tokens}
     assert float(trained.load_best().values["wer"]) < 25
     assert outputs(capsys, "translate", "--run", "run", "cat") == ["K AH T"]
     options = [

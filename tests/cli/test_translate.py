@@ -22,7 +22,7 @@ from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_cli
 from seq2seq_attn.cli.streams import read_chunks
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.toy_requests import translate
 from tests.toy_run import SOURCE, TARGET
 
@@ -30,7 +30,7 @@ Stdin = Callable[[bytes], None]
 
 
 @pytest.fixture
-def run(toy_runs) -> RunDir:
+def run(toy_runs) -> Run:
     return toy_runs["toy"]
 
 
@@ -171,7 +171,7 @@ def test_a_line_longer_than_what_is_read_at_once_stays_one_line():
     assert [len(line) for line in lines] == [200_000, 5, 70_000]
 
 
-def run_command(run: RunDir, *options: str) -> subprocess.Popen[bytes]:
+def run_command(run: Run, *options: str) -> subprocess.Popen[bytes]:
     command = [
         sys.executable,
         "-m",

@@ -7,13 +7,13 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.cli.translation import Warnings
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.toy_requests import translate
 from tests.toy_run import SOURCE
 
 
 @pytest.fixture
-def run(toy_runs) -> RunDir:
+def run(toy_runs) -> Run:
     """Words as tokens: those of `SOURCE` are known."""
     return toy_runs["words"]
 

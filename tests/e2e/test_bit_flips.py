@@ -18,7 +18,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.weights import read_tensors
-from seq2seq_attn.run_dir import RunDir, newest_run
+from seq2seq_attn.run import Run, newest_run
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.session import load_settings
 from tests.train.conftest import toy_settings, write_toy_corpus
@@ -69,17 +69,16 @@ def flip_bits(folder: Path, num_flips: int, use: Callable[[], Any]) -> Counter[t
 
 @NUM_FLIPS
 def test_a_run_directory(trained, num_flips, caplog):
-    run = RunDir(trained[1])
-
     def use() -> Any:
         caplog.clear()
+        run = Run(trained[1])
         translations = load(run.path, "cpu").translate(SENTENCES)
         settings = load_settings([], run_dir=run.path, resume=True)
         tensors, values, _ = read_tensors(run.state_path)
         used = (
             [(one.text, one.score) for one in translations],
             settings,
-            run.environment(),
+            run.environment,
             run.load_best().values,
         )
         newest = newest_run(run.path.parent).finished_at()
@@ -90,7 +89,7 @@ def test_a_run_directory(trained, num_flips, caplog):
             raise UserError(warnings[0])
         return used, newest, {name: tensor.tolist() for name, tensor in tensors.items()}, values
 
-    for outcome, name in flip_bits(run.path, num_flips, use):
+    for outcome, name in flip_bits(trained[1], num_flips, use):
         assert outcome == "refused" or not name.endswith(
             (".safetensors", ".vocab", ".model", ".tokenizer.json")
         ), name

@@ -12,7 +12,7 @@ from seq2seq_attn.__main__ import run
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.model.weights import read_tensors
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -65,20 +65,20 @@ def _folder(finished, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def tune(*arguments: str) -> RunDir:
+def tune(*arguments: str) -> Run:
     assert run([*TUNE, *arguments, "--run-dir=new"]) == 0
-    return RunDir("new")
+    return Run("new")
 
 
 def test_a_run_is_tuned_with_its_vocabulary(capsys):
-    new, old = tune("--set=train.max_epochs=2"), RunDir("old")
+    new, old = tune("--set=train.max_epochs=2"), Run("old")
     err = capsys.readouterr().err
     for side in ("source", "target"):
-        assert new.vocab(side) == old.vocab(side)  # type: ignore[arg-type]
+        assert new.vocabs[side] == old.vocabs[side]  # type: ignore[arg-type]
         assert (
             f"{side}: 15 of 35 tokens" in err
         )  # Vogel twice and Maus, or bird and mouse, in each of 5
-    config, before = new.config(), old.config()
+    config, before = new.config, old.config
     assert config.model == before.model
     assert config.train.max_updates is None
     assert config.data.limit.train is None
@@ -97,7 +97,7 @@ def test_mixing_adds_pairs_of_the_old_text(mix):
     prepared = prepare_corpus(load_config([str(new.config_path)]))
     kept = list(zip(*prepared.text("train"), strict=True))
     assert kept[:NUM_NEW] == NEW
-    old = prepare_corpus(RunDir("old").config())
+    old = prepare_corpus(Run("old").config)
     old_pairs = Counter(zip(*old.text("train"), strict=True))
     # the run has 100 pairs: 6 * 20 are all of them, and 20 again
     assert len(kept) + num_denied(prepared.meta["notes"]) == NUM_NEW + mix * NUM_NEW
@@ -142,7 +142,7 @@ def test_a_resume_needs_the_old_run_no_more():
     shutil.move("old", "elsewhere")
     shutil.move("new", "moved")
     assert run(["train", "--resume", "--run-dir=moved", "--set=train.max_updates=4"]) == 0
-    resumed = read_tensors(RunDir("moved").state_path).tensors
+    resumed = read_tensors(Run("moved").state_path).tensors
     assert all(tensor.equal(resumed[name]) for name, tensor in whole.items())
 
 

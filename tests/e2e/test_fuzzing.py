@@ -28,7 +28,7 @@ from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import translate_set
 from seq2seq_attn.files import MANIFEST, check_files
 from seq2seq_attn.model.weights import read_tensors, write_tensors
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.corpus import find_text
 from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.tokenizers.vectors import read_vectors
@@ -114,7 +114,7 @@ class Folder(NamedTuple):
     """Whole files of every kind."""
 
     path: Path
-    run: RunDir
+    run: Run
     system: System
 
 
@@ -163,7 +163,7 @@ def read_links(folder: Folder, path: Path) -> None:
 
 
 def read_tokenizer(folder: Folder, path: Path) -> None:
-    folder.run.tokenizer("source").tokenize("Ein Hund")
+    Run(folder.run.path).tokenizers["source"].tokenize("Ein Hund")
 
 
 def reuse(folder: Folder, path: Path) -> None:
@@ -172,13 +172,13 @@ def reuse(folder: Folder, path: Path) -> None:
 
 READERS: dict[str, Callable[[Folder, Path], object]] = {
     "own.yaml": lambda folder, path: load_config([str(path)]),
-    "run/config.yaml": lambda folder, path: folder.run.config(),
+    "run/config.yaml": lambda folder, path: Run(folder.run.path).config,
     "run/source.vocab": lambda folder, path: Vocab.load(path),
     "run/source.tokenizer.json": read_tokenizer,
     "run/source.sentencepiece.model": read_tokenizer,
-    "run/finished.json": lambda folder, path: folder.run.finished_at(),
-    "run/environment.json": lambda folder, path: folder.run.environment(),
-    "run/corpus.json": lambda folder, path: folder.run.text_hashes(),
+    "run/finished.json": lambda folder, path: Run(folder.run.path).finished_at(),
+    "run/environment.json": lambda folder, path: Run(folder.run.path).environment,
+    "run/corpus.json": lambda folder, path: Run(folder.run.path).text_hashes,
     "run/manifest.json": lambda folder, path: check_files(folder.run.path, prefix="finished"),
     "run/metrics.jsonl": lambda folder, path: read_validations(path),
     "run/hyps/test.json": reuse,

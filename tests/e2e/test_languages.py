@@ -13,7 +13,7 @@ from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages
 from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.metrics.table import METRICS
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.normalize import normalize
 
 LANGUAGES: dict[str, Any] = yaml.safe_load(
@@ -108,7 +108,7 @@ def test_training_translating_and_evaluating(code, is_target, tmp_path, monkeypa
     assert "No conclusion" not in scores["conclusion"]
     if is_target:
         [own] = Path("runs").iterdir()
-        tokenizer = RunDir(own).tokenizer("target")
+        tokenizer = Run(own).tokenizers["target"]
         assert [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(lines)] == [
             *map(normalize, lines)
         ]

@@ -19,7 +19,7 @@ from seq2seq_attn.cli import app, comparison
 from seq2seq_attn.config import load_config
 from seq2seq_attn.model import variants
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -334,7 +334,7 @@ def test_the_coprocess_answers(folder):
 def test_python_examples_run(folder, monkeypatch, capsys, block):
     def train_nothing(config="own", settings=(), **_):
         load_config([config], [f"{key}={value}" for key, value in dict(settings).items()])
-        return RunDir(RUNS[0])
+        return Run(RUNS[0])
 
     monkeypatch.setattr(seq2seq_attn, "train_model", train_nothing, raising=False)
     monkeypatch.setattr(

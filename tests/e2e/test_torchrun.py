@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from seq2seq_attn.model.weights import read_tensors
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.train.conftest import toy_settings
 from tests.train.test_loop import events
 from tests.waiting import wait_for
@@ -33,14 +33,14 @@ def command(
     return [sys.executable, *launcher, *train, *overrides, *options]
 
 
-def train(*args: Any, **kwargs: Any) -> RunDir:
+def train(*args: Any, **kwargs: Any) -> Run:
     done = subprocess.run(command(*args, **kwargs), capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{args[1]}\n"
-    return RunDir(args[1])
+    return Run(args[1])
 
 
-def flat_events(run: RunDir, event: str) -> list[dict[str, Any]]:
+def flat_events(run: Run, event: str) -> list[dict[str, Any]]:
     """With objectives beside the other values."""
     return [{**line.pop("objectives", {}), **line} for line in events(run, event)]
 
@@ -80,7 +80,7 @@ def test_two_processes_stopped_and_resumed_end_as_if_nothing_had_happened(toy_co
         "train.validation.every_updates=100",
     )
     whole = train(toy_corpus, tmp_path / "whole", *settings, num_processes=2)
-    stopped = RunDir(tmp_path / "stopped")
+    stopped = Run(tmp_path / "stopped")
     process = subprocess.Popen(
         command(toy_corpus, stopped.path, *settings, num_processes=2),
         stderr=subprocess.PIPE,

@@ -16,7 +16,7 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 RUN = "runs/toy-s1"
@@ -83,7 +83,7 @@ def result(name: str, output: str) -> str:
 
 
 def history() -> list[tuple[str, int]]:
-    lines = map(json.loads, RunDir(RUN).metrics_path.read_text().splitlines())
+    lines = map(json.loads, Run(RUN).metrics_path.read_text().splitlines())
     return [(line["event"], line["update"]) for line in lines]
 
 
@@ -136,5 +136,5 @@ def test_two_commands_at_once(folder, monkeypatch, capfd, pairs):
         ):  # else one has emptied the run, and then met a file of the other
             assert [one.text for one in load(RUN, "cpu").translate(LINES)] == translations, pair
             assert history() == updates, pair
-            RunDir(RUN).check_files()
+            Run(RUN).check_files()
         shutil.rmtree(folder / f"{number}")

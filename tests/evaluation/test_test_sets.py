@@ -7,7 +7,7 @@ import pytest
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.train.loop import train
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -19,7 +19,7 @@ def test_corpora_with_different_limits_are_refused(tmp_path, monkeypatch, key, s
     configs = [
         load_config(["quickstart"], [*settings, f"data.limit.{key}={number}"]) for number in (5, 6)
     ]
-    runs = [RunDir(tmp_path / name) for name in "ab"]
+    runs = [Run(tmp_path / name) for name in "ab"]
     with pytest.raises(UsageError, match=r"b and .*a .*test sets"):
         find_sets(runs, configs, splits)
 
@@ -75,11 +75,11 @@ def test_pairs_set_aside_for_the_other_direction_are_refused(tmp_path, monkeypat
         "train.max_updates=1",
     ]
     with_valid = train(load_config((), settings), run_dir=Path("with-valid")).reverse
-    [valid] = find_sets([with_valid], [with_valid.config()], ["valid"])
+    [valid] = find_sets([with_valid], [with_valid.config], ["valid"])
     assert valid.source == Path("text/valid.en").read_text().splitlines()
 
     reverse = train(load_config((), [*settings, "data.valid=null"]), run_dir=Path("run")).reverse
     with pytest.raises(UserError, match="run/reverse"):
-        find_sets([reverse], [reverse.config()], ["valid"])
-    [test] = find_sets([reverse], [reverse.config()], ["test"])
+        find_sets([reverse], [reverse.config], ["valid"])
+    [test] = find_sets([reverse], [reverse.config], ["test"])
     assert test.source == Path("text/test.en").read_text().splitlines()

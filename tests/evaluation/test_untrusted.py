@@ -13,7 +13,7 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.systems import System
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, find_sets
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.toy_run import SOURCE, TARGET, make_toy_run
 from tests.train.conftest import toy_settings, write_toy_corpus
 
@@ -23,7 +23,7 @@ def here(tmp_path, monkeypatch) -> Path:
     here = tmp_path / "here"
     write_toy_corpus(here / "text")
     monkeypatch.chdir(here)
-    RunDir.create(here / "run")
+    Run.create(here / "run")
     return here
 
 
@@ -34,7 +34,7 @@ def elsewhere(tmp_path) -> Path:
 
 
 def num_pairs(config: Config) -> int:
-    [test] = find_sets([RunDir("run")], [config])
+    [test] = find_sets([Run("run")], [config])
     return len(test.source)
 
 
@@ -71,7 +71,7 @@ def test_what_lies_elsewhere_is_left_alone(here, elsewhere, key, value):
 
 @pytest.mark.parametrize("is_tuned", [False, True])
 def test_the_command_that_is_advised_prepares_what_is_read(here, elsewhere, is_tuned):
-    train, run = elsewhere / "train", RunDir(here / "run")
+    train, run = elsewhere / "train", Run(here / "run")
     changes = [f"data.extra=[{train}]", "data.extra_in_vocab=true"]
     if is_tuned:
         run.save_text(prepare_corpus(settings()))
@@ -92,8 +92,8 @@ def test_what_the_user_has_prepared_elsewhere_is_read(tmp_path):
     assert num_pairs(config) == 20
 
 
-def translate(run: RunDir) -> SetTranslations:
-    system = System("run", [run], [run.config()], device="cpu")
+def translate(run: Run) -> SetTranslations:
+    system = System("run", [run], [run.config], device="cpu")
     return translate_set(
         system,
         EvaluationSet("test", SOURCE[:2], TARGET[:2]),

@@ -6,14 +6,14 @@ import pytest
 
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.files import write_listed
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.lines import read_lines
 from tests.toy_run import make_toy_run, toy_config
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[RunDir]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     """A run with attention and one with a fixed vector."""
     folder = tmp_path_factory.mktemp("runs")
     return [
@@ -23,14 +23,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[RunDir]:
 
 
 @pytest.fixture(scope="module")
-def address(runs: list[RunDir]) -> str:
+def address(runs: list[Run]) -> str:
     path = runs[0].path.with_name("page.html")
     export_page(runs, path)
     return path.as_uri()
 
 
 @pytest.fixture(scope="module")
-def captions(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
+def captions(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run on captions whose first eight test sentences, of twelve, are translated without a
     mistake."""
     folder = tmp_path_factory.mktemp("captions")
@@ -49,7 +49,7 @@ def captions(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
 
 
 @pytest.fixture(scope="module")
-def captions_page(captions: RunDir) -> Path:
+def captions_page(captions: Run) -> Path:
     path = captions.path.with_name("page.html")
     export_page([captions, captions], path)
     return path

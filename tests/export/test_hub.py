@@ -21,7 +21,7 @@ from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.hub import make_card, push_run
 from seq2seq_attn.files import write_json
-from seq2seq_attn.run_dir import RunDir, find_run
+from seq2seq_attn.run import Run
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 
 NAME = "ann/captions"
@@ -144,7 +144,7 @@ def served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type[Hub
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> RunDir:
+def run(tmp_path: Path) -> Run:
     run = make_toy_run(tmp_path / "run", toy_config(corpus="captions"))
     write_json(run.path / "report.json", REPORT)
     (run.path / "notes.txt").write_text("private")
@@ -153,7 +153,7 @@ def run(tmp_path: Path) -> RunDir:
 
 def test_a_run_that_was_pushed_translates_the_same_elsewhere(
     served: type[Hub],
-    run: RunDir,
+    run: Run,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -184,13 +184,13 @@ def test_a_run_that_was_pushed_translates_the_same_elsewhere(
         load(f"hf:{NAME}@{COMMIT}", "cpu").translate(SOURCE[:1])[0].text
         == done.stdout.splitlines()[0]
     )
-    assert {path.name for path in find_run(f"hf:{NAME}").iterdir()} == served.files.keys() - {
+    assert {path.name for path in Run.open(f"hf:{NAME}").path.iterdir()} == served.files.keys() - {
         "README.md",
         "model.pickle",
     }
 
 
-def test_the_card_tells_scores_with_signature_seed_data_and_license(run: RunDir) -> None:
+def test_the_card_tells_scores_with_signature_seed_data_and_license(run: Run) -> None:
     card = make_card(run, NAME)
     _, head, text = card.split("---\n", 2)
     metadata = yaml.safe_load(head)
@@ -214,7 +214,7 @@ def test_the_card_tells_scores_with_signature_seed_data_and_license(run: RunDir)
     for told in (
         "seed 1",
         "captions of seq2seq-attn",
-        run.text_hashes()["train"],
+        run.text_hashes["train"],
         "mit",
         f"hf:{NAME}",
     ):
@@ -225,7 +225,7 @@ def test_the_card_tells_scores_with_signature_seed_data_and_license(run: RunDir)
     )
 
 
-def test_the_card_of_a_renamed_run_tells_its_scores(run: RunDir) -> None:
+def test_the_card_of_a_renamed_run_tells_its_scores(run: Run) -> None:
     alone = {
         "name": "test",
         "num_pairs": 1000,
@@ -233,11 +233,11 @@ def test_the_card_of_a_renamed_run_tells_its_scores(run: RunDir) -> None:
     }
     write_json(run.path / "report.json", {"sets": [alone]})
     renamed = run.path.rename(run.path.with_name("renamed"))
-    assert "94.8" in make_card(RunDir(renamed), NAME)
+    assert "94.8" in make_card(Run(renamed), NAME)
 
 
 def test_a_run_without_scores_is_told_how_to_get_them(
-    run: RunDir, caplog: pytest.LogCaptureFixture
+    run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     (run.path / "report.json").unlink()
     assert "not evaluated" in make_card(run, NAME)
@@ -245,20 +245,20 @@ def test_a_run_without_scores_is_told_how_to_get_them(
 
 
 @pytest.mark.parametrize("name", ["source.vocab", "manifest.json"])
-def test_a_damaged_download_is_refused(served: type[Hub], run: RunDir, name: str) -> None:
+def test_a_damaged_download_is_refused(served: type[Hub], run: Run, name: str) -> None:
     push_run(run, NAME)
     served.files[name] = served.files[name].replace(b"e", b"x", 1)
     with pytest.raises(UserError, match=re.escape(name)):
-        find_run(f"hf:{NAME}")
+        load(f"hf:{NAME}", "cpu")
 
 
-def test_a_downloaded_run_may_not_name_another(served: type[Hub], run: RunDir) -> None:
-    config = run.config()
+def test_a_downloaded_run_may_not_name_another(served: type[Hub], run: Run) -> None:
+    config = run.config
     config.search.scorers = {"fusion": {"run": "runs/private"}}
     run.save_config(config)
     push_run(run, NAME)
     with pytest.raises(UserError, match=r"search\.scorers"):
-        find_run(f"hf:{NAME}")
+        Run.open(f"hf:{NAME}")
 
 
 @pytest.mark.parametrize("name", ["hf:ann/none", "hf:../..", "hf:", "hf:ann/captions@none"])
@@ -271,7 +271,7 @@ def test_what_the_hub_lacks_is_named_in_one_line(
     assert line.startswith(f"error: {name}: ")
 
 
-def test_an_unfinished_run_is_not_pushed(served: type[Hub], run: RunDir) -> None:
+def test_an_unfinished_run_is_not_pushed(served: type[Hub], run: Run) -> None:
     (run.path / "finished.json").unlink()
     with pytest.raises(UserError, match="not finished"):
         push_run(run, NAME)
@@ -281,5 +281,4 @@ def test_an_unfinished_run_is_not_pushed(served: type[Hub], run: RunDir) -> None
 def test_the_hub_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(UserError, match=re.escape("pip install 'seq2seq-attn[hub]'")):
-        find_run(f"hf:{NAME}")
-    assert find_run("runs/x") == Path("runs/x")
+        Run.open(f"hf:{NAME}")

@@ -12,7 +12,7 @@ from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.export.tokens import describe_tokenizer
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
@@ -22,7 +22,7 @@ from tests.cli.command_line import assert_fails
 from tests.toy_run import make_toy_run, toy_config
 
 
-def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
+def test_int8_makes_a_smaller_page(runs: list[Run], tmp_path: Path) -> None:
     sizes = []
     for weights in ("fp32", "int8"):
         page = tmp_path / f"{weights}.html"
@@ -35,7 +35,7 @@ def test_int8_makes_a_smaller_page(runs: list[RunDir], tmp_path: Path) -> None:
 
 
 def test_a_page_is_written_through_a_link_and_has_the_name_of_its_run(
-    runs: list[RunDir], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page, link = tmp_path / "page.html", tmp_path / "link.html"
     link.symlink_to(page)
@@ -45,12 +45,12 @@ def test_a_page_is_written_through_a_link_and_has_the_name_of_its_run(
 
 
 def test_a_file_of_another_kind_is_refused(
-    runs: list[RunDir], capsys: pytest.CaptureFixture[str]
+    runs: list[Run], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert_fails(capsys, "export", str(runs[0].path), "-o", "page.pdf", code=2, message="page.pdf")
 
 
-def test_a_page_refuses_runs_of_different_languages(runs: list[RunDir], tmp_path: Path) -> None:
+def test_a_page_refuses_runs_of_different_languages(runs: list[Run], tmp_path: Path) -> None:
     back = make_toy_run(
         tmp_path / "back", toy_config(source_language="en", target_language="de"), is_reverse=True
     )

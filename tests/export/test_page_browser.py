@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from tests.report.browsing import CONTRAST, ActionChains, By, Keys, every, focused, one, show
 
 pytestmark = pytest.mark.browser
@@ -24,7 +24,7 @@ def in_page(browser: Any, line: str, **options: Any) -> Any:
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_it_translates_as_the_package_does(
-    browser: Any, address: str, runs: list[RunDir], beam_size: int
+    browser: Any, address: str, runs: list[Run], beam_size: int
 ) -> None:
     show(browser, address)
     for number, run in enumerate(runs):
@@ -107,7 +107,7 @@ def test_a_reader_guesses_where_it_looks(browser: Any, address: str) -> None:
 
 
 def test_the_beam_is_a_tree_that_has_the_translation(
-    browser: Any, address: str, runs: list[RunDir]
+    browser: Any, address: str, runs: list[Run]
 ) -> None:
     show(browser, f"{address}#text=Ein Hund rennt.")
     for summary in every(browser, "#run-0 summary"):

@@ -16,7 +16,7 @@ from seq2seq_attn.config import config_from_dict
 from seq2seq_attn.export import page as page_module
 from seq2seq_attn.export.page import export_page
 from seq2seq_attn.export.program import WeightFormat
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.lines import read_lines
 from tests.report.test_web import node
@@ -27,7 +27,7 @@ LINES = [*SOURCE, *(" ".join(line.split()[::-1]) for line in SOURCE), "das Xylop
 
 
 def check(
-    run: RunDir,
+    run: Run,
     lines: Sequence[str],
     beam_sizes: Sequence[int],
     weights: WeightFormat = "fp32",
@@ -103,7 +103,7 @@ def test_a_prefix_does_not_count_toward_the_length_limit(tmp_path: Path) -> None
 def test_trained_runs_translate_a_thousand_sentences_equally(tmp_path: Path, config: str) -> None:
     if config == "multi30k-fast" and "SEQ2SEQ_MULTI30K_DIR" not in os.environ:
         pytest.skip("no SEQ2SEQ_MULTI30K_DIR here, the folder with the files of Multi30k")
-    run, updates = RunDir(tmp_path / "run"), 100 if config == "multi30k-fast" else 400
+    run, updates = Run(tmp_path / "run"), 100 if config == "multi30k-fast" else 400
     options = ["--run-dir", str(run.path), "--set", f"train.max_updates={updates}"]
     assert run_command(["train", "-c", config, *options]) == 0
     if config == "multi30k-fast":

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from seq2seq_attn.config import Config, load_config
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.train.checkpoint import TrainState
 from seq2seq_attn.train.log import TrainLog
 from seq2seq_attn.train.schedules import Schedules
@@ -68,7 +68,7 @@ def open_log(directory: Path, *, position: int | None = None, update: int = 0) -
     saved_at = None if position is None else update
     state = TrainState(update=update, saved_at=saved_at, metrics_position=position or 0)
     return TrainLog(
-        RunDir(directory),
+        Run(directory),
         config,
         Schedules(config, updates_per_epoch=1),
         state,

@@ -24,7 +24,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.weights import read_tensors, write_tensors
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.train import loop, update
 from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import Group
@@ -36,7 +36,7 @@ from seq2seq_attn.train.validate import Validation, Validator
 TIMES = {"elapsed_s", "seconds", "tokens_per_s"}
 
 
-def events(run: RunDir, kind: str | None = None) -> list[dict[str, Any]]:
+def events(run: Run, kind: str | None = None) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl, without what a clock says."""
     lines = [json.loads(line) for line in run.metrics_path.read_text(encoding="utf-8").splitlines()]
     return [
@@ -46,11 +46,11 @@ def events(run: RunDir, kind: str | None = None) -> list[dict[str, Any]]:
     ]
 
 
-def logged(run: RunDir) -> str:
+def logged(run: Run) -> str:
     return (run.path / "train.log").read_text(encoding="utf-8")
 
 
-def assert_same_tensors(run: RunDir, expected: RunDir) -> None:
+def assert_same_tensors(run: Run, expected: Run) -> None:
     """Bit for bit: weights, moments, averages, random generators."""
     tensors, expected_tensors = (read_tensors(r.state_path).tensors for r in (run, expected))
     assert tensors.keys() == expected_tensors.keys()
@@ -59,7 +59,7 @@ def assert_same_tensors(run: RunDir, expected: RunDir) -> None:
     ] == []
 
 
-def assert_same_end(run: RunDir, expected: RunDir) -> None:
+def assert_same_end(run: Run, expected: Run) -> None:
     """Bit for bit: tensors, the best model, counters, history."""
     assert_same_tensors(run, expected)
     assert run.model_path.read_bytes() == expected.model_path.read_bytes()
@@ -94,7 +94,7 @@ def train_and_die(at_update: int, config: Config, **options: Any) -> None:
 
 
 @pytest.fixture(scope="session")
-def whole(toy_config, tmp_path_factory) -> RunDir:
+def whole(toy_config, tmp_path_factory) -> Run:
     """A run of two epochs, which tests do not change."""
     return train(toy_config(), run_dir=tmp_path_factory.mktemp("whole") / "run")
 
@@ -111,7 +111,7 @@ def test_a_training_leaves_a_run_that_translates(toy_config, whole):
     }
     assert files <= {path.name for path in whole.path.iterdir()}
     assert len(list(whole.path.glob("events.out.tfevents.*"))) == 1
-    assert whole.config() == toy_config("search.max_length_ratio=2")
+    assert whole.config == toy_config("search.max_length_ratio=2")
     assert isinstance(load(whole.path).translate(["Hund Katze"])[0].text, str)
     assert "160 training pairs, 24" in logged(whole)
     assert "18 source and 18" in logged(whole)
@@ -162,9 +162,9 @@ def test_a_run_says_how_long_translations_may_be(toy_config, tmp_path, caplog):
         "search.max_length_extra=0",
     ]
     run = train(toy_config(*settings), run_dir=tmp_path / "run")
-    assert run.config().search.max_length_ratio == 10.0  # 15 tokens and EOS of 2, and a quarter
+    assert run.config.search.max_length_ratio == 10.0  # 15 tokens and EOS of 2, and a quarter
     fixed = train(toy_config(*settings, "search.max_length_ratio=3"), run_dir=tmp_path / "3")
-    assert fixed.config().search.max_length_ratio == 3.0
+    assert fixed.config.search.max_length_ratio == 3.0
     with pytest.raises(UsageError, match=r"search\.max_length_ratio=10: .*3"):
         train(toy_config(*settings, "train.max_epochs=9"), run_dir=fixed.path, resume=True)
     train(toy_config(*settings, "train.max_epochs=3"), run_dir=run.path, resume=True)
@@ -217,7 +217,7 @@ def test_a_signal_saves_and_leaves(toy_config, tmp_path, whole, moment, number, 
             os.kill(os.getpid(), number)
         return validate(self, model)
 
-    config, run = toy_config("train.checkpoint_every_updates=1000"), RunDir(tmp_path / "stopped")
+    config, run = toy_config("train.checkpoint_every_updates=1000"), Run(tmp_path / "stopped")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Updater, "apply_update", signalled_step)
         patch.setattr(Validator, "validate", signalled_validation)
@@ -239,7 +239,7 @@ def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
     with pytest.raises(SystemExit, match=r"^143$"):
         train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run")
     assert f"torchrun (process {parent}) is gone" in caplog.text
-    assert read_tensors(RunDir(tmp_path / "run").state_path).values["state"]["update"] == 4
+    assert read_tensors(Run(tmp_path / "run").state_path).values["state"]["update"] == 4
 
 
 def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
@@ -295,7 +295,7 @@ def test_a_bad_update_is_skipped_and_recorded(toy_config, tmp_path, monkeypatch)
 
 
 def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config, tmp_path, whole):
-    run = RunDir(tmp_path / "run")
+    run = Run(tmp_path / "run")
     message = r"3 updates in a row.* training pairs \d+, .* and 8 more\. .*\(update 4\).*learning_rate=0\.0005"
     with pytest.MonkeyPatch.context() as patch:
         break_losses(patch, lambda number: number >= 5)
@@ -344,7 +344,7 @@ def test_weights_that_are_not_finite_end_training_with_the_last_good_state(
     toy_config, tmp_path, whole, seeds
 ):
     for seed in seeds:
-        draw, run = Random(seed), RunDir(tmp_path / f"run{seed}")
+        draw, run = Random(seed), Run(tmp_path / f"run{seed}")
         average = draw.choice(["0", "0.9"])
         config = toy_config(
             f"train.optimizer.average_decay={average}",
@@ -446,7 +446,7 @@ def test_a_resume_on_the_same_text_from_other_files(toy_config, tmp_path, monkey
 def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
     toy_config, tmp_path, whole, monkeypatch, max_epochs
 ):
-    run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
+    run = Run(shutil.copytree(whole.path, tmp_path / "run"))
     run.model_path.unlink()
     monkeypatch.setattr(loop, "prepare_corpus", lambda *_, **__: pytest.fail("prepared"))
     with pytest.raises(UserError, match=r"run/model\.safetensors"):
@@ -456,7 +456,7 @@ def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
 def test_a_resume_with_another_precision_threads_or_processes_says_so(
     toy_config, tmp_path, whole, caplog
 ):
-    run = RunDir(shutil.copytree(whole.path, tmp_path / "run"))
+    run = Run(shutil.copytree(whole.path, tmp_path / "run"))
     tensors, values, _ = read_tensors(run.state_path)
     for changes, warnings in [
         ({}, []),

@@ -15,7 +15,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.weights import read_tensors
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.train.loop import train
 from tests.train.conftest import write_toy_corpus
@@ -27,7 +27,7 @@ LETTERS = "abdefgHKlMnrstu"
 
 
 @pytest.fixture(scope="module")
-def before(toy_config, tmp_path_factory) -> RunDir:
+def before(toy_config, tmp_path_factory) -> Run:
     """The run to start from."""
     return train(
         toy_config("train.max_updates=6", "seed=5"),
@@ -45,7 +45,7 @@ def vectors(tmp_path) -> Path:
     return path
 
 
-def largest_difference(run: RunDir, expected: RunDir) -> float:
+def largest_difference(run: Run, expected: Run) -> float:
     tensors = expected.load_best().tensors
     return max(
         (tensor - tensors[name]).abs().max().item()
@@ -53,9 +53,9 @@ def largest_difference(run: RunDir, expected: RunDir) -> float:
     )
 
 
-def embedded(run: RunDir, name: str) -> tuple[torch.Tensor, torch.Tensor]:
+def embedded(run: Run, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     """The rows of the letters in an embedding, and their vectors."""
-    vocab = run.vocab("source") if name.startswith("encoder") else run.vocab("target")
+    vocab = run.vocabs["source"] if name.startswith("encoder") else run.vocabs["target"]
     known = [letter for letter in LETTERS if letter in vocab]
     first = torch.tensor([[float(LETTERS.index(letter))] for letter in known])
     expected = torch.cat([first, torch.full((len(known), SIZE - 1), 0.25)], dim=1)
@@ -86,7 +86,7 @@ def test_training_starts_from_word_vectors(toy_config, tmp_path, vectors, freeze
     rows, expected = embedded(run, "encoder.embedding.weight")
     torch.testing.assert_close(rows, expected, atol=1e-4, rtol=0)
     assert torch.equal(rows, expected) is (freeze == "true")
-    types = run.vocab("source").tokens[4:]
+    types = run.vocabs["source"].tokens[4:]
     number = sum(letter.lower() in LETTERS.lower() for letter in types)
     assert f"vectors for {number} of {len(types)} source types" in caplog.text
     assert (
@@ -158,7 +158,7 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
             translator.model.embedding.weight.shape,
         )
         output = build_model(
-            resumed.config().model, num_source_ids=len(probs_UK), num_target_ids=sizes[0]
+            resumed.config.model, num_source_ids=len(probs_UK), num_target_ids=sizes[0]
         ).output
         output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))  # type: ignore[operator]
         assert torch.equal(output.probs_UK, probs_UK)  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ def test_another_vocabulary_is_refused(toy_config, tmp_path, before):
     settings = [f"data.train={tmp_path / 'corpus' / 'train'}", f"train.start_from={before.path}"]
     with pytest.raises(UsageError, match=rf"{re.escape(str(before.path))}"):
         train(toy_config(*settings), run_dir=tmp_path / "run")
-    assert RunDir(tmp_path / "run").is_empty()
+    assert Run(tmp_path / "run").is_empty()
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.train import loop
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.session import (
@@ -50,7 +50,7 @@ def choose(
 
 
 def begin(name: str, *, written_at: int = 0) -> Path:
-    run = RunDir.create(Path("runs") / name)
+    run = Run.create(Path("runs") / name)
     run.save_config(Config(name=name))
     run.last_dir.mkdir()
     os.utime(run.last_dir, (written_at, written_at))
@@ -108,7 +108,7 @@ def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume():
 
 @pytest.mark.parametrize("call", [1, 2, 3])
 def test_a_run_killed_while_its_first_file_was_written_starts_anew(tmp_path, monkeypatch, call):
-    run, replace, calls = RunDir.create(tmp_path / "run"), Path.replace, iter(range(1, 9))
+    run, replace, calls = Run.create(tmp_path / "run"), Path.replace, iter(range(1, 9))
 
     def die(path: Path, target: Path) -> Path:
         if next(calls) == call:
@@ -123,7 +123,7 @@ def test_a_run_killed_while_its_first_file_was_written_starts_anew(tmp_path, mon
             run.save_config(load_config())
     assert choose(run.path, resume=True) == run.path
     assert run.is_empty() == (call < 3)
-    assert call < 3 or run.config() == load_config()
+    assert call < 3 or run.config == load_config()
 
 
 def test_resume_takes_the_unfinished_run_that_was_written_to_last():
@@ -131,14 +131,14 @@ def test_resume_takes_the_unfinished_run_that_was_written_to_last():
         newest_unfinished()
     for name, written_at in (("old", 100), ("newest", 300), ("new", 200)):
         begin(name, written_at=written_at)
-    done = RunDir(begin("done", written_at=400))
+    done = Run(begin("done", written_at=400))
     done.model_path.touch()
     done.mark_finished()
     assert choose(resume=True) == Path("runs/newest")
 
 
 def test_settings_of_a_resume_are_the_runs_own_with_changes_on_top():
-    run = RunDir(begin("a"))
+    run = Run(begin("a"))
     coverage = load_config(["multi30k", "objective/coverage"], ["name=mine", "seed=7"])
     run.save_config(coverage)
     assert newest_unfinished() == run.path
@@ -164,7 +164,7 @@ def test_a_resume_of_nothing_begins_only_if_told_what(caplog):
 def test_a_resume_of_a_run_without_state_keeps_its_settings_too():
     path = begin("a")
     same = load_config(["quickstart"], ["train.device=cpu"])
-    RunDir(path).save_config(same)
+    Run(path).save_config(same)
     assert check_start(same, path, resume=True, overwrite=False) == path
     other = load_config(["quickstart"], ["train.device=cpu", "model.hidden_size=32"])
     with pytest.raises(UsageError, match=r"model\.hidden_size=32"):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from seq2seq_attn.model.weights import read_tensors, write_tensors
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.runtime import threads
 from seq2seq_attn.runtime.threads import USER_VARIABLES
 from seq2seq_attn.train.loop import train
@@ -25,9 +25,9 @@ def _machine(monkeypatch) -> None:
     monkeypatch.setattr(threads, "num_available_cpus", lambda: 4)
 
 
-def recorded(run: RunDir) -> tuple[int, int]:
+def recorded(run: Run) -> tuple[int, int]:
     """The numbers in a run's environment and in its state."""
-    return run.environment()["num_threads"], read_tensors(run.state_path).values["num_threads"]
+    return run.environment["num_threads"], read_tensors(run.state_path).values["num_threads"]
 
 
 @pytest.mark.parametrize(

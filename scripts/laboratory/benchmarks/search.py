@@ -25,7 +25,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.device import Precision
 from seq2seq_attn.runtime.memory import keep_memory_flat
 from seq2seq_attn.search.base import SearchSource, StepModel, find_search
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> None:
     record = measure(configs, PREPARED_SIZES, amount, CPU)
     record["options"] |= {"threads": 1, "run": options.run and options.run.name}
     if options.run is not None:
-        name = RunDir(options.run).config().name
+        name = Run(options.run).config.name
         record["run"] = {
             "name": name,
             **describe_run(options.run),
@@ -233,7 +233,7 @@ def differences(
 def time_run(run: Path, amount: Amount) -> list[Record]:
     """A trained run on real sentences, each precision: speed, BLEU, milliseconds for one
     sentence."""
-    sources, references = prepare_corpus(RunDir(run).config()).text(SPLIT)
+    sources, references = prepare_corpus(Run(run).config).text(SPLIT)
     rows = []
     for name in precisions(CPU):
         translator = load(run, "cpu", precision=name)
@@ -256,9 +256,7 @@ def time_run(run: Path, amount: Amount) -> list[Record]:
 def time_batches(run: Path, num_turns: int, device: torch.device) -> list[Record]:
     """A trained run on real sentences, in batches of several sizes: sentences per second and
     BLEU."""
-    sources, references = prepare_corpus(RunDir(run).config()).text(
-        SPLIT if device != CPU else "valid"
-    )
+    sources, references = prepare_corpus(Run(run).config).text(SPLIT if device != CPU else "valid")
     rows = []
     for precision in turns.precisions(device):
         translator = load(run, str(device), precision=precision)

@@ -18,7 +18,7 @@ from scripts.laboratory.harness.turns import Contestant, paired_ratio, take_turn
 from seq2seq_attn import load
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.metrics.bleu import Measure
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.memory import TRANSLATING_PRIMITIVES, keep_memory_flat, keep_primitives
 
 BEAM_SIZES = (5, 1)
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     keep_memory_flat()  # as `seq2seq translate` does
     keep_primitives(TRANSLATING_PRIMITIVES)
     limit = 4 if options.quick else None
-    config = RunDir(options.run).config()
+    config = Run(options.run).config
     corpus = prepare_corpus(config)
     sets = {
         name: [lines[:limit] for lines in corpus.text(name)]

@@ -19,7 +19,7 @@ from scripts.laboratory.harness.records import Record, add_set_option, read_even
 from scripts.laboratory.harness.runs import SEQ2SEQ
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 
 STOPPED = (143, -signal.SIGTERM)
 """exit codes after SIGTERM: once training has begun, and before"""
@@ -61,7 +61,7 @@ def train_until(command: Sequence[str], run_dir: Path, target: float) -> None:
     is_stopped = False
     while process.poll() is None:
         is_reached = any(event.get("bleu", -1.0) >= target for event in read_events(run_dir))
-        if is_reached and not is_stopped and RunDir(run_dir).state_path.exists():
+        if is_reached and not is_stopped and Run(run_dir).state_path.exists():
             process.send_signal(signal.SIGTERM)
             is_stopped = True
         time.sleep(1.0)

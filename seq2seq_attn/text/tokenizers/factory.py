@@ -1,14 +1,14 @@
 """Build, save and load tokenizers. Each kind is imported when it is first used."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import read_json
+from seq2seq_attn.files import read_json, read_regular
 from seq2seq_attn.text.tokenizers.base import (
     NONE,
     SOURCE_END,
@@ -108,12 +108,14 @@ def _untrained(name: str, language: str, *, lowercase: bool) -> Tokenizer:
     return SpacyTokenizer(language, lowercase=lowercase)
 
 
-def load_tokenizer(directory: Path, side: str) -> Tokenizer:
-    """Load the tokenizer of a side. Raises UserError: a file is missing or damaged, or the kind is
-    unknown to this version."""
+def load_tokenizer(
+    directory: Path, side: str, read: Callable[[Path], bytes] = read_regular
+) -> Tokenizer:
+    """Load the tokenizer of a side from files that `read` reads. Raises UserError: a file is
+    missing or damaged, or the kind is unknown to this version."""
     path = directory / f"{side}.tokenizer.json"
     damaged = UserError(f"{path}: not a tokenizer file of seq2seq-attn; prepare the data again")
-    saved = read_json(path)
+    saved = read_json(path, read)
     try:
         name = saved["name"]
         if name in (SENTENCES, SEVERAL):
@@ -122,7 +124,7 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
                 re.fullmatch(rf"{re.escape(side)}\.[A-Za-z_-]+", part) for part in names
             ):
                 raise damaged  # the files of the parts lie beside this one
-            parts = {part: load_tokenizer(directory, part) for part in names}
+            parts = {part: load_tokenizer(directory, part, read) for part in names}
             if name == SENTENCES:
                 return SentenceTokenizer(parts[names[0]])
             return SeveralTokenizer(saved["languages"], [parts[part] for part in names])
@@ -136,9 +138,8 @@ def load_tokenizer(directory: Path, side: str) -> Tokenizer:
         if name == "sentencepiece":
             from seq2seq_attn.text.tokenizers.sentencepiece import load_sentencepiece
 
-            return load_sentencepiece(
-                directory / f"{side}.sentencepiece.model", lowercase=lowercase
-            )
+            model_path = directory / f"{side}.sentencepiece.model"
+            return load_sentencepiece(model_path, lowercase=lowercase, read=read)
     except UserError:
         raise
     except Exception:  # of any values

@@ -3,7 +3,7 @@
 import io
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -140,13 +140,18 @@ def train_sentencepiece(
     return tokenizer
 
 
-def load_sentencepiece(path: Path, *, lowercase: bool) -> SentencePieceTokenizer:
-    """Load a saved model. Raises UserError: the file is missing or damaged."""
+def load_sentencepiece(
+    path: Path, *, lowercase: bool, read: Callable[[Path], bytes] = read_regular
+) -> SentencePieceTokenizer:
+    """Load a saved model from a file that `read` reads. Raises UserError: the file is missing or
+    damaged."""
     try:
-        model = read_regular(path)
+        model = read(path)
         if not model:  # SentencePiece accepts an empty file and fails later
             raise RuntimeError("it is empty")
         return SentencePieceTokenizer(model, lowercase=lowercase)
+    except UserError:
+        raise
     except Exception as error:  # of any bytes
         raise UserError(
             f"{path}: not a readable SentencePiece model ({error}); copy or prepare it again"

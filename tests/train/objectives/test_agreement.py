@@ -9,7 +9,7 @@ from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.data.batch import swapped
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss, reverse_config
@@ -103,11 +103,11 @@ def test_with_a_weight_of_zero_the_first_model_is_what_it_is_alone(toy, toy_conf
 
 def test_the_run_holds_a_run_of_the_other_direction(toy, tmp_path):
     run = train(toy("search.max_length_extra=0", "train.max_epochs=1"), run_dir=tmp_path / "run")
-    reverse = RunDir(run.path / "reverse")
+    reverse = Run(run.path / "reverse")
     assert reverse.is_finished()
-    assert reverse.environment()["packages"] == run.environment()["packages"]
+    assert reverse.environment["packages"] == run.environment["packages"]
     assert reverse.load_best().values["update"] == run.load_best().values["update"]
-    there, back = run.config(), reverse.config()
+    there, back = run.config, reverse.config
     assert (back.data.source_language, back.data.target_language) == ("en", "de")
     assert (back.name, back.train.objectives) == ("toy-reverse", {})
     assert back.search.max_length_ratio != there.search.max_length_ratio
@@ -115,7 +115,7 @@ def test_the_run_holds_a_run_of_the_other_direction(toy, tmp_path):
     assert translator.source_vocab.tokens == load(run.path).target_vocab.tokens
     assert isinstance(translator.translate(["dog cat"])[0].text, str)
     again = train(toy("train.max_updates=1"), run_dir=run.path, overwrite=True)
-    assert RunDir(again.path / "reverse").load_best().values["update"] == 1
+    assert Run(again.path / "reverse").load_best().values["update"] == 1
 
 
 def test_the_texts_of_the_other_direction_are_exchanged():

@@ -10,7 +10,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from seq2seq_attn.config import Config, load_config
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.run_dir import RunDir
+from seq2seq_attn.run import Run
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import fertility, guided
@@ -104,7 +104,7 @@ def guided_config(toy_config, toy_corpus, tmp_path) -> Callable[..., Config]:
     return make
 
 
-def means(run: RunDir) -> list[dict[str, float]]:
+def means(run: Run) -> list[dict[str, float]]:
     return [line["objectives"] for line in events(run, "train")]
 
 

@@ -1,4 +1,5 @@
-"""The run directory: written by training, read by everything else. It needs nothing outside itself.
+"""A run: its directory, which training writes and everything else reads. It needs nothing outside
+itself.
 
     config.yaml  environment.json  corpus.json (hashes of the text)  finished.json (training has finished)
     model.safetensors (best)  last/ (for a resume)  manifest.json (the SHA-256 of all these files)
@@ -14,31 +15,33 @@ from __future__ import annotations
 
 import importlib
 import logging
+import math
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seq2seq_attn.config import Config, ModelConfig, dump_config
-from seq2seq_attn.config.load import RUN_CONFIG, load_run_config
+from seq2seq_attn.config import Config, DataConfig, ModelConfig, dump_config
+from seq2seq_attn.config.load import RUN_CONFIG, parse_run_config
 from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import (
     MANIFEST,
+    ListedFiles,
     check_files,
     list_files,
-    read_listed_json,
     remove_listed,
     write_listed,
     write_listed_json,
 )
-from seq2seq_attn.model.weights import Saved, read_tensors, write_tensors
+from seq2seq_attn.model.weights import Saved, parse_tensors, write_tensors
 from seq2seq_attn.runtime.environment import describe_environment
-from seq2seq_attn.text.tokenizers.base import SIDES, VECTORS, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_tokenizer
-from seq2seq_attn.text.tokenizers.several import vector_sizes
+from seq2seq_attn.text.tokenizers.several import SentenceTokenizer, SeveralTokenizer, vector_sizes
 from seq2seq_attn.text.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -66,6 +69,8 @@ _OWN_FILES = (
     *("events.out.tfevents.*", ".*.tmp"),
 )
 
+_TEXT = "text"
+
 log = logging.getLogger(__name__)
 
 
@@ -78,11 +83,13 @@ class ModelInfo(NamedTuple):
     """of its file"""
 
 
-class RunDir:
-    """A run directory. Creating the object touches no file."""
+class Run:
+    """A run directory. Creating the object touches no file; each file is read and checked against
+    the manifest once, when it is first needed."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self._files = ListedFiles(self.path)
         self.config_path = self.path / RUN_CONFIG
         self.model_path = self.path / _MODEL
         """the best model"""
@@ -97,19 +104,50 @@ class RunDir:
         """the folder with `evaluate`'s translations of test sets"""
 
     def __repr__(self) -> str:
-        return f"RunDir({str(self.path)!r})"
+        return f"Run({str(self.path)!r})"
 
     @classmethod
-    def create(cls, path: str | Path, *, overwrite: bool = False) -> RunDir:
+    def open(cls, name: str | Path | Run) -> Run:
+        """Open a run to read it: a directory, or `hf:OWNER/NAME`, `hf:OWNER/NAME@REVISION` on the
+        Hugging Face hub, which is downloaded or taken from the hub's cache. A run that is open is
+        returned as it is. Raises UserError: the run cannot be downloaded, its configuration is
+        missing or damaged, or names another run where only a run of this machine may."""
+        if isinstance(name, Run):
+            return name
+        if not str(name).startswith(HUB):
+            run = cls(name)
+            _ = run.config
+            return run
+        repository, _, revision = str(name).removeprefix(HUB).partition("@")
+        with open_hub(f"{name}: cannot be downloaded") as hub:
+            patterns = [*_LISTED, MANIFEST]
+            run = cls(
+                hub.snapshot_download(
+                    repository, revision=revision or None, allow_patterns=patterns
+                )
+            )
+        if run.config.search.scorers:
+            raise UserError(
+                f"{name}: its search.scorers name a run of this machine, which a downloaded run "
+                "may not"
+            )
+        return run
+
+    @classmethod
+    def create(cls, path: str | Path, *, overwrite: bool = False) -> Run:
         """Create an empty run directory. With `overwrite`, the files of an earlier run are removed
         first. Raises UsageError as `check_free`."""
         run = cls(path)
         run.check_free(overwrite=overwrite)
-        files = {old for pattern in _OWN_FILES for old in run.path.glob(pattern)}
-        for old in sorted(
-            files, key=lambda path: path.name == RUN_CONFIG
-        ):  # last: it makes the folder a run
-            shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
+        files: set[Path] = set()
+        for pattern in _OWN_FILES:
+            files.update(run.path.glob(pattern))
+        # The configuration goes last: it makes the folder a run.
+        for old in sorted(files, key=lambda path: path.name == RUN_CONFIG):
+            if old.is_dir() and not old.is_symlink():
+                shutil.rmtree(old)
+            else:
+                old.unlink()
         run.path.mkdir(parents=True, exist_ok=True)
         return run
 
@@ -131,20 +169,28 @@ class RunDir:
         """Whether the existing directory is empty, apart from a lock file."""
         return all(path.name == LOCK for path in self.path.iterdir())
 
-    @property
-    def reverse(self) -> RunDir:
+    @cached_property
+    def reverse(self) -> Run:
         """The run directory of the reverse model, which training may have made."""
-        return RunDir(self.path / REVERSE)
+        return Run(self.path / REVERSE)
 
     # ---- configuration, text ----
 
+    @cached_property
     def config(self) -> Config:
-        """The full configuration of the run. Raises UserError as `load_run_config`."""
-        return load_run_config(self.path)
+        """The full configuration. Raises UserError: this is not a run directory, or the
+        configuration is damaged or of another version."""
+        if not self.config_path.is_file():
+            raise UserError(
+                f"{self.path}: not a run directory (no {RUN_CONFIG}); name one that "
+                "`seq2seq train` wrote"
+            )
+        return parse_run_config(self.config_path, self._files.read(RUN_CONFIG))
 
     def save_config(self, config: Config) -> None:
         """Write the full configuration."""
         write_listed(self.config_path, dump_config(config).encode())
+        self.config = config
 
     def save_text(self, prepared: PreparedCorpus, *, is_reverse: bool = False) -> None:
         """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is
@@ -159,25 +205,33 @@ class RunDir:
         list_files(self.path, [path for pattern in _TEXT_FILES for path in self.path.glob(pattern)])
         write_listed_json(self.path / RUN_CORPUS, prepared.text_hashes(is_reverse=is_reverse))
 
+    @cached_property
     def text_hashes(self) -> dict[str, str]:
         """`PreparedCorpus.text_hashes` of the corpus that the run was trained on. Raises UserError
         if they are missing or damaged."""
-        return read_listed_json(self.path / RUN_CORPUS)
+        return self._files.read_json(RUN_CORPUS)
 
-    def text_files(self, side: Side) -> dict[str, str]:
+    def tokenizer_hashes(self, side: Side) -> dict[str, str]:
         """The SHA-256 of the tokenizer and vocabulary files of a side, by name. Raises UserError if
         one is missing or damaged."""
-        return check_files(self.path, prefix=f"{side}.")
+        names = [name for name in self._files.listed if name.startswith(f"{side}.")]
+        return {name: self._files.sha256(name) for name in names}
 
-    def tokenizer(self, side: Side) -> Tokenizer:
-        """The tokenizer of a side. Raises UserError as `text_files`."""
-        self.text_files(side)
-        return load_tokenizer(self.path, side)
+    @cached_property
+    def tokenizers(self) -> dict[Side, Tokenizer]:
+        """The tokenizer of each side. Raises UserError: a file is missing or damaged, or is not
+        the tokenizer of this configuration."""
+        tokenizers = {side: load_tokenizer(self.path, side, self._read) for side in SIDES}
+        _check_kinds(self.path, tokenizers, self.config.data)
+        return tokenizers
 
-    def vocab(self, side: Side) -> Vocab:
-        """The vocabulary of a side. Raises UserError as `text_files`."""
-        self.text_files(side)
-        return Vocab.load(vocab_path(self.path, side))
+    @cached_property
+    def vocabs(self) -> dict[Side, Vocab]:
+        """The vocabulary of each side. Raises UserError: a file is missing or damaged."""
+        return {side: Vocab.load(vocab_path(self.path, side), self._read) for side in SIDES}
+
+    def _read(self, path: Path) -> bytes:
+        return self._files.read(path.name)
 
     # ---- the best model ----
 
@@ -199,7 +253,11 @@ class RunDir:
                 f"{self.path}: no {_MODEL} ({reason}); train with `seq2seq train --run-dir "
                 f"{self.path}`"
             )
-        return read_tensors(self.model_path)
+        return self._read_tensors(_MODEL)
+
+    def _read_tensors(self, name: str) -> Saved:
+        content = self._files.read(name)
+        return parse_tensors(self.path / name, content, self._files.sha256(name))
 
     def load_model(self, config: ModelConfig) -> tuple[Seq2Seq, ModelInfo]:
         """The best model, on the CPU. Sizes that do not match the configuration are rejected before
@@ -209,30 +267,23 @@ class RunDir:
 
         from seq2seq_attn.model.build import build_model, model_without_weights
 
-        sources = self.config().data.sources
         sizes: dict[str, Any] = {
-            "num_source_ids": len(self.vocab("source")),
-            "num_target_ids": len(self.vocab("target")),
-            "vector_sizes": vector_sizes(self.tokenizer("source"))
-            if VECTORS in sources
-            else [None] * len(sources),
+            "num_source_ids": len(self.vocabs["source"]),
+            "num_target_ids": len(self.vocabs["target"]),
+            "vector_sizes": vector_sizes(self.tokenizers["source"]),
         }
         try:
             expected = model_without_weights(config, **sizes).state_dict()
         except UsageError as error:  # such as a variant that needs --import
             raise UsageError(f"{self.path}: {error}") from None
         saved = self.load_best()
-        shapes, expected_shapes = (
-            {name: t.shape for name, t in some.items()} for some in (saved.tensors, expected)
-        )
-        if shapes != expected_shapes:
+        if _shapes(saved.tensors) != _shapes(expected):
             raise UserError(
                 f"{self.model_path}: not the model of this run's {RUN_CONFIG} and vocabularies; "
                 "copy the run again"
             )
-        with torch.random.fork_rng(
-            devices=[]
-        ):  # building draws weights that are replaced right away
+        # Building draws weights, which are replaced right away.
+        with torch.random.fork_rng(devices=[]):
             model = build_model(config, **sizes, is_loaded=True)
         model.load_state_dict(saved.tensors)
         return model, ModelInfo(saved.values, saved.sha256)
@@ -248,7 +299,7 @@ class RunDir:
         if not self.model_path.is_file() or not (self.path / _FINISHED).is_file():
             return None
         try:
-            return float(read_listed_json(self.path / _FINISHED)["finished_at"])
+            return float(self._files.read_json(_FINISHED)["finished_at"])
         except Exception as error:  # of any bytes
             reason = error if isinstance(error, UserError) else f"{self.path / _FINISHED}: damaged"
             log.warning("%s; the run counts as unfinished", reason)
@@ -297,52 +348,73 @@ class RunDir:
         """Write `environment.json`: versions, hardware, the code's git commit, the command."""
         write_listed_json(self.path / _ENVIRONMENT, describe_environment(command, device))
 
+    @cached_property
     def environment(self) -> dict[str, Any] | None:
         """The environment that `write_environment` wrote, if any. Raises UserError if it is
         damaged."""
-        path = self.path / _ENVIRONMENT
-        return read_listed_json(path) if path.exists() else None
+        if not (self.path / _ENVIRONMENT).exists():
+            return None
+        return self._files.read_json(_ENVIRONMENT)
 
 
-def newest_run(runs_dir: str | Path = "runs") -> RunDir:
-    """The run in a folder that finished last. Raises UserError: there is none."""
-    runs = [RunDir(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
-    finished = [
-        (finished_at, run) for run in runs if (finished_at := run.finished_at()) is not None
-    ]
-    if finished:
-        return max(finished, key=lambda pair: pair[0])[1]
-    unfinished = [run for run in runs if run.model_path.is_file()]
-    hint = (
-        f"; {unfinished[-1].path} has a model but has not finished: name it to use it"
-        if unfinished
-        else ""
-    )
-    advice = (
-        "train one with `seq2seq train -c quickstart` (minutes, no download), or name its directory"
-    )
-    raise UserError(f"{runs_dir}/: no finished run; {advice}{hint}")
-
-
-def find_run(name: str | Path) -> Path:
-    """The directory of a run. Of `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`, its files are
-    downloaded, or taken from the hub's cache, and checked against the manifest. Raises UserError:
-    it cannot be downloaded, is damaged, or names another run, of this machine."""
-    if not str(name).startswith(HUB):
-        return Path(name)
-    repository, _, revision = str(name).removeprefix(HUB).partition("@")
-    with open_hub(f"{name}: cannot be downloaded") as hub:
-        run = RunDir(
-            hub.snapshot_download(
-                repository, revision=revision or None, allow_patterns=[*_LISTED, MANIFEST]
+def _check_kinds(path: Path, tokenizers: Mapping[Side, Tokenizer], data: DataConfig) -> None:
+    """Check that the saved tokenizers read what the configuration says: one that is of vectors
+    instead would open any file that a text names. Raises UserError: a tokenizer does not."""
+    expected = {
+        "source": [language if language in (NONE, VECTORS) else _TEXT for language in data.sources],
+        "target": [_TEXT],
+    }
+    for side, tokenizer in tokenizers.items():
+        if _kinds(tokenizer) != expected[side]:
+            raise UserError(
+                f"{path}/{side}.tokenizer.json: not the tokenizer of this run's {RUN_CONFIG}; copy "
+                "the run again"
             )
-        )
-    check_files(run.path)
-    if run.config().search.scorers:
-        raise UserError(
-            f"{name}: its search.scorers name a run of this machine, which a downloaded run may not"
-        )
-    return run.path
+
+
+def _kinds(tokenizer: Tokenizer) -> list[str]:
+    """What each source of a line is: `none`, `vectors` or text."""
+    if isinstance(tokenizer, SentenceTokenizer):
+        return _kinds(tokenizer.tokenizer)
+    if isinstance(tokenizer, SeveralTokenizer):
+        return [kind for part in tokenizer.parts for kind in _kinds(part)]
+    return [tokenizer.name if tokenizer.name in (NONE, VECTORS) else _TEXT]
+
+
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
+def newest_run(runs_dir: str | Path = "runs") -> Run:
+    """The run in a folder that finished last. Raises UserError: there is none."""
+    runs = [Run(path) for path in sorted(Path(runs_dir).glob("*")) if path.is_dir()]
+    newest, newest_at = None, -math.inf
+    for run in runs:
+        finished_at = run.finished_at()
+        if finished_at is not None and finished_at > newest_at:
+            newest, newest_at = run, finished_at
+    if newest is not None:
+        return newest
+    hint = ""
+    for run in runs:
+        if run.model_path.is_file():
+            hint = f"; {run.path} has a model but has not finished: name it to use it"
+    raise UserError(
+        f"{runs_dir}/: no finished run; train one with `seq2seq train -c quickstart` (minutes, no "
+        f"download), or name its directory{hint}"
+    )
+
+
+def open_runs(named: str | Path | Run | Sequence[str | Path | Run] | None = None) -> list[Run]:
+    """Open the named runs; None: the run in `runs/` that finished last. Raises UserError as
+    `Run.open` and `newest_run`."""
+    if named is None:
+        newest = newest_run()
+        log.info("model: %s", newest.path)
+        return [newest]
+    if isinstance(named, str | Path | Run):
+        return [Run.open(named)]
+    return [Run.open(name) for name in named]
 
 
 @contextmanager
