@@ -76,14 +76,14 @@ class AttentionScore:
     """against gold links for each shift; empty without them"""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        values = {
-            **asdict(self),
-            "gold": [{"shift": n, **finite(asdict(score))} for n, score in self.gold.items()],
-        }
-        return (
-            values if self.gold else {key: value for key, value in values.items() if key != "gold"}
-        )
+        """Plain values, for JSON; without gold links there is no `gold`."""
+        values = asdict(self)
+        del values["gold"]
+        if self.gold:
+            values["gold"] = [
+                {"shift": shift, **finite(asdict(score))} for shift, score in self.gold.items()
+            ]
+        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,58 +120,53 @@ class AttentionStatistics:
         )
 
 
-def join_statistics(parts: Sequence[AttentionStatistics]) -> AttentionStatistics:
-    """The statistics of several sets as one; with attention and gold links if all parts have
+def join_statistics(sets: Sequence[AttentionStatistics]) -> AttentionStatistics:
+    """The statistics of several sets as one; with attention and gold links if all sets have
     them."""
-    counts = [part.attention_N5 for part in parts if part.attention_N5 is not None]
-    gold = [part.gold for part in parts if part.gold is not None]
-    return AttentionStatistics(
-        np.concatenate([part.overlap_N4 for part in parts]),
-        np.concatenate(counts) if len(counts) == len(parts) else None,
-        [pair for pairs in gold for pair in pairs] if len(gold) == len(parts) else None,
-    )
+    overlap_N4 = np.concatenate([statistics.overlap_N4 for statistics in sets])
+    counts = [statistics.attention_N5 for statistics in sets if statistics.attention_N5 is not None]
+    attention_N5 = np.concatenate(counts) if len(counts) == len(sets) else None
+    gold: list[tuple[Weights, Sequence[Link]]] = []
+    for statistics in sets:
+        if statistics.gold is None:
+            return AttentionStatistics(overlap_N4, attention_N5)
+        gold += statistics.gold
+    return AttentionStatistics(overlap_N4, attention_N5, gold)
 
 
-def attention_counts(
-    weights_TS: Weights, word_weights_TS: Weights
-) -> tuple[float, float, float, float, float]:
+def attention_counts(weights_TS: Weights, word_weights_TS: Weights) -> tuple[float, ...]:
     """Counts of one pair: summed entropies in nats, target tokens, dropped source words, repeated
-    ones, all source words.
+    source words, all source words.
 
     Args:
         weights_TS: over tokens, with EOS on both sides as the model had it: for the entropy.
         word_weights_TS: the same over words, for the coverage.
     """
-    weights, received = (
-        weights_TS.astype(np.float64),
-        word_weights_TS.astype(np.float64).sum(axis=0),
-    )
-    entropies_T = -np.sum(weights * np.log(np.where(weights > 0, weights, 1.0)), axis=1)
+    weights_TS = weights_TS.astype(np.float64)
+    entropies_T = -np.sum(weights_TS * np.log(np.where(weights_TS > 0, weights_TS, 1.0)), axis=1)
+    received_S = word_weights_TS.astype(np.float64).sum(axis=0)
     return (
         float(entropies_T.sum()),
         float(len(weights_TS)),
-        float((received < DROPPED_BELOW).sum()),
-        float((received > REPEATED_ABOVE).sum()),
-        float(len(received)),
+        float((received_S < DROPPED_BELOW).sum()),
+        float((received_S > REPEATED_ABOVE).sum()),
+        float(len(received_S)),
     )
 
 
-def overlap_counts(
-    hypothesis: Sequence[str], reference: Sequence[str]
-) -> tuple[int, int, int, int]:
+def overlap_counts(hypothesis: Sequence[str], reference: Sequence[str]) -> tuple[int, ...]:
     """Counts of one pair: reference words missing, reference words, hypothesis words in excess,
     hypothesis words; as multisets, lower-cased. Tokens without a letter or digit (punctuation) are
     not counted."""
-    written, expected = (
-        Counter(word.lower() for word in words if any(map(str.isalnum, word)))
-        for words in (hypothesis, reference)
-    )
-    return (
-        (expected - written).total(),
-        expected.total(),
-        (written - expected).total(),
-        written.total(),
-    )
+    written = _count_words(hypothesis)
+    expected = _count_words(reference)
+    missing = (expected - written).total()
+    excess = (written - expected).total()
+    return missing, expected.total(), excess, written.total()
+
+
+def _count_words(tokens: Sequence[str]) -> Counter[str]:
+    return Counter(token.lower() for token in tokens if any(map(str.isalnum, token)))
 
 
 def shift_weights(weights_TS: Weights, shift: int) -> Weights:
@@ -204,18 +199,15 @@ def words_from_tokens(
     Raises:
         ValueError: tokens and words of different numbers of characters.
     """
-    num_target, num_source = len(target_tokens), len(source_tokens)
-    if (
-        not num_target or not num_source
-    ):  # an empty side: the model did not read the other one either
+    if not target_tokens or not source_tokens:
+        # With an empty side, the model did not read the other side either.
         return np.zeros((len(target_words), len(source_words)))
     source_shares = word_shares(source_tokens, source_words)
     target_shares = word_shares(target_tokens, target_words)
     num_tokens = target_shares.sum(axis=0)
     averaging = (target_shares / np.where(num_tokens > 0, num_tokens, 1.0)).T
-    return np.asarray(
-        averaging @ weights_TS[:num_target, :num_source].astype(np.float64) @ source_shares
-    )
+    weights_TS = weights_TS[: len(target_tokens), : len(source_tokens)]
+    return np.asarray(averaging @ weights_TS.astype(np.float64) @ source_shares)
 
 
 def score_attention(
@@ -233,19 +225,19 @@ def score_attention(
     masses: list[float] = []
     for weights_TS, links in zip(weights, sure, strict=True):
         shifted_TS = shift_weights(weights_TS, shift)
-        predicted = {
-            (int(row_S.argmax()), target) for target, row_S in enumerate(shifted_TS) if row_S.any()
-        }
-        sources: dict[int, set[int]] = {}
+        predicted = {}
+        for target, row_S in enumerate(shifted_TS):
+            if row_S.any():
+                predicted[target] = int(row_S.argmax())
+        gold: dict[int, set[int]] = {}
         for source, target in links:
             if 0 <= target + shift < len(weights_TS):
-                sources.setdefault(target, set()).add(source)
-        gold = {(source, target) for target in sources for source in sources[target]}
-        masses += [
-            float(shifted_TS[target, sorted(linked)].sum()) for target, linked in sources.items()
-        ]
-        num_predicted, num_gold = num_predicted + len(predicted), num_gold + len(gold)
-        num_common += len(predicted & gold)
+                gold.setdefault(target, set()).add(source)
+        for target, sources in gold.items():
+            masses.append(float(shifted_TS[target, sorted(sources)].sum()))
+            num_gold += len(sources)
+            num_common += predicted.get(target) in sources
+        num_predicted += len(predicted)
     total = num_predicted + num_gold
     return AlignmentScore(
         error_rate=1.0 - 2 * num_common / total if total else 0.0,
@@ -258,8 +250,6 @@ def score_attention(
 
 def score_shifts(pairs: GoldPairs) -> dict[int, AlignmentScore]:
     """`score_attention` for each of `SHIFTS`."""
-    weights, links = (
-        [weights_TS for weights_TS, _ in pairs],
-        [pair_links for _, pair_links in pairs],
-    )
+    weights = [weights_TS for weights_TS, _ in pairs]
+    links = [pair_links for _, pair_links in pairs]
     return {shift: score_attention(weights, links, shift=shift) for shift in SHIFTS}

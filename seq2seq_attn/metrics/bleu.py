@@ -110,14 +110,15 @@ class Measure:
         tokenizer of BLEU; TER and WER count characters where it does not separate words."""
         if name not in METRICS:
             raise UserError(f"metric {name!r}: not one of {', '.join(METRICS)}")
-        streams = (references, *others)
-        for stream in streams:
-            if len(stream) != len(references):
+        for further in others:
+            if len(further) != len(references):
                 raise UserError(
-                    f"{len(references)} and {len(stream)} references: expected as many of each "
+                    f"{len(references)} and {len(further)} references: expected as many of each "
                     "sentence"
                 )
-        self.name, self._num_pairs, self._language = name, len(references), target_language
+        self.name = name
+        self._num_pairs = len(references)
+        self._language = target_language
         metric = METRICS[name]
         counts_characters = name in ("ter", "wer") and not separates_words(target_language)
         self._splits_words = counts_characters or metric.options.get("tokenize") == "none"
@@ -128,14 +129,12 @@ class Measure:
 
         from seq2seq_attn.metrics.edits import EditMetric
 
-        logging.getLogger("sacrebleu").setLevel(
-            logging.ERROR
-        )  # its advice is on options of its own command
+        # sacreBLEU's advice is on options of its own command
+        logging.getLogger("sacrebleu").setLevel(logging.ERROR)
         kind = EditMetric if metric.kind == "edits" else getattr(metrics, metric.kind)
         # sacreBLEU takes a list of reference *streams*, and silently accepts the transposed list
-        self._metric: Metric = kind(
-            references=[self._prepare(stream) for stream in streams], **options
-        )
+        streams = [self._prepare(stream) for stream in (references, *others)]
+        self._metric: Metric = kind(references=streams, **options)
 
     def statistics(self, hypotheses: Sequence[str]) -> CorpusStatistics:
         """The sufficient statistics of one system's hypotheses, aligned with the references. Raises
@@ -148,15 +147,15 @@ class Measure:
             )
         rows_ND = np.array(self._metric._extract_corpus_statistics(self._prepare(hypotheses), None))
         counts_ND = rows_ND.astype(np.int64)
-        if np.array_equal(
-            counts_ND, rows_ND
-        ):  # else TER takes the mean length of several references
+        # TER takes the mean length of several references, which need not be an integer
+        if np.array_equal(counts_ND, rows_ND):
             rows_ND = counts_ND
-        suffix = f"|{words_name(self._language)}" if self._splits_words else ""
-        suffix += "|<unk>:whole" if suffix and separates_words(self._language) else ""
-        return CorpusStatistics(
-            self.name, f"{self._metric.get_signature()}{suffix}", rows_ND, self._metric
-        )
+        signature = str(self._metric.get_signature())
+        if self._splits_words:
+            signature += f"|{words_name(self._language)}"
+            if separates_words(self._language):
+                signature += "|<unk>:whole"
+        return CorpusStatistics(self.name, signature, rows_ND, self._metric)
 
     def _prepare(self, lines: Sequence[str]) -> list[str]:
         if self._splits_words:
@@ -171,7 +170,8 @@ def bleu_tokenizer(language: str) -> str:
     if code in ("zh", "yue", "wuu"):
         return "zh"
     if code in _MECAB:
-        return f"{code}-mecab" if all(find_spec(module) for module in _MECAB[code]) else "char"
+        is_installed = all(find_spec(module) for module in _MECAB[code])
+        return f"{code}-mecab" if is_installed else "char"
     return "13a" if separates_words(code) else "char"
 
 
@@ -182,7 +182,8 @@ def _bleu_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
     4-grams].
     """
     lengths = sums_RD[:, :2].astype(np.float64)
-    matches, totals = sums_RD[:, 2 : 2 + _MAX_ORDER], sums_RD[:, 2 + _MAX_ORDER :]
+    matches = sums_RD[:, 2 : 2 + _MAX_ORDER]
+    totals = sums_RD[:, 2 + _MAX_ORDER :]
     with np.errstate(divide="ignore", invalid="ignore"):
         brevity = np.where(
             lengths[:, 0] < lengths[:, 1], np.exp(1 - lengths[:, 1] / lengths[:, 0]), 1.0
@@ -207,19 +208,18 @@ def _chrf_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
     n-grams] per order."""
     dtype = _float_type(sums_RD)
     hypothesis, reference, matching = np.moveaxis(sums_RD.reshape(-1, _NUM_CHRF_ORDERS, 3), 2, 0)
-    precision, recall = np.zeros(len(sums_RD), dtype), np.zeros(len(sums_RD), dtype)
-    counts = (hypothesis > 0) & (reference > 0)
-    for order in range(
-        _NUM_CHRF_ORDERS
-    ):  # not a sum over the axis, which rounds otherwise than sacreBLEU
-        is_counted, common = counts[:, order], matching[:, order]
-        precision += np.where(
-            is_counted, common / np.where(is_counted, hypothesis[:, order], 1), 0
-        ).astype(dtype)
-        recall += np.where(
-            is_counted, common / np.where(is_counted, reference[:, order], 1), 0
-        ).astype(dtype)
-    num_orders = np.maximum(counts.sum(axis=1), 1).astype(dtype)
+    is_counted = (hypothesis > 0) & (reference > 0)
+    # orders that are not counted: 0 / 1
+    matching = np.where(is_counted, matching, 0)
+    precisions = (matching / np.where(is_counted, hypothesis, 1)).astype(dtype)
+    recalls = (matching / np.where(is_counted, reference, 1)).astype(dtype)
+    precision = np.zeros(len(sums_RD), dtype)
+    recall = np.zeros(len(sums_RD), dtype)
+    # not a sum over the axis, which rounds otherwise than sacreBLEU
+    for order in range(_NUM_CHRF_ORDERS):
+        precision += precisions[:, order]
+        recall += recalls[:, order]
+    num_orders = np.maximum(is_counted.sum(axis=1), 1).astype(dtype)
     precision /= num_orders
     recall /= num_orders
     factor = _CHRF_BETA**2
@@ -231,9 +231,10 @@ def _chrf_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
 def _rate_from_sums(sums_RD: npt.NDArray[Any]) -> FloatArray:
     """TER (Snover et al. 2006) and the metrics of `edits.py`; a row is [edits or matches, what they
     are counted in]."""
-    counted, totals = sums_RD[:, 0], sums_RD[:, 1]
-    without_total = np.where(counted > 0, 1.0, 0.0)
-    ratios = np.where(totals > 0, counted / np.where(totals > 0, totals, 1), without_total)
+    counts_R = sums_RD[:, 0]
+    totals_R = sums_RD[:, 1]
+    without_total_R = np.where(counts_R > 0, 1.0, 0.0)
+    ratios = np.where(totals_R > 0, counts_R / np.where(totals_R > 0, totals_R, 1), without_total_R)
     return np.asarray(100 * ratios.astype(_float_type(sums_RD)))
 
 

@@ -5,6 +5,7 @@ bucket's score is that of its summed statistics, never a mean of sentence scores
 add up to the corpus's.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,7 +24,7 @@ MIN_PAIRS = 50
 """the corpus score of fewer pairs is mostly noise"""
 DEFAULT_NUM_BUCKETS = 6
 MAX_BUCKETS = 100
-_MAX_DIGITS = 9
+_NUMBER = r"\s*(\d{1,9})\s*"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,23 +63,13 @@ def parse_edges(text: str) -> tuple[int, ...] | int:
     """The edges of `9,12,15`, each the first length of a bucket; of `quantiles:6`, the number of
     quantiles. Raises UsageError: not edges or quantiles, edges that do not rise, or more than
     `MAX_BUCKETS` buckets."""
-    kind, colon, number = text.partition(":")
-    parts = [part.strip() for part in (number if colon else text).split(",")]
-    if all(part.isdecimal() and len(part) <= _MAX_DIGITS for part in parts):
-        edges = tuple(int(part) for part in parts)
-        if (
-            colon
-            and kind.strip() == "quantiles"
-            and len(edges) == 1
-            and 1 <= edges[0] <= MAX_BUCKETS
-        ):
-            return edges[0]
-        if (
-            not colon
-            and 0 < edges[0]
-            and len(edges) < MAX_BUCKETS
-            and all(a < b for a, b in pairwise(edges))
-        ):
+    quantiles = re.fullmatch(rf"\s*quantiles\s*:{_NUMBER}", text)
+    if quantiles and 1 <= int(quantiles[1]) <= MAX_BUCKETS:
+        return int(quantiles[1])
+    if re.fullmatch(f"{_NUMBER}(,{_NUMBER})*", text):
+        edges = tuple(int(edge) for edge in text.split(","))
+        is_rising = all(lower < upper for lower, upper in pairwise((0, *edges)))
+        if is_rising and len(edges) < MAX_BUCKETS:
             return edges
     raise UsageError(
         f"--by-length {shorten(text)}: expected rising first lengths of buckets, for example "
@@ -97,16 +88,22 @@ def quantile_edges(lengths: IntArray, num_buckets: int = DEFAULT_NUM_BUCKETS) ->
 def make_buckets(lengths: IntArray, edges: Sequence[int], *, merge_below: int = 0) -> list[Bucket]:
     """The non-empty buckets, shortest first; those under `merge_below` pairs are joined to their
     smaller neighbor."""
-    bounds = [0, *edges]
     buckets = []
-    for position, lower in enumerate(bounds):
-        upper = bounds[position + 1] if position + 1 < len(bounds) else None
-        inside = (lengths >= lower) & (lengths < upper) if upper is not None else lengths >= lower
-        buckets.append(Bucket(lower, upper, np.flatnonzero(inside)))
-    while len(buckets) > 1 and min(len(bucket) for bucket in buckets) < merge_below:
-        thin = min(range(len(buckets)), key=lambda position: len(buckets[position]))
-        sides = [side for side in (thin - 1, thin + 1) if 0 <= side < len(buckets)]
-        left, right = sorted((thin, min(sides, key=lambda position: len(buckets[position]))))
-        indices = np.sort(np.concatenate([buckets[left].indices, buckets[right].indices]))
-        buckets[left : right + 1] = [Bucket(buckets[left].lower, buckets[right].upper, indices)]
+    for lower, upper in zip([0, *edges], [*edges, None], strict=True):
+        is_inside = lengths >= lower
+        if upper is not None:
+            is_inside &= lengths < upper
+        buckets.append(Bucket(lower, upper, np.flatnonzero(is_inside)))
+    while len(buckets) > 1:
+        sizes = [len(bucket) for bucket in buckets]
+        thin = sizes.index(min(sizes))
+        if sizes[thin] >= merge_below:
+            break
+        # the smaller neighbor; the left one where they are equal
+        left = thin
+        if thin == len(sizes) - 1 or (thin > 0 and sizes[thin - 1] <= sizes[thin + 1]):
+            left = thin - 1
+        first, second = buckets[left : left + 2]
+        indices = np.sort(np.concatenate([first.indices, second.indices]))
+        buckets[left : left + 2] = [Bucket(first.lower, second.upper, indices)]
     return [bucket for bucket in buckets if len(bucket)]

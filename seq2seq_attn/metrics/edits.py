@@ -18,14 +18,15 @@ from sacrebleu.metrics.base import Metric, Score, Signature
 from seq2seq_attn import __version__
 
 
-def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:
+def edit_distance(hypothesis: Sequence[str], reference: Sequence[str]) -> int:
     """The Levenshtein distance of two sequences, by dynamic programming over one row at a time."""
-    items = np.array([*other], dtype=object)
-    columns = np.arange(len(items) + 1)
+    units = np.array([*reference], dtype=object)
+    columns = np.arange(len(units) + 1)
     row = columns
-    for i, item in enumerate(one, start=1):
-        substituted, deleted = row[:-1] + (items != item), row[1:] + 1
-        reached = np.concatenate([[i], np.minimum(substituted, deleted)])
+    for number, unit in enumerate(hypothesis, start=1):
+        substituted = row[:-1] + (units != unit)
+        deleted = row[1:] + 1
+        reached = np.concatenate([[number], np.minimum(substituted, deleted)])
         row = np.minimum.accumulate(reached - columns) + columns  # insertions: one more per column
     return int(row[-1])
 
@@ -43,9 +44,8 @@ class EditMetric(Metric):
     def get_signature(self) -> Signature:
         """sacreBLEU's signature with the unit of the edits, and the version of this package."""
         signature = Signature(self.__dict__)
-        signature.info.update(
-            {"case": "mixed", "unit": self.unit, "version": f"seq2seq-attn-{__version__}"}
-        )
+        version = f"seq2seq-attn-{__version__}"
+        signature.info.update({"case": "mixed", "unit": self.unit, "version": version})
         return signature
 
     def _preprocess_segment(self, sent: str) -> str:
@@ -59,14 +59,18 @@ class EditMetric(Metric):
         if self.unit == "sentence":
             return [int(hypothesis in references), 1]
         split: Callable[[str], list[str]] = list if self.unit == "character" else str.split
-        return list(
-            min((edit_distance(split(hypothesis), one), len(one)) for one in map(split, references))
-        )
+        counts = []
+        for reference in references:
+            units = split(reference)
+            counts.append([edit_distance(split(hypothesis), units), len(units)])
+        return min(counts)
 
     def _compute_score_from_stats(self, stats: Sequence[int]) -> Score:
-        counted, total = stats
-        result = Score(self.unit, 100 * (counted / total if total else float(counted > 0)))
-        result._verbose = f"{'matches' if self.unit == 'sentence' else 'edits'} = {counted} of {total} {self.unit}s"
+        count, total = stats
+        ratio = count / total if total else float(count > 0)
+        kind = "matches" if self.unit == "sentence" else "edits"
+        result = Score(self.unit, 100 * ratio)
+        result._verbose = f"{kind} = {count} of {total} {self.unit}s"
         return result
 
     def _aggregate_and_compute(self, stats: Sequence[Sequence[int]]) -> Score:

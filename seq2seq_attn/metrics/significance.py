@@ -59,10 +59,8 @@ class Interval:
 
     def to_text(self, num_digits: int = 1, unit: str = "") -> str:
         """`32.1 BLEU [30.9, 33.2]`."""
-        value, low, high = (
-            f"{number:.{num_digits}f}" for number in (self.value, self.low, self.high)
-        )
-        return f"{value}{unit} [{low}, {high}]"
+        digits = f".{num_digits}f"
+        return f"{self.value:{digits}}{unit} [{self.low:{digits}}, {self.high:{digits}}]"
 
 
 @dataclass(frozen=True)
@@ -122,32 +120,32 @@ def bootstrap(
 ) -> list[BootstrapSamples]:
     """Score each run by itself over the same R resamples of the sentence pairs; `pool` makes arms
     of the runs."""
-    sums: list[list[npt.NDArray[np.float32]]] = [[] for _ in runs]
-    num_pairs, rng = _common_length(runs), np.random.default_rng(resampling.seed)
+    num_pairs = _common_length(runs)
+    rng = np.random.default_rng(resampling.seed)
+    chunks: list[list[npt.NDArray[np.float32]]] = [[] for _ in runs]
     for size in _chunks(num_pairs, resampling.num_resamples):
         drawn_RN = rng.choice(num_pairs, size=(size, num_pairs), replace=True)
         cells = (drawn_RN + num_pairs * np.arange(size)[:, None]).ravel()
-        counts_RN = (
-            np.bincount(cells, minlength=size * num_pairs)
-            .reshape(size, num_pairs)
-            .astype(np.float64)
-        )
-        for parts, run in zip(sums, runs, strict=True):
+        counts = np.bincount(cells, minlength=size * num_pairs)
+        counts_RN = counts.reshape(size, num_pairs).astype(np.float64)
+        for run, sums in zip(runs, chunks, strict=True):
             # float32 is exact up to 2^24; sacreBLEU scores its resamples in it, so we do
-            parts.append((counts_RN @ run.rows_ND.astype(np.float64)).astype(np.float32))
-    return [
-        BootstrapSamples((run,), (run.score().score,), (run.score_sums(np.concatenate(parts)),))
-        for run, parts in zip(runs, sums, strict=True)
-    ]
+            sums.append((counts_RN @ run.rows_ND.astype(np.float64)).astype(np.float32))
+    samples = []
+    for run, sums in zip(runs, chunks, strict=True):
+        samples_R = run.score_sums(np.concatenate(sums))
+        samples.append(BootstrapSamples((run,), (run.score().score,), (samples_R,)))
+    return samples
 
 
-def pool(parts: Sequence[BootstrapSamples]) -> BootstrapSamples:
-    """The runs of one arm together."""
-    return BootstrapSamples(
-        tuple(run for part in parts for run in part.runs),
-        tuple(value for part in parts for value in part.values),
-        tuple(samples for part in parts for samples in part.samples),
-    )
+def pool(arms: Sequence[BootstrapSamples]) -> BootstrapSamples:
+    """The runs of several arms as one arm."""
+    pooled = BootstrapSamples((), (), ())
+    for arm in arms:
+        pooled = BootstrapSamples(
+            pooled.runs + arm.runs, pooled.values + arm.values, pooled.samples + arm.samples
+        )
+    return pooled
 
 
 def percentile_interval(value: float, samples: FloatArray) -> Interval:
@@ -187,11 +185,8 @@ def mean_difference(
 def mean_retention(baseline: BootstrapSamples, arm: BootstrapSamples) -> Interval | None:
     """The arm's mean score / the baseline's, with its paired interval; None where the baseline
     scores 0, and for error rates, of which less is better."""
-    if (
-        METRICS[baseline.runs[0].name].is_lower_better
-        or baseline.mean == 0
-        or not baseline.means_R.all()
-    ):
+    is_error_rate = METRICS[baseline.runs[0].name].is_lower_better
+    if is_error_rate or baseline.mean == 0 or not baseline.means_R.all():
         return None
     ratios = arm.means_R.astype(np.float64) / baseline.means_R.astype(np.float64)
     return percentile_interval(arm.mean / baseline.mean, ratios)
@@ -249,12 +244,12 @@ def _p_value(samples_R: FloatArray, difference: float) -> float:
 
 
 def _common_length(systems: Sequence[CorpusStatistics]) -> int:
-    lengths = {len(system) for system in systems}
-    if len(lengths) != 1 or len({system.name for system in systems}) != 1:
+    forms = {(len(system), system.name) for system in systems}
+    if len(forms) != 1:
         raise ValueError(
             "systems of a paired test need the same sentence pairs and the same metric"
         )
-    return lengths.pop()
+    return len(systems[0])
 
 
 def _chunks(num_pairs: int, num_rows: int) -> Iterator[int]:

@@ -18,9 +18,9 @@ class Metric:
 
     title: str
     kind: Literal["BLEU", "CHRF", "TER", "edits"]
-    """whose statistics of a sentence and whose formula it has"""
+    """the kind of its statistics and formula"""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """of the class that counts the statistics"""
+    """options of the class that counts the statistics"""
     is_default: bool = False
     is_lower_better: bool = False
     is_scored_by_length: bool = True
