@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from seq2seq_attn.evaluation.names import Arm, named_arms
-from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores, metrics_by_length
+from seq2seq_attn.evaluation.results import ArmScore, BucketScores, SetScores, metrics_by_length
 from seq2seq_attn.evaluation.test_sets import (
     GERMAN_TO_ENGLISH,
     EvaluationSet,

@@ -8,7 +8,7 @@ no verdict.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from seq2seq_attn.evaluation.scores import ArmScore, SetScores
+from seq2seq_attn.evaluation.results import ArmScore, SetScores
 from seq2seq_attn.metrics.significance import SIGNIFICANT_P
 from seq2seq_attn.metrics.table import METRICS
 

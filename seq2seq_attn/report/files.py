@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluation.scores import BucketScores, SetScores
+from seq2seq_attn.evaluation.results import BucketScores, SetScores
 from seq2seq_attn.evaluation.test_sets import concatenated_name
 from seq2seq_attn.files import check_outputs, write_json, write_text
 from seq2seq_attn.metrics.table import METRICS

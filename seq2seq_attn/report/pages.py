@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from seq2seq_attn.evaluation.scores import SetScores
+from seq2seq_attn.evaluation.results import SetScores
 from seq2seq_attn.evaluation.scoring import Scored
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.conclusion import clear_note, conclude

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq_attn.evaluation.scores import SetScores
+from seq2seq_attn.evaluation.results import SetScores
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.translate.figure import new_figure, save_figure
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
+from seq2seq_attn.evaluation.results import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.attention import DROPPED_BELOW, REPEATED_ABOVE, AttentionScore
 from seq2seq_attn.metrics.by_length import MIN_PAIRS
 from seq2seq_attn.metrics.table import METRICS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.evaluation.names import Arm, named_arms
-from seq2seq_attn.evaluation.scores import ArmScore, BucketScores, SetScores
+from seq2seq_attn.evaluation.results import ArmScore, BucketScores, SetScores
 from seq2seq_attn.metrics.by_length import Bucket
 from seq2seq_attn.metrics.significance import BootstrapTest, Interval
 from seq2seq_attn.report.conclusion import conclude

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.evaluation.names import named_arms
-from seq2seq_attn.evaluation.scores import SetScores
+from seq2seq_attn.evaluation.results import SetScores
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import SetTranslations
