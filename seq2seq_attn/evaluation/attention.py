@@ -24,6 +24,7 @@ from seq2seq_attn.metrics.attention import (
     words_from_tokens,
 )
 from seq2seq_attn.text.links import parse_pharaoh
+from seq2seq_attn.text.tokenizers.base import Tokenizer
 from seq2seq_attn.text.tokenizers.several import source_words, vector_positions
 from seq2seq_attn.text.tokenizers.words import split_words
 from seq2seq_attn.translate.scoring import force_decode
@@ -43,36 +44,41 @@ def analyze_attention(
 ) -> AttentionStatistics:
     """Analyze the translations of a set: from the texts alone, or with a translator from its
     attention too, if it has attention over source positions."""
-    words, reference_words = (
-        split_words(languages.target, lines) for lines in (hypotheses, test_set.references)
-    )
-    overlap_N4 = np.array(
-        [overlap_counts(*pair) for pair in zip(words, reference_words, strict=True)], dtype=np.int64
-    )
+    words = split_words(languages.target, hypotheses)
+    overlaps = []
+    for written, expected in zip(
+        words, split_words(languages.target, test_set.references), strict=True
+    ):
+        overlaps.append(overlap_counts(written, expected))
+    overlap_N4 = np.array(overlaps, dtype=np.int64)
     if translator is None or not translator.has_attention:
         return AttentionStatistics(overlap_N4)
-    tokenizer, lines = translator.source_tokenizer, split_words(languages.source, test_set.source)
     decoded = force_decode(translator, test_set.source, hypotheses, batch_size=batch_size)
-
-    def pairs() -> Iterator[tuple[Translation, Sequence[str], Sequence[str]]]:
-        for pair, line, line_words, target_words in zip(
-            decoded, test_set.source, lines, words, strict=True
-        ):
-            tokens = pair.source_tokens[:-1]
-            has_vectors = bool(vector_positions(tokens, tokenizer))
-            yield (
-                pair,
-                source_words(line, tokens, tokenizer) if has_vectors else line_words,
-                target_words,
-            )
-
-    counts = [attention_counts(*weights) for weights in word_weights(pairs())]
+    pairs = _with_words(decoded, test_set, languages, words, translator.source_tokenizer)
+    counts = [attention_counts(*weights) for weights in word_weights(pairs)]
     gold = None
     if test_set.gold is not None:
         gold = decode_gold(
             translator, test_set.source, test_set.references, test_set.gold, batch_size=batch_size
         )
     return AttentionStatistics(overlap_N4, np.array(counts, dtype=np.float64), gold)
+
+
+def _with_words(
+    decoded: Iterable[Translation],
+    test_set: EvaluationSet,
+    languages: Languages,
+    target_words: Sequence[Sequence[str]],
+    tokenizer: Tokenizer,
+) -> Iterator[tuple[Translation, Sequence[str], Sequence[str]]]:
+    """Each pair with its source and target words; a vector is a word."""
+    lines_words = split_words(languages.source, test_set.source)
+    rows = zip(decoded, test_set.source, lines_words, target_words, strict=True)
+    for pair, line, words, target in rows:
+        tokens = pair.source_tokens[:-1]
+        if vector_positions(tokens, tokenizer):
+            words = source_words(line, tokens, tokenizer)
+        yield pair, words, target
 
 
 def decode_gold(
@@ -94,7 +100,8 @@ def decode_gold(
     decoded = force_decode(translator, sources, targets, batch_size=batch_size)
     pairs = zip(decoded, gold.source_words, gold.target_words, strict=True)
     weights = [weights_TS for _, weights_TS in word_weights(pairs)]
-    return [*zip(weights, map(parse_pharaoh, gold.links), strict=True)]
+    links = [parse_pharaoh(line) for line in gold.links]
+    return list(zip(weights, links, strict=True))
 
 
 def word_weights(
@@ -104,7 +111,8 @@ def word_weights(
     stand beside each, [T, S] too. Warns at the end of pairs whose tokens are not those words; their
     weights between words are 0. Raises ValueError: a pair without attention over source
     positions."""
-    num_pairs, errors = 0, []
+    num_pairs = 0
+    errors = []
     for pair, left, right in pairs:
         if pair.attention is None:
             raise ValueError("this model's attention has no source positions")

@@ -22,7 +22,7 @@ class ArmScore:
     first."""
 
     values: Sequence[float]
-    """that of each seed"""
+    """the corpus score of each seed"""
     interval: Interval
     """the mean over the seeds with its bootstrap interval over sentences"""
     bootstrap: BootstrapTest | None = None
@@ -41,8 +41,9 @@ class ArmScore:
 
     def seed_values(self) -> dict[str, Any]:
         """The spread over seeds as plain values, for JSON."""
-        values = {"mean": self.interval.value, "standard_deviation": self.deviation}
-        return values | {
+        return {
+            "mean": self.interval.value,
+            "standard_deviation": self.deviation,
             "min": min(self.values),
             "max": max(self.values),
             "num_seeds": len(self.values),
@@ -50,17 +51,20 @@ class ArmScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        tests = {
-            "paired_bootstrap": self.bootstrap,
-            "paired_randomization": self.randomization,
-            "retention": self.retention,
-        }
-        interval = {
+        values: dict[str, Any] = {
             "score": self.interval.value,
             "low": self.interval.low,
             "high": self.interval.high,
         }
-        return interval | {name: asdict(test) for name, test in tests.items() if test is not None}
+        comparisons = {
+            "paired_bootstrap": self.bootstrap,
+            "paired_randomization": self.randomization,
+            "retention": self.retention,
+        }
+        for name, comparison in comparisons.items():
+            if comparison is not None:
+                values[name] = asdict(comparison)
+        return values
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class BucketScores:
     scores: dict[str, list[ArmScore]]
     run_scores: dict[str, list[ArmScore]]
     attention: Sequence[AttentionScore] = ()
-    """in the order of the runs; empty: not analyzed"""
+    """one for each run; empty: not analyzed"""
 
     @property
     def is_too_short(self) -> bool:
@@ -86,20 +90,20 @@ class SetScores:
 
     name: str
     runs: list[str]
-    """their names"""
+    """names of the runs"""
     arms: list[Arm]
     whole: BucketScores
     """all sentence pairs, under every metric"""
     buckets: list[BucketScores]
     """by length, under `bucket_metrics`"""
     signatures: dict[str, str]
-    """of each metric"""
+    """the signature of each metric"""
     details: dict[str, list[str]]
     """sacreBLEU's verbose part for each run: precisions, brevity penalty, lengths"""
     num_concatenated: int = 1
     """number of pairs of the corpus that are concatenated into each pair"""
     counts: Sequence[LineCounts] = ()
-    """in the order of the runs; empty: no model translated"""
+    """one for each run; empty: no model translated"""
 
     @property
     def num_pairs(self) -> int:
@@ -124,18 +128,21 @@ class SetScores:
 
     def ungrouped(self) -> SetScores:
         """The same scores with each run as an arm of its own."""
-        whole, *buckets = (
-            replace(part, scores=part.run_scores) for part in (self.whole, *self.buckets)
+        return replace(
+            self,
+            arms=named_arms(self.runs),
+            whole=replace(self.whole, scores=self.whole.run_scores),
+            buckets=[replace(row, scores=row.run_scores) for row in self.buckets],
         )
-        return replace(self, arms=named_arms(self.runs), whole=whole, buckets=buckets)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; `groups` are the arms, where there are fewer of them than
         runs."""
         measures = self._measures(self.whole)
         for measure in measures:
-            measure["signature"] = self.signatures[measure["name"]]
-            for run, details in zip(measure["runs"], self.details[measure["name"]], strict=True):
+            name = measure["name"]
+            measure["signature"] = self.signatures[name]
+            for run, details in zip(measure["runs"], self.details[name], strict=True):
                 run["details"] = details
         values: dict[str, Any] = {
             "name": self.name,
@@ -144,45 +151,42 @@ class SetScores:
             "measures": measures,
         }
         if self.counts:
-            values["translations"] = self._by_run(counts._asdict() for counts in self.counts)
+            values["translations"] = self._by_run([counts._asdict() for counts in self.counts])
         values["buckets"] = [
-            {**part.bucket.to_dict(), "measures": self._measures(part)} for part in self.buckets
+            {**row.bucket.to_dict(), "measures": self._measures(row)} for row in self.buckets
         ]
         if self.whole.attention:
-            whole, *buckets = (
-                {
-                    "label": part.bucket.label,
-                    "runs": self._by_run(run.to_dict() for run in part.attention),
-                }
-                for part in (self.whole, *self.buckets)
-            )
-            values["attention"] = {"runs": whole["runs"], "buckets": buckets}
+            buckets = [
+                {"label": row.bucket.label, "runs": self._attention(row)} for row in self.buckets
+            ]
+            values["attention"] = {"runs": self._attention(self.whole), "buckets": buckets}
         return values
 
-    def _by_run(self, parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{"run": run, **values} for run, values in zip(self.runs, parts, strict=True)]
+    def _by_run(self, values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{"run": run, **entry} for run, entry in zip(self.runs, values, strict=True)]
 
-    def _measures(self, part: BucketScores) -> list[dict[str, Any]]:
+    def _attention(self, row: BucketScores) -> list[dict[str, Any]]:
+        return self._by_run([score.to_dict() for score in row.attention])
+
+    def _measures(self, row: BucketScores) -> list[dict[str, Any]]:
         measures = []
-        for name, run_scores in part.run_scores.items():
-            values: dict[str, Any] = {
-                "name": name,
-                "runs": self._by_run(score.to_dict() for score in run_scores),
-            }
+        for name, run_scores in row.run_scores.items():
+            runs = self._by_run([score.to_dict() for score in run_scores])
+            measure: dict[str, Any] = {"name": name, "runs": runs}
             if self.is_grouped:
-                values["groups"] = [
+                measure["groups"] = [
                     {
                         "arm": arm.name,
                         "seeds": list(arm.seeds),
                         **score.seed_values(),
                         **score.to_dict(),
                     }
-                    for arm, score in zip(self.arms, part.scores[name], strict=True)
+                    for arm, score in zip(self.arms, row.scores[name], strict=True)
                 ]
-            measures.append(values)
+            measures.append(measure)
         return measures
 
 
 def metrics_by_length(metrics: Iterable[str]) -> list[str]:
-    """Those of the metrics by which buckets are scored; all, if none is meant to be."""
+    """The metrics that buckets are scored by; all metrics, if none of them is meant for buckets."""
     return [name for name in metrics if METRICS[name].is_scored_by_length] or list(metrics)

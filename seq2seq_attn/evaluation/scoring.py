@@ -4,7 +4,7 @@ pooled."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -44,7 +44,8 @@ from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
 from seq2seq_attn.text.tokenizers.words import split_words, words_name
 
 ItemT = TypeVar("ItemT")
-POOLED, POOLED_WITH_OTHERS = "all test sets", "all sets"
+POOLED = "all test sets"
+POOLED_WITH_OTHERS = "all sets"
 
 
 @dataclass(frozen=True)
@@ -91,15 +92,16 @@ class Scored:
     def length_values(self) -> dict[str, Any]:
         """How length was counted and cut, for JSON; `edges` are those of the first number of
         concatenated pairs."""
+        by_number = [
+            {"num_concatenated": number, "edges": list(edges)}
+            for number, edges in self.edges.items()
+        ]
         return {
             "of": self.settings.length_of,
             "in": self.settings.length_in,
             "tokenizer": self.length_tokenizer,
             "edges": list(next(iter(self.edges.values()))),
-            "edges_by_num_concatenated": [
-                {"num_concatenated": number, "edges": list(edges)}
-                for number, edges in self.edges.items()
-            ],
+            "edges_by_num_concatenated": by_number,
             "merge_below": self.settings.merge_below,
         }
 
@@ -125,158 +127,156 @@ def score_sets(
         UsageError: `by_length` is not a list of bucket edges.
         UserError: another number of translations than of references.
     """
-    if not separates_words(
-        languages.source if settings.length_of == "source" else languages.target
-    ):
+    language = languages.source if settings.length_of == "source" else languages.target
+    if not separates_words(language):
         settings = replace(settings, length_in="characters")
-    lengths, tokenizer_name = _lengths(sets, settings, languages)
+    lengths, tokenizer_name = _count_lengths(sets, language, settings)
     groups: dict[int, list[int]] = {}
     for index, test_set in enumerate(sets):
         groups.setdefault(test_set.num_concatenated, []).append(index)
-    edges = {
-        k: _choose_edges(settings, [lengths[i] for i in group], languages, k)
-        for k, group in groups.items()
-    }
-    scored, all_lengths = [], []
-    for indices in [
-        *([index] for index in range(len(sets))),
-        *(group for group in groups.values() if len(group) > 1),
-    ]:
+    edges = {}
+    for number, group in groups.items():
+        group_lengths = np.concatenate([lengths[index] for index in group])
+        edges[number] = _choose_edges(settings, group_lengths, languages, number)
+    scorer = _Scorer(settings, languages.target, list(arms) or named_arms(list(translations)))
+    scored = []
+    scored_lengths = []
+    pooled = [group for group in groups.values() if len(group) > 1]
+    for indices in [[index] for index in range(len(sets))] + pooled:
         test_set = _merge_sets([sets[index] for index in indices])
-        all_lengths.append(np.concatenate([lengths[index] for index in indices]))
+        set_lengths = np.concatenate([lengths[index] for index in indices])
         buckets = make_buckets(
-            all_lengths[-1], edges[test_set.num_concatenated], merge_below=settings.merge_below
+            set_lengths, edges[test_set.num_concatenated], merge_below=settings.merge_below
         )
-        made = {}
-        for name, parts in translations.items():
-            counts = zip(*(parts[i].counts for i in indices), strict=True)
-            made[name] = SetTranslations(
-                flatten(parts[i].lines for i in indices), LineCounts(*map(sum, counts))
+        outputs = {}
+        for name, set_outputs in translations.items():
+            outputs[name] = _merge_translations([set_outputs[index] for index in indices])
+        attention = [join_statistics([counts[index] for index in indices]) for counts in analyses]
+        scored.append(scorer.score_set(test_set, outputs, buckets, attention))
+        scored_lengths.append(set_lengths)
+    return Scored(scored, scored_lengths, tokenizer_name, edges, settings, languages)
+
+
+class _Scorer(NamedTuple):
+    """What the scores of all sets have in common."""
+
+    settings: Settings
+    target_language: str
+    arms: list[Arm]
+
+    def score_set(
+        self,
+        test_set: EvaluationSet,
+        outputs: Mapping[str, SetTranslations],
+        buckets: Sequence[Bucket],
+        attention: Sequence[AttentionStatistics],
+    ) -> SetScores:
+        """Score the translations of one set by each system, as a whole and by length."""
+        statistics: dict[str, list[CorpusStatistics]] = {}
+        for metric in self.settings.metrics or DEFAULT_METRICS:
+            measure = Measure(
+                metric,
+                test_set.references,
+                *test_set.other_references,
+                target_language=self.target_language,
             )
-        attention = [
-            join_statistics([run_sets[index] for index in indices]) for run_sets in analyses
-        ]
-        scored.append(
-            _score_set(test_set, made, buckets, settings, languages.target, arms, attention)
+            statistics[metric] = [measure.statistics(output.lines) for output in outputs.values()]
+        whole = Bucket(0, None, np.arange(len(test_set.references)))
+        by_length = {metric: statistics[metric] for metric in metrics_by_length(statistics)}
+        return SetScores(
+            visible(test_set.name),
+            list(outputs),
+            self.arms,
+            whole=self.score_bucket(whole, statistics, attention),
+            buckets=[self.score_bucket(bucket, by_length, attention) for bucket in buckets],
+            signatures={metric: runs[0].signature for metric, runs in statistics.items()},
+            details={metric: [run.details for run in runs] for metric, runs in statistics.items()},
+            num_concatenated=test_set.num_concatenated,
+            counts=[output.counts for output in outputs.values()],
         )
-    return Scored(scored, all_lengths, tokenizer_name, edges, settings, languages)
+
+    def score_bucket(
+        self,
+        bucket: Bucket,
+        statistics: Mapping[str, Sequence[CorpusStatistics]],
+        attention: Sequence[AttentionStatistics],
+    ) -> BucketScores:
+        """Score each run and each arm on the sentence pairs of a bucket."""
+        resampling = self.settings.resampling
+        scores = {}
+        run_scores = {}
+        for metric, run_statistics in statistics.items():
+            subsets = [run.subset(bucket.indices) for run in run_statistics]
+            runs = bootstrap(subsets, resampling)
+            run_scores[metric] = score_arms(runs, resampling)
+            scores[metric] = run_scores[metric]
+            if len(self.arms) < len(runs):
+                pooled = [pool([runs[run] for run in arm.runs]) for arm in self.arms]
+                scores[metric] = score_arms(pooled, resampling)
+        analyzed = [run.subset(bucket.indices).score() for run in attention]
+        return BucketScores(bucket, scores, run_scores, analyzed)
 
 
-def _score_set(
-    test_set: EvaluationSet,
-    translations: Mapping[str, SetTranslations],
-    buckets: Sequence[Bucket],
-    settings: Settings,
-    target_language: str,
-    arms: Sequence[Arm],
-    attention: Sequence[AttentionStatistics],
-) -> SetScores:
-    arms = list(arms) or named_arms(list(translations))
-    statistics: dict[str, list[CorpusStatistics]] = {}
-    for metric in settings.metrics or DEFAULT_METRICS:
-        measure = Measure(
-            metric, test_set.references, *test_set.other_references, target_language=target_language
-        )
-        statistics[metric] = [measure.statistics(made.lines) for made in translations.values()]
-    whole = Bucket(0, None, np.arange(len(test_set.references)))
-    by_length = {metric: statistics[metric] for metric in metrics_by_length(statistics)}
-    resampling = settings.resampling
-    return SetScores(
-        visible(test_set.name),
-        list(translations),
-        arms,
-        whole=_score_bucket(whole, statistics, attention, arms, resampling),
-        buckets=[
-            _score_bucket(bucket, by_length, attention, arms, resampling) for bucket in buckets
-        ],
-        signatures={metric: runs[0].signature for metric, runs in statistics.items()},
-        details={metric: [run.details for run in runs] for metric, runs in statistics.items()},
-        num_concatenated=test_set.num_concatenated,
-        counts=[made.counts for made in translations.values()],
-    )
-
-
-def _score_bucket(
-    bucket: Bucket,
-    statistics: Mapping[str, Sequence[CorpusStatistics]],
-    attention: Sequence[AttentionStatistics],
-    arms: Sequence[Arm],
-    resampling: Resampling,
-) -> BucketScores:
-    scores, run_scores = {}, {}
-    for metric, set_runs in statistics.items():
-        runs = bootstrap([run.subset(bucket.indices) for run in set_runs], resampling)
-        scores[metric] = run_scores[metric] = _compare(runs, resampling)
-        if len(arms) < len(runs):
-            scores[metric] = _compare(
-                [pool([runs[run] for run in arm.runs]) for arm in arms], resampling
-            )
-    return BucketScores(
-        bucket, scores, run_scores, [run.subset(bucket.indices).score() for run in attention]
-    )
-
-
-def _compare(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
-    """The score of each arm with its spread and interval, and paired tests of all but the first
-    against the first."""
-    baseline, scores = arms[0], []
+def score_arms(arms: Sequence[BootstrapSamples], resampling: Resampling) -> list[ArmScore]:
+    """The score of each arm with its spread and interval; for all arms but the first also the
+    paired tests against the first."""
+    baseline = arms[0]
+    scores = []
     for arm in arms:
         interval = percentile_interval(arm.mean, arm.means_R)
         score = ArmScore(arm.values, interval, is_too_short=baseline.runs[0].is_too_short)
         if arm is not baseline:
-            is_pair = len(baseline.runs) == len(arm.runs) == 1
+            randomization = None
+            if len(baseline.runs) == len(arm.runs) == 1:
+                randomization = paired_randomization(baseline.runs[0], arm.runs[0], resampling)
             score = replace(
                 score,
                 bootstrap=mean_difference(baseline, arm, resampling),
-                randomization=paired_randomization(baseline.runs[0], arm.runs[0], resampling)
-                if is_pair
-                else None,
+                randomization=randomization,
                 retention=mean_retention(baseline, arm),
             )
         scores.append(score)
     return scores
 
 
-def flatten(parts: Iterable[Iterable[ItemT]]) -> list[ItemT]:
-    """The items of all parts."""
-    return [item for part in parts for item in part]
+def flatten(lists: Iterable[Iterable[ItemT]]) -> list[ItemT]:
+    """The items of all lists in one list."""
+    return [item for items in lists for item in items]
 
 
-def _lengths(
-    sets: Sequence[EvaluationSet], settings: Settings, languages: Languages
+def _count_lengths(
+    sets: Sequence[EvaluationSet], language: str, settings: Settings
 ) -> tuple[list[IntArray], str]:
     """The lengths of each set's sentences, and the name of the tokenizer that counts them."""
-    counts_source = settings.length_of == "source"
-    language = languages.source if counts_source else languages.target
     split: Callable[[list[str]], list[list[str]]] = partial(split_words, language)
     name = words_name(language)
     if settings.length_in == "characters":
-        split, name = CharacterTokenizer().tokenize_many, CharacterTokenizer.name
-    texts = [test_set.source if counts_source else test_set.references for test_set in sets]
-    return [
-        np.array([len(tokens) for tokens in split(lines)], dtype=np.int64) for lines in texts
-    ], name
+        split = CharacterTokenizer().tokenize_many
+        name = CharacterTokenizer.name
+    lengths = []
+    for test_set in sets:
+        lines = test_set.source if settings.length_of == "source" else test_set.references
+        lengths.append(np.array([len(tokens) for tokens in split(lines)], dtype=np.int64))
+    return lengths, name
 
 
 def _choose_edges(
-    settings: Settings, set_lengths: Sequence[IntArray], languages: Languages, num_concatenated: int
+    settings: Settings, lengths: IntArray, languages: Languages, num_concatenated: int
 ) -> tuple[int, ...]:
-    lengths = np.concatenate(set_lengths)
     if settings.by_length is not None:
         edges = parse_edges(settings.by_length)
         return quantile_edges(lengths, edges) if isinstance(edges, int) else edges
-    counted = (
-        languages.corpus,
-        languages.source,
-        settings.length_of,
-        settings.length_in,
-        num_concatenated,
-    )
-    return (
-        MULTI30K_EDGES
-        if counted == ("multi30k", "de", "source", "tokens", 1)
-        else quantile_edges(lengths)
-    )
+    is_multi30k = languages.corpus == "multi30k" and languages.source == "de"
+    if is_multi30k and settings.unit == "source tokens" and num_concatenated == 1:
+        return MULTI30K_EDGES
+    return quantile_edges(lengths)
+
+
+def _merge_translations(sets: Sequence[SetTranslations]) -> SetTranslations:
+    """The lines and counts of several sets as one."""
+    counts = zip(*(output.counts for output in sets), strict=True)
+    lines = flatten(output.lines for output in sets)
+    return SetTranslations(lines, LineCounts(*map(sum, counts)))
 
 
 def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:
@@ -284,11 +284,9 @@ def _merge_sets(sets: Sequence[EvaluationSet]) -> EvaluationSet:
         return sets[0]
     number = sets[0].num_concatenated
     held_out = {concatenated_name(name, number) for name in ("train", "valid")}
-    pooled = (
-        POOLED if held_out.isdisjoint(test_set.name for test_set in sets) else POOLED_WITH_OTHERS
-    )
+    has_others = any(test_set.name in held_out for test_set in sets)
     return EvaluationSet(
-        concatenated_name(pooled, number),
+        concatenated_name(POOLED_WITH_OTHERS if has_others else POOLED, number),
         flatten(test_set.source for test_set in sets),
         flatten(test_set.references for test_set in sets),
         num_concatenated=number,
