@@ -24,7 +24,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from seq2seq_attn.config import Config, DataConfig, ModelConfig, dump_config
+from seq2seq_attn.config import Config, ModelConfig, dump_config
 from seq2seq_attn.config.load import RUN_CONFIG, parse_run_config
 from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
@@ -39,9 +39,9 @@ from seq2seq_attn.files import (
 )
 from seq2seq_attn.model.weights import Saved, parse_tensors, write_tensors
 from seq2seq_attn.runtime.environment import describe_environment
-from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, Side, Tokenizer
-from seq2seq_attn.text.tokenizers.factory import load_tokenizer
-from seq2seq_attn.text.tokenizers.several import SentenceTokenizer, SeveralTokenizer, vector_sizes
+from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
+from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.vocab import Vocab
 
 if TYPE_CHECKING:
@@ -68,8 +68,6 @@ _OWN_FILES = (
     *("*-by-length*.png", "*-by-length*.svg", "*-by-length*.pdf"),
     *("events.out.tfevents.*", ".*.tmp"),
 )
-
-_TEXT = "text"
 
 log = logging.getLogger(__name__)
 
@@ -218,12 +216,24 @@ class Run:
         return {name: self._files.sha256(name) for name in names}
 
     @cached_property
-    def tokenizers(self) -> dict[Side, Tokenizer]:
-        """The tokenizer of each side. Raises UserError: a file is missing or damaged, or is not
-        the tokenizer of this configuration."""
-        tokenizers = {side: load_tokenizer(self.path, side, self._read) for side in SIDES}
-        _check_kinds(self.path, tokenizers, self.config.data)
-        return tokenizers
+    def source_tokenizer(self) -> Source:
+        """What reads source lines. Raises UserError: a file is missing or damaged, or it does not
+        read what the configuration says: a source of vectors would open any file that a text
+        names."""
+        source = load_source(self.path, read=self._read)
+        layout = self.config.data.layout
+        sizes = layout.vector_sizes(source.vector_size)
+        if source.num_columns != len(layout.columns) or list(source.vector_sizes) != sizes:
+            raise UserError(
+                f"{self.path}/source.tokenizer.json: not the tokenizer of this run's {RUN_CONFIG}; "
+                "copy the run again"
+            )
+        return source
+
+    @cached_property
+    def target_tokenizer(self) -> Tokenizer:
+        """The tokenizer of the target side. Raises UserError: a file is missing or damaged."""
+        return load_tokenizer(self.path, "target", self._read)
 
     @cached_property
     def vocabs(self) -> dict[Side, Vocab]:
@@ -270,7 +280,7 @@ class Run:
         sizes: dict[str, Any] = {
             "num_source_ids": len(self.vocabs["source"]),
             "num_target_ids": len(self.vocabs["target"]),
-            "vector_sizes": vector_sizes(self.tokenizers["source"]),
+            "vector_sizes": self.source_tokenizer.vector_sizes,
         }
         try:
             expected = model_without_weights(config, **sizes).state_dict()
@@ -355,30 +365,6 @@ class Run:
         if not (self.path / _ENVIRONMENT).exists():
             return None
         return self._files.read_json(_ENVIRONMENT)
-
-
-def _check_kinds(path: Path, tokenizers: Mapping[Side, Tokenizer], data: DataConfig) -> None:
-    """Check that the saved tokenizers read what the configuration says: one that is of vectors
-    instead would open any file that a text names. Raises UserError: a tokenizer does not."""
-    expected = {
-        "source": [language if language in (NONE, VECTORS) else _TEXT for language in data.sources],
-        "target": [_TEXT],
-    }
-    for side, tokenizer in tokenizers.items():
-        if _kinds(tokenizer) != expected[side]:
-            raise UserError(
-                f"{path}/{side}.tokenizer.json: not the tokenizer of this run's {RUN_CONFIG}; copy "
-                "the run again"
-            )
-
-
-def _kinds(tokenizer: Tokenizer) -> list[str]:
-    """What each source of a line is: `none`, `vectors` or text."""
-    if isinstance(tokenizer, SentenceTokenizer):
-        return _kinds(tokenizer.tokenizer)
-    if isinstance(tokenizer, SeveralTokenizer):
-        return [kind for part in tokenizer.parts for kind in _kinds(part)]
-    return [tokenizer.name if tokenizer.name in (NONE, VECTORS) else _TEXT]
 
 
 def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:

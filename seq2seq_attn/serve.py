@@ -38,7 +38,6 @@ from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run import Run
 from seq2seq_attn.runtime import memory
 from seq2seq_attn.text.languages import short_code
-from seq2seq_attn.text.tokenizers.base import NONE, VECTORS
 
 MAX_WAITING = 100_000
 """characters of all waiting lines"""
@@ -369,7 +368,7 @@ def group_runs(runs: Iterable[Run]) -> dict[Pair, list[Run]]:
     groups: dict[Pair, list[Run]] = {}
     for run in runs:
         data = run.config.data
-        if len(data.sources) > 1 or data.sources[0] in (NONE, VECTORS):
+        if not data.layout.is_one_text:
             raise UsageError(
                 f"{run.path}: reads {data.source_name}; only runs that read one text are served"
             )

@@ -9,6 +9,7 @@ from typing import Any, cast
 import torch
 
 from seq2seq_attn.config import Config, config_from_dict
+from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run import Run
@@ -59,7 +60,7 @@ def toy_corpus(config: Config) -> PreparedCorpus:
     corpus."""
     tokenizer = config.data.tokenizer
     source_tokenizer, target_tokenizer = build_tokenizers(
-        SOURCE, TARGET, source_languages=["de"], target_language="en", **tokenizer.model_dump()
+        SOURCE, TARGET, layout=SourceLayout(("de",)), target_language="en", **tokenizer.model_dump()
     )
     vocabs = [
         build_vocab(Counter(token for tokens in tok.tokenize_many(lines) for token in tokens))

@@ -10,6 +10,7 @@ import yaml
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe, load_records
 from scripts.laboratory.pages.render import DOCS, grouped, provenance, render, replace_block, table
 from seq2seq_attn.api.settings import OwnText, find_layers
+from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.files import read_json, write_json, write_lines
 from seq2seq_attn.metrics.bleu import bleu_tokenizer
 from seq2seq_attn.text.languages import separates_words
@@ -50,7 +51,7 @@ def row_of(code: str, english: Sequence[str], lines: Sequence[str]) -> Record:
         own: OwnText = {"train_text": f"{folder}/text", "source_language": "en"}
         tokenizer = find_layers(None, None, own).load().data.tokenizer
     _, built = build_tokenizers(
-        english, lines, source_languages=["en"], target_language=code, **tokenizer.model_dump()
+        english, lines, layout=SourceLayout(("en",)), target_language=code, **tokenizer.model_dump()
     )
     back = map(built.detokenize, built.tokenize_many(lines))
     return {

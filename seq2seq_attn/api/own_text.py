@@ -10,7 +10,6 @@ from typing import Any
 from seq2seq_attn.config.data import TokenizerConfig
 from seq2seq_attn.text.corpus import Text
 from seq2seq_attn.text.languages import separates_words
-from seq2seq_attn.text.tokenizers.base import NONE, VECTORS
 
 SIZES = ((2_000, "own-tiny"), (20_000, "own-small"), (200_000, "own"), (sys.maxsize, "own-large"))
 """The configuration for corpora of fewer pairs than each limit."""
@@ -58,10 +57,14 @@ def choose_settings(text: Text, tokenizer: TokenizerConfig) -> dict[str, Any]:
         why = f"few targets have four words separated by spaces ({100 * share:.0f} %)"
         log.info("validation: chrF chooses the best model, because %s", why)
         settings["train.validation.metric"] = "chrf"
-    if VECTORS in text.languages:
+    if text.layout.vector_column is not None:
         settings["model.output.name"] = "softmax"
     name: str = tokenizer.name
-    reason = _why_no_words(targets, text.languages) if name == "spacy" else None
+    reason = (
+        _why_no_words(targets, [*text.layout.texts, text.languages[-1]])
+        if name == "spacy"
+        else None
+    )
     if reason is not None:
         log.info("tokenizer: sentencepiece, because %s", reason)
         name = settings["data.tokenizer.name"] = "sentencepiece"
@@ -86,8 +89,7 @@ def _why_no_words(targets: Sequence[str], languages: Sequence[str]) -> str | Non
 
     unsplit = []
     for language in languages:
-        is_text = language not in (NONE, VECTORS)
-        if is_text and (spacy_language(language) == "xx" or not separates_words(language)):
+        if spacy_language(language) == "xx" or not separates_words(language):
             unsplit.append(language)
     if unsplit:
         return f"spaCy does not split {' and '.join(unsplit)} into words"
@@ -103,7 +105,7 @@ def _choose_subwords(
     """The size of the subword vocabulary, and whether both sides share it."""
     target = Counter("".join(target for _, target in pairs))
     source = Counter("".join(source for source, _ in pairs))
-    if text.languages[0] == VECTORS:  # names of files, which are not tokenized
+    if text.layout.vector_column == 0:  # names of files, which are not tokenized
         source = target
     source_letters, target_letters = _letters(source), _letters(target)
     num_shared = (source_letters & target_letters).total()

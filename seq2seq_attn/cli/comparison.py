@@ -30,7 +30,6 @@ from seq2seq_attn.model.variants import import_variants
 from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.threads import num_available_cpus
-from seq2seq_attn.text.tokenizers.base import NONE
 from seq2seq_attn.train.check import check_config
 from seq2seq_attn.train.session import RUNS_DIR, locked
 
@@ -110,9 +109,9 @@ def train_and_compare(
     folder, config = planned[0].run.path.parent, planned[0].config
     with locked(folder, work="comparison", option="--output"):
         for planned_run in planned:
-            if NONE in planned_run.config.data.sources:
+            if not planned_run.config.data.layout.columns:
                 raise UsageError(
-                    f"data.source_language={NONE}: language models have no translations to compare"
+                    "data.source_language=none: language models have no translations to compare"
                 )
             check_config(planned_run.config)
             _check_settings(planned_run)

@@ -32,7 +32,6 @@ from seq2seq_attn.run import Run, open_runs
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
-from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.translate.figure import PlotFormat
 from seq2seq_attn.translate.load import check_alike
 
@@ -197,7 +196,7 @@ def _score(
     no_attention: bool,
 ) -> Report:
     data = systems[0].config.data
-    if VECTORS in data.sources and settings.length_of == "source":
+    if data.layout.vector_column is not None and settings.length_of == "source":
         log.info("lengths: those of the references, because the name of a file of vectors has none")
         settings = replace(settings, length_of="reference")
     metric = systems[0].config.train.validation.metric

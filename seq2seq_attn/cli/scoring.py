@@ -24,10 +24,8 @@ from seq2seq_attn.metrics.attention import AlignmentScore, score_shifts
 from seq2seq_attn.run import Run, newest_run
 from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
 from seq2seq_attn.text.corpus import Text, find_text
-from seq2seq_attn.text.lines import read_lines
+from seq2seq_attn.text.lines import read_lines, warn_about_tabs
 from seq2seq_attn.text.links import Link, words_of
-from seq2seq_attn.text.tokenizers.base import NONE, SOURCE_END, VECTORS
-from seq2seq_attn.text.tokenizers.several import warn_about_tabs
 from seq2seq_attn.text.vocab import UNK, extended_ids
 from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.scoring import force_decode
@@ -79,7 +77,7 @@ def score_pairs(
     files = attention_outputs(alignment, attention)
     text, run_dir = _find_pairs(pairs, source, target, run, links)
     check_files([*text.paths, *([links] if links else [])], {"the scores": STREAM, **files})
-    sources, targets = _read(text, reads_one_source=len(run_dir.config.data.sources) == 1)
+    sources, targets = _read(text, reads_one_source=len(run_dir.config.data.layout.columns) == 1)
     gold = None if links is None else _read_links(links, sources, targets)
     with paused_collector():
         translator = load(run_dir, device)
@@ -183,11 +181,11 @@ def _find_pairs(
     if not run:
         log.info("model: %s", run_dir.path)
     data = run_dir.config.data
-    if NONE in data.sources:
+    if not data.layout.columns:
         raise UsageError(
             f"{run_dir.path}: a language model, which reads no source; name a run that translates"
         )
-    if links is not None and VECTORS in data.sources:
+    if links is not None and data.layout.vector_column is not None:
         raise UsageError(
             f"--links {links}: alignments are between words, and {run_dir.path} reads vectors; "
             "leave it out"
@@ -203,7 +201,7 @@ def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     if reads_one_source:
-        warn_about_tabs(f"{text.paths[0]}: ", sum(SOURCE_END in source for source in sources))
+        warn_about_tabs(f"{text.paths[0]}: ", sum("\t" in source for source in sources))
     return sources, targets
 
 

@@ -23,7 +23,6 @@ from seq2seq_attn.text.lines import (
     explain_unreadable,
     open_bytes,
 )
-from seq2seq_attn.text.tokenizers.base import SOURCE_END
 from seq2seq_attn.translate.segments import chunks
 
 STREAM = "-"
@@ -102,7 +101,7 @@ def line_chunks(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[list[str]]:
                 raise UserError(
                     f"{ended}: {number} lines, fewer than another input; give a line per sentence"
                 )
-            yield SOURCE_END.join(text.replace(SOURCE_END, " ") for text in texts)
+            yield "\t".join(text.replace("\t", " ") for text in texts)
 
     return read_chunks(*inputs[0]) if len(inputs) == 1 else chunks(joined())
 

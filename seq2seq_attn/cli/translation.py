@@ -36,9 +36,8 @@ from seq2seq_attn.runtime.memory import (
     paused_collector,
     suggest_smaller_batch,
 )
-from seq2seq_attn.text.lines import count_lines
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
-from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, warn_about_tabs
+from seq2seq_attn.text.lines import count_lines, warn_about_tabs
+from seq2seq_attn.text.marks import SPACE
 from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
@@ -99,7 +98,7 @@ def translate_lines(
         for chunk in (
             line_chunks(inputs)
             if inputs
-            else [_lines(texts, num_sources(translator.source_tokenizer))]
+            else [_lines(texts, translator.source_tokenizer.num_columns)]
         ):
             translated = translator.translate_lines(chunk, keep_attention=keep_attention, **search)
             write_lines(writers, chunk, translated, first=num_lines)
@@ -140,18 +139,16 @@ def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
 
 def _lines(texts: Sequence[str], number: int) -> list[str]:
     """A line per sentence: texts that hold no tab are those of a `number` of sources in turn."""
-    if number == 1 or any(SOURCE_END in text for text in texts):
+    if number == 1 or any("\t" in text for text in texts):
         return list(texts)
-    return [
-        SOURCE_END.join(texts[start : start + number]) for start in range(0, len(texts), number)
-    ]
+    return ["\t".join(texts[start : start + number]) for start in range(0, len(texts), number)]
 
 
 def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Translator) -> None:
     """Raise UsageError if there is not a text or a file for each source; warn of a text that is the
     name of a file, if the run reads texts only."""
-    number = num_sources(translator.source_tokenizer)
-    has_columns = len(names) == 1 or any(SOURCE_END in text for text in texts)
+    number = translator.source_tokenizer.num_columns
+    has_columns = len(names) == 1 or any("\t" in text for text in texts)
     if not has_columns and (len(names) != number if names else len(texts) % number):
         inputs = (
             f"-i {' -i '.join(names)}"
@@ -163,7 +160,7 @@ def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Trans
             f"{inputs}: this run reads {sources}; give one for each, or tabs between the sources "
             "of a line"
         )
-    for text in texts if find_vector_source(translator.source_tokenizer) is None else ():
+    for text in texts if translator.source_tokenizer.vector_size is None else ():
         if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
             log.warning(
                 "%s: translated as text; to translate the lines of this file, use -i %s", text, text
@@ -213,9 +210,7 @@ class Warnings:
         tokens = best.source_tokens[:-1]
         unknown = [tokens[position] for position in best.unknown]
         is_broken = bool(tokens) and not math.isfinite(best.log_prob)
-        self._counts.update(
-            lines=1, with_tabs=SOURCE_END in line, cut=best.is_cut, broken=is_broken
-        )
+        self._counts.update(lines=1, with_tabs="\t" in line, cut=best.is_cut, broken=is_broken)
         self._counts.update(tokens=len(tokens), unknown=len(unknown), lines_unknown=bool(unknown))
         self._examples.update(
             dict.fromkeys(map(_shown, unknown[: _MAX_EXAMPLES - len(self._examples)]))
@@ -225,7 +220,7 @@ class Warnings:
         """Log the totals."""
         counts = self._counts
         num_lines = f"{counts['lines']:,} {'line' if counts['lines'] == 1 else 'lines'}"
-        if num_sources(self._tokenizer) == 1:
+        if self._tokenizer.num_columns == 1:
             warn_about_tabs(self._where, counts["with_tabs"])
         if counts["unknown"]:
             tokens = f"{counts['unknown']:,} of {counts['tokens']:,} {_UNITS.get(self._tokenizer.name, 'tokens')}"

@@ -21,8 +21,7 @@ from seq2seq_attn.cli.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import finite
 from seq2seq_attn.text.links import links_between_words, words_of
-from seq2seq_attn.text.tokenizers.base import Tokenizer
-from seq2seq_attn.text.tokenizers.several import source_words
+from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.translate.attention_map import AttentionMap, PackedMap, pack_map
 from seq2seq_attn.translate.figure import PLOT_SUFFIXES, write_figure
 from seq2seq_attn.translate.translation import Translation
@@ -152,20 +151,18 @@ def open_attention_writers(
     return writers
 
 
-def _word_links(
-    tokenizer: Tokenizer, number: int, line: str, translations: list[Translation]
-) -> str:
+def _word_links(source: Source, number: int, line: str, translations: list[Translation]) -> str:
     """Word links of the best translation by its attention, `source-target`. Words are separated by
     spaces and tabs and counted from 0; each vector of a source counts as a word."""
     best = translations[0]
     tokens = best.source_tokens[:-1]
     try:
-        words = source_words(line, tokens, tokenizer)
+        words = source.words(line, tokens)
         links = links_between_words(best.links(), tokens, best.tokens, words, words_of(best.text))
     except ValueError:
         links = []
         log.warning("line %d: its tokens do not spell its words; no links written", number + 1)
-    return " ".join(f"{source}-{target}" for source, target in links)
+    return " ".join(f"{start}-{end}" for start, end in links)
 
 
 @contextmanager

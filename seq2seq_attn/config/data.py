@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
+from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.config.types import (
     FilePath,
     LanguageCode,
@@ -130,6 +131,11 @@ class DataConfig(Section):
     def sources(self) -> list[str]:
         """The language of each source, usually one."""
         return [*self.source_languages] or [self.source_language]
+
+    @property
+    def layout(self) -> SourceLayout:
+        """The columns of a source line."""
+        return SourceLayout(tuple(self.sources))
 
     @property
     def source_name(self) -> str:

@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.data.store import SequenceWriter, split_path
-from seq2seq_attn.text.tokenizers.base import SIDES, NoTokenizer, Side, Tokenizer
-from seq2seq_attn.text.tokenizers.factory import load_tokenizer
-from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, split_sources
+from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
+from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.vocab import Vocab
 
 MAX_PAIRS = 4_096
@@ -113,15 +113,11 @@ def tokenize_chunk(
 ) -> TokenizedChunk:
     """Tokenize both sides with the saved tokenizers of a folder. Pairs of the training split are dropped if they are faulty by these limits.
     Raises UserError: the tokenizers cannot be loaded."""
-    source_tokenizer, target_tokenizer = _load_tokenizers(tokenizer_dir)
-    sources = source_tokenizer.tokenize_many(chunk.sources)
+    source, target_tokenizer = _load_tokenizers(tokenizer_dir)
+    sources = source.tokenize_many(chunk.sources)
     targets = target_tokenizer.tokenize_many(chunk.targets)
-    longest = _lengths(sources)
-    if isinstance(source_tokenizer, SeveralTokenizer):
-        longest = np.array([max(map(len, split_sources(line))) for line in sources], dtype=np.int64)
-    elif isinstance(source_tokenizer, NoTokenizer):
-        longest = _lengths(targets)
-    faults_FP = find_faults(longest, _lengths(targets), max_length, max_length_ratio)
+    source_lengths = np.array(source.lengths(sources, targets), dtype=np.int64)
+    faults_FP = find_faults(source_lengths, _lengths(targets), max_length, max_length_ratio)
     keep_P: Bools = (
         np.all(~faults_FP, axis=0)
         if chunk.split == "train"
@@ -132,9 +128,8 @@ def tokenize_chunk(
 
 
 @lru_cache(maxsize=1)
-def _load_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
-    source, target = (load_tokenizer(directory, side) for side in SIDES)
-    return source, target
+def _load_tokenizers(directory: Path) -> tuple[Source, Tokenizer]:
+    return load_source(directory), load_tokenizer(directory, "target")
 
 
 def find_faults(

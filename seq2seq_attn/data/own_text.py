@@ -21,7 +21,7 @@ from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.noise import NOISE, find_noise
 from seq2seq_attn.text.normalize import normalize
-from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS
+from seq2seq_attn.text.tokenizers.base import SIDES
 
 ONE_IN = 10
 MAX_PAIRS = 1_000
@@ -106,7 +106,7 @@ def write_splits(
     notes: list[str] = []
     num_pairs = dict.fromkeys(["train", "valid", *texts], 0)
     for split, text in texts.items():
-        is_checked = data.corpus == "files" and VECTORS not in text.languages
+        is_checked = data.corpus == "files" and text.layout.vector_column is None
         drop = data.filter if split == "train" and is_checked else []
         noise_to_drop = _find_noise(text, drop)
         dropped = set().union(*noise_to_drop.values())
@@ -209,7 +209,7 @@ def _write(
 def sentence_side(text: Text) -> int:
     """The index in a pair of the sentence by which the pair is set aside: that of the source, if
     the text has one."""
-    return 1 if NONE in text.languages else 0
+    return 0 if text.layout.columns else 1
 
 
 def choose_sources(pairs: Iterable[tuple[str, str]], side: int = 0) -> set[bytes]:

@@ -53,8 +53,9 @@ from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import list_files, naming, sha256_of_values, temporary_name, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.lines import iter_lines
-from seq2seq_attn.text.tokenizers.base import NONE, SIDES, VECTORS, NoTokenizer, Side, Tokenizer
-from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_source, load_tokenizer
+from seq2seq_attn.text.tokenizers.source import NoSource, Source
 from seq2seq_attn.text.vocab import Vocab, build_vocab
 
 log = logging.getLogger(__name__)
@@ -185,10 +186,9 @@ def _build(
             "train": num_pairs["train"],
             **({EXTRA: num_extra} if data.extra_in_vocab else {}),
         }
-        for name, tokenizer in zip(
-            SIDES, _tokenizers(draft_dir, data, in_vocab, vocab_dir), strict=True
-        ):
-            tokenizer.save(directory, name)
+        source, target_tokenizer = _tokenizers(draft_dir, data, in_vocab, vocab_dir)
+        source.save(directory, "source")
+        target_tokenizer.save(directory, "target")
         splits = {split: SplitBuilder(directory, split) for split in num_pairs}
         train = splits["train"]
         files = {
@@ -210,11 +210,9 @@ def _build(
             name: builder.audit(vocabs, None if builder is train else train)
             for name, builder in splits.items()
         }
-        for split in num_pairs if VECTORS in data.sources else ():
+        for split in num_pairs if source.vector_size is not None else ():
             lines = iter_lines(split_path(directory, split, "source", "txt"))
-            write_vectors(
-                split_path(directory, split, "vectors"), lines, data.sources.index(VECTORS)
-            )
+            write_vectors(split_path(directory, split, "vectors"), lines, source)
         notes += _write_all_links(directory, draft_dir, data, links, splits)
     for name, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, name))
@@ -282,11 +280,11 @@ def _write_all_links(
 
 def _tokenizers(
     draft_dir: Path, data: DataConfig, num_pairs: Mapping[str, int], vocab_dir: Path | None
-) -> tuple[Tokenizer, Tokenizer]:
+) -> tuple[Source, Tokenizer]:
     """The tokenizers of both sides: those of `vocab_dir`, or new ones, trained on these splits."""
     if vocab_dir is not None:
-        source, target = (load_tokenizer(vocab_dir, side) for side in SIDES)
-        return NoTokenizer() if NONE in data.sources else source, target
+        source = load_source(vocab_dir) if data.layout.columns else NoSource()
+        return source, load_tokenizer(vocab_dir, "target")
 
     def sample(side: Side) -> Iterator[str]:
         """All lines of a side, or a random sample of about `MAX_TRAINING_LINES`, always the
@@ -305,7 +303,7 @@ def _tokenizers(
     return build_tokenizers(
         sample("source"),
         sample("target"),
-        source_languages=data.sources,
+        layout=data.layout,
         target_language=data.target_language,
         **data.tokenizer.model_dump(),
     )
@@ -337,7 +335,7 @@ def _vocabs(data: DataConfig, train: SplitBuilder, vocab_dir: Path | None) -> li
         vocabs = [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
         return (
             [build_vocab(Counter()), vocabs[1]]
-            if NONE in data.sources and not data.vocab.joint
+            if not data.layout.columns and not data.vocab.joint
             else vocabs
         )
     counters = [side.kept for side in train.sides]

@@ -19,7 +19,7 @@ from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import check_files, read_listed_json
 from seq2seq_attn.text.lines import iter_lines
-from seq2seq_attn.text.tokenizers.base import NONE, SIDES
+from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.text.vocab import Vocab
 
 NUM_EXAMPLES = 3
@@ -48,7 +48,7 @@ def find_vocab_dir(data: DataConfig, own_run: Path | None) -> Path | None:
     except UserError as error:
         raise type(error)(f"data.vocab_from: {error}") from None
     for name in (
-        *(() if NONE in data.sources else ("sources",)),
+        *(("sources",) if data.layout.columns else ()),
         "target_language",
         "tokenizer",
         "vocab",
@@ -67,7 +67,7 @@ def reuse_identity(data: DataConfig, vocab_dir: Path | None) -> dict[str, Any]:
     if the run is damaged."""
     if vocab_dir is None:
         return {}
-    sides = SIDES[1:] if NONE in data.sources else SIDES
+    sides = SIDES if data.layout.columns else SIDES[1:]
     files = {"vocab_from": {side: check_files(vocab_dir, prefix=f"{side}.") for side in sides}}
     if not data.mix:
         return files

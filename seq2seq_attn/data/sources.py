@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seq2seq_attn.config import DataConfig, shorten
+from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import IBM1
 from seq2seq_attn.data.store import split_path
@@ -18,7 +19,7 @@ from seq2seq_attn.text import captions, multi30k
 from seq2seq_attn.text.corpus import Text, find_text
 from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.normalize import bare
-from seq2seq_attn.text.tokenizers.base import NONE, SIDES, SOURCE_END, VECTORS
+from seq2seq_attn.text.tokenizers.base import SIDES
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors, real_name
 
 EXTRA = ".extra"
@@ -29,7 +30,7 @@ PACKAGED_NEEDS = (
 """after an error about a file or a run that a configuration names"""
 _DENIED = "equal letters, digits and marks, case ignored; with one source, tabs are spaces"
 """which sentences count as one of a validation or test set: part of the folder's hash"""
-_DENIED_VECTORS = "equal real paths"
+_DENIED_FILES = "equal real paths"
 """the same for files of vectors"""
 
 
@@ -82,7 +83,7 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
             gold={split: paths.links for split, paths in files.items()},
         )
     texts = own_text.find_splits(data)
-    splits = {split: [*_hashes(data.sources, text), *text.columns] for split, text in texts.items()}
+    splits = {split: [*_hashes(data.layout, text), *text.columns] for split, text in texts.items()}
     rules = {
         "languages": texts["train"].languages,
         "filter": sorted(data.filter),
@@ -102,17 +103,20 @@ def split_names(data: DataConfig) -> list[str]:
                 f"data.{key}={shorten(spec)}: not read with data.corpus={data.corpus}; set "
                 "data.corpus=files, or use --train TEXT"
             )
-    if len(data.sources) > 1 and NONE in data.sources:
+    if len(data.sources) > 1 and len(data.sources) > len(data.layout.columns):
         raise UsageError(
-            f"data.source_languages={shorten(data.source_languages)}: {NONE} stands alone"
+            f"data.source_languages={shorten(data.source_languages)}: none stands alone"
         )
     if len(set(data.sources)) < len(data.sources):
         raise UsageError(
             f"data.source_languages={shorten(data.source_languages)}: a language is given twice; "
             "name each source once"
         )
-    if len(data.sources) > 1 or data.sources[0] in (NONE, VECTORS):
-        need = f"needs a single source of text, but data.source_languages={shorten(data.sources)}: name one language"
+    if not data.layout.is_one_text:
+        need = (
+            "needs a single source of text, but "
+            f"data.source_languages={shorten(data.sources)}: name one language"
+        )
         if data.links is not None:
             raise UsageError(f"data.links={shorten(data.links)}: {need}, or set data.links=null")
         if data.tokenizer.sentences:
@@ -130,17 +134,12 @@ def split_names(data: DataConfig) -> list[str]:
     )  # valid may be set aside
 
 
-def _hashes(sources: Sequence[str], text: Text) -> list[str]:
+def _hashes(layout: SourceLayout, text: Text) -> list[str]:
     """The hashes of the files of a text, and that of the files that its source of vectors names.
     Raises UserError: a file cannot be read."""
     hashes = [*map(sha256_of, text.paths)]
-    if VECTORS in sources:
-        number = list(sources).index(VECTORS)
-        hashes.append(
-            hash_vectors(
-                source.split(SOURCE_END)[number] for source, _ in text.pairs() if source.strip()
-            )
-        )
+    if layout.vector_column is not None:
+        hashes.append(hash_vectors(layout.vector_files(source for source, _ in text.pairs())))
     return hashes
 
 
@@ -172,8 +171,8 @@ def extra_identity(data: DataConfig) -> dict[str, Any]:
     texts = find_extra(data)
     if not texts:
         return {}
-    denied = f"{_DENIED}; {_DENIED_VECTORS}" if VECTORS in data.sources else _DENIED
-    hashes = [_hashes(data.sources, text) for text in texts]
+    denied = f"{_DENIED}; {_DENIED_FILES}" if data.layout.vector_column is not None else _DENIED
+    hashes = [_hashes(data.layout, text) for text in texts]
     return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab, "denied": denied}}
 
 
@@ -189,7 +188,7 @@ def write_extra(
     denied: set[str] = set()
     for split in held_out:
         sources, targets = (iter_lines(split_path(directory, split, side)) for side in SIDES)
-        denied |= sentence_keys(sources, data.sources) | sentence_keys(targets)
+        denied |= sentence_keys(sources, data.layout) | sentence_keys(targets)
     num_pairs = 0
     notes = []
     paths = [split_path(directory, EXTRA, side) for side in SIDES]
@@ -199,10 +198,10 @@ def write_extra(
             num_kept = num_dropped = 0
             for source, target in pairs:
                 if denied.isdisjoint(
-                    sentence_keys([source], data.sources) | sentence_keys([target])
+                    sentence_keys([source], data.layout) | sentence_keys([target])
                 ):
                     sources_file.write(
-                        "\n" if NONE in data.sources else f"{source}\n"
+                        f"{source}\n" if data.layout.columns else "\n"
                     )  # language models read none
                     targets_file.write(f"{target}\n")
                     num_kept += 1
@@ -216,13 +215,14 @@ def write_extra(
     return num_pairs, notes
 
 
-def sentence_keys(lines: Iterable[str], languages: Sequence[str] = ("",)) -> set[str]:
-    """The sentences of these lines as `bare` leaves them, without blank ones; a line of several
-    sources has a sentence per source. `languages` are those of the sources. The key of a file of
+def sentence_keys(lines: Iterable[str], layout: SourceLayout | None = None) -> set[str]:
+    """The sentences of these lines as `bare` leaves them, without blank ones; a source line with
+    several columns has a sentence per column. `layout`: of source lines. The key of a file of
     vectors is its real path."""
     keys = set()
     for line in lines:
-        sentences = line.split(SOURCE_END) if len(languages) > 1 else [line]
-        for language, sentence in zip(languages, sentences, strict=False):
-            keys.add(real_name(sentence) if language == VECTORS else bare(sentence))
+        sentences = [line] if layout is None else layout.split(line)
+        for column, sentence in enumerate(sentences):
+            is_file = layout is not None and column == layout.vector_column
+            keys.add(real_name(sentence) if is_file else bare(sentence))
     return keys - {""}

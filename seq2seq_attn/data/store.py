@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.files import check_files, read_json, sha256_of_values
-from seq2seq_attn.text.tokenizers.base import SIDES, SOURCE_END, Side, Tokenizer
-from seq2seq_attn.text.tokenizers.factory import load_tokenizer
-from seq2seq_attn.text.tokenizers.several import find_vector_source
-from seq2seq_attn.text.tokenizers.vectors import FloatArray, read_vectors
+from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
+from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
+from seq2seq_attn.text.tokenizers.source import Source
+from seq2seq_attn.text.tokenizers.vectors import FloatArray, place_vectors
 from seq2seq_attn.text.vocab import EOS, ExtendedIds, IdArray, Vocab, extended_ids
 
 if TYPE_CHECKING:
@@ -113,26 +113,13 @@ class SequenceWriter:
         self._end += len(values)
 
 
-def write_vectors(path: Path, lines: Iterable[str], source: int) -> None:
-    """Write the vectors of source number `source` (from 0) from the source lines of a split. Raises
-    UserError: a file of vectors can no longer be read."""
+def write_vectors(path: Path, lines: Iterable[str], source: Source) -> None:
+    """Write the vectors that the source lines of a split name. Raises UserError: a file of vectors
+    can no longer be read."""
     writer = SequenceWriter(path, np.float32)
     for line in lines:
-        file = line.split(SOURCE_END)[source].strip() if line.strip() else ""
-        vectors = read_vectors(file).ravel() if file else np.empty(0, dtype=np.float32)
+        vectors = source.read_vectors(line).ravel()
         writer.add(vectors, np.array([len(vectors)]))
-
-
-def place_vectors(values: FloatArray, ids: IdArray, source: int, size: int) -> FloatArray:
-    """The vectors of a sentence, one after the other, at their positions among the ids of all its
-    sources, [S, F]; 0 at those of texts. `source`: the number of the source that is of vectors,
-    from 0; `size`: F."""
-    vectors = values.reshape(-1, size)
-    ends = np.flatnonzero(ids == EOS)
-    start = int(ends[source - 1]) + 1 if source and len(ends) else 0
-    rows = np.zeros((len(ids), size), dtype=np.float32)
-    rows[start : start + len(vectors)] = vectors
-    return rows
 
 
 def _append(path: Path, values: Values) -> None:
@@ -265,8 +252,8 @@ class PreparedCorpus:
         }
 
     @cached_property
-    def source_tokenizer(self) -> Tokenizer:
-        return load_tokenizer(self.directory, "source")
+    def source_tokenizer(self) -> Source:
+        return load_source(self.directory)
 
     @cached_property
     def target_tokenizer(self) -> Tokenizer:
@@ -290,10 +277,11 @@ class PreparedCorpus:
         links = SequenceStore(split_path(self.directory, split, "token_links"))
         vectors = SequenceStore(split_path(self.directory, split, "vectors"), np.float32)
 
+        size = self.source_tokenizer.vector_size or 0
+
         def placed(index: int, ids: IdArray) -> FloatArray:
-            vector_source = find_vector_source(self.source_tokenizer)
-            assert vector_source is not None
-            return place_vectors(vectors[index], ids, *vector_source)
+            positions = self.source_tokenizer.vector_positions(ids.tolist(), EOS)
+            return place_vectors(vectors[index].reshape(-1, size), positions, len(ids))
 
         def extended(index: int) -> ExtendedIds:
             source, target = (store[index] for store in tokens)

@@ -24,8 +24,7 @@ from seq2seq_attn.metrics.attention import (
     words_from_tokens,
 )
 from seq2seq_attn.text.links import parse_pharaoh
-from seq2seq_attn.text.tokenizers.base import Tokenizer
-from seq2seq_attn.text.tokenizers.several import source_words, vector_positions
+from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.words import split_words
 from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.translation import Translation
@@ -69,15 +68,15 @@ def _with_words(
     test_set: EvaluationSet,
     languages: Languages,
     target_words: Sequence[Sequence[str]],
-    tokenizer: Tokenizer,
+    source: Source,
 ) -> Iterator[tuple[Translation, Sequence[str], Sequence[str]]]:
     """Each pair with its source and target words; a vector is a word."""
     lines_words = split_words(languages.source, test_set.source)
     rows = zip(decoded, test_set.source, lines_words, target_words, strict=True)
     for pair, line, words, target in rows:
         tokens = pair.source_tokens[:-1]
-        if vector_positions(tokens, tokenizer):
-            words = source_words(line, tokens, tokenizer)
+        if source.vector_positions(tokens):
+            words = source.words(line, tokens)
         yield pair, words, target
 
 

@@ -16,9 +16,8 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import tokenize_caption
 from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links, equal_groups
-from seq2seq_attn.text.lines import aligned_lines
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS, PositionTokenizer
-from seq2seq_attn.text.tokenizers.several import warn_about_tabs
+from seq2seq_attn.text.lines import aligned_lines, warn_about_tabs
+from seq2seq_attn.text.tokenizers.base import PositionTokenizer
 
 log = logging.getLogger(__name__)
 
@@ -90,8 +89,8 @@ def find_sets(
         (run, config.data) for run, config in zip(runs, configs, strict=True) if concatenate
     ):
         if (
-            len(data.sources) > 1
-            or VECTORS in data.sources
+            len(data.layout.columns) > 1
+            or data.layout.vector_column is not None
             or data.tokenizer.target == PositionTokenizer.name
         ):
             raise UsageError(
@@ -179,19 +178,19 @@ def has_test_set(data: DataConfig) -> bool:
 def _file_set(
     runs: Sequence[Run], configs: Sequence[Config], source: Path, references: Sequence[Path]
 ) -> EvaluationSet:
-    num_sources = len(configs[0].data.sources)
+    num_sources = len(configs[0].data.layout.columns)
     for run, config in zip(runs, configs, strict=True):
-        if len(config.data.sources) != num_sources:
+        if len(config.data.layout.columns) != num_sources:
             raise UsageError(
                 f"--source: {runs[0].path} and {run.path} read lines of {num_sources} and "
-                f"{len(config.data.sources)} sources; evaluate each on a file of its own"
+                f"{len(config.data.layout.columns)} sources; evaluate each on a file of its own"
             )
     columns = [*map(list, zip(*aligned_lines([source, *references]), strict=True))]
     if not columns:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
     lines, first, *rest = columns
     if num_sources == 1:
-        warn_about_tabs(f"{source}: ", sum(SOURCE_END in line for line in lines))
+        warn_about_tabs(f"{source}: ", sum("\t" in line for line in lines))
     return EvaluationSet(set_name(source), lines, first, is_file=True, other_references=tuple(rest))
 
 

@@ -24,7 +24,6 @@ from seq2seq_attn.files import (
 )
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, VECTORS
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
 from seq2seq_attn.translate.attention_map import PackedMap, pack_map
 
@@ -188,14 +187,10 @@ def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
 
 def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
     """All that decides the translations of a set."""
-    sources, hashes = system.config.data.sources, {}
-    if VECTORS in sources:
-        files = (
-            line.split(SOURCE_END)[sources.index(VECTORS)]
-            for line in test_set.source
-            if line.strip()
-        )
-        hashes["vectors_sha256"] = hash_vectors(files)
+    layout = system.config.data.layout
+    hashes = {}
+    if layout.vector_column is not None:
+        hashes["vectors_sha256"] = hash_vectors(layout.vector_files(test_set.source))
     return {
         **decisive_options(system.search),
         # the length above which sources are split; concatenated pairs are not: they would be single

@@ -6,8 +6,9 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run import Run
-from seq2seq_attn.text.tokenizers.base import SIDES, CharacterTokenizer, SpaceTokenizer, Tokenizer
+from seq2seq_attn.text.tokenizers.base import SIDES, CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
+from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer, english_name
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 
@@ -30,7 +31,9 @@ def describe_run(run: Run) -> dict[str, Any]:
             "language": language,
             "language_name": english_name(language).capitalize(),
             "tokens": run.vocabs[side].tokens,
-            **describe_tokenizer(run.tokenizers[side]),
+            **describe_tokenizer(
+                run.source_tokenizer if side == "source" else run.target_tokenizer
+            ),
         }
         for side, language in zip(SIDES, languages, strict=True)
     }
@@ -38,7 +41,7 @@ def describe_run(run: Run) -> dict[str, Any]:
     return {**sides, "ids": ids, "search": config.search.model_dump(mode="json")}
 
 
-def describe_tokenizer(tokenizer: Tokenizer) -> dict[str, Any]:
+def describe_tokenizer(tokenizer: Source) -> dict[str, Any]:
     """The settings of a tokenizer: of SentencePiece with the score of each subword, of spaCy with
     its rules. Raises UsageError: it is not spaCy's rules, SentencePiece, characters or spaces."""
     described = {"tokenizer": tokenizer.name, "lowercase": getattr(tokenizer, "lowercase", False)}

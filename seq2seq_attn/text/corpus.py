@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from seq2seq_attn.config.layout import NONE, SourceLayout
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.columns import Row, columns_by_name, columns_by_words, is_text
 from seq2seq_attn.text.languages import CODE, complete_languages, find_codes, short_code
 from seq2seq_attn.text.lines import MAX_LINE_BYTES, aligned_lines, iter_blocks, iter_lines
 from seq2seq_attn.text.normalize import one_line
-from seq2seq_attn.text.tokenizers.base import NONE, SOURCE_END
 
 log = logging.getLogger(__name__)
 
@@ -214,6 +214,11 @@ class Text:
     """the key of each language in the rows of a table"""
     has_header: bool = False
 
+    @property
+    def layout(self) -> SourceLayout:
+        """The columns of a source line."""
+        return SourceLayout(self.languages[:-1])
+
     def __str__(self) -> str:
         return " and ".join(map(str, self.paths))
 
@@ -224,7 +229,7 @@ class Text:
             self._cells(self.format) if self.format else aligned_lines(self.paths)
         ):
             yield (
-                sources[0] if len(sources) == 1 else SOURCE_END.join(map(one_line, sources)),
+                sources[0] if len(sources) == 1 else "\t".join(map(one_line, sources)),
                 target,
             )
 
@@ -252,7 +257,7 @@ def find_text(spec: Spec, *languages: str | None) -> Text:
     """
     names = [spec] if isinstance(spec, str) else [*spec]
     name, path = ", ".join(names), Path(names[0])
-    wanted = languages[languages[0] == NONE :]
+    wanted = [language for language in languages if language != NONE]
     format = _format_of(path) if len(names) == 1 < len(wanted) and path.is_file() else None
     # prose in a file that is named after a language may look like CSV
     if format and not (format.name == "CSV" and CODE.fullmatch(_split(path)[1])):

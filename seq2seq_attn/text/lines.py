@@ -3,6 +3,7 @@ which."""
 
 import importlib
 import io
+import logging
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UserError
+
+log = logging.getLogger(__name__)
 
 MAX_LINE_BYTES = 1 << 24
 """A longer line, JSON value or TMX unit is no sentence: 13 MB of gzip can hold a line of 3 GB."""
@@ -155,3 +158,11 @@ def aligned_lines(paths: Sequence[Path]) -> Iterator[tuple[str, ...]]:
     except ValueError:
         sizes = " and ".join(f"{path} has {count_lines(path):,} lines" for path in paths)
         raise UserError(f"{sizes}: line i of one must belong to line i of the other") from None
+
+
+def warn_about_tabs(where: str, num_lines: int) -> None:
+    """Warn of lines with tabs in an input of a run with one source. `where`: `FILE: `, or empty."""
+    if num_lines:
+        log.warning(
+            "%stabs, on %d lines, count as spaces; this run reads one source", where, num_lines
+        )

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.marks import SOURCE_END, SPACE
 from seq2seq_attn.text.normalize import decompose
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
 
 _PHARAOH = re.compile(r"(\d{1,9})-(\d{1,9})")
 _WORD = re.compile(r"[^ \t]+")

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_regular, write_lines
-from seq2seq_attn.text.tokenizers.base import SOURCE_END
+from seq2seq_attn.text.marks import SOURCE_END
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")

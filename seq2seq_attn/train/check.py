@@ -12,7 +12,6 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, find_build, takes
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.search.base import find_search
-from seq2seq_attn.text.tokenizers.base import NONE, VECTORS
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.graphs import check_graphs
@@ -45,11 +44,12 @@ def check_config(config: Config) -> None:
 def _build_on_meta(config: Config) -> Seq2Seq:
     """The model, with vocabularies of special tokens alone: their true sizes are known with the
     data."""
+    layout = config.data.layout
     model = model_without_weights(
         config.model,
         num_source_ids=len(SPECIALS),
         num_target_ids=len(SPECIALS) + (not config.data.vocab.joint),
-        vector_sizes=[1 if source == VECTORS else None for source in config.data.sources],
+        vector_sizes=layout.vector_sizes(1),
     )
     number = sum(tensor.numel() for tensor in model.state_dict().values())
     if number > MAX_PARAMETERS:
@@ -81,9 +81,9 @@ def _check_search(config: Config) -> None:
     for name in search.scorers:
         find_build(SCORER, name)
     metric = config.train.validation.metric
-    if NONE in config.data.sources and metric != "perplexity":
+    if not config.data.layout.columns and metric != "perplexity":
         raise UsageError(
-            f"train.validation.metric={metric}: a language model (data.source_language={NONE}) has "
+            f"train.validation.metric={metric}: a language model (data.source_language=none) has "
             "no translations; set train.validation.metric=perplexity, or add -c language-model"
         )
 
@@ -95,12 +95,11 @@ def _check_data(config: Config) -> None:
     find_extra(data)
     if data.tokenizer.name != "spacy":
         return
-    languages = list(data.sources)
+    languages = data.layout.texts
     if data.tokenizer.target is None:
         languages.append(data.target_language)
     for language in languages:
-        if language not in (NONE, VECTORS):
-            SpacyTokenizer(language)
+        SpacyTokenizer(language)
 
 
 def _warn_without_limit(config: Config) -> None:

@@ -15,7 +15,6 @@ from torch import Tensor
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.text.tokenizers.base import VECTORS
 
 ROWS, POSITIONS = 16, 4
 """batches are padded to multiples of these numbers of pairs and tokens"""
@@ -31,11 +30,13 @@ sum, nll sum] in float64; adds to the gradients"""
 def check_graphs(config: Config) -> None:
     """Raises UsageError if CUDA graphs are asked for with a setting whose pass they cannot
     replay."""
-    sources, attention = config.data.sources, config.model.attention.name
+    attention = config.model.attention.name
+    layout = config.data.layout
     refused = {
         "train.precision=fp16": config.train.precision == "fp16",
         "train.objectives": bool(config.train.objectives),
-        "several sources, or one of vectors": len(sources) > 1 or VECTORS in sources,
+        "several sources, or one of vectors": len(layout.languages) > 1
+        or layout.vector_column is not None,
         f"model.attention.name={attention}": attention
         == "hierarchical",  # it reads a size from the device
     }

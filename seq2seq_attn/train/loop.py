@@ -25,7 +25,6 @@ from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.device import training_precision, tune_float32
 from seq2seq_attn.runtime.memory import give_back_memory, reuse_large_blocks
-from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.train.batches import UpdateBatches, epoch_updates, plan_epoch
 from seq2seq_attn.train.checkpoint import TrainState, restore_training, save_training
 from seq2seq_attn.train.distributed import Group, join_group, local_device
@@ -120,7 +119,7 @@ def _build_updater(config: Config, prepared: PreparedCorpus, group: Group) -> Up
         config.model,
         num_source_ids=len(prepared.source_vocab),
         num_target_ids=len(prepared.target_vocab),
-        vector_sizes=vector_sizes(prepared.source_tokenizer),
+        vector_sizes=prepared.source_tokenizer.vector_sizes,
     ).to(device)
     objectives, reverse = build_objectives(config, model), None
     if any(objective.needs_reverse for objective in objectives.values()):

@@ -22,7 +22,6 @@ from seq2seq_attn.model.build import source_attention
 from seq2seq_attn.model.output.base import DecoderOutputs, TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import Axis, Missing, build_variant
-from seq2seq_attn.text.tokenizers.base import VECTORS
 from seq2seq_attn.train.objectives.base import Objective
 
 OBJECTIVE = Axis(
@@ -127,7 +126,7 @@ def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
     ]
     refused = {
         "several sources (data.source_languages)": len(data.sources) > 1,
-        "a source of vectors (data.source_language)": VECTORS in data.sources,
+        "a source of vectors (data.source_language)": data.layout.vector_column is not None,
         f"model.output.name={config.model.output.name}": output.copies_source
         or isinstance(output, TakesTable),
         "attention that draws source positions": model.decoder.attention.draws_positions,

@@ -20,7 +20,6 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.text.tokenizers.base import SIDES
-from seq2seq_attn.text.tokenizers.several import vector_sizes
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
 from seq2seq_attn.train.update import Updater
@@ -105,7 +104,7 @@ def _load_run(updater: Updater, run: Run, prepared: PreparedCorpus) -> list[str]
                 f"is not this corpus's, which has {len(vocab)}; set data.vocab_from={run.path}, as "
                 "`seq2seq train --from` does"
             )
-    if vector_sizes(run.tokenizers["source"]) != vector_sizes(prepared.source_tokenizer):
+    if run.source_tokenizer.vector_sizes != prepared.source_tokenizer.vector_sizes:
         raise UsageError(
             f"train.start_from={run.path}: its vectors differ in size from this corpus's"
         )

@@ -263,7 +263,6 @@ def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | No
         num_available_cpus,
         set_threads,
     )
-    from seq2seq_attn.text.tokenizers.several import vector_sizes
 
     if config.train.num_threads is not None:
         set_threads(config.train.num_threads)
@@ -282,7 +281,7 @@ def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | No
         "num_source_ids": len(prepared.source_vocab),
         "num_target_ids": len(prepared.target_vocab),
     }
-    vectors = vector_sizes(prepared.source_tokenizer)
+    vectors = prepared.source_tokenizer.vector_sizes
     choose_threads(
         count_parameters(model_without_weights(config.model, **sizes, vector_sizes=vectors))
     )

@@ -19,7 +19,6 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.runtime.device import autocast
 from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.runtime.threads import set_threads
-from seq2seq_attn.text.tokenizers.base import NONE
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.update import Updater
 from seq2seq_attn.translate.attention_map import AttentionMap
@@ -98,7 +97,7 @@ class Validator:
         limit, metric = config.train.validation.num_pairs, config.train.validation.metric
         self._sources, references = (text[:limit] for text in prepared.text(SPLIT))
         self._references = references
-        if NONE in config.data.sources:  # a language model: nothing to translate
+        if not config.data.layout.columns:  # a language model: nothing to translate
             self._sources = []
         name = "bleu_lowercase" if config.data.tokenizer.lowercase else "bleu"
         target = config.data.target_language

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.text.tokenizers.base import SOURCE_END
-
 MAP_NOTE = (
     "Each row is a token of the translation, in order. The darker a cell, the more attention the "
     "model paid to that source token. Punctuation marks are tokens too; <eos> marks the end of a "
@@ -88,12 +86,6 @@ class AttentionMap:
             rows += "</tr>"
         table = '<table style="border-collapse:collapse;font-size:small">'
         return f"{table}<tr><td></td>{head}</tr>{rows}</table>"
-
-
-def heaviest_token(source: Sequence[str], weights_S: npt.NDArray[np.floating[Any]]) -> str:
-    """The source token with the highest weight, not counting the end of any source."""
-    is_text_S = np.array([token != SOURCE_END for token in source])
-    return source[int(np.where(is_text_S, weights_S[: len(source)], -1.0).argmax())]
 
 
 def map_colors(weights: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.uint8]:

@@ -57,8 +57,8 @@ def load(
     first = runs[0]
     return Translator(
         model,
-        source_tokenizer=first.tokenizers["source"],
-        target_tokenizer=first.tokenizers["target"],
+        source_tokenizer=first.source_tokenizer,
+        target_tokenizer=first.target_tokenizer,
         source_vocab=first.vocabs["source"],
         target_vocab=first.vocabs["target"],
         search=first.config.search,

@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, SPACE
-from seq2seq_attn.text.tokenizers.several import join_sources, split_sources
+from seq2seq_attn.text.tokenizers.several import join_columns
+from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
 
 # Lines are sorted by length and batched within a chunk of this size, whichever limit comes first.
@@ -19,7 +19,6 @@ CHUNK_CHARACTERS = 1 << 20
 _POSITIONS_PER_SENTENCE = 40
 MAX_ATTENTION_CELLS = 1_000_000
 """above this size (4 MB), a line of several segments has links but no attention matrix"""
-_SENTENCE_ENDS = (*".!?…。！？", SOURCE_END)
 
 ResultT = TypeVar("ResultT")
 
@@ -90,41 +89,6 @@ def map_in_batches(
     return [results[index] for index in range(len(segments))]
 
 
-def split_source(tokens: Sequence[str], max_length: int) -> list[list[str]]:
-    """Split tokens into segments of at most `max_length`. A segment ends after the last sentence
-    end in its second half, else before the last token there that starts a word, else at its maximum
-    length."""
-    segments = []
-    start = 0
-    while len(tokens) - start > max_length:
-        stops = range(start + max_length, start + max_length // 2, -1)
-        after_sentence = (stop for stop in stops if tokens[stop - 1].endswith(_SENTENCE_ENDS))
-        before_word = (stop for stop in stops if tokens[stop].startswith(SPACE))
-        stop = next(after_sentence, None) or next(before_word, start + max_length)
-        segments.append(list(tokens[start:stop]))
-        start = stop
-    return [*segments, list(tokens[start:])]
-
-
-def split_line(tokens: Sequence[str], max_length: int, num_sources: int) -> list[list[str]]:
-    """`split_source` for any number of sources. Several sources, of which one is too long, are cut
-    into the same number of parts of equal length, because there are no links that tell which parts
-    belong together."""
-    if num_sources == 1:
-        return split_source(tokens, max_length)
-    sources = split_sources(tokens)
-    num_segments = max(len(split_source(source, max_length)) for source in sources)
-    return [
-        join_sources(
-            [
-                source[k * len(source) // num_segments : (k + 1) * len(source) // num_segments]
-                for source in sources
-            ]
-        )
-        for k in range(num_segments)
-    ]
-
-
 def empty_translation(has_attention: bool) -> Translation:
     """The translation of a blank line."""
     attention = np.zeros((0, 1), dtype=np.float32) if has_attention else None
@@ -133,27 +97,25 @@ def empty_translation(has_attention: bool) -> Translation:
     )
 
 
-def join_n_best(
-    segments: Sequence[Sequence[Translation]], num_sources: int = 1
-) -> list[Translation]:
+def join_n_best(segments: Sequence[Sequence[Translation]], source: Source) -> list[Translation]:
     """Join the n-best translations of a line's segments: the i-th uses the i-th of each segment, or
     its last."""
     num_translations = max(len(translations) for translations in segments)
     return [
         join_translations(
             [translations[min(rank, len(translations) - 1)] for translations in segments],
-            num_sources,
+            source,
         )
         for rank in range(num_translations)
     ]
 
 
-def join_translations(parts: Sequence[Translation], num_sources: int = 1) -> Translation:
+def join_translations(parts: Sequence[Translation], source: Source) -> Translation:
     """Join the translations of a line's segments: texts separated by spaces, scores added,
     attention block-diagonal with one common column for the end of each source."""
     if len(parts) == 1:
         return parts[0]
-    source_tokens, positions = _join_sources(parts, num_sources)
+    source_tokens, positions = _join_sources(parts, source)
     own = [*zip(parts, positions, strict=True)]
     has_attention = all(part.heaviest is not None for part in parts)
     return Translation(
@@ -173,24 +135,26 @@ def join_translations(parts: Sequence[Translation], num_sources: int = 1) -> Tra
 
 
 def _join_sources(
-    parts: Sequence[Translation], num_sources: int
+    parts: Sequence[Translation], source: Source
 ) -> tuple[list[str], list[list[int]]]:
     """The source tokens of the line, each source's segments in order, and for each segment the
     positions of its source tokens among them."""
-    texts = [part.source_tokens[:-1] for part in parts]
-    sources = zip(
-        *([text] if num_sources == 1 else split_sources(text) for text in texts), strict=True
-    )
-    tokens: list[str] = []
+    by_segment = [source.columns(part.source_tokens[:-1]) for part in parts]
+    columns: list[list[str]] = []
     positions: list[list[int]] = [[] for _ in parts]
-    for segments in sources:
+    start = 0
+    for segments in zip(*by_segment, strict=True):
+        column: list[str] = []
         for places, segment in zip(positions, segments, strict=True):
-            places += range(len(tokens), len(tokens) + len(segment))
-            tokens += segment
+            first = start + len(column)
+            places += range(first, first + len(segment))
+            column += segment
+        end = start + len(column)
         for places in positions:
-            places.append(len(tokens))
-        tokens.append(SOURCE_END)
-    return [*tokens[:-1], EOS_TOKEN], positions
+            places.append(end)
+        columns.append(column)
+        start = end + 1
+    return [*join_columns(columns), EOS_TOKEN], positions
 
 
 def _join_attention(

@@ -6,13 +6,14 @@ Shapes: T target positions, S source positions.
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from seq2seq_attn.text.tokenizers.base import SOURCE_END
+from seq2seq_attn.text.marks import SOURCE_END
 from seq2seq_attn.text.vocab import EOS, SPECIALS
 from seq2seq_attn.translate.attention_map import AttentionMap
 
@@ -99,3 +100,9 @@ class Translation:
         """The text and the attention, for a notebook."""
         map = self.attention_map()
         return f"<p>{html.escape(self.text)}</p>" + ("" if map is None else map._repr_html_())
+
+
+def heaviest_token(source: Sequence[str], weights_S: npt.NDArray[np.floating[Any]]) -> str:
+    """The source token with the highest weight, not counting the end of any source."""
+    is_text_S = np.array([token != SOURCE_END for token in source])
+    return source[int(np.where(is_text_S, weights_S[: len(source)], -1.0).argmax())]

@@ -17,7 +17,6 @@ from copy import copy
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from seq2seq_attn.config import SearchConfig
@@ -36,11 +35,10 @@ from seq2seq_attn.search.base import (
     find_search,
 )
 from seq2seq_attn.search.steps import Ensemble, step_model
-from seq2seq_attn.text.tokenizers.base import SOURCE_END, NoTokenizer, PositionTokenizer, Tokenizer
-from seq2seq_attn.text.tokenizers.several import find_vector_source, num_sources, vector_positions
-from seq2seq_attn.text.tokenizers.vectors import FloatArray, read_token_vectors
+from seq2seq_attn.text.tokenizers.base import Tokenizer
+from seq2seq_attn.text.tokenizers.source import Source
+from seq2seq_attn.text.tokenizers.vectors import FloatArray
 from seq2seq_attn.text.vocab import UNK, ExtendedIds, Vocab, extended_ids
-from seq2seq_attn.translate.attention_map import heaviest_token
 from seq2seq_attn.translate.segments import (
     Segment,
     check_lines,
@@ -48,9 +46,8 @@ from seq2seq_attn.translate.segments import (
     empty_translation,
     join_n_best,
     map_in_batches,
-    split_line,
 )
-from seq2seq_attn.translate.translation import EOS_TOKEN, Translation
+from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, heaviest_token
 
 
 class _Plan(NamedTuple):
@@ -70,7 +67,7 @@ class Translator:
         self,
         model: Seq2Seq | Ensemble,
         *,
-        source_tokenizer: Tokenizer,
+        source_tokenizer: Source,
         target_tokenizer: Tokenizer,
         source_vocab: Vocab,
         target_vocab: Vocab,
@@ -98,8 +95,6 @@ class Translator:
         self.target_vocab = target_vocab
         self.search = search
         self.device = device
-        self._num_sources = num_sources(source_tokenizer)
-        self._vector_source = find_vector_source(source_tokenizer)
         self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
         self.infos = infos
@@ -178,7 +173,7 @@ class Translator:
     ) -> Iterator[list[Translation]]:
         """`translate_n_best` for the lines of any iterable, in bounded memory; `n_best` as
         configured."""
-        if isinstance(self.source_tokenizer, NoTokenizer):
+        if not self.source_tokenizer.num_columns:
             raise UsageError(
                 "the run is a language model, which translates nothing by itself: name a run that "
                 "translates, and this one in search.scorers.fusion.run"
@@ -220,17 +215,18 @@ class Translator:
         translations = iter(map_in_batches(translate, segments, lengths, batch_size))
         blank = [empty_translation(plan.keep_attention)]
         return [
-            join_n_best([next(translations) for _ in parts], self._num_sources) if parts else blank
+            join_n_best([next(translations) for _ in parts], self.source_tokenizer)
+            if parts
+            else blank
             for parts in parts_by_line
         ]
 
     def _split(self, tokens: Sequence[str]) -> list[list[str]]:
         """The segments of a line. A target of source positions is not split: they count from the
         start of the line."""
-        is_whole = isinstance(self.target_tokenizer, PositionTokenizer)
-        return split_line(
-            tokens, len(tokens) if is_whole else self._max_source_length, self._num_sources
-        )
+        if self.target_tokenizer.has_positions:
+            return [list(tokens)]
+        return self.source_tokenizer.segments(tokens, self._max_source_length)
 
     def _translate_batch(self, segments: Sequence[Segment], plan: _Plan) -> list[list[Translation]]:
         options = plan.options
@@ -284,28 +280,19 @@ class Translator:
         """For each segment the vectors at its positions, [positions, F], 0 where a token is of
         text; None if all sources are texts. Raises UserError: a file has changed since it was
         tokenized."""
-        if self._vector_source is None:
+        if self.source_tokenizer.vector_size is None:
             return None
-        number, size = self._vector_source
-        vectors = []
-        for segment in segments:
-            rows = np.zeros((len(segment.source), size), dtype=np.float32)
-            if at := vector_positions(segment.source, self.source_tokenizer):
-                file = segment.line.split(SOURCE_END)[number].strip()
-                rows[at.start : at.stop] = read_token_vectors(
-                    file, segment.source[at.start : at.stop]
-                )
-            vectors.append(rows)
-        return vectors
+        return [self.source_tokenizer.vectors(segment.line, segment.source) for segment in segments]
 
     def find_unknown(self, segment: Segment) -> tuple[int, ...]:
         """The positions of source tokens outside the vocabulary. A vector is known whatever its
         number."""
-        unknown = (position for position, token_id in enumerate(segment.ids) if token_id == UNK)
-        if self._vector_source is None:
-            return tuple(unknown)
-        known = vector_positions(segment.source, self.source_tokenizer)
-        return tuple(position for position in unknown if position not in known)
+        known = self.source_tokenizer.vector_positions(segment.source)
+        return tuple(
+            position
+            for position, token_id in enumerate(segment.ids)
+            if token_id == UNK and position not in known
+        )
 
     def _translation(self, segment: Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
         spelled = self.target_tokenizer.spell_source(segment.source)

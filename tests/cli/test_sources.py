@@ -14,7 +14,6 @@ from seq2seq_attn.config import load_config
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.run import Run
-from seq2seq_attn.text.tokenizers.several import num_sources, split_sources
 from tests.cli.command_line import assert_fails, outputs
 from tests.train.conftest import SOURCE, toy_settings, write_toy_corpus
 
@@ -108,7 +107,7 @@ def test_texts_files_and_columns_say_the_same(trained, capsys, name):
 
 def test_each_source_counts(trained):
     translator = load(trained / "texts")
-    assert num_sources(translator.source_tokenizer) == 2
+    assert translator.source_tokenizer.num_columns == 2
     lines = [
         "Hund Mann\tchien homme",
         "Hund Mann\tchien chat",
@@ -243,7 +242,7 @@ def test_names_of_files_are_not_text(trained, tmp_path, tokenizer, joint):
     assert sorted(alone.source_vocab.tokens[4:]) == labels
     lines, _ = german.text("valid")
     for line, both in zip(lines, beside.text("valid")[0], strict=True):
-        assert split_sources(beside.source_tokenizer.tokenize(both))[
+        assert beside.source_tokenizer.columns(beside.source_tokenizer.tokenize(both))[
             0
         ] == german.source_tokenizer.tokenize(line)
     assert alone.target_vocab == german.target_vocab

@@ -163,7 +163,7 @@ def read_links(folder: Folder, path: Path) -> None:
 
 
 def read_tokenizer(folder: Folder, path: Path) -> None:
-    Run(folder.run.path).tokenizers["source"].tokenize("Ein Hund")
+    Run(folder.run.path).source_tokenizer.tokenize("Ein Hund")
 
 
 def reuse(folder: Folder, path: Path) -> None:

@@ -108,7 +108,7 @@ def test_training_translating_and_evaluating(code, is_target, tmp_path, monkeypa
     assert "No conclusion" not in scores["conclusion"]
     if is_target:
         [own] = Path("runs").iterdir()
-        tokenizer = Run(own).tokenizers["target"]
+        tokenizer = Run(own).target_tokenizer
         assert [tokenizer.detokenize(tokens) for tokens in tokenizer.tokenize_many(lines)] == [
             *map(normalize, lines)
         ]

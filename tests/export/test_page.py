@@ -16,8 +16,8 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.lines import read_lines
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
-from seq2seq_attn.text.tokenizers.several import SentenceTokenizer
-from seq2seq_attn.text.tokenizers.vectors import VectorsTokenizer
+from seq2seq_attn.text.tokenizers.several import SentenceSource
+from seq2seq_attn.text.tokenizers.vectors import VectorSource
 from tests.cli.command_line import assert_fails
 from tests.toy_run import make_toy_run, toy_config
 
@@ -74,6 +74,6 @@ def test_the_curve_is_of_saved_translations(captions_page: Path) -> None:
 
 def test_a_tokenizer_that_a_page_lacks_is_named() -> None:
     with pytest.raises(UsageError, match="vectors"):
-        describe_tokenizer(VectorsTokenizer(3))
+        describe_tokenizer(VectorSource(3))
     with pytest.raises(UsageError, match="sentences"):
-        describe_tokenizer(SentenceTokenizer(CharacterTokenizer()))
+        describe_tokenizer(SentenceSource(CharacterTokenizer()))

@@ -3,30 +3,33 @@
 import numpy as np
 import pytest
 
-from seq2seq_attn.translate.segments import chunks, join_translations, split_source
+from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
+from seq2seq_attn.text.tokenizers.several import SeveralSources
+from seq2seq_attn.text.tokenizers.source import split_tokens
+from seq2seq_attn.translate.segments import chunks, join_translations
 from seq2seq_attn.translate.translation import Translation
 
 
 def test_split_prefers_the_end_of_a_sentence_then_of_a_word():
-    assert split_source(list("abc"), 3) == [["a", "b", "c"]]
-    assert split_source(list("ab.cd.ef"), 5) == [list("ab."), list("cd.ef")]
-    assert split_source(["▁a", "b", "▁c", "d", "e", "▁f"], 4) == [
+    assert split_tokens(list("abc"), 3) == [["a", "b", "c"]]
+    assert split_tokens(list("ab.cd.ef"), 5) == [list("ab."), list("cd.ef")]
+    assert split_tokens(["▁a", "b", "▁c", "d", "e", "▁f"], 4) == [
         ["▁a", "b", "▁c", "d"],
         ["e", "▁f"],
     ]
-    assert split_source(["▁a", "b", "c", "▁d", "e", "▁f"], 4) == [
+    assert split_tokens(["▁a", "b", "c", "▁d", "e", "▁f"], 4) == [
         ["▁a", "b", "c"],
         ["▁d", "e", "▁f"],
     ]
-    assert split_source(list("abcdefg"), 3) == [list("abc"), list("def"), list("g")]
-    assert split_source(list("abc"), 1) == [["a"], ["b"], ["c"]]
+    assert split_tokens(list("abcdefg"), 3) == [list("abc"), list("def"), list("g")]
+    assert split_tokens(list("abc"), 1) == [["a"], ["b"], ["c"]]
 
 
 @pytest.mark.parametrize("max_length", [1, 2, 7, 50])
 def test_segments_hold_every_token_and_none_is_too_long(max_length):
     generator = np.random.default_rng(max_length)
     tokens = [str(token) for token in generator.choice(["a", "▁b", ".", "!"], 100)]
-    segments = split_source(tokens, max_length)
+    segments = split_tokens(tokens, max_length)
     assert [token for segment in segments for token in segment] == tokens
     assert {0 < len(segment) <= max_length for segment in segments} == {True}
 
@@ -49,7 +52,9 @@ def test_segments_of_several_sources_are_joined_source_by_source():
         [2],
         unknown=(0,),
     )
-    joined = join_translations([first, second], num_sources=2)
+    joined = join_translations(
+        [first, second], source=SeveralSources(["de", "fr"], [SpaceTokenizer(), SpaceTokenizer()])
+    )
     assert joined.source_tokens == ["a", "b", "\t", "x", "y", "<eos>"]
     assert joined.attention is not None
     assert joined.attention.argmax(axis=1).tolist() == [0, 5, 4, 2]

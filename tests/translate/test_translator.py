@@ -170,7 +170,7 @@ def test_n_best_of_a_long_line_joins_rank_by_rank():
     assert [t.tokens for t in third] == [
         a.tokens + b.tokens for a, b in zip(first, second, strict=True)
     ]
-    assert join_translations(first[:1]) is first[0]
+    assert join_translations(first[:1], SpaceTokenizer()) is first[0]
 
 
 def scripted(**settings: Any) -> FakeModel:

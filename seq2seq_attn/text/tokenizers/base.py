@@ -1,28 +1,16 @@
-"""The interface of tokenizers, and those that need no library: characters, and tokens separated by
+"""Tokenizers of text, and those that need no library: characters, and tokens separated by
 spaces."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
-from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_json
+from seq2seq_attn.text.marks import SPACE
 from seq2seq_attn.text.normalize import normalize, one_line
+from seq2seq_attn.text.tokenizers.source import Source
 
 Side = Literal["source", "target"]
 SIDES: tuple[Side, Side] = ("source", "target")
-SPACE = "▁"
-"""U+2581, SentencePiece's mark for a space."""
-SOURCE_END = "\t"
-"""Between the sources of a line, as text and as a token; also the mark after a sentence. Its id is
-EOS. No tokenizer makes it from text: tabs become spaces first."""
-
-NONE = "none"
-"""The "language" of the source of a language model, which has none, and the name of its
-tokenizer."""
-VECTORS = "vectors"
-"""The "language" of a source that is a file of vectors, and the name of its tokenizer."""
 
 
 def join_marked(tokens: Sequence[str]) -> str:
@@ -30,23 +18,14 @@ def join_marked(tokens: Sequence[str]) -> str:
     return " ".join(one_line("".join(tokens)).replace(SPACE, " ").split())
 
 
-class Tokenizer(ABC):
-    """Text to tokens and back. Any string is accepted, except where there are several sources or
-    vectors. Results contain no line breaks."""
+class Tokenizer(Source):
+    """Text to tokens and back. Any string is accepted. Results contain no line breaks."""
 
-    name: str
-    """`spacy`, `sentencepiece`, `characters`, `spaces`, `positions`, `vectors` or `none`"""
+    has_positions = False
+    """whether tokens are numbers of source positions"""
 
     def __init__(self, *, lowercase: bool = False) -> None:
         self.lowercase = lowercase
-
-    @abstractmethod
-    def tokenize(self, text: str) -> list[str]:
-        """The tokens of one line; none for a blank line."""
-
-    def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        """`tokenize` for each line; some tokenizers do this faster."""
-        return [self.tokenize(text) for text in texts]
 
     @abstractmethod
     def detokenize(self, tokens: Sequence[str]) -> str:
@@ -56,13 +35,7 @@ class Tokenizer(ABC):
         """Source tokens as they are spelled on the side of this tokenizer, the target."""
         return tokens
 
-    def save(self, directory: Path, side: str) -> None:
-        """Write `<side>.tokenizer.json` and the model, if any, for `load_tokenizer`. `side` is a
-        `Side`, or names one of several sources."""
-        write_json(directory / f"{side}.tokenizer.json", {"name": self.name, **self.settings()})
-
     def settings(self) -> dict[str, Any]:
-        """The settings that `load_tokenizer` needs, without the tokenizer's name."""
         return {"lowercase": self.lowercase}
 
 
@@ -95,23 +68,7 @@ class PositionTokenizer(SpaceTokenizer):
     number."""
 
     name = "positions"
+    has_positions = True
 
     def spell_source(self, tokens: Sequence[str]) -> Sequence[str]:
         return [str(number) for number in range(1, len(tokens) + 1)]
-
-
-class NoTokenizer(Tokenizer):
-    """The tokenizer of a missing source: blank lines only."""
-
-    name = NONE
-
-    def tokenize(self, text: str) -> list[str]:
-        """No tokens. Raises UserError for a line that is not blank."""
-        if text.strip():
-            raise UserError(
-                "the run is a language model, which reads no source; name a run that translates"
-            )
-        return []
-
-    def detokenize(self, tokens: Sequence[str]) -> str:
-        return ""

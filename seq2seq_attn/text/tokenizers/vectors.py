@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import open_regular, sha256_of
-from seq2seq_attn.text.tokenizers.base import VECTORS, Tokenizer
+from seq2seq_attn.text.marks import SOURCE_END
+from seq2seq_attn.text.tokenizers.source import Source
 
 FloatArray = npt.NDArray[np.float32]
 MAX_SIZE = 65_536
@@ -28,38 +29,56 @@ MAX_SIZE = 65_536
 _IN_ARCHIVE = re.compile(r"(.+\.npz):(.+)")
 
 
-class VectorsTokenizer(Tokenizer):
+class VectorSource(Source):
     """The name of a file to a token per vector. All files have vectors of the same size."""
 
-    name = VECTORS
+    name = "vectors"
 
     def __init__(self, size: int) -> None:
         """`size`: F, the dimension of a vector. Raises ValueError unless it is from 1 to
         `MAX_SIZE`."""
         if not isinstance(size, int) or not 1 <= size <= MAX_SIZE:
             raise ValueError(f"vectors of {size!r} numbers")
-        super().__init__()
         self.size = size
+        self.vector_sizes = [size]
 
     def tokenize(self, text: str) -> list[str]:
         """`[1]` to `[n]` for the vectors of the file; none for a blank line. Raises UserError: the
         file cannot be read, or its vectors have another size."""
-        file = text.strip()
-        if not file:
-            return []
-        vectors = read_vectors(file)
+        vectors = self.read_vectors(text)
         if vectors.shape[1] != self.size:
             raise UserError(
-                f"{file}: vectors of {vectors.shape[1]} numbers; expected {self.size}, as in "
-                "training"
+                f"{text.strip()}: vectors of {vectors.shape[1]} numbers; expected {self.size}, as "
+                "in training"
             )
         return [f"[{number}]" for number in range(1, len(vectors) + 1)]
 
-    def detokenize(self, tokens: Sequence[str]) -> str:
-        return " ".join(tokens)
+    def words(self, line: str, tokens: Sequence[str]) -> list[str]:
+        return list(tokens)
+
+    def vector_positions(self, sequence: Sequence[object], end: object = SOURCE_END) -> range:
+        return range(len(sequence))
+
+    def read_vectors(self, line: str) -> FloatArray:
+        file = line.strip()
+        return read_vectors(file) if file else np.empty((0, self.size), dtype=np.float32)
+
+    def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:
+        vectors = self.read_vectors(line if tokens else "")
+        numbers = [int(token[1:-1]) - 1 for token in tokens]
+        if numbers and max(numbers) >= len(vectors):
+            raise UserError(f"{line.strip()}: changed while it was read; translate it again")
+        return vectors[numbers]
 
     def settings(self) -> dict[str, Any]:
         return {"size": self.size}
+
+
+def place_vectors(vectors: FloatArray, positions: range, length: int) -> FloatArray:
+    """The vectors at their positions in a line of `length` tokens, [S, F]; 0 at other tokens."""
+    rows = np.zeros((length, vectors.shape[1]), dtype=np.float32)
+    rows[positions.start : positions.stop] = vectors
+    return rows
 
 
 def read_vectors(file: str) -> FloatArray:
@@ -126,16 +145,6 @@ def _unreadable(file: str, error: Exception) -> UserError:
             f"{_split(file)[0]}: no such file; a source of vectors is a .npy file, or FILE.npz:KEY"
         )
     return UserError(f"{file}: not a readable array of numpy ({' '.join(str(error).split())})")
-
-
-def read_token_vectors(file: str, tokens: Sequence[str]) -> FloatArray:
-    """The vectors of a file that these tokens of `VectorsTokenizer` name, [tokens, F]. Raises
-    UserError: the file has changed since it was tokenized, or cannot be read."""
-    vectors = read_vectors(file)
-    numbers = [int(token[1:-1]) - 1 for token in tokens]
-    if numbers and max(numbers) >= len(vectors):
-        raise UserError(f"{file}: changed while it was read; translate it again")
-    return vectors[numbers]
 
 
 def hash_vectors(files: Iterable[str]) -> str:

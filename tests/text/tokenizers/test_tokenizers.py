@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq_attn.config.data import TokenizerConfig
+from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers import spacy as spacy_tokenizer
@@ -61,7 +62,11 @@ def small(**given: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module", params=KINDS)
 def tokenizer(request):
     target = build_tokenizers(
-        GERMAN, ENGLISH, source_languages=["de"], target_language="en", **small(name=request.param)
+        GERMAN,
+        ENGLISH,
+        layout=SourceLayout(("de",)),
+        target_language="en",
+        **small(name=request.param),
     )[1]
     assert target.name == request.param
     return target
@@ -143,7 +148,7 @@ def test_lower_case_is_part_of_the_tokenizer(name, tmp_path):
     source, _ = build_tokenizers(
         GERMAN,
         ENGLISH,
-        source_languages=["de"],
+        layout=SourceLayout(("de",)),
         target_language="en",
         **small(name=name, lowercase=True),
     )
@@ -232,7 +237,7 @@ def test_spacy_by_spans_is_spacy_by_lines():
 
 
 def test_sentencepiece_joint_or_per_side():
-    languages = {"source_languages": ["de"], "target_language": "en"}
+    languages = {"layout": SourceLayout(("de",)), "target_language": "en"}
     source, target = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=True))
     assert source is target
     sides = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=False))
@@ -265,7 +270,7 @@ def test_the_target_may_have_a_tokenizer_of_its_own(tmp_path):
         source, target = build_tokenizers(
             GERMAN,
             ["M AE1 N", "R"],
-            source_languages=["de"],
+            layout=SourceLayout(("de",)),
             target_language="qq",
             **small(name=name, target="spaces", vocab_size=40),
         )

@@ -7,11 +7,10 @@ import pytest
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
-from seq2seq_attn.text.tokenizers.several import SeveralTokenizer, source_words, vector_positions
+from seq2seq_attn.text.tokenizers.several import SeveralSources
 from seq2seq_attn.text.tokenizers.vectors import (
-    VectorsTokenizer,
+    VectorSource,
     hash_vectors,
-    read_token_vectors,
     read_vectors,
 )
 
@@ -25,30 +24,29 @@ def file(tmp_path: Path) -> str:
 
 
 def test_the_read_token_vectors_by_their_numbers(file: str, tmp_path: Path) -> None:
-    tokens = VectorsTokenizer(2).tokenize(f" {file}\n")
-    assert (tokens, VectorsTokenizer(2).tokenize(" ")) == (["[1]", "[2]", "[3]"], [])
-    assert VectorsTokenizer(2).detokenize(tokens) == "[1] [2] [3]"
-    assert read_token_vectors(file, tokens[1:]).tolist() == ARRAY[1:].tolist()
+    tokens = VectorSource(2).tokenize(f" {file}\n")
+    assert (tokens, VectorSource(2).tokenize(" ")) == (["[1]", "[2]", "[3]"], [])
+    assert VectorSource(2).vectors(file, tokens[1:]).tolist() == ARRAY[1:].tolist()
     np.save(tmp_path / "one.npy", ARRAY[:2])
     with pytest.raises(UserError, match=r"one\.npy: changed"):
-        read_token_vectors(file, tokens)
+        VectorSource(2).vectors(file, tokens)
 
 
 def test_positions_of_vectors_and_words_of_a_line(file: str) -> None:
-    tokenizer = SeveralTokenizer(["de", "vectors"], [SpaceTokenizer(), VectorsTokenizer(2)])
+    tokenizer = SeveralSources(["de", "vectors"], [SpaceTokenizer(), VectorSource(2)])
     line = f"ein\u00a0Hund\t{file}"
     tokens = tokenizer.tokenize(line)
     assert tokens == ["ein", "Hund", "\t", "[1]", "[2]", "[3]"]
-    assert vector_positions(tokens, tokenizer) == range(3, 6)
-    assert vector_positions(["[1]"], VectorsTokenizer(2)) == range(1)
-    assert not vector_positions(["[1]"], SpaceTokenizer())
-    assert not vector_positions([], tokenizer)
-    assert source_words(line, tokens, tokenizer) == ["ein\u00a0Hund", "[1]", "[2]", "[3]"]
-    assert source_words("10\u00a0€ [1]", ["10", "€", "[1]"], SpaceTokenizer()) == [
+    assert tokenizer.vector_positions(tokens) == range(3, 6)
+    assert VectorSource(2).vector_positions(["[1]"]) == range(1)
+    assert not SpaceTokenizer().vector_positions(["[1]"])
+    assert not tokenizer.vector_positions([])
+    assert tokenizer.words(line, tokens) == ["ein\u00a0Hund", "[1]", "[2]", "[3]"]
+    assert SpaceTokenizer().words("10\u00a0€ [1]", ["10", "€", "[1]"]) == [
         "10\u00a0€",
         "[1]",
     ]
-    assert source_words("", [], tokenizer) == []
+    assert tokenizer.words("", []) == []
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "uint8", ">f8"])
@@ -82,7 +80,7 @@ def test_the_hash_is_of_what_the_files_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [0, -1, 65_537, 2.0, "2", None])
 def test_a_size_out_of_bounds_is_refused(size: object) -> None:
     with pytest.raises(ValueError, match="vectors of"):
-        VectorsTokenizer(size)
+        VectorSource(size)
 
 
 @pytest.mark.parametrize(
@@ -104,4 +102,4 @@ def test_arrays_that_are_no_vectors_are_refused(array: np.ndarray, tmp_path: Pat
         read_vectors(str(tmp_path / "bad.npy"))
     np.save(tmp_path / "wide.npy", np.zeros((2, 3)))
     with pytest.raises(UserError, match=r"wide\.npy: "):
-        VectorsTokenizer(2).tokenize(str(tmp_path / "wide.npy"))
+        VectorSource(2).tokenize(str(tmp_path / "wide.npy"))
