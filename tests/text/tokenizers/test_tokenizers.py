@@ -17,7 +17,7 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers import spacy as spacy_tokenizer
 from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
-from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_tokenizer
+from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
@@ -168,20 +168,21 @@ def test_normalize():
     assert normalize("👩‍👧") == "👩‍👧"  # the joiner inside an emoji stays
 
 
-PARTS = product(("several", "sentences"), (["../source.de"], ["target"], [], "x", None))
+PARTS = (["../source.de"], ["target"], [], "x", None)
+"""files that are not those of columns"""
 
 
 @pytest.mark.parametrize(
     "content",
     [
         *('{"name": "moses", "lowercase": false}', "{}", "[]", '"spacy"', "{", "[" * 100_000),
-        *(json.dumps({"name": name, "languages": ["de"], "parts": parts}) for name, parts in PARTS),
+        *(json.dumps({"name": "several", "languages": ["de"], "parts": parts}) for parts in PARTS),
     ],
 )
 def test_damaged_tokenizer_file(tmp_path, content):
     (tmp_path / "source.tokenizer.json").write_text(content)
     with pytest.raises(UserError, match=r"source\.tokenizer\.json: "):
-        load_tokenizer(tmp_path, "source")
+        load_source(tmp_path)
 
 
 def test_damaged_sentencepiece_model(tmp_path):
