@@ -8,7 +8,6 @@ Each schema is a function from results to records by file. The forms are those o
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -43,71 +42,66 @@ def _evaluation(name: str, experiment: Experiment, report: Record) -> Record:
     for run in report["runs"]:
         path = Path(run["path"])
         about = describe_run(path)
-        runs.append(
-            {
-                **{
-                    key: run[key]
-                    for key in ("name", "config", "attention", "seed", "lowercases", "search")
-                },
-                "training": {**read_training(path), "minutes": about["minutes"]},
-                "num_threads": run["training_environment"].get("num_threads"),
-                **{key: about[key] for key in ("hardware", "commit", "is_dirty", "torch")},
-                "date": about["trained_at"],
-            }
-        )
-    languages = [report["languages"]["source"], report["languages"]["target"]]
-    about_all = {
+        entry = _select(run, "name", "config", "attention", "seed", "lowercases", "search")
+        entry["training"] = {**read_training(path), "minutes": about["minutes"]}
+        entry["num_threads"] = run["training_environment"].get("num_threads")
+        entry |= _select(about, "hardware", "commit", "is_dirty", "torch")
+        entry["date"] = about["trained_at"]
+        runs.append(entry)
+    return {
         "name": name,
         "chosen_on": experiment.chosen_on,
         "runs": runs,
-        "languages": languages,
+        "languages": [report["languages"]["source"], report["languages"]["target"]],
+        **_select(report, "length", "sets"),
     }
-    return {**about_all, "length": report["length"], "sets": report["sets"]}
+
+
+def _select(values: Record, *keys: str) -> Record:
+    """The values of some keys."""
+    return {key: values[key] for key in keys}
 
 
 def points(results: Results) -> Records:
     """The scores of each arm by source length, or by the number of concatenated pairs, with what
     attention did."""
-    report, all_lengths = results.report.data, results.report.scored.lengths
+    report = results.report.data
     sets = report["sets"]
+    lengths = results.report.scored.lengths
     if results.experiment.evaluate.get("concatenate"):
-        rows, attention = sets, [scores["attention"] for scores in sets]
-        labels, lengths = [scores["num_concatenated"] for scores in sets], all_lengths
+        rows = sets
+        labels = [scores["num_concatenated"] for scores in sets]
+        attention = [scores["attention"] for scores in sets]
     else:
-        rows, attention = sets[-1]["buckets"], sets[-1]["attention"]["buckets"]
+        rows = sets[-1]["buckets"]
         labels = [scores["label"] for scores in rows]
-        lengths = [all_lengths[-1][row.bucket.indices] for row in results.report.sets[-1].buckets]
+        attention = sets[-1]["attention"]["buckets"]
+        buckets = results.report.sets[-1].buckets
+        lengths = [lengths[-1][scores.bucket.indices] for scores in buckets]
     measured = []
     for label, scores, lengths_N, looks in zip(labels, rows, lengths, attention, strict=True):
-        by_measure = {
-            measure["name"]: _arm_scores(results, measure) for measure in scores["measures"]
-        }
-        arms = results.runs_by_arm
+        by_arm: dict[str, Record] = {arm: {} for arm in results.runs_by_arm}
+        for measure in scores["measures"]:
+            for arm, values in _arm_scores(results, measure).items():
+                by_arm[arm][measure["name"]] = values
+        looks_by_arm = _split(results, looks["runs"])
         measured.append(
             {
                 "label": str(label),
                 "num_pairs": scores["num_pairs"],
                 "mean_length": float(lengths_N.mean()),
-                "scores": {
-                    arm: {name: by_arm[arm] for name, by_arm in by_measure.items()} for arm in arms
-                },
-                "attention": {
-                    arm: _mean(values) for arm, values in _split(results, looks["runs"]).items()
-                },
+                "scores": by_arm,
+                "attention": {arm: _mean(values) for arm, values in looks_by_arm.items()},
             }
         )
-    yield (
-        results.path,
-        {
-            "arms": [_arm(results, arm, runs) for arm, runs in results.runs_by_arm.items()],
-            "signatures": {
-                measure["name"]: measure["signature"] for measure in sets[0]["measures"]
-            },
-            "length": report["length"]["tokenizer"],
-            "points": measured,
-            "environment": report["environment"],
-        },
-    )
+    record = {
+        "arms": [_arm(results, arm, runs) for arm, runs in results.runs_by_arm.items()],
+        "signatures": {each["name"]: each["signature"] for each in sets[0]["measures"]},
+        "length": report["length"]["tokenizer"],
+        "points": measured,
+        "environment": report["environment"],
+    }
+    yield results.path, record
 
 
 def _split(results: Results, values: Sequence[Record]) -> dict[str, list[Record]]:
@@ -121,18 +115,14 @@ def _arm_scores(results: Results, measure: Record) -> dict[str, Record]:
     its seeds."""
     arms: dict[str, Record] = {}
     pooled = measure["groups" if "groups" in measure else "runs"]
-    for (arm, runs), score in zip(_split(results, measure["runs"]).items(), pooled, strict=True):
+    runs_by_arm = _split(results, measure["runs"])
+    for (arm, runs), score in zip(runs_by_arm.items(), pooled, strict=True):
         seeds = [run["score"] for run in runs]
-        arms[arm] = {
-            "mean": fmean(seeds),
-            "by_seed": seeds,
-            "low": score["low"],
-            "high": score["high"],
-        }
-        if kept := score.get("retention"):
-            arms[arm]["retention"] = kept
-        if test := score.get("paired_bootstrap"):
-            arms[arm]["p"] = test["p_value"]
+        arms[arm] = {"mean": fmean(seeds), "by_seed": seeds, **_select(score, "low", "high")}
+        if score.get("retention"):
+            arms[arm]["retention"] = score["retention"]
+        if score.get("paired_bootstrap"):
+            arms[arm]["p"] = score["paired_bootstrap"]["p_value"]
     return arms
 
 
@@ -149,15 +139,14 @@ def _mean(values: Sequence[Record]) -> Record:
 
 
 def _arm(results: Results, name: str, runs: Sequence[Run]) -> Record:
-    arm, about = results.experiment.arms[name], [describe_run(run.path) for run in runs]
+    about = [describe_run(run.path) for run in runs]
     return {
         "name": name,
-        "about": arm.about,
-        "parameters": about[0]["parameters"],
+        "about": results.experiment.arms[name].about,
+        **_select(about[0], "parameters", "updates"),
         "seeds": [run.seed for run in runs],
-        "updates": about[0]["updates"],
-        "validation": [round(one["validation_bleu"], 1) for one in about],
-        "commits": sorted({one["commit"] for one in about}),
+        "validation": [round(run["validation_bleu"], 1) for run in about],
+        "commits": sorted({run["commit"] for run in about}),
     }
 
 
@@ -165,57 +154,60 @@ def levers(results: Results) -> Records:
     """Validation BLEU of each arm by seed, and its gain over the baseline, which has a record only
     if it is published. The runs of published arms are scored on the test sets; the first of them
     also has a record as an evaluation."""
-    experiment, [validation] = results.experiment, results.report.data["sets"]
+    experiment = results.experiment
+    [validation] = results.report.data["sets"]
     validated = _split(results, _bleu(validation))
     for name, runs in results.runs_by_arm.items():
-        arm, config = experiment.arms[name], runs[0].config
+        is_published = experiment.arms[name].is_published
         is_baseline = name == experiment.baseline
-        if is_baseline and not arm.is_published:
+        if is_baseline and not is_published:
             continue
-        settings, path = settings_of(config), experiment.arm_path(name)
+        config = runs[0].config
+        settings = settings_of(config)
+        path = experiment.arm_path(name)
         former = read_json(path) if path.exists() else {}
         if "settings" not in former or changed_settings(former["settings"], config):
             former = {"runs": []}
         entries = {run["seed"]: run for run in former["runs"]}
         for run, bleu in zip(runs, validated[name], strict=True):
             entry = {"seed": run.seed, "validation": bleu, **describe_run(run.path)}
-            if arm.is_published:
-                report = results.evaluate(
-                    [run], f"test-{run.path.name}", split=(), metric=DEFAULT_METRICS
-                ).data
-                tests = [one for one in report["sets"] if one["name"].startswith("test_2")]
-                entry["test"] = {one["name"]: _bleu(one)[0] for one in tests}
-                if run == runs[0]:
-                    yield (
-                        results.path.with_name(f"{stem(name)}.json"),
-                        _evaluation(stem(name), experiment, report),
-                    )
             entries[run.seed] = entry
-        values = {
+            if not is_published:
+                continue
+            report_name = f"test-{run.path.name}"
+            report = results.evaluate([run], report_name, split=(), metric=DEFAULT_METRICS).data
+            tests = [scores for scores in report["sets"] if scores["name"].startswith("test_2")]
+            entry["test"] = {scores["name"]: _bleu(scores)[0] for scores in tests}
+            if run == runs[0]:
+                first_path = results.path.with_name(f"{stem(name)}.json")
+                yield first_path, _evaluation(stem(name), experiment, report)
+        record = {
+            **former,
             "settings": settings,
             "config": config.name,
             "beam_size": experiment.evaluate["beam_size"],
             "runs": [entries[seed] for seed in sorted(entries)],
-            **({"chosen_on": experiment.chosen_on} if arm.is_published else {}),
-            **({} if is_baseline else {"against": _against(results, name, settings)}),
         }
-        yield path, {**former, **values, "environment": describe("scripts/lab")}
+        if is_published:
+            record["chosen_on"] = experiment.chosen_on
+        if not is_baseline:
+            record["against"] = _against(results, name, settings)
+        yield path, {**record, "environment": describe("scripts/lab")}
 
 
 def _against(results: Results, name: str, settings: Record) -> Record:
     """The gain of an arm over the baseline on the validation set, by the paired bootstrap."""
     scores = _arm_scores(results, results.report.data["sets"][0]["measures"][0])
-    runs, base = (
-        results.runs_by_arm[results.experiment.baseline],
-        scores[results.experiment.baseline],
-    )
+    baseline = results.experiment.baseline
+    base_mean = scores[baseline]["mean"]
+    runs = results.runs_by_arm[baseline]
     return {
         "config": runs[0].config.name,
         "settings": difference(settings, settings_of(runs[0].config)),
         "seeds": [run.seed for run in results.runs_by_arm[name]],
         "num_runs": len(runs),
-        "bleu": round(base["mean"], 2),
-        "gain": round(scores[name]["mean"] - base["mean"], 2),
+        "bleu": round(base_mean, 2),
+        "gain": round(scores[name]["mean"] - base_mean, 2),
         "p_value": scores[name]["p"],
     }
 
@@ -231,11 +223,11 @@ def mechanisms(results: Results) -> Records:
     """A record per arm that grows: scores of each seed by length, what attention did, how it was
     trained."""
     for name, runs in results.runs_by_arm.items():
-        arm, path = results.experiment.arms[name], results.experiment.arm_path(name)
-        settings = "".join(
-            f" --set {key}={value}".replace("True", "true") for key, value in arm.set.items()
-        )
-        command = f"seq2seq train -c quickstart -c {arm.configs[0]}{settings}"
+        arm = results.experiment.arms[name]
+        path = results.experiment.arm_path(name)
+        command = f"seq2seq train -c quickstart -c {arm.configs[0]}"
+        for key, value in arm.set.items():
+            command += f" --set {key}={value}".replace("True", "true")
         record = read_json(path) if path.exists() else {}
         if record.get("command") != command:
             record = {"row": name, "command": command, "captions": [], "multi30k": []}
@@ -252,26 +244,23 @@ def mechanisms(results: Results) -> Records:
 def _seed_scores(results: Results, run: Run) -> Record:
     report = results.evaluate([run], f"report-{run.path.name}").data
     [test] = report["sets"]
-    [attention], [score] = test["attention"]["runs"], test["measures"][0]["runs"]
-    by_length = [
-        {
-            **{key: bucket[key] for key in ("label", "num_pairs")},
-            "bleu": round(bucket["measures"][0]["runs"][0]["score"], 2),
-        }
-        for bucket in test["buckets"]  # without signatures
-    ]
+    [attention] = test["attention"]["runs"]
+    [score] = test["measures"][0]["runs"]
+    by_length = []
+    for bucket in test["buckets"]:  # without signatures
+        bleu = bucket["measures"][0]["runs"][0]["score"]
+        by_length.append({**_select(bucket, "label", "num_pairs"), "bleu": round(bleu, 2)})
+    gold = attention.get("gold", [])
+    git = report["environment"].get("git") or {}
     return {
         **_bleu(test)[0],
-        **{key: round(score[key], 2) for key in ("low", "high")},
+        "low": round(score["low"], 2),
+        "high": round(score["high"], 2),
         "by_length": by_length,
-        "error_rates": {
-            str(gold["shift"]): _rounded(gold["error_rate"]) for gold in attention.get("gold", [])
-        },
+        "error_rates": {str(at["shift"]): _rounded(at["error_rate"]) for at in gold},
         **{key: _rounded(attention[key]) for key in ("entropy", "dropped", "repeated")},
         "search": report["runs"][0]["search"],
-        "scored_at_commit": ((report["environment"].get("git") or {}).get("commit") or "unknown")[
-            :12
-        ],
+        "scored_at_commit": (git.get("commit") or "unknown")[:12],
     }
 
 
@@ -282,37 +271,34 @@ def _rounded(value: float | None) -> float | None:
 def systems(results: Results) -> Records:
     """BLEU of each arm on a test set in files, and its gain over the baseline by paired
     resampling."""
-    experiment, reference = results.experiment, Path(results.experiment.test_reference)
+    experiment = results.experiment
+    reference = Path(experiment.test_reference)
     references = read_lines(reference)
     scored = []
     for arm, run in results.runs:
-        columns = [
-            read_lines(Path(name))
-            for name in experiment.arms[arm].test_source or experiment.test_source
-        ]
+        names = experiment.arms[arm].test_source or experiment.test_source
+        columns = [read_lines(Path(name)) for name in names]
         sources = ["\t".join(line) for line in zip(*columns, strict=True)]
         scored.append(score_lines(run.path, sources, references)[1])
     samples = iter(bootstrap(scored))
-    pooled = {
-        name: pool([next(samples) for _ in runs]) for name, runs in results.runs_by_arm.items()
-    }
-    baseline, rows = pooled[experiment.baseline], []
+    pooled = {}
+    for name, runs in results.runs_by_arm.items():
+        pooled[name] = pool([next(samples) for _ in runs])
+    baseline = pooled[experiment.baseline]
+    rows = []
     for name, arm_samples in pooled.items():
         config = results.runs_by_arm[name][0].config
         row: Record = {
             "arm": name,
             "output": config.model.output.name,
             "sources": list(config.data.sources),
+            "bleu": asdict(percentile_interval(arm_samples.mean, arm_samples.means_R)),
         }
-        row["bleu"] = asdict(percentile_interval(arm_samples.mean, arm_samples.means_R))
         if name != experiment.baseline:
-            gain = percentile_interval(
-                arm_samples.mean - baseline.mean, arm_samples.means_R - baseline.means_R
-            )
-            row |= {
-                "gain": asdict(gain),
-                "paired_bootstrap": asdict(mean_difference(baseline, arm_samples)),
-            }
+            gain = arm_samples.mean - baseline.mean
+            gains_R = arm_samples.means_R - baseline.means_R
+            row["gain"] = asdict(percentile_interval(gain, gains_R))
+            row["paired_bootstrap"] = asdict(mean_difference(baseline, arm_samples))
         rows.append({**row, "seeds": list(arm_samples.values)})
     about = {
         "num_train": results.runs[0][1].config.data.limit.train,
@@ -326,30 +312,39 @@ def systems(results: Results) -> Records:
 
 def domains(results: Results) -> Records:
     """BLEU of each arm on several test sets in files, by seed."""
-    experiment, signatures, num_test = results.experiment, set(), {}
-    rows: list[Record] = [
-        {"arm": arm, "about": experiment.arms[arm].about} for arm in results.runs_by_arm
-    ]
-    for row, runs in zip(rows, results.runs_by_arm.values(), strict=True):
-        row |= {
-            "seeds": [run.seed for run in runs],
-            "minutes": [read_training(run.path)["minutes"] for run in runs],
-        }
-        row["bleu"] = {}
+    experiment = results.experiment
+    signatures = set()
+    num_test = {}
+    rows = []
+    for arm, runs in results.runs_by_arm.items():
+        bleu = {}
         for name, (source, reference) in experiment.tests.items():
-            sources, references = read_lines(Path(source)), read_lines(Path(reference))
+            sources = read_lines(Path(source))
+            references = read_lines(Path(reference))
             scored = [score_lines(run.path, sources, references)[1] for run in runs]
-            row["bleu"][name] = [round(statistics.score().score, 2) for statistics in scored]
+            bleu[name] = [round(statistics.score().score, 2) for statistics in scored]
             signatures |= {statistics.signature for statistics in scored}
             num_test[name] = len(references)
+        rows.append(
+            {
+                "arm": arm,
+                "about": experiment.arms[arm].about,
+                "seeds": [run.seed for run in runs],
+                "minutes": [read_training(run.path)["minutes"] for run in runs],
+                "bleu": bleu,
+            }
+        )
     [signature] = signatures
-    about: Record = {
+    record = {
+        "systems": rows,
         "what": experiment.about,
         "chosen_on": experiment.chosen_on,
         "config": experiment.configs[0],
+        "num_test": num_test,
+        "signature": signature,
+        "environment": describe("scripts/lab"),
     }
-    about |= {"num_test": num_test, "signature": signature, "environment": describe("scripts/lab")}
-    yield results.path, {"systems": rows, **about}
+    yield results.path, record
 
 
 def score_lines(
@@ -382,36 +377,41 @@ def names(results: Results) -> Records:
 
     A name is right where the translation has it as often as the reference.
     """
-    experiment, reference = results.experiment, Path(results.experiment.test_reference)
-    seen = {
-        name for line in read_lines(reference.with_name("train.en")) for name in surnames_of(line)
-    }
-    sources, references, unseen = [], [], []
-    for source, target in zip(
-        read_lines(Path(experiment.test_source[0])), read_lines(reference), strict=True
-    ):
-        if new := [name for name in surnames_of(target) if name not in seen]:
+    experiment = results.experiment
+    reference = Path(experiment.test_reference)
+    seen = set()
+    for line in read_lines(reference.with_name("train.en")):
+        seen.update(surnames_of(line))
+    sources = []
+    references = []
+    unseen = []
+    pairs = zip(read_lines(Path(experiment.test_source[0])), read_lines(reference), strict=True)
+    for source, target in pairs:
+        new = [name for name in surnames_of(target) if name not in seen]
+        if new:
             sources.append(source)
             references.append(target)
             unseen.append(new)
+    all_unseen = [name for new in unseen for name in new]
     rows = []
     for arm, run in results.runs:
         for options in experiment.arms[arm].translate:
             hypotheses, bleu = score_lines(run.path, sources, references, **options)
-            num_right = sum(
-                len(re.findall(name, hypothesis)) == wanted.count(name)
-                for hypothesis, wanted in zip(hypotheses, unseen, strict=True)
-                for name in wanted
-            )
+            num_right = 0
+            for hypothesis, wanted in zip(hypotheses, unseen, strict=True):
+                for name in wanted:
+                    num_right += len(re.findall(name, hypothesis)) == wanted.count(name)
             row = {
                 "output": arm,
                 "unk": options.get("unk", "keep"),
                 "seed": run.seed,
                 "right": num_right,
+                "names": len(all_unseen),
+                "bleu": round(bleu.score().score, 1),
+                "signature": bleu.signature,
             }
-            row |= {"names": sum(map(len, unseen)), "bleu": round(bleu.score().score, 1)}
-            rows.append({**row, "signature": bleu.signature})
-    counts = {"held_out_surnames": len(set(chain(*unseen))), "test_pairs": len(unseen)}
+            rows.append(row)
+    counts = {"held_out_surnames": len(set(all_unseen)), "test_pairs": len(unseen)}
     yield results.path, {"systems": rows, **counts, **_header(results)}
 
 
