@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import seq2seq_attn
-from seq2seq_attn.cli.translation import translate_lines
+from seq2seq_attn.api.translate import translate_lines
 from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.report.pages import Report
 

@@ -60,6 +60,6 @@ def score(search: dict[str, Any], **options: Unpack[ScoreOptions]) -> None:
     goes to stderr.
     """
     with paused_collector():
-        from seq2seq_attn.cli.scoring import score_pairs
+        from seq2seq_attn.api.score import score_pairs
 
     score_pairs(**options, **search)

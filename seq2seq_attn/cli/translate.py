@@ -65,6 +65,6 @@ def translate(search: dict[str, Any], **options: Unpack[TranslateOptions]) -> No
     each, or tabs.
     """
     with paused_collector():
-        from seq2seq_attn.cli.translation import translate_lines
+        from seq2seq_attn.api.translate import translate_lines
 
     translate_lines(**options, **search, show_progress=sys.stderr.isatty())

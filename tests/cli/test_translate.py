@@ -20,7 +20,7 @@ import pytest
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run as run_cli
-from seq2seq_attn.cli.streams import read_chunks
+from seq2seq_attn.api.streams import read_chunks
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run import Run
 from tests.toy_requests import translate
@@ -330,7 +330,7 @@ def test_a_picture_that_fails_leaves_the_translations(run, tmp_path, monkeypatch
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("seq2seq_attn.cli.writers.write_figure", fail)
+    monkeypatch.setattr("seq2seq_attn.api.writers.write_figure", fail)
     with pytest.raises(UserError, match=r"a\.png"):
         translate(["Hund"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
     assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 1

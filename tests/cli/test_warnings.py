@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.cli.translation import Warnings
+from seq2seq_attn.api.translate import Warnings
 from seq2seq_attn.run import Run
 from tests.toy_requests import translate
 from tests.toy_run import SOURCE
@@ -128,7 +128,7 @@ def test_a_log_shows_the_progress_through_a_file_and_stdout_only_translations(
     (tmp_path / "in").write_text("Hund\nEin Hund\nHund\n")
     translate(input=tmp_path / "in", run=run.path, max_length_ratio=9.0)
     quick = capfd.readouterr()
-    monkeypatch.setattr("seq2seq_attn.cli.translation.LOG_EVERY_S", 0.0)
+    monkeypatch.setattr("seq2seq_attn.api.translate.LOG_EVERY_S", 0.0)
     translate(input=tmp_path / "in", run=run.path, max_length_ratio=9.0)
     slow = capfd.readouterr()
     assert quick.out == slow.out

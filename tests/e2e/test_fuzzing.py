@@ -20,7 +20,7 @@ import torch
 
 from seq2seq_attn import cli
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.cli.streams import open_input, read_chunks
+from seq2seq_attn.api.streams import open_input, read_chunks
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.evaluation.systems import System, read_validations

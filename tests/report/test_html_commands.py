@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seq2seq_attn import load
-from seq2seq_attn.cli import writers
+from seq2seq_attn.api import writers
 from seq2seq_attn.translate.attention_map import PackedMap
 from tests.report.test_html import payload
 from tests.toy_requests import evaluate, translate

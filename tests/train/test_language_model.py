@@ -10,7 +10,7 @@ import torch
 
 from seq2seq_attn import load
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.cli.train import train_model
+from seq2seq_attn.api.train import train_model
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.batch import collate_source
 from seq2seq_attn.errors import UsageError, UserError

@@ -1,4 +1,4 @@
-"""Writers of the `translate` and `score` commands: text, JSON, word links, attention maps.
+"""Writers of `translate` and `score`: text, JSON, word links, attention maps.
 
 Writers take lines one by one and keep none, except for heat maps and pages, which keep the first
 few.
@@ -9,15 +9,13 @@ import logging
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from gzip import GzipFile
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-from seq2seq_attn.cli.options import Format
-from seq2seq_attn.cli.streams import open_output
+from seq2seq_attn.api.streams import open_output
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.files import finite
 from seq2seq_attn.text.links import links_between_words, words_of
@@ -65,46 +63,54 @@ def line_writer(out: BinaryIO, form: LineForm) -> Writer:
     return write
 
 
-def line_form(format: Format, n_best: int, *, with_weights: bool) -> LineForm:
-    """The form of translations: the best text, or of several translations a line each as in Moses.
-    `json`: an object with `line` (from 0), `source`, `text`, `score`, `log_prob`, `tokens`,
+def line_form(format: str, n_best: int, *, with_weights: bool) -> LineForm:
+    """The form of translations. `text`: the best one, or of several translations a line each as in
+    Moses. `json`: an object with `line` (from 0), `source`, `text`, `score`, `log_prob`, `tokens`,
     `source_tokens`, `links` from source to target positions (null without attention), `unknown`
     (source positions) and `is_cut`; `with_weights`, also `weights`, a row per target token and a
     column per source token; with several translations also `n_best`, a list of the objects that
     differ."""
 
-    def values(translation: Translation) -> dict[str, object]:
-        weights_TS = (
-            None
-            if translation.attention is None
-            else translation.attention.astype(float).round(4).tolist()
-        )
-        return {
-            "text": translation.text,
-            "score": round(translation.score, 6),
-            "log_prob": round(translation.log_prob, 6),
-            "tokens": translation.tokens,
-            "links": None if translation.heaviest is None else translation.links(),
-            "is_cut": translation.is_cut,
-            **({"weights": weights_TS} if with_weights else {}),
-        }
-
     def as_object(number: int, line: str, translations: list[Translation]) -> str:
         best = translations[0]
-        more = {"source_tokens": best.source_tokens, "unknown": best.unknown}
-        more |= (
-            {"n_best": [values(translation) for translation in translations]} if n_best > 1 else {}
-        )
-        return as_json({"line": number, "source": line, **values(best), **more})
-
-    def as_lines(number: int, line: str, translations: list[Translation]) -> str:
-        return "\n".join(
-            f"{number} ||| {t.text} ||| {t.log_prob:.6f} ||| {t.score:.6f}" for t in translations
-        )
+        values = {"line": number, "source": line, **_values(best, with_weights=with_weights)}
+        values |= {"source_tokens": best.source_tokens, "unknown": best.unknown}
+        if n_best > 1:
+            values["n_best"] = [_values(each, with_weights=with_weights) for each in translations]
+        return as_json(values)
 
     if format == "json":
         return as_object
-    return as_lines if n_best > 1 else lambda number, line, translations: translations[0].text
+    return _as_moses_lines if n_best > 1 else _as_text
+
+
+def _values(translation: Translation, *, with_weights: bool) -> dict[str, object]:
+    values: dict[str, object] = {
+        "text": translation.text,
+        "score": round(translation.score, 6),
+        "log_prob": round(translation.log_prob, 6),
+        "tokens": translation.tokens,
+        "links": None if translation.heaviest is None else translation.links(),
+        "is_cut": translation.is_cut,
+    }
+    if with_weights:
+        weights_TS = translation.attention
+        if weights_TS is not None:
+            weights_TS = weights_TS.astype(float).round(4)
+        values["weights"] = None if weights_TS is None else weights_TS.tolist()
+    return values
+
+
+def _as_moses_lines(number: int, line: str, translations: list[Translation]) -> str:
+    rows = [
+        f"{number} ||| {each.text} ||| {each.log_prob:.6f} ||| {each.score:.6f}"
+        for each in translations
+    ]
+    return "\n".join(rows)
+
+
+def _as_text(number: int, line: str, translations: list[Translation]) -> str:
+    return translations[0].text
 
 
 def as_json(values: Mapping[str, object]) -> str:
@@ -124,13 +130,14 @@ def check_attention(translator: Translator, outputs: Mapping[str, str | Path | N
 def attention_outputs(alignment: Path | None, attention: Sequence[Path]) -> dict[str, Path | None]:
     """The files of links and attention, by option, with a number from the second on. Raises
     UsageError: a file's suffix is not one of a kind of attention file."""
-    for path in attention:
+    outputs: dict[str, Path | None] = {"--alignment": alignment}
+    for number, path in enumerate(attention, 1):
         if path.suffix.lower() not in (*PLOT_SUFFIXES, ".html", ".npz"):
             raise UsageError(
                 f"--attention {path}: expected a name in {', '.join(PLOT_SUFFIXES)}, .html or .npz"
             )
-    numbered = {"--attention" + f" ({n})" * (n > 1): path for n, path in enumerate(attention, 1)}
-    return {"--alignment": alignment, **numbered}
+        outputs["--attention" if number == 1 else f"--attention ({number})"] = path
+    return outputs
 
 
 def open_attention_writers(
@@ -140,29 +147,32 @@ def open_attention_writers(
     files."""
     writers: list[Writer] = []
     if alignment is not None:
-        form = partial(_word_links, translator.source_tokenizer)
+        form = _link_form(translator.source_tokenizer)
         writers.append(line_writer(stack.enter_context(open_output(alignment)), form))
     for path in attention:
-        writers.append(
-            stack.enter_context(
-                (_npz_writer if path.suffix.lower() == ".npz" else _drawing_writer)(path)
-            )
-        )
+        is_archive = path.suffix.lower() == ".npz"
+        writer = _npz_writer(path) if is_archive else _drawing_writer(path)
+        writers.append(stack.enter_context(writer))
     return writers
 
 
-def _word_links(source: Source, number: int, line: str, translations: list[Translation]) -> str:
+def _link_form(source: Source) -> LineForm:
     """Word links of the best translation by its attention, `source-target`. Words are separated by
     spaces and tabs and counted from 0; each vector of a source counts as a word."""
-    best = translations[0]
-    tokens = best.source_tokens[:-1]
-    try:
-        words = source.words(line, tokens)
-        links = links_between_words(best.links(), tokens, best.tokens, words, words_of(best.text))
-    except ValueError:
-        links = []
-        log.warning("line %d: its tokens do not spell its words; no links written", number + 1)
-    return " ".join(f"{start}-{end}" for start, end in links)
+
+    def form(number: int, line: str, translations: list[Translation]) -> str:
+        best = translations[0]
+        tokens = best.source_tokens[:-1]
+        target_words = words_of(best.text)
+        try:
+            words = source.words(line, tokens)
+            links = links_between_words(best.links(), tokens, best.tokens, words, target_words)
+        except ValueError:
+            links = []
+            log.warning("line %d: its tokens do not spell its words; no links written", number + 1)
+        return " ".join(f"{start}-{end}" for start, end in links)
+
+    return form
 
 
 @contextmanager
@@ -195,26 +205,29 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
 
     is_page = path.suffix.lower() == ".html"
     max_lines = MAX_PAGE_LINES if is_page else MAX_HEAT_MAPS
-    drawn: list[tuple[AttentionMap, str]] = []
+    maps: list[AttentionMap] = []
+    titles: list[str] = []
     page_lines: list[tuple[int, str, PackedMap]] = []
     is_full = False
 
     def write(number: int, line: str, translations: list[Translation]) -> None:
         nonlocal is_full
-        if is_full or (attention := _attention_map(number, translations[0])) is None:
+        attention = None if is_full else _attention_map(number, translations[0])
+        if attention is None:
             return
-        if len(drawn) + len(page_lines) == max_lines:
+        if len(titles) == max_lines:
             is_full = True
-            log.warning(
-                "%s: shows only the first %d lines; a .npz file holds them all", path, max_lines
-            )
-        elif is_page:
+            message = "%s: shows only the first %d lines; a .npz file holds them all"
+            log.warning(message, path, max_lines)
+            return
+        titles.append(line)
+        if is_page:
             page_lines.append((number + 1, translations[0].text, pack_map(attention)))
         else:
-            drawn.append((attention, line))
+            maps.append(attention)
 
     yield write
-    if not drawn and not page_lines:
+    if not titles:
         log.warning("%s: not written, no translation has any tokens", path)
         return
     with open_output(path) as out:
@@ -223,7 +236,6 @@ def _drawing_writer(path: Path) -> Iterator[Writer]:
             return
         from seq2seq_attn.translate.heat_maps import attention_figure
 
-        maps, titles = zip(*drawn, strict=True)
         write_figure(attention_figure(maps, titles), out, path)
 
 

@@ -1,4 +1,4 @@
-"""The `score` command: forced decoding of given pairs for log-probability, attention and links."""
+"""Score given pairs by forced decoding, for `seq2seq score`: log-probability, attention, links."""
 
 import logging
 import math
@@ -7,9 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from seq2seq_attn.cli.options import Format
-from seq2seq_attn.cli.streams import STREAM, check_files, open_output
-from seq2seq_attn.cli.writers import (
+from seq2seq_attn.api.streams import STREAM, check_files, open_output
+from seq2seq_attn.api.writers import (
     as_json,
     attention_outputs,
     check_attention,
@@ -17,6 +16,7 @@ from seq2seq_attn.cli.writers import (
     open_attention_writers,
     write_lines,
 )
+from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
@@ -62,7 +62,7 @@ def score_pairs(
     links: Path | None = None,
     alignment: Path | None = None,
     attention: Sequence[Path] = (),
-    format: Format = "text",
+    format: str = "text",
     device: str = "auto",
     batch_size: int | None = None,
 ) -> None:
@@ -75,26 +75,27 @@ def score_pairs(
         UserError: a run or file cannot be read, or a file cannot be written.
     """
     files = attention_outputs(alignment, attention)
-    text, run_dir = _find_pairs(pairs, source, target, run, links)
+    run_dir = _choose_run(run, links)
+    data = run_dir.config.data
+    text = _find_pairs(pairs, source, target, data)
     check_files([*text.paths, *([links] if links else [])], {"the scores": STREAM, **files})
-    sources, targets = _read(text, reads_one_source=len(run_dir.config.data.layout.columns) == 1)
+    sources, targets = _read(text, reads_one_source=len(data.layout.columns) == 1)
     gold = None if links is None else _read_links(links, sources, targets)
     with paused_collector():
         translator = load(run_dir, device)
     check_attention(translator, {**files, "--links": links})
-    scores: list[PairScore] = []
+    totals = Totals()
     pairs_with_links: list[tuple[Translation, list[str], list[str]]] = []
 
     def form(number: int, line: str, translations: list[Translation]) -> str:
-        pair, score = translations[0], score_pair(translator, translations[0])
-        scores.append(score)
+        pair = translations[0]
+        score = score_pair(translator, pair)
+        totals.add(score)
         if gold is not None:
             pairs_with_links.append((pair, words_of(line), words_of(targets[number])))
-        return (
-            _as_json(score, pair)
-            if format == "json"
-            else f"{score.log_prob:.4f}\t{score.num_tokens}"
-        )
+        if format == "json":
+            return _as_json(score, pair)
+        return f"{score.log_prob:.4f}\t{score.num_tokens}"
 
     batch_size = batch_size or translator.search.batch_size
     with ExitStack() as stack, suggest_smaller_batch(batch_size):
@@ -102,10 +103,10 @@ def score_pairs(
         writers = [out, *open_attention_writers(stack, translator, alignment, attention)]
         decoded = force_decode(translator, sources, targets, batch_size=batch_size)
         write_lines(writers, sources, ([pair] for pair in decoded))
-    _log_totals(scores)
+    totals.log()
     if gold is not None:
         weights = [weights_TS for _, weights_TS in word_weights(pairs_with_links)]
-        _log_fit(score_shifts([*zip(weights, gold, strict=True)]))
+        _log_fit(score_shifts(list(zip(weights, gold, strict=True))))
 
 
 def score_pair(translator: Translator, pair: Translation) -> PairScore:
@@ -133,45 +134,49 @@ def _as_json(score: PairScore, pair: Translation) -> str:
     )
 
 
-def _log_totals(scores: Sequence[PairScore]) -> None:
-    """Log the perplexity, and warn of unknown tokens and blank sources."""
-    num_tokens = sum(score.num_tokens for score in scores)
-    if num_unknown := sum(len(score.unknown_target) for score in scores):
-        message = "%d of %d target tokens are unknown to this run and were scored as <unk>"
-        log.warning(message, num_unknown, num_tokens)
-    if num_blank := sum(not score.num_tokens for score in scores):
-        log.warning(
-            "%d of %d pairs have a blank source and were not scored", num_blank, len(scores)
-        )
-    nll = -math.fsum(score.log_prob for score in scores) / max(1, num_tokens)
-    perplexity = math.inf if nll >= 700 else math.exp(nll)
-    message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
-    if num_tokens:
-        log.info(message, len(scores) - num_blank, num_tokens, nll, perplexity)
+class Totals:
+    """The sums over all pairs."""
+
+    def __init__(self) -> None:
+        self.log_probs: list[float] = []
+        self.num_tokens = 0
+        self.num_unknown = 0
+        self.num_blank = 0
+
+    def add(self, score: PairScore) -> None:
+        """Count a pair."""
+        self.log_probs.append(score.log_prob)
+        self.num_tokens += score.num_tokens
+        self.num_unknown += len(score.unknown_target)
+        self.num_blank += score.num_tokens == 0
+
+    def log(self) -> None:
+        """Log the perplexity, and warn of unknown tokens and blank sources."""
+        num_pairs = len(self.log_probs)
+        if self.num_unknown:
+            message = "%d of %d target tokens are unknown to this run and were scored as <unk>"
+            log.warning(message, self.num_unknown, self.num_tokens)
+        if self.num_blank:
+            message = "%d of %d pairs have a blank source and were not scored"
+            log.warning(message, self.num_blank, num_pairs)
+        if self.num_tokens:
+            nll = -math.fsum(self.log_probs) / self.num_tokens
+            perplexity = math.inf if nll >= 700 else math.exp(nll)
+            message = "%d pairs, %d target tokens with <eos>: %.4f nats per token, perplexity %.4f"
+            log.info(message, num_pairs - self.num_blank, self.num_tokens, nll, perplexity)
 
 
 def _log_fit(scores: Mapping[int, AlignmentScore]) -> None:
+    message = "links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f"
     for shift, assumption in _SHIFTED.items():
         score = scores[shift]
         if not math.isnan(score.mass):  # otherwise no link is left after the shift
             rates = (score.error_rate, score.precision, score.recall, score.mass)
-            log.info(
-                "links%s: AER %.3f, precision %.3f, recall %.3f, weight on gold links %.3f",
-                assumption,
-                *rates,
-            )
+            log.info(message, assumption, *rates)
 
 
-def _find_pairs(
-    pairs: str | None,
-    source: Path | None,
-    target: Path | None,
-    run: Sequence[Path],
-    links: Path | None,
-) -> tuple[Text, Run]:
-    """The text to score, and the run that scores it."""
-    if (pairs is None) == (source is None) or (source is None) != (target is None):
-        raise UsageError("expected the pairs as one TEXT, or as --source FILE --target FILE")
+def _choose_run(run: Sequence[Path], links: Path | None) -> Run:
+    """The run that scores."""
     if len(run) > 1:
         raise UsageError(
             f"--run given {len(run)} times: score takes one run, not an ensemble; score each run "
@@ -180,29 +185,38 @@ def _find_pairs(
     run_dir = Run.open(run[0]) if run else newest_run()
     if not run:
         log.info("model: %s", run_dir.path)
-    data = run_dir.config.data
-    if not data.layout.columns:
+    layout = run_dir.config.data.layout
+    if not layout.columns:
         raise UsageError(
             f"{run_dir.path}: a language model, which reads no source; name a run that translates"
         )
-    if links is not None and data.layout.vector_column is not None:
+    if links is not None and layout.vector_column is not None:
         raise UsageError(
             f"--links {links}: alignments are between words, and {run_dir.path} reads vectors; "
             "leave it out"
         )
-    if pairs is not None:
-        return find_text(pairs, *data.sources, data.target_language), run_dir
-    return find_text([str(source), str(target)], data.source_name, data.target_language), run_dir
+    return run_dir
+
+
+def _find_pairs(
+    pairs: str | None, source: Path | None, target: Path | None, data: DataConfig
+) -> Text:
+    """The text to score."""
+    if pairs is not None and source is None and target is None:
+        return find_text(pairs, *data.sources, data.target_language)
+    if pairs is None and source is not None and target is not None:
+        return find_text([str(source), str(target)], data.source_name, data.target_language)
+    raise UsageError("expected the pairs as one TEXT, or as --source FILE --target FILE")
 
 
 def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
     pairs = list(text.pairs())
     if not pairs:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
-    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    sources = [source for source, _ in pairs]
     if reads_one_source:
         warn_about_tabs(f"{text.paths[0]}: ", sum("\t" in source for source in sources))
-    return sources, targets
+    return sources, [target for _, target in pairs]
 
 
 def _read_links(
@@ -214,8 +228,8 @@ def _read_links(
             f"{path}: {len(lines)} lines of links for {len(sources)} pairs; give one line for each "
             "pair"
         )
-    numbered = enumerate(zip(lines, sources, targets, strict=True), 1)
-    return [
-        parse_links(path, number, line, len(words_of(source)), len(words_of(target)))
-        for number, (line, source, target) in numbered
-    ]
+    links = []
+    for number, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True), 1):
+        sizes = (len(words_of(source)), len(words_of(target)))
+        links.append(parse_links(path, number, line, *sizes))
+    return links

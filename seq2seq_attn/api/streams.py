@@ -1,4 +1,4 @@
-"""Input and output streams of the `translate` and `score` commands.
+"""Input and output streams of `translate` and `score`.
 
 Input is read as bytes and split at line feeds only, so that no character inside a line (NUL,
 U+2028, a lone carriage return) can shift the lines.
@@ -27,7 +27,8 @@ from seq2seq_attn.translate.segments import chunks
 
 STREAM = "-"
 """standard input or output"""
-_STDIN, _STDOUT = Path("/dev/stdin"), Path("/dev/stdout")
+_STDIN = Path("/dev/stdin")
+_STDOUT = Path("/dev/stdout")
 _READ_BYTES = 1 << 16
 
 log = logging.getLogger(__name__)
@@ -38,44 +39,58 @@ def read_chunks(stream: BinaryIO, name: str) -> Iterator[list[str]]:
     interactive input is answered line by line; without a carriage return before the line feed, and
     without a byte-order mark. Warns at the end of lines that were not UTF-8, or held a NUL
     character. Raises UserError: the stream cannot be read, or a line has more than 16 MiB."""
-    num_lines, num_invalid, first_invalid, sample = 0, 0, b"", b""
+    num_lines = 0
+    num_invalid = 0
+    sample = first_invalid = b""
+    for lines in _split(stream, name):
+        sample = sample or b"\n".join(lines)
+        num_lines += len(lines)
+        texts = []
+        for line in lines:
+            text, is_valid = _decode(line.removesuffix(b"\r"))
+            if not is_valid:
+                num_invalid += 1
+                first_invalid = first_invalid or line
+            texts.append(text)
+        yield texts
+    if num_invalid:
+        shown = "standard input" if name == STREAM else name
+        advice = advice_on_encoding(sample, first_invalid)
+        message = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
+        log.warning(message, shown, num_invalid, num_lines, advice)
+
+
+def _split(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
+    """The lines of a stream, a list for each read that ends some. The first has no byte-order
+    mark."""
+    mark = BOM_UTF8
+    num_lines = 0
     unfinished: list[bytes] = []
-
-    def decode(line: bytes) -> str:
-        nonlocal num_lines, num_invalid, first_invalid
-        if num_lines == 0:
-            line = line.removeprefix(BOM_UTF8)
-        num_lines += 1
-        line = line.removesuffix(b"\r")
-        try:
-            text, is_text = line.decode("utf-8"), b"\0" not in line
-        except UnicodeDecodeError:
-            text, is_text = line.decode("utf-8", errors="replace"), False
-        if not is_text:
-            num_invalid, first_invalid = num_invalid + 1, first_invalid or line
-        return text
-
     while data := _read(stream, name):
-        sample = sample or data
-        first, *others = data.split(b"\n")
+        first, *rest = data.split(b"\n")
         unfinished.append(first)
-        if others:
-            lines = [b"".join(unfinished), *others]
+        if rest:
+            lines = [b"".join(unfinished), *rest]
             unfinished = [lines.pop()]
-            yield [decode(line) for line in lines]
+            lines[0] = lines[0].removeprefix(mark)
+            mark = b""
+            num_lines += len(lines)
+            yield lines
         elif sum(map(len, unfinished)) > MAX_LINE_BYTES:
             raise UserError(
                 f"{name}, line {num_lines + 1}: longer than 16 MiB; give a sentence per line"
             )
-    if (last := b"".join(unfinished)) and (num_lines or last != BOM_UTF8):
-        yield [decode(last)]
-    if num_invalid:
-        shown, advice = (
-            "standard input" if name == STREAM else name,
-            advice_on_encoding(sample, first_invalid),
-        )
-        text = "%s: %d of %d lines are not UTF-8 text, and were translated as if they were; %s"
-        log.warning(text, shown, num_invalid, num_lines, advice)
+    last = b"".join(unfinished).removeprefix(mark)
+    if last:
+        yield [last]
+
+
+def _decode(line: bytes) -> tuple[str, bool]:
+    """The text of a line, and whether it is valid."""
+    try:
+        return line.decode("utf-8"), b"\0" not in line
+    except UnicodeDecodeError:
+        return line.decode("utf-8", errors="replace"), False
 
 
 def _read(stream: BinaryIO, name: str) -> bytes:
@@ -92,18 +107,20 @@ def line_chunks(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[list[str]]:
     """The lines of an input, a stream with its name, in chunks; of several inputs, line i of each,
     joined by tabs. Raises UserError: an input cannot be read, or they have different numbers of
     lines."""
+    if len(inputs) == 1:
+        return read_chunks(*inputs[0])
+    return chunks(_join_lines(inputs))
 
-    def joined() -> Iterator[str]:
-        every = (chain.from_iterable(read_chunks(stream, name)) for stream, name in inputs)
-        for number, texts in enumerate(zip_longest(*every)):
-            if None in texts:
-                _, ended = inputs[texts.index(None)]
-                raise UserError(
-                    f"{ended}: {number} lines, fewer than another input; give a line per sentence"
-                )
-            yield "\t".join(text.replace("\t", " ") for text in texts)
 
-    return read_chunks(*inputs[0]) if len(inputs) == 1 else chunks(joined())
+def _join_lines(inputs: Sequence[tuple[BinaryIO, str]]) -> Iterator[str]:
+    readers = [chain.from_iterable(read_chunks(stream, name)) for stream, name in inputs]
+    for number, texts in enumerate(zip_longest(*readers)):
+        if None in texts:
+            _, ended = inputs[texts.index(None)]
+            raise UserError(
+                f"{ended}: {number} lines, fewer than another input; give a line per sentence"
+            )
+        yield "\t".join(text.replace("\t", " ") for text in texts)
 
 
 def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path | None]) -> None:
@@ -118,12 +135,17 @@ def check_files(inputs: Sequence[str | Path], outputs: Mapping[str, str | Path |
         UsageError: a name is empty, an output is an input file, or two outputs go to the same file.
         UserError: a file cannot be written.
     """
-    named = {option: str(path) for option, path in outputs.items() if path is not None}
-    for option, path in [*named.items(), *(("-i", path) for path in inputs)]:
+    named = [("-i", str(path)) for path in inputs]
+    named += [(option, str(path)) for option, path in outputs.items() if path is not None]
+    for option, path in named:
         if path == "":
             raise UsageError(f"{option} '': expected the name of a file")
-    files = {option: _STDOUT if path == STREAM else Path(path) for option, path in named.items()}
-    check_outputs(files, [_STDIN if str(path) == STREAM else Path(path) for path in inputs])
+    sources = [_path(path, _STDIN) for option, path in named[: len(inputs)]]
+    check_outputs({option: _path(path, _STDOUT) for option, path in named[len(inputs) :]}, sources)
+
+
+def _path(name: str, stream: Path) -> Path:
+    return stream if name == STREAM else Path(name)
 
 
 @contextmanager

@@ -1,25 +1,23 @@
-"""The `translate` command. Output line i is always the translation of input line i.
+"""Translate texts, files or standard input, for `seq2seq translate`. Output line i is always the
+translation of input line i.
 
 Memory does not grow with the input: each chunk is translated and written before the next is read.
 """
-
-from __future__ import annotations
 
 import logging
 import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from seq2seq_attn.cli.options import Format
-from seq2seq_attn.cli.streams import STREAM, check_files, line_chunks, open_input, open_output
-from seq2seq_attn.cli.writers import (
+from seq2seq_attn.api.streams import STREAM, check_files, line_chunks, open_input, open_output
+from seq2seq_attn.api.writers import (
     attention_outputs,
     check_attention,
     line_form,
@@ -42,11 +40,14 @@ from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.translation import Translation
 from seq2seq_attn.translate.translator import Translator
 
-TERMINAL_EVERY_S, LOG_EVERY_S = 1.0, 30.0
-"""how often a bar is drawn"""
+TERMINAL_EVERY_S = 1.0
+LOG_EVERY_S = 30.0
+"""How often a progress bar is drawn."""
 _UNITS = {"spacy": "words", "sentencepiece": "subwords", "characters": "characters"}
-_MAX_EXAMPLES, _MAX_CHARACTERS = 10, 30
-"""words of a warning, and characters of a word"""
+_MAX_EXAMPLES = 10
+"""words of a warning"""
+_MAX_CHARACTERS = 30
+"""characters of such a word"""
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ def translate_lines(
     run: Sequence[str | Path] = (),
     input: Sequence[str] = (),
     output: str = STREAM,
-    format: Format = "text",
+    format: str = "text",
     alignment: Path | None = None,
     attention: Sequence[Path] = (),
     device: str = "auto",
@@ -71,8 +72,9 @@ def translate_lines(
         UsageError: options contradict each other or need attention that the model does not have.
         UserError: a run or file cannot be read, or a file cannot be written.
     """
-    texts = [*map(_utf8, texts)]
-    search |= {name: _utf8(value) for name, value in search.items() if isinstance(value, str)}
+    texts = [_utf8(text) for text in texts]
+    if isinstance(search.get("prefix"), str):
+        search["prefix"] = _utf8(search["prefix"])
     names = _find_inputs(texts, input)
     files = attention_outputs(alignment, attention)
     check_files(names, {"-o": output, **files})
@@ -86,20 +88,17 @@ def translate_lines(
     options = translator.search_options(search)
     warnings = Warnings(", ".join(names), translator, options)
     with ExitStack() as stack, suggest_smaller_batch(options.batch_size):
-        inputs = [(stack.enter_context(open_input(name)), name) for name in names]
-        side_writers = open_attention_writers(stack, translator, alignment, attention)
-        out = stack.enter_context(
-            open_output(output)
-        )  # complete before a picture is drawn, which may fail
-        as_line = line_form(format, options.n_best, with_weights=bool(attention))
-        writers = [line_writer(out, as_line), *side_writers, warnings.record]
-        bar = stack.enter_context(_progress_bar(names, output, show_progress))
+        chunks: Iterable[list[str]] = [_join_sources(texts, translator)]
+        if names:
+            chunks = line_chunks([(stack.enter_context(open_input(name)), name) for name in names])
+        writers = open_attention_writers(stack, translator, alignment, attention)
+        # opened last, so that it is complete before a picture is drawn, which may fail
+        out = stack.enter_context(open_output(output))
+        form = line_form(format, options.n_best, with_weights=bool(attention))
+        writers = [line_writer(out, form), *writers, warnings.record]
+        bar = stack.enter_context(_progress_bar(names, output, is_terminal=show_progress))
         num_lines = 0
-        for chunk in (
-            line_chunks(inputs)
-            if inputs
-            else [_lines(texts, translator.source_tokenizer.num_columns)]
-        ):
+        for chunk in chunks:
             translated = translator.translate_lines(chunk, keep_attention=keep_attention, **search)
             write_lines(writers, chunk, translated, first=num_lines)
             num_lines += len(chunk)
@@ -137,37 +136,41 @@ def _find_inputs(texts: Sequence[str], inputs: Sequence[str]) -> Sequence[str]:
     return [] if texts else inputs or [STREAM]
 
 
-def _lines(texts: Sequence[str], number: int) -> list[str]:
-    """A line per sentence: texts that hold no tab are those of a `number` of sources in turn."""
+def _join_sources(texts: Sequence[str], translator: Translator) -> list[str]:
+    """A line per sentence. Texts without a tab are those of all sources in turn."""
+    number = translator.source_tokenizer.num_columns
     if number == 1 or any("\t" in text for text in texts):
         return list(texts)
-    return ["\t".join(texts[start : start + number]) for start in range(0, len(texts), number)]
+    starts = range(0, len(texts), number)
+    return ["\t".join(texts[start : start + number]) for start in starts]
 
 
 def _check_sources(texts: Sequence[str], names: Sequence[str], translator: Translator) -> None:
     """Raise UsageError if there is not a text or a file for each source; warn of a text that is the
     name of a file, if the run reads texts only."""
     number = translator.source_tokenizer.num_columns
-    has_columns = len(names) == 1 or any("\t" in text for text in texts)
-    if not has_columns and (len(names) != number if names else len(texts) % number):
-        inputs = (
-            f"-i {' -i '.join(names)}"
-            if names
-            else f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}"
-        )
+    if names:
+        inputs = f"-i {' -i '.join(names)}"
+        is_complete = len(names) in (1, number)  # a single file may have columns
+    else:
+        inputs = f"{len(texts)} {'text' if len(texts) == 1 else 'texts'}"
+        has_columns = any("\t" in text for text in texts)
+        is_complete = has_columns or len(texts) % number == 0
+    if not is_complete:
         sources = "one source" if number == 1 else f"{number} sources"
         raise UsageError(
             f"{inputs}: this run reads {sources}; give one for each, or tabs between the sources "
             "of a line"
         )
-    for text in texts if translator.source_tokenizer.vector_size is None else ():
+    if translator.source_tokenizer.vector_size is not None:
+        return
+    message = "%s: translated as text; to translate the lines of this file, use -i %s"
+    for text in texts:
         if os.path.isfile(text):  # unlike Path.is_file, False for a text too long to be a name
-            log.warning(
-                "%s: translated as text; to translate the lines of this file, use -i %s", text, text
-            )
+            log.warning(message, text, text)
 
 
-def _progress_bar(names: Sequence[str], output: str, is_terminal: bool) -> tqdm[NoReturn]:
+def _progress_bar(names: Sequence[str], output: str, *, is_terminal: bool) -> "tqdm[NoReturn]":
     """For a file, unless translations go to the same terminal. A log gets a line every half
     minute."""
     is_file = bool(names) and Path(names[0]).is_file()
@@ -175,7 +178,7 @@ def _progress_bar(names: Sequence[str], output: str, is_terminal: bool) -> tqdm[
     every_s = TERMINAL_EVERY_S if is_terminal else LOG_EVERY_S
     total = None
     if is_file:
-        with suppress(UserError):  # the translation comes to that
+        with suppress(UserError):  # reported when the file is read
             total = count_lines(Path(names[0]))
     is_hidden = not is_file or (is_terminal and is_output_shown)
     return tqdm(
@@ -197,24 +200,27 @@ class Warnings:
         know."""
         name = "standard input" if name == STREAM else name
         self._where = f"{name}: " if name else ""
-        self._tokenizer, self._search = translator.source_tokenizer, search
-        prefix = translator.target_tokenizer.tokenize(search.prefix)
-        if unknown := [token for token in prefix if token not in translator.target_vocab]:
-            log.warning("--prefix: unknown to this run: %s", ", ".join(map(_shown, unknown)))
+        self._tokenizer = translator.source_tokenizer
+        self._search = search
         self._counts = Counter[str]()
-        self._examples: dict[str, None] = {}
+        self._examples: list[str] = []
+        prefix = translator.target_tokenizer.tokenize(search.prefix)
+        unknown = [_show(token) for token in prefix if token not in translator.target_vocab]
+        if unknown:
+            log.warning("--prefix: unknown to this run: %s", ", ".join(unknown))
 
     def record(self, number: int, line: str, translations: list[Translation]) -> None:
         """Count what is wrong with a line. A `Writer`."""
         best = translations[0]
         tokens = best.source_tokens[:-1]
-        unknown = [tokens[position] for position in best.unknown]
         is_broken = bool(tokens) and not math.isfinite(best.log_prob)
-        self._counts.update(lines=1, with_tabs="\t" in line, cut=best.is_cut, broken=is_broken)
-        self._counts.update(tokens=len(tokens), unknown=len(unknown), lines_unknown=bool(unknown))
-        self._examples.update(
-            dict.fromkeys(map(_shown, unknown[: _MAX_EXAMPLES - len(self._examples)]))
-        )
+        self._counts.update(lines=1, tokens=len(tokens), unknown=len(best.unknown))
+        self._counts.update(with_tabs="\t" in line, cut=best.is_cut, broken=is_broken)
+        self._counts.update(lines_unknown=bool(best.unknown))
+        for position in best.unknown:
+            word = _show(tokens[position])
+            if len(self._examples) < _MAX_EXAMPLES and word not in self._examples:
+                self._examples.append(word)
 
     def log_totals(self) -> None:
         """Log the totals."""
@@ -223,23 +229,24 @@ class Warnings:
         if self._tokenizer.num_columns == 1:
             warn_about_tabs(self._where, counts["with_tabs"])
         if counts["unknown"]:
-            tokens = f"{counts['unknown']:,} of {counts['tokens']:,} {_UNITS.get(self._tokenizer.name, 'tokens')}"
+            unit = _UNITS.get(self._tokenizer.name, "tokens")
+            tokens = f"{counts['unknown']:,} of {counts['tokens']:,} {unit}"
             lines = f"{counts['lines_unknown']:,} of {num_lines}"
-            examples = ", ".join(self._examples)
-            log.warning(
-                "%s%s unknown to this run, on %s, such as: %s", self._where, tokens, lines, examples
-            )
+            message = "%s%s unknown to this run, on %s, such as: %s"
+            log.warning(message, self._where, tokens, lines, ", ".join(self._examples))
         if counts["broken"]:
-            text = "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try --precision fp32"
-            log.warning(text, self._where, f"{counts['broken']:,}", num_lines)
-        if counts["cut"]:
-            limit = (
-                f"{self._search.length_ratio:g} * source tokens + {self._search.max_length_extra}"
+            message = (
+                "%s%s of %s not translated: the model's probabilities are 0 or not numbers; try "
+                "--precision fp32"
             )
-            text = "%s%s of %s cut at the length limit (%s); raise it with --max-length-ratio"
-            log.warning(text, self._where, f"{counts['cut']:,}", num_lines, limit)
+            log.warning(message, self._where, f"{counts['broken']:,}", num_lines)
+        if counts["cut"]:
+            ratio = self._search.length_ratio
+            limit = f"{ratio:g} * source tokens + {self._search.max_length_extra}"
+            message = "%s%s of %s cut at the length limit (%s); raise it with --max-length-ratio"
+            log.warning(message, self._where, f"{counts['cut']:,}", num_lines, limit)
 
 
-def _shown(token: str) -> str:
+def _show(token: str) -> str:
     text = token.removeprefix(SPACE) or token
     return text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…"
