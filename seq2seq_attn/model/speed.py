@@ -1,7 +1,7 @@
 """The registry of fast paths: `fast/` registers quicker versions of plain functions here.
 
 An offer is a function that returns the fast version for its arguments, or None if it has none. The
-plain code asks by name: `find("recurrence", cells)`. Without the folder `fast/`, nothing is
+plain code asks by name: `find("unroll", model, ratio)`. Without the folder `fast/`, nothing is
 registered.
 """
 

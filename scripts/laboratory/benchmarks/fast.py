@@ -30,7 +30,6 @@ Way = Callable[[], AbstractContextManager[Any]]
 IN_TRAINING: dict[str, Way] = {
     BASE: nullcontext,
     "hand-written unroll": lambda: speed.without(["unroll"]),
-    "batched recurrence of the encoder": lambda: speed.without(["recurrence"]),
     "loss that makes its own gradient": lambda: speed.without(["cross_entropy"]),
     "all of these": speed.plain,
 }

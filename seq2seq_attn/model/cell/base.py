@@ -4,7 +4,7 @@ A variant is a file of this folder with one final class, built of `input_sizes` 
 Its inputs are projected separately from its state, so that inputs known in advance are projected
 for all steps at once. `Stack` is one cell of several.
 
-Shapes: B rows, I input size, H hidden size, G gates, P = G * H.
+Shapes: B rows, T steps, I input size, H hidden size, G gates, P = G * H.
 """
 
 from abc import ABC, abstractmethod
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from seq2seq_attn.model.layers import Dropout, wide
 
@@ -179,6 +180,34 @@ class Stack(Cell):
     @property
     def _cells(self) -> list[Cell]:
         return [cast(Cell, layer) for layer in self.layers]
+
+
+def run_cell(cell: Cell, gates_TBP: Tensor, hidden_BH: Tensor) -> Tensor:
+    """The hidden states `hidden_TBH` after each step, from the projected inputs of all steps and
+    the first hidden state."""
+    state = cell.start(hidden_BH)
+    if torch.compiler.is_exporting():
+        return _export_loop(cell, gates_TBP, state)
+    hiddens = []
+    for gates_BP in gates_TBP:
+        state = cell.step(gates_BP, state)
+        hiddens.append(cell.hidden(state))
+    return torch.stack(hiddens)
+
+
+def _export_loop(cell: Cell, gates_TBP: Tensor, state: Any) -> Tensor:
+    """The loop of `run_cell` as an operation of the exported graph: a loop in Python would fix the
+    number of steps."""
+    from torch._higher_order_ops.scan import scan
+
+    tensors, structure = tree_flatten(state)  # `scan` takes a state that is a list of tensors
+
+    def step(tensors: list[Tensor], gates_BP: Tensor) -> tuple[list[Tensor], Tensor]:
+        state = cell.step(gates_BP, tree_unflatten(tensors, structure))
+        return tree_flatten(state)[0], cell.hidden(state).clone()
+
+    hidden_TBH: Tensor = scan(step, tensors, gates_TBP)[1]
+    return hidden_TBH
 
 
 def first_layer(state: Any) -> Any:

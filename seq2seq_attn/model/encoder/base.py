@@ -8,16 +8,13 @@ pre-activations.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model import speed
-from seq2seq_attn.model.cell.base import Cell
+from seq2seq_attn.model.cell.base import Cell, run_cell
 from seq2seq_attn.model.layers import wide_dtype
 
 
@@ -65,40 +62,13 @@ def mean_value(values_BSM: Tensor, mask_BS: Tensor) -> Tensor:
     return zero_padding(values_BSM, mask_BS).sum(dim=1) / mask_BS.sum(dim=1, keepdim=True)
 
 
-def run_cells(cells: Sequence[Cell], inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The hidden states, [S, B, H] each, of several cells that start from zero states, each over
-    its own inputs [S, B, I]. Index s holds the state after position s."""
-    gates = [
-        cell.project_inputs(inputs_SBI) for cell, inputs_SBI in zip(cells, inputs, strict=True)
-    ]
-    fast = speed.find("recurrence", cells)
-    if fast is not None:
-        states: list[Tensor] = fast(gates)
-        return states
-    return [_run(cell, gates_SBP) for cell, gates_SBP in zip(cells, gates, strict=True)]
-
-
-def _run(cell: Cell, gates_SBP: Tensor) -> Tensor:
+def read_positions(cell: Cell, inputs_SBI: Tensor) -> Tensor:
+    """The hidden states `hidden_SBH` of a cell that starts from zeros and reads one position after
+    another."""
+    gates_SBP = cell.project_inputs(inputs_SBI)
     dtype = wide_dtype(gates_SBP.dtype)
-    state = cell.start(gates_SBP.new_zeros(gates_SBP.shape[1], cell.hidden_size, dtype=dtype))
-    if torch.compiler.is_exporting():  # the loop would fix the number of positions
-        from torch._higher_order_ops.scan import scan
-
-        tensors, structure = tree_flatten(
-            state
-        )  # the state of an exported operation must be a list of tensors
-
-        def step(tensors: list[Tensor], gates_BP: Tensor) -> tuple[list[Tensor], Tensor]:
-            state = cell.step(gates_BP, tree_unflatten(tensors, structure))
-            return tree_flatten(state)[0], cell.hidden(state).clone()
-
-        hiddens_SBH: Tensor = scan(step, tensors, gates_SBP)[1]
-        return hiddens_SBH
-    hiddens = []
-    for gates_BP in gates_SBP:
-        state = cell.step(gates_BP, state)
-        hiddens.append(cell.hidden(state))
-    return torch.stack(hiddens)
+    hidden_BH = gates_SBP.new_zeros(gates_SBP.shape[1], cell.hidden_size, dtype=dtype)
+    return run_cell(cell, gates_SBP, hidden_BH)
 
 
 def find_reversal(lengths_B: Tensor, num_positions: int) -> Tensor:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
-from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, reverse, run_cells
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, read_positions, reverse
 from seq2seq_attn.model.layers import Dropout, SourceEmbedding
 
 
@@ -63,16 +63,13 @@ class Bidirectional(Encoder):
         outputs_SBI = embedded_SBE
         reversal_SB = find_reversal(mask_BS.sum(dim=1), outputs_SBI.shape[0])
         for index, layer in enumerate(self.layers):
-            cells, inputs_SBI = cast(Sequence[Cell], layer), outputs_SBI
-            directions = (
-                [inputs_SBI, reverse(inputs_SBI, reversal_SB)] if len(cells) == 2 else [inputs_SBI]
-            )
-            states = run_cells(cells, directions)
-            forward_SBH, *reversed_SBH = states
-            outputs_SBI = torch.cat(
-                [forward_SBH, *(reverse(states_SBH, reversal_SB) for states_SBH in reversed_SBH)],
-                dim=-1,
-            )
+            inputs_SBI = outputs_SBI
+            forward, *backward = cast(Sequence[Cell], layer)
+            outputs_SBI = read_positions(forward, inputs_SBI)
+            states = [outputs_SBI]
+            if backward:
+                states.append(read_positions(backward[0], reverse(inputs_SBI, reversal_SB)))
+                outputs_SBI = torch.cat([outputs_SBI, reverse(states[1], reversal_SB)], dim=-1)
             if self.is_residual and index:
                 outputs_SBI = outputs_SBI + inputs_SBI
             outputs_SBI = self.dropout(outputs_SBI)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
-from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, reverse, run_cells
+from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, read_positions, reverse
 from seq2seq_attn.model.layers import Dropout, SourceEmbedding
 
 
@@ -54,7 +54,7 @@ class Reversed(Encoder):
         reversal_SB = find_reversal(mask_BS.sum(dim=1), outputs_SBI.shape[0])
         for index, cell in enumerate(self.layers):
             inputs_SBI = self.dropout(outputs_SBI) if index else outputs_SBI
-            (states_SBH,) = run_cells([cast(Cell, cell)], [reverse(inputs_SBI, reversal_SB)])
+            states_SBH = read_positions(cast(Cell, cell), reverse(inputs_SBI, reversal_SB))
             outputs_SBI = reverse(states_SBH, reversal_SB)
             if self.is_residual and index:
                 outputs_SBI = outputs_SBI + inputs_SBI

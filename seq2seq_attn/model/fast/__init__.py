@@ -4,6 +4,6 @@ Each file registers its own with `model/speed.py`. Without this folder, everythi
 works, more slowly.
 """
 
-from seq2seq_attn.model.fast import cross_entropy, gru, step, unroll
+from seq2seq_attn.model.fast import cross_entropy, step, unroll
 
-__all__ = ["cross_entropy", "gru", "step", "unroll"]
+__all__ = ["cross_entropy", "step", "unroll"]

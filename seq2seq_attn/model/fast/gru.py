@@ -1,27 +1,17 @@
-"""A gated recurrent unit over all time steps, with a hand-written backward pass.
+"""One step of a gated recurrent unit and its gradient, written by hand, for the fast paths.
 
     r = sigmoid(x_r + U_r h + d_r)      z = sigmoid(x_z + U_z h + d_z)
     n = tanh(x_n + r * (U_n h + d_n))   h' = (1 - z) * n + z * h
 
 (Cho et al. 2014, section 2.3, with the reset gate applied after the product, as in cuDNN and
-PyTorch's `nn.GRU`.) The x's are projections of the inputs, which the caller makes for all steps at
-once. Autograd over the loop would make a small product and an add per step for each weight
-gradient; here every weight gradient is one product over all steps.
+PyTorch's `nn.GRU`.) The x's are projections of the inputs, which the caller computes for all steps
+at once.
 
-Shapes: T steps, D directions, B sentence pairs, H hidden size, P = 3 * H: the gates r, z, n side by
-side.
+Shapes: N rows, H hidden size, P = 3 * H: the gates r, z, n side by side.
 """
-
-from collections.abc import Callable, Sequence
-from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
-
-from seq2seq_attn.model.cell.base import Cell
-from seq2seq_attn.model.cell.gru import GRU
-from seq2seq_attn.model.speed import offer
 
 
 def compute_dtype(tensor: Tensor) -> torch.dtype:
@@ -90,92 +80,3 @@ def tanh_(inputs: Tensor) -> Tensor:
     if inputs.device.type != "cpu":
         return inputs.tanh_()
     return inputs.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
-
-
-class _Unroll(torch.autograd.Function):
-    """states_TDBH of inputs_TDBP, hidden_DBH, weight_DPH, bias_DP."""
-
-    @staticmethod
-    def forward(ctx: Any, inputs: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        low = compute_dtype(weight)
-        num_steps, (num_directions, num_rows, size) = inputs.shape[0], hidden.shape
-        weight_DHP = weight.to(low).transpose(1, 2).contiguous()
-        bias_D1P = bias.to(low).unsqueeze(1)
-        gates_TDBP = inputs.to(hidden.dtype, copy=True)
-        recurrent_TDBP = torch.empty(gates_TDBP.shape, dtype=low, device=hidden.device)
-        states = hidden.new_empty(num_steps + 1, num_directions, num_rows, size)
-        states_low = low_copy(states, low)
-        states[0] = hidden
-        with torch.autocast(inputs.device.type, enabled=False):
-            for t in range(num_steps):
-                if states_low is not states:
-                    states_low[t] = states[t]
-                torch.baddbmm(bias_D1P, states_low[t], weight_DHP, out=recurrent_TDBP[t])
-                cell_forward(
-                    gates_TDBP[t], recurrent_TDBP[t].to(hidden.dtype), states[t], states[t + 1]
-                )
-        ctx.save_for_backward(states, states_low, gates_TDBP, recurrent_TDBP, weight)
-        ctx.low, ctx.inputs_dtype = low, inputs.dtype
-        return states[1:]
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        (grad_states,) = grads
-        states, states_low, gates_TDBP, recurrent_TDBP, weight = ctx.saved_tensors
-        low, size = ctx.low, states.shape[-1]
-        weight_low = weight.to(low)
-        grad_inputs = torch.empty(gates_TDBP.shape, dtype=ctx.inputs_dtype, device=states.device)
-        grad_recurrent = torch.empty(gates_TDBP.shape, dtype=low, device=states.device)
-        new_TDBH = recurrent_TDBP[..., 2 * size :].to(states.dtype)
-        grad_gates = torch.empty_like(gates_TDBP[0])
-        carry = torch.zeros_like(states[0])
-        for t in reversed(range(len(gates_TDBP))):
-            carry = cell_backward(
-                carry.add_(grad_states[t]),
-                states[t],
-                gates_TDBP[t],
-                new_TDBH[t],
-                grad_gates,
-                grad_recurrent[t],
-            )
-            grad_inputs[t] = grad_gates
-            carry += torch.bmm(grad_recurrent[t], weight_low)
-        all_steps = grad_recurrent.transpose(0, 1).flatten(1, 2)
-        grad_weight = torch.bmm(
-            all_steps.transpose(1, 2), states_low[:-1].transpose(0, 1).flatten(1, 2)
-        )
-        grad_bias = column_sums(all_steps).to(weight.dtype)
-        return grad_inputs, carry, grad_weight.to(weight.dtype), grad_bias
-
-
-def gru_unroll(
-    inputs_TDBP: Tensor, hidden_DBH: Tensor, weight_DPH: Tensor, bias_DP: Tensor
-) -> Tensor:
-    """All states of D independent recurrences, `states_TDBH` (state t is the one after step t).
-
-    The state is kept in the dtype of `hidden_DBH`; matrix products run in autocast's dtype where
-    autocast is on.
-    """
-    states: Tensor = _Unroll.apply(inputs_TDBP, hidden_DBH, weight_DPH, bias_DP)  # type: ignore[no-untyped-call]
-    return states
-
-
-@offer("recurrence")
-def offer_recurrence(cells: Sequence[Cell]) -> Callable[[Sequence[Tensor]], list[Tensor]] | None:
-    """Offer the batched recurrence for GRUs of equal hidden size."""
-    if (
-        not all(type(cell) is GRU for cell in cells)
-        or len({cell.hidden_size for cell in cells}) > 1
-    ):
-        return None
-    grus = cast(Sequence[GRU], cells)
-    return lambda gates: _run(grus, gates)
-
-
-def _run(cells: Sequence[GRU], gates: Sequence[Tensor]) -> list[Tensor]:
-    weight_DPH = torch.stack([cell.recurrent_weight_PH for cell in cells])
-    bias_DP = torch.stack([cell.recurrent_bias_P for cell in cells])
-    gates_SDBP = torch.stack(list(gates), dim=1)
-    hidden_DBH = weight_DPH.new_zeros(len(cells), gates_SDBP.shape[2], weight_DPH.shape[-1])
-    return list(gru_unroll(gates_SDBP, hidden_DBH, weight_DPH, bias_DP).unbind(1))

@@ -24,12 +24,12 @@ from seq2seq_attn.model.attention.key_value import KeyValue
 from seq2seq_attn.model.attention.scaled_dot import ScaledDot
 from seq2seq_attn.model.attention.slots import Slots
 from seq2seq_attn.model.attention.uniform import Uniform
+from seq2seq_attn.model.cell.base import run_cell
 from seq2seq_attn.model.cell.gru import GRU
 from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.base import Decoder, Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
 from seq2seq_attn.model.fast.attention_gru import Score, unroll_attention_gru, weighted_sums
-from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.layers import token_rows
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.output.base import DecoderOutputs
@@ -129,12 +129,7 @@ def unroll_decoder(
     keys = memory.attention
     if isinstance(keys, Attended):  # the result of every step
         gates_TBP = gates_TBP + nn.functional.linear(keys.context_BM, context_weight_PM)
-        states_TBH = gru_unroll(
-            gates_TBP.unsqueeze(1),
-            hidden_BH.unsqueeze(0),
-            recurrent[0].unsqueeze(0),
-            recurrent[1].unsqueeze(0),
-        ).squeeze(1)
+        states_TBH = run_cell(cell, gates_TBP, hidden_BH)
         contexts_TBM, weights_TBS = (every.expand(len(states_TBH), -1, -1) for every in keys[:2])
         return states_TBH, contexts_TBM, weights_TBS
     projected_BSP = nn.functional.linear(keys.values_BSM, context_weight_PM)

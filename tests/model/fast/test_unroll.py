@@ -16,7 +16,6 @@ from seq2seq_attn.model.attention.base import Attended, attend
 from seq2seq_attn.model.fast import attention_gru
 from seq2seq_attn.model.fast import unroll as fast_unroll
 from seq2seq_attn.model.fast.cross_entropy import chunked_cross_entropy
-from seq2seq_attn.model.fast.gru import gru_unroll
 from seq2seq_attn.model.fast.unroll import known_score
 from seq2seq_attn.model.output.base import TakesTable
 from seq2seq_attn.model.variants import packaged_variants
@@ -205,7 +204,7 @@ def test_passes_leave_no_tensors_alive(make_model, batch):
     assert num_tensors() == num_tensors()
 
 
-@pytest.mark.parametrize("name", ["attention_gru", "gru", "cross_entropy"])
+@pytest.mark.parametrize("name", ["attention_gru", "cross_entropy"])
 def test_a_second_derivative_is_refused(make_model, batch, name):
     """The hand-written backward passes cannot be differentiated: the result would be silently
     wrong."""
@@ -218,9 +217,6 @@ def test_a_second_derivative_is_refused(make_model, batch, name):
         memory, state = model.prepare(batch.source)
         inputs = tensor(2, 5, 11)
         found, *_ = fast_unroll.unroll_decoder(model.decoder, inputs, state, memory)
-    elif name == "gru":
-        inputs = tensor(3, 1, 2, 6)
-        found = gru_unroll(inputs, tensor(1, 2, 2), tensor(1, 6, 2), tensor(1, 6))
     else:
         inputs = tensor(3, 5)
         found, _ = chunked_cross_entropy(inputs, tensor(7, 5), tensor(7), torch.tensor([1, 2, 3]))
