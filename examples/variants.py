@@ -30,7 +30,7 @@ from seq2seq_attn.model.decoder.base import (
     StepOutput,
 )
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
-from seq2seq_attn.model.layers import Dropout, SourceEmbedding, wide
+from seq2seq_attn.model.layers import SourceEmbedding, wide
 from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
 from seq2seq_attn.search import beam
 from seq2seq_attn.search.base import Hypothesis, Scorer, SearchSource, StepModel
@@ -47,7 +47,7 @@ class Bigrams(Encoder):
         super().__init__(memory_size=hidden_size)
         self.embedding = embedding
         self.layer = nn.Linear(2 * embedding.embedding_dim, hidden_size)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, source: SourceBatch) -> Encoded:
         embedded_BSE = self.embedding(source.inputs)

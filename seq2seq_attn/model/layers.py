@@ -1,11 +1,10 @@
-"""Layers and helpers for tensors that several variants use, and search: dropout and embeddings;
-float32 or wider (the precision of states, weights and losses, also under autocast); rows of
-structures of tensors; the best next tokens, deterministically.
+"""Layers and helpers for tensors that several variants use, and search: embeddings; float32 or
+wider (the precision of states, weights and losses, also under autocast); rows of structures of
+tensors; the best next tokens, deterministically.
 
 Shapes: R rows in search, V target vocabulary, J candidates of a row.
 """
 
-import math
 from collections.abc import Iterable
 from typing import TypeVar, cast
 
@@ -17,49 +16,12 @@ Rows = TypeVar("Rows")
 _BLOCK_SIZE = 64
 
 
-class Dropout(nn.Module):
-    """Dropout (Srivastava et al. 2014, section 4, with the factor 1 / (1 - rate) in training):
-    `nn.Dropout` with the faster random numbers of `dropout_mask`."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        self.rate = rate
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """The inputs, in training times a `dropout_mask`."""
-        if not self.training or self.rate == 0.0:
-            return inputs
-        return inputs * dropout_mask(inputs.shape, self.rate, inputs.device, inputs.dtype)
-
-
-def dropout_mask(
-    shape: tuple[int, ...], rate: float, device: torch.device, dtype: torch.dtype | None = None
-) -> Tensor:
-    """Elements 1 / (1 - rate) with probability 1 - rate, else 0, from the device's global
-    generator. On a CPU the rate is rounded to a multiple of 1/65,536."""
-    if device.type != "cpu":
-        return (
-            torch.empty(shape, device=device, dtype=dtype).bernoulli_(1.0 - rate).div_(1.0 - rate)
-        )
-    # `bernoulli_` draws a number per element; here 64 random bits give four elements, in a tenth of
-    # the time
-    count = math.prod(shape)
-    bits = (
-        torch.empty(-(-count // 4), dtype=torch.int64)
-        .random_(-(2**63), None)
-        .view(torch.int16)[:count]
-    )
-    num_dropped = round(rate * 65_536)
-    keep = (bits >= num_dropped - 32_768).view(shape)
-    return keep.to(dtype or torch.get_default_dtype()).mul_(65_536 / (65_536 - num_dropped))
-
-
 class Embedding(nn.Embedding):
     """Ids to vectors, with dropout of single elements in training."""
 
     def __init__(self, num_ids: int, size: int, *, dropout: float = 0.0) -> None:
         super().__init__(num_ids, size)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Ids of any shape [...] to vectors [..., E]."""
@@ -69,14 +31,14 @@ class Embedding(nn.Embedding):
 
 class VectorEmbedding(nn.Module):
     """Project given vectors, such as those of picture regions, to the size of token embeddings
-    (after Huang et al. 2016). Dropout is that of `Embedding`. EOS is a vector of zeros, so its
+    (after Huang et al. 2016). EOS is a vector of zeros, so its
     embedding is the bias."""
 
     def __init__(self, vector_size: int, size: int, *, dropout: float = 0.0) -> None:
         super().__init__()
         self.projection = nn.Linear(vector_size, size)
         self.embedding_dim = size
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Vectors [..., F] to embeddings [..., E]."""

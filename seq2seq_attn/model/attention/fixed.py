@@ -7,11 +7,13 @@ readout.
 fixed-vector baseline. It loses on short sentences too, and far more on long ones.
 """
 
+from torch import nn
+
 from seq2seq_attn.config.types import DropoutRate
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, ConstantAttention
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.layers import Dropout, wide
+from seq2seq_attn.model.layers import wide
 
 
 class Fixed(ConstantAttention):
@@ -26,7 +28,7 @@ class Fixed(ConstantAttention):
 
     def __init__(self, memory_size: int, dropout: DropoutRate = 0.0) -> None:
         super().__init__(memory_size)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Attended, None]:
         """The encoder's summary, with dropout."""

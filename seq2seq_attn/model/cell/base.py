@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from seq2seq_attn.model.layers import Dropout, wide
+from seq2seq_attn.model.layers import wide
 
 
 class State(NamedTuple):
@@ -154,7 +154,7 @@ class Stack(Cell):
     def __init__(self, layers: Sequence[Cell], *, dropout: float, is_residual: bool) -> None:
         super().__init__(layers[0].hidden_size)
         self.layers = nn.ModuleList(layers)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.is_residual = is_residual
 
     def project_inputs(self, *inputs: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention
 from seq2seq_attn.model.cell.base import Cell, CellBuilder, Stack
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.layers import Dropout, wide
+from seq2seq_attn.model.layers import wide
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Readout(nn.Module):
         self.projection = (
             None if settings.readout_size is None else nn.Linear(joined_size, self.size)
         )
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """States [..., H], contexts [..., M] and embeddings [..., E] to features [..., F]."""

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
-from seq2seq_attn.model.layers import Dropout
 
 
 class State(NamedTuple):
@@ -44,7 +43,7 @@ class Luong(Decoder):
         )
         joined_size = self.attention.context_size + settings.hidden_size
         self.attentional = nn.Linear(joined_size, self.feature_size, bias=False)
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = nn.Dropout(settings.dropout)
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> tuple[Memory, State]:
         memory, state = super().prepare(encoded, source)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, read_positions, reverse
-from seq2seq_attn.model.layers import Dropout, SourceEmbedding
+from seq2seq_attn.model.layers import SourceEmbedding
 
 
 class Bidirectional(Encoder):
@@ -54,7 +54,7 @@ class Bidirectional(Encoder):
             sizes = [2 * hidden_size] if index and layers_above == "forward" else [hidden_size] * 2
             cells = [build_cell(input_sizes=[input_size], hidden_size=size) for size in sizes]
             self.layers.append(nn.ModuleList(cells))
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.is_residual = residual
 
     def forward(self, source: SourceBatch) -> Encoded:

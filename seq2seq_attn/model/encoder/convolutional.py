@@ -24,7 +24,7 @@ from torch.nn import functional
 from seq2seq_attn.config import NumLayers, Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value, zero_padding
-from seq2seq_attn.model.layers import Dropout, Positions, SourceEmbedding
+from seq2seq_attn.model.layers import Positions, SourceEmbedding
 
 
 class Convolutional(Encoder):
@@ -61,7 +61,7 @@ class Convolutional(Encoder):
             for number in (num_layers, num_value_layers or num_layers)
         )
         self.radius = radius
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, source: SourceBatch) -> Encoded:
         mask_BS = source.mask_BS

@@ -16,7 +16,7 @@ from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, mean_value
-from seq2seq_attn.model.layers import Dropout, Positions, SourceEmbedding
+from seq2seq_attn.model.layers import Positions, SourceEmbedding
 
 
 class Embeddings(Encoder):
@@ -42,7 +42,7 @@ class Embeddings(Encoder):
         self.embedding = embedding
         self.positions = Positions(num_positions, embedding.embedding_dim)
         self.projection = nn.Linear(embedding.embedding_dim, self.memory_size)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, source: SourceBatch) -> Encoded:
         embedded_BSE = self.embedding(source.inputs)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.cell.base import Cell, CellBuilder
 from seq2seq_attn.model.encoder.base import Encoded, Encoder, find_reversal, read_positions, reverse
-from seq2seq_attn.model.layers import Dropout, SourceEmbedding
+from seq2seq_attn.model.layers import SourceEmbedding
 
 
 class Reversed(Encoder):
@@ -44,7 +44,7 @@ class Reversed(Encoder):
         self.layers = nn.ModuleList(
             build_cell(input_sizes=[size], hidden_size=hidden_size) for size in sizes
         )
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.is_residual = residual
 
     def forward(self, source: SourceBatch) -> Encoded:
