@@ -26,6 +26,7 @@ from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
 from seq2seq_attn.text.corpus import Text, find_text
 from seq2seq_attn.text.lines import read_lines, warn_about_tabs
 from seq2seq_attn.text.links import Link, words_of
+from seq2seq_attn.text.tables import Damage
 from seq2seq_attn.text.vocab import UNK, extended_ids
 from seq2seq_attn.translate.load import load
 from seq2seq_attn.translate.scoring import force_decode
@@ -56,6 +57,7 @@ class PairScore(NamedTuple):
 def score_pairs(
     pairs: str | None = None,
     *,
+    columns: str | None = None,
     source: Path | None = None,
     target: Path | None = None,
     run: Sequence[Path] = (),
@@ -77,7 +79,7 @@ def score_pairs(
     files = attention_outputs(alignment, attention)
     run_dir = _choose_run(run, links)
     data = run_dir.config.data
-    text = _find_pairs(pairs, source, target, data)
+    text = _find_pairs(pairs, source, target, data, columns)
     check_files([*text.paths, *([links] if links else [])], {"the scores": STREAM, **files})
     sources, targets = _read(text, reads_one_source=len(data.layout.columns) == 1)
     gold = None if links is None else _read_links(links, sources, targets)
@@ -199,18 +201,26 @@ def _choose_run(run: Sequence[Path], links: Path | None) -> Run:
 
 
 def _find_pairs(
-    pairs: str | None, source: Path | None, target: Path | None, data: DataConfig
+    pairs: str | None,
+    source: Path | None,
+    target: Path | None,
+    data: DataConfig,
+    columns: str | None,
 ) -> Text:
     """The text to score."""
     if pairs is not None and source is None and target is None:
-        return find_text(pairs, *data.sources, data.target_language)
+        chosen = columns.split(",") if columns else data.columns
+        return find_text(pairs, *data.sources, data.target_language, columns=chosen)
     if pairs is None and source is not None and target is not None:
         return find_text([str(source), str(target)], data.source_name, data.target_language)
     raise UsageError("expected the pairs as one TEXT, or as --source FILE --target FILE")
 
 
 def _read(text: Text, *, reads_one_source: bool) -> tuple[list[str], list[str]]:
-    pairs = list(text.pairs())
+    damage = Damage()
+    pairs = list(text.pairs(damage))
+    if damage.lines:
+        raise UserError(f"{text}: {damage.describe()}; correct them, as each row gets a score")
     if not pairs:
         raise UserError(f"{text.paths[0]}: no pairs to score; the file is empty")
     sources = [source for source, _ in pairs]

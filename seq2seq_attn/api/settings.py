@@ -157,7 +157,7 @@ def _find_training_text(
     if target is None and (data.source_languages or "target_language" in is_set):
         target = data.target_language
     sources: list[str | None] = [*data.source_languages] or [source]
-    train = find_text(spec, *sources, target)
+    train = find_text(spec, *sources, target, columns=data.columns)
     if None in (*sources, target):
         languages = " -> ".join(train.languages)
         log.info("languages: %s; change with --source-language, --target-language", languages)

@@ -17,6 +17,7 @@ from seq2seq_attn.text.normalize import visible
 
 Format = Literal["text", "json"]
 SETTINGS = {
+    "columns": "data.columns",
     "links": "data.links",
     "data_dir": "data.data_dir",
     "source_dir": "data.source_dir",
@@ -69,6 +70,14 @@ class TextOptions(TypedDict, total=False):
     ]
     test_text: Annotated[
         list[str], option("FILE", "Test pairs for --train, used by evaluate.", "--test")
+    ]
+    columns: Annotated[
+        str,
+        option(
+            "SOURCE,TARGET",
+            "The columns of tables, by number (1,2) or by name.",
+            default="named by the first line",
+        ),
     ]
     source_language: Annotated[
         str, option("CODE", "Language to translate from.", default=_LANGUAGES)

@@ -18,6 +18,14 @@ class ScoreOptions(TypedDict, total=False):
             show_default=False,
         ),
     ]
+    columns: Annotated[
+        str,
+        shared.option(
+            "SOURCE,TARGET",
+            "The columns of the table, by number (1,2) or by name.",
+            default="those of the run, or else as named by the first line",
+        ),
+    ]
     source: Annotated[
         Path, shared.option("FILE", "Source sentences, one per line, instead of PAIRS.")
     ]

@@ -7,6 +7,7 @@ from pydantic import model_validator
 
 from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.config.types import (
+    ColumnNames,
     FilePath,
     LanguageCode,
     NumProcesses,
@@ -96,6 +97,9 @@ class DataConfig(Section):
     train: TextName | list[TextName] | None = None
     valid: TextName | list[TextName] | None = None
     test: dict[str, TextName | list[TextName]] = {}
+    columns: ColumnNames = []
+    """The columns of tables, by number from 1 or by name: those of the sources, then that of the
+    target. Empty: the first line of a table names its columns."""
     extra: list[TextName | list[TextName]] = []
     """Texts, named like `train`, whose pairs are training pairs besides those of the corpus, for
     example translations of its sources by other runs. Pairs with a sentence of its validation or

@@ -60,10 +60,19 @@ def _expand_home(value: Any) -> Any:
     return os.path.expanduser(value) if isinstance(value, str) else value
 
 
+def _split_at_commas(value: Any) -> Any:
+    items = value.split(",") if isinstance(value, str) else value
+    return [str(item).strip() for item in items] if isinstance(items, list) else items
+
+
 FilePath = Annotated[Path, BeforeValidator(_expand_home)]
 """A path; ~ is the home folder."""
 TextName = Annotated[str, Field(min_length=1), BeforeValidator(_expand_home)]
 """The prefix, the file or the table of a text; ~ is the home folder."""
+ColumnNames = Annotated[
+    list[Annotated[str, Field(min_length=1)]], BeforeValidator(_split_at_commas)
+]
+"""Numbers, from 1, or names of columns, as a list or separated by commas."""
 LanguageCode = Annotated[str, Field(pattern=r"^[A-Za-z]{1,8}([-_][A-Za-z]{1,8})*$")]
 """Also used in file names."""
 Whole = Annotated[int, BeforeValidator(_reject_bool)]

@@ -21,6 +21,7 @@ from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
 from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.noise import NOISE, find_noise
 from seq2seq_attn.text.normalize import normalize
+from seq2seq_attn.text.tables import Damage
 from seq2seq_attn.text.tokenizers.base import SIDES
 
 ONE_IN = 10
@@ -60,26 +61,15 @@ def find_splits(data: DataConfig) -> dict[str, Text]:
     """Locate the text of each split.
 
     Raises:
-        UsageError: as `name_splits`, a name is nearly right, or the columns of tables are in
-            different orders.
+        UsageError: as `name_splits`, or as `find_text`.
         UserError: a file does not exist.
     """
-    languages = (*data.sources, data.target_language)
-    texts = {split: find_text(spec, *languages) for split, spec in name_splits(data).items()}
-    check_headers([*texts.values()])
-    return texts
+    return {split: find_data_text(spec, data) for split, spec in name_splits(data).items()}
 
 
-def check_headers(texts: Sequence[Text]) -> None:
-    """Raises UsageError if a table without a header is read in the order of its columns, but
-    another is not: its own columns are most likely in that order too."""
-    tables = [text for text in texts if text.columns and all(map(str.isdigit, text.columns))]
-    moved = [text for text in tables if [*text.columns] != sorted(text.columns, key=int)]
-    bare = [text for text in tables if text not in moved and not text.has_header]
-    if moved and bare:
-        raise UsageError(
-            f"{bare[0]}: no header, but the columns of {moved[0]} are in another order; head both"
-        )
+def find_data_text(spec: Spec, data: DataConfig) -> Text:
+    """`find_text` in the languages and columns of a configuration."""
+    return find_text(spec, *data.sources, data.target_language, columns=data.columns)
 
 
 def write_splits(
@@ -119,7 +109,10 @@ def write_splits(
                     f"{text}: fewer than two distinct source sentences; add text, or name some "
                     "with --valid"
                 )
-        counts = _write(directory, data, split, text, chosen, dropped, links.get(split, {}))
+        damage = Damage()
+        counts = _write(directory, data, split, text, damage, chosen, dropped, links.get(split, {}))
+        if damage.lines:
+            notes.append(f"{split}: {text}: {damage.describe()}")
         parts = [split, "valid"] if chosen else [split]
         for part in parts:
             num_pairs[part] = min(counts[part], data.limit.for_split(part) or counts[part])
@@ -151,6 +144,7 @@ def _write(
     data: DataConfig,
     split: str,
     text: Text,
+    damage: Damage,
     chosen: set[bytes],
     dropped: Container[int],
     links: Mapping[str, Path],
@@ -176,7 +170,7 @@ def _write(
             iter_lines(path) if kind == LINKS else captions.read_links(path, data.source_name)
             for kind, path in links.items()
         ]
-        pairs = text.pairs()
+        pairs = text.pairs(damage)
         parts = (
             assign(pairs, chosen, dropped, side)
             if chosen or dropped

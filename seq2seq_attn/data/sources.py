@@ -16,7 +16,7 @@ from seq2seq_attn.data.store import split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import captions, multi30k
-from seq2seq_attn.text.corpus import Text, find_text
+from seq2seq_attn.text.corpus import Text
 from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.normalize import bare
 from seq2seq_attn.text.tokenizers.base import SIDES
@@ -83,7 +83,10 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
             gold={split: paths.links for split, paths in files.items()},
         )
     texts = own_text.find_splits(data)
-    splits = {split: [*_hashes(data.layout, text), *text.columns] for split, text in texts.items()}
+    splits = {
+        split: [*_hashes(data.layout, text), *text.columns, text.has_header]
+        for split, text in texts.items()
+    }
     rules = {
         "languages": texts["train"].languages,
         "filter": sorted(data.filter),
@@ -147,8 +150,7 @@ def find_extra(data: DataConfig) -> list[Text]:
     """Locate the texts that `data.extra` names.
 
     Raises:
-        UsageError: word alignments are given, which extra pairs lack; a name is not valid; or the
-            columns of tables are in different orders.
+        UsageError: word alignments are given, which extra pairs lack; or as `find_text`.
         UserError: a file does not exist.
     """
     if (data.extra or data.mix) and data.links not in (None, IBM1):
@@ -156,13 +158,10 @@ def find_extra(data: DataConfig) -> list[Text]:
             f"data.links={shorten(data.links)}: aligns the pairs of the corpus, not those of "
             f"data.extra and data.mix; set data.links={IBM1} or null"
         )
-    own = own_text.find_splits(data).values() if data.extra and data.corpus == "files" else ()
     try:
-        texts = [find_text(spec, *data.sources, data.target_language) for spec in data.extra]
+        return [own_text.find_data_text(spec, data) for spec in data.extra]
     except UserError as error:
         raise type(error)(f"data.extra: {error}; {PACKAGED_NEEDS}") from None
-    own_text.check_headers([*own, *texts])
-    return texts
 
 
 def extra_identity(data: DataConfig) -> dict[str, Any]:

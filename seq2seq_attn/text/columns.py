@@ -1,86 +1,115 @@
-"""Which columns of a table are in which languages, by their names or by their words."""
+"""Which columns of a table are in which languages: by their names, or as `data.columns` says."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import permutations
+from collections.abc import Callable, Sequence
 
-from seq2seq_attn.text.languages import CODE
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.text.languages import short_code
+from seq2seq_attn.text.tables import Row
 
-Row = Mapping[str, str]
-"""text by key (JSON), by language (TMX), or by the number of its column from "1" (TSV, CSV); a
-blank line is empty"""
-_ROLES = ("source", "src", "input"), ("target", "tgt", "trg", "output")
-_MIN_WORDS, _MARGIN = 5, 0.1
-"""Without names, columns are read in the order of the file, unless in another order the share of
-the languages' frequent words, of which at least so many occur, is higher by this margin."""
+_ROLES = [("source", "src", "input"), ("target", "tgt", "trg", "output")]
+_MAX_WORDS = 3
+"""the name of a column has at most so many words"""
 
 
-def is_text(cells: Sequence[str]) -> bool:
-    """Whether a column may be text: mostly letters, not a code, and not the same few values again
-    and again."""
-    filled = [cell for cell in cells if cell.strip()]
-    letters = "".join(filled).replace(" ", "")
-    is_varied = len(filled) == 1 or len(set(filled)) > 1 + len(filled) / 10
-    return (
-        is_varied
-        and 2 * sum(map(str.isalpha, letters)) > len(letters)
-        and not all(map(CODE.fullmatch, filled))
+def choose_columns(
+    table: str, names: Row, languages: Sequence[str], columns: Sequence[str], *, is_keyed: bool
+) -> tuple[tuple[str, ...], bool]:
+    """The column of each language, and whether the first row holds names.
+
+    Args:
+        table: the name of the file.
+        names: of the columns; or the first row, which may be text.
+        languages: of the sources and the target.
+        columns: numbers or names for the languages; empty: the names tell. Numbers do not apply to
+            rows with keys.
+        is_keyed: whether rows have keys.
+
+    Raises:
+        UsageError: neither tells, or they contradict each other.
+    """
+    are_numbers = all(column.isdigit() for column in columns)
+    named = columns_by_name(names, languages)
+    if named and (not columns or (is_keyed and are_numbers)):
+        return named, not is_keyed
+    if not columns or (is_keyed and are_numbers):
+        raise _unclear(table, names, languages, "does not name its columns")
+    if len(columns) != len(languages):
+        raise _unclear(table, names, languages, f"{len(columns)} columns are named")
+    if are_numbers:
+        if not names.keys() >= {*columns}:
+            raise _unclear(table, names, languages, f"no column {', '.join(columns)}")
+        if named and named != tuple(columns):
+            raise _unclear(table, names, languages, f"names its columns {', '.join(named)}")
+        return tuple(columns), bool(named)
+    keys = {name.strip().lower(): key for key, name in names.items()}
+    missing = [column for column in columns if column.lower() not in keys]
+    if missing:
+        raise _unclear(table, names, languages, f"no column {', '.join(missing)}")
+    return tuple(keys[column.lower()] for column in columns), not is_keyed
+
+
+def _unclear(table: str, names: Row, languages: Sequence[str], reason: str) -> UsageError:
+    """The error that shows the first row and says how to name its columns."""
+    shown = ", ".join(f"{number}: {name}" for number, name in enumerate(names.values(), 1))
+    return UsageError(
+        f"{table}: {reason} for {', '.join(languages)}; its first row is {shown}; name the columns "
+        f"in this order, for example --columns {','.join(list(names)[: len(languages)])}"
     )
 
 
-def columns_by_name(names: Row, texts: Sequence[str], languages: Sequence[str]) -> tuple[str, ...]:
-    """The columns named after the languages, the sides, or the languages in English; or those of
-    `texts` with such a word in their names, for example `text_en`. Empty if one is missing."""
-    vocabularies = [
-        [(language,) for language in languages],
-        *([_ROLES] if len(languages) == 2 else []),
-    ]
-    if sum(name.isalpha() and len(name) > 2 for name in names.values()) >= len(languages):
-        from seq2seq_attn.text.tokenizers.spacy import (
-            english_name,
-        )  # spaCy takes a second to import
+def columns_by_name(names: Row, languages: Sequence[str]) -> tuple[str, ...]:
+    """The columns named after the languages, the sides, or the languages in English, alone or with
+    other words, for example `text_en`. Empty if one is missing or not unique."""
+    short_names = {key: name for key, name in names.items() if len(_words(name)) <= _MAX_WORDS}
+    one_word = {key: name for key, name in short_names.items() if " " not in name.strip()}
+    columns = _match(one_word, [(language,) for language in languages])
+    if not columns and len(languages) == 2:
+        columns = _match(one_word, _ROLES)
+    if not columns and len(list(filter(_is_english, short_names.values()))) >= len(languages):
+        from seq2seq_attn.text.tokenizers.spacy import english_name  # spaCy takes a second
 
-        vocabularies.append([(english_name(language),) for language in languages])
-    parts = {key: _parts(name) for key, name in names.items() if " " not in name.strip()}
-    for vocabulary in vocabularies:
-        chosen: list[str] = []
-        for words in vocabulary:
-            equal = [key for key in parts if parts[key] in map(_parts, words)]
-            containing = [
+        columns = _match(short_names, [(english_name(language),) for language in languages])
+    return columns
+
+
+def _match(names: Row, labels: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The column of each label, which may be one of several words; empty if one is missing."""
+    tests: list[Callable[[str, str], bool]] = [_is_equal, _is_same_language, _contains]
+    columns: list[str] = []
+    for words in labels:
+        for test in tests:
+            keys = [
                 key
-                for key in texts
-                if any({*_parts(word)} <= {*parts.get(key, [])} for word in words)
+                for key, name in names.items()
+                if key not in columns and any(test(name, word) for word in words)
             ]
-            chosen += [key for key in [*equal, *containing] if key not in chosen][:1]
-        if len(chosen) == len(languages):
-            return tuple(chosen)
-    return ()
+            if keys:
+                break
+        else:
+            return ()
+        if test is not _is_equal and len(keys) > 1:
+            return ()
+        columns.append(keys[0])
+    return tuple(columns)
 
 
-def _parts(name: str) -> list[str]:
+def _is_equal(name: str, word: str) -> bool:
+    return _words(name) == _words(word)
+
+
+def _is_same_language(name: str, word: str) -> bool:
+    return short_code(name.strip()) == short_code(word)
+
+
+def _contains(name: str, word: str) -> bool:
+    return {*_words(word)} <= {*_words(name)}
+
+
+def _is_english(name: str) -> bool:
+    """Whether a name may hold the English name of a language."""
+    return name.isascii() and all(len(word) > 2 for word in _words(name))
+
+
+def _words(name: str) -> list[str]:
     return re.findall(r"[^\W_]+", name.lower())
-
-
-def columns_by_words(
-    rows: Sequence[Row], texts: Sequence[str], languages: Sequence[str]
-) -> tuple[str, ...]:
-    """Those of the columns `texts` in which the languages' frequent words are most frequent; the
-    first ones, unless others are clearly better."""
-    from seq2seq_attn.text.tokenizers.spacy import stop_words
-
-    shares: dict[tuple[str, str], float] = {}
-    for key in texts:
-        words = Counter(re.findall(r"\w+", " ".join(row.get(key, "") for row in rows).lower()))
-        for language in languages:
-            frequent = [count for word, count in words.items() if word in stop_words(language)]
-            shares[key, language] = (
-                sum(frequent) / words.total() if len(frequent) >= _MIN_WORDS else 0.0
-            )
-
-    def fit(columns: Sequence[str]) -> float:
-        return sum(map(shares.__getitem__, zip(columns, languages, strict=True)))
-
-    best = max(permutations(texts[:12], len(languages)), key=fit)
-    first = tuple(texts[: len(languages)])
-    return best if fit(best) > fit(first) + _MARGIN else first

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 MAX_LINE_BYTES = 1 << 24
 """A longer line, JSON value or TMX unit is no sentence: 13 MB of gzip can hold a line of 3 GB."""
+COMPRESSED_SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
 _BLOCK_SIZE = 1 << 20
 """characters that are read at once"""
 _MODULES = {

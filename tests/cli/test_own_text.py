@@ -10,7 +10,6 @@ import yaml
 from seq2seq_attn.__main__ import run
 from seq2seq_attn.run import Run
 from tests.cli.command_line import assert_fails, outputs
-from tests.text.test_corpus import ENGLISH, GERMAN
 from tests.train.conftest import write_toy_corpus
 
 TINY = [
@@ -54,7 +53,7 @@ def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 def test_from_a_table_to_a_translation(capsys):
     """Sentences are set aside for validation, and stay nowhere in training."""
     Path("train.tsv").write_text(
-        "".join(f"{source}\t{target}\n" for source, target in pairs("train"))
+        "de\ten\n" + "".join(f"{source}\t{target}\n" for source, target in pairs("train"))
     )
     own, _ = train(capsys, "--train", "train.tsv", *LANGUAGES)
     [prepared] = Path("data/prepared").iterdir()
@@ -78,7 +77,7 @@ def test_from_a_table_to_a_translation(capsys):
 def test_settings_follow_the_size_of_the_corpus(capsys):
     found = []
     for num_pairs in (1_999, 2_000, 20_000, 200_000):
-        Path("big.tsv").write_text("a\tb\n" * num_pairs)
+        Path("big.tsv").write_text("de\ten\n" + "a\tb\n" * num_pairs)
         values = dumped(capsys, "--train=big.tsv", *LANGUAGES)
         assert values["name"] == "own-de-en"
         found.append((values["data"]["tokenizer"]["name"], values["model"]["hidden_size"]))
@@ -123,7 +122,7 @@ def test_configurations_and_settings_go_on_top(capsys):
 
 @pytest.mark.parametrize(("target", "line"), [("zh", "猫在桌子上。"), ("ca", "El gat del país.")])
 def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys, target, line):
-    Path("own.tsv").write_text(f"a cat\t{line}\n" * 20, encoding="utf-8")
+    Path("own.tsv").write_text(f"en\t{target}\n" + f"a cat\t{line}\n" * 20, encoding="utf-8")
     text = ["--train=own.tsv", "--source-language=en", f"--target-language={target}"]
     assert dumped(capsys, *text)["data"]["tokenizer"]["name"] == "sentencepiece"
     for chosen in (
@@ -145,7 +144,7 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys, targ
 def test_targets_of_single_words_are_validated_by_chrf(capsys):
     lines = [f"A ball {number}\t红色的球{number}\n" for number in range(40)]
     Path("own.tsv").write_text("".join(lines), encoding="utf-8")
-    text = ["--train=own.tsv", "--source-language=en"]
+    text = ["--train=own.tsv", "--columns=1,2", "--source-language=en"]
     for options, metric in (
         (["--target-language=de"], "chrf"),
         (["--target-language=zh"], "bleu"),  # of characters
@@ -156,17 +155,12 @@ def test_targets_of_single_words_are_validated_by_chrf(capsys):
     assert "chrf" in own.load_best().values
 
 
-def test_a_short_table_is_not_read_in_another_order_than_the_training_text(capsys):
-    """The words of the training text tell that its columns are target, source; a single line tells
-    nothing."""
-    Path("train.tsv").write_text(
-        "".join(f"{de}\t{en}\n" for de, en in zip(GERMAN, ENGLISH, strict=True))
-    )
-    Path("test.tsv").write_text("Hallo!\tHello!\n")
-    text = ["train", "--train=train.tsv", "--source-language=en", "--target-language=de"]
-    assert_fails(capsys, *text, "--test=test.tsv", code=2, message="test.tsv")
-    Path("test.tsv").write_text("de\ten\nHallo!\tHello!\n")
-    assert dumped(capsys, *text[1:], "--test=test.tsv")["data"]["test"] == {"test": "test.tsv"}
+def test_columns_of_tables_are_an_option_and_a_setting(capsys):
+    Path("train.tsv").write_text("1\tHallo!\tHello!\n2\tJa.\tYes.\n")
+    text = ["--train=train.tsv", "--source-language=en", "--target-language=de"]
+    assert_fails(capsys, "train", *text, code=2, message="--columns")
+    for columns in ("--columns=3,2", "--set=data.columns=[3,2]"):
+        assert dumped(capsys, *text, columns)["data"]["columns"] == ["3", "2"]
 
 
 def test_a_resume_keeps_the_settings_of_the_run(capsys):
@@ -191,7 +185,7 @@ def test_a_resume_keeps_the_settings_of_the_run(capsys):
     assert config["train"]["optimizer"]["learning_rate"] == 1e-4
     assert config["model"]["hidden_size"] == 12
     assert config["name"] == "own-de-en+sizes"
-    Path("new.tsv").write_text("Hund\tdog\nKatze\tcat\n")
+    Path("new.tsv").write_text("de\ten\nHund\tdog\nKatze\tcat\n")
     tuning = ["--from=own", "--train=new.tsv", "--run-dir=tuned"]  # the run tells the languages
     assert run(["train", *tuning, "--set=train.max_updates=1"]) == 0
     capsys.readouterr()
@@ -263,7 +257,8 @@ def test_the_number_of_subwords(capsys):
     sizes = {}
     for target, letters in LETTERS.items():
         write_letters(1_000, ENGLISH_LETTERS, letters)
-        arguments = ["--train=pairs.tsv", "--source-language=en", f"--target-language={target}"]
+        arguments = ["--train=pairs.tsv", "--columns=1,2", "--source-language=en"]
+        arguments.append(f"--target-language={target}")
         tokenizer = dumped(capsys, *arguments, "--set=data.tokenizer.name=sentencepiece")["data"][
             "tokenizer"
         ]

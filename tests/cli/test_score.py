@@ -28,7 +28,8 @@ def root(tmp_path_factory) -> Path:
         (root / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     (root / "far").write_text("0-9\n" + "0-0\n" * 4)
     pairs = zip(SOURCE, TARGET, strict=True)
-    (root / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs), encoding="utf-8")
+    lines = ["source\ttarget", *(f"{source}\t{target}" for source, target in pairs)]
+    (root / "pairs.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return root
 
 
@@ -86,14 +87,16 @@ def test_json_holds_tokens_and_links(capsys, root):
 
 
 def test_what_cannot_be_scored_as_it_is_is_counted(capsys, root):
-    (root / "odd.tsv").write_text("Ein Hund\tA qux\n \tA dog\nEin Hund\t\n", encoding="utf-8")
+    (root / "odd.tsv").write_text(
+        "src\ttgt\nEin Hund\tA qux\n \tA dog\nEin Hund\t\n", encoding="utf-8"
+    )
     lines, err = score(capsys, "odd.tsv")
     assert [line.split("\t")[1] for line in lines] == ["3", "0", "1"]
     assert lines[1] == "0.0000\t0"
     assert "1 of 4" in err
     assert "1 of 3" in err
     assert "2 pairs, 4" in err
-    (root / "blank.tsv").write_text(" \tA dog\n", encoding="utf-8")
+    (root / "blank.tsv").write_text("src\ttgt\n \tA dog\n", encoding="utf-8")
     assert "perplexity" not in score(capsys, "blank.tsv")[1]
 
 

@@ -315,7 +315,7 @@ def test_every_kind_of_attention_file_is_written(run, tmp_path, command):
     """Characters that no picture shows are drawn as escapes."""
     line = "Ein\ufeff Hund \x1b[31m rennt\x08 \x00 \u202e!"
     (tmp_path / "in").write_text(f"{line}\n", encoding="utf-8")
-    (tmp_path / "pairs.tsv").write_text(f"{SOURCE[0]}\t{TARGET[0]}\n", encoding="utf-8")
+    (tmp_path / "pairs.tsv").write_text(f"src\ttgt\n{SOURCE[0]}\t{TARGET[0]}\n", encoding="utf-8")
     subject = (
         ["-i", str(tmp_path / "in")] if command == "translate" else [str(tmp_path / "pairs.tsv")]
     )

@@ -5,7 +5,7 @@ import pytest
 
 from seq2seq_attn.data.audit import audit_report
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.sources import find_extra, sentence_keys
+from seq2seq_attn.data.sources import sentence_keys
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.train.check import check_config
@@ -54,7 +54,9 @@ def test_extra_pairs_are_training_pairs_and_tokenizers_stay_those_of_the_corpus(
 def test_several_texts_of_any_format_and_the_hash_that_covers_them(
     make_config, write_pairs, tmp_path
 ):
-    (tmp_path / "more.tsv").write_text("Ein Wal taucht.\tA whale dives.\n", encoding="utf-8")
+    (tmp_path / "more.tsv").write_text(
+        "de\ten\nEin Wal taucht.\tA whale dives.\n", encoding="utf-8"
+    )
     extra = [str(tmp_path / "more.tsv"), write_pairs("extra", MORE)]
     first = prepare_corpus(make_config(extra))
     assert pairs_of(first) == [*TRAIN, ("Ein Wal taucht.", "A whale dives."), *MORE]
@@ -130,7 +132,7 @@ def test_several_sources(make_config, tmp_path):
     assert pairs_of(prepare_corpus(config)) == [("1 de\t1 fr", "1 en"), ("neu\tneu fr", "neu en")]
 
 
-def test_what_is_refused(make_config, write_pairs, tmp_path):
+def test_what_is_refused(make_config, write_pairs):
     with pytest.raises(UserError, match=r"data\.extra: nothing"):
         check_config(make_config(["nothing"]))
     extra = write_pairs("extra", MORE)
@@ -139,10 +141,3 @@ def test_what_is_refused(make_config, write_pairs, tmp_path):
             make_config([extra], corpus="captions", train=None, valid=None, test={}, links="gold")
         )
     check_config(make_config([extra], links="ibm1"))
-    # columns without a header are not guessed beside a header in another order
-    (tmp_path / "train.tsv").write_text("en\tde\nA dog runs.\tEin Hund rennt.\n", encoding="utf-8")
-    (tmp_path / "extra.tsv").write_text("A bird sings.\tEin Vogel singt.\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"extra\.tsv"):
-        find_extra(
-            make_config([str(tmp_path / "extra.tsv")], train=str(tmp_path / "train.tsv")).data
-        )

@@ -274,7 +274,7 @@ def test_bad_bytes_are_found_before_any_work(make_config, tmp_path, monkeypatch)
         prepare_corpus(make_config(test={"more": str(tmp_path / "more")}))
 
 
-@pytest.mark.parametrize("text", ["", "de\ten\n", "\n\tA target alone.\n"])
+@pytest.mark.parametrize("text", ["", "de\ten\n", "\nde\ten\n\tA target alone.\n"])
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_an_empty_validation_or_test_set_is_refused(make_config, tmp_path, split, text):
     table = tmp_path / "none.tsv"
@@ -287,7 +287,7 @@ def test_an_empty_validation_or_test_set_is_refused(make_config, tmp_path, split
 
 
 def test_nothing_left_to_train_on(make_config, tmp_path):
-    (tmp_path / "uneven.tsv").write_text("a b c\tx\nd e f\ty\n")
+    (tmp_path / "uneven.tsv").write_text("de\ten\na b c\tx\nd e f\ty\n")
     for settings in (
         {"max_length": 1},
         {"train": str(tmp_path / "uneven.tsv"), "max_length_ratio": 2},

@@ -54,7 +54,8 @@ def finished(tmp_path_factory) -> Path:
             == 0
         )
     (folder / "new.tsv").write_text(
-        "".join(f"{source}\t{target}\n" for source, target in NEW), encoding="utf-8"
+        "de\ten\n" + "".join(f"{source}\t{target}\n" for source, target in NEW),
+        encoding="utf-8",
     )
     return folder
 

@@ -94,7 +94,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     (tmp_path / "whole").mkdir()
     monkeypatch.chdir(tmp_path / "whole")
     write_toy_corpus(Path("text"))
-    Path("text/pairs.tsv").write_text("Hund Katze\tcat dog\n")
+    Path("text/pairs.tsv").write_text("src\ttgt\nHund Katze\tcat dog\n")
     return tmp_path
 
 

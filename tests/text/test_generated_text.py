@@ -17,11 +17,13 @@ from random import Random
 import pytest
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.text.corpus import find_text
-from tests.text.test_corpus import CREDIT, ENGLISH, GERMAN
+from tests.text.conftest import read
 
 Pairs = list[tuple[str, str]]
-WORDS = {"de": " ".join(GERMAN).split(), "en": " ".join(ENGLISH).split()}
+WORDS = {
+    "de": "Der Hund ist im Haus. Was hast du damit gemacht? Das war nicht für ihn".split(),
+    "en": "The dog is in the house. What have you done to it? This was not for him".split(),
+}
 DECOMPRESS: dict[Callable[[bytes], bytes], Callable[[bytes], bytes]] = {
     gzip.compress: gzip.decompress,
     lzma.compress: lzma.decompress,
@@ -64,40 +66,45 @@ def as_tmx(pairs: Pairs, random: Random) -> str:
     return f'<?xml version="1.0"?>\n<tmx version="1.4"><header/><body>{"".join(units)}</body></tmx>'
 
 
-def table(pairs: Pairs, random: Random) -> str:
-    objects = [
-        {"id": number, "en": target, "de": source or None}
-        for number, (source, target) in enumerate(pairs)
-    ]
-    numbered = [(f"{number}", *pair, CREDIT.format(number)) for number, pair in enumerate(pairs)]
-    kind = random.choice(
+def table(pairs: Pairs, random: Random) -> tuple[str, str]:
+    """A table of a random form, and its columns where it does not name them."""
+    objects = []
+    numbered = []
+    for number, (source, target) in enumerate(pairs):
+        objects.append({"id": number, "en": target, "de": source or None})
+        numbered.append((str(number), source, target, f"CC-BY 2.0 example.org #{number}"))
+    form = random.choice(
         ["tsv", "columns", "csv", "header", "lines", "list", "nested", "sides", "tmx"]
     )
-    if kind in ("tsv", "columns"):
-        return "".join("\t".join(row) + "\n" for row in (pairs if kind == "tsv" else numbered))
-    if kind in ("csv", "header"):
-        return as_csv(
-            [*pairs] if kind == "csv" else [("nr", "text_de", "text_en", "by"), *numbered], random
-        )
-    if kind == "tmx":
-        return as_tmx(pairs, random)
-    if kind == "list":
-        return json.dumps(objects, indent=random.choice([None, 1, "\t"]), ensure_ascii=False)
-    if kind == "sides":
+    if form == "tsv":
+        return "".join(f"{source}\t{target}\n" for source, target in pairs), "1,2"
+    if form == "columns":
+        return "".join("\t".join(row) + "\n" for row in numbered), "2,3"
+    if form == "csv":
+        return as_csv([*pairs], random), "1,2"
+    if form == "header":
+        return as_csv([("nr", "text_de", "text_en", "by"), *numbered], random), ""
+    if form == "tmx":
+        return as_tmx(pairs, random), ""
+    if form == "list":
+        indent = random.choice([None, 1, "\t"])
+        return json.dumps(objects, indent=indent, ensure_ascii=False), ""
+    if form == "sides":
         objects = [
             {"source": pair["de"], "target": pair["en"], "source_lang": "de"} for pair in objects
         ]
-    lines = [{"translation": pair} if kind == "nested" else pair for pair in objects]
-    return "\n".join(json.dumps(line, ensure_ascii=random.random() < 0.5) for line in lines)
+    lines = [{"translation": pair} if form == "nested" else pair for pair in objects]
+    is_ascii = random.random() < 0.5
+    return "\n".join(json.dumps(line, ensure_ascii=is_ascii) for line in lines), ""
 
 
-def read(spec: str) -> Pairs | str:
+def read_text(spec: str, columns: str) -> Pairs | str:
     """The pairs, or the error."""
     try:
-        pairs = find_text(spec, "de", "en").pairs()
-        return [(" ".join(source.split()), " ".join(target.split())) for source, target in pairs]
+        pairs = read(spec, "de", "en", columns)
     except UserError as error:
         return str(error)
+    return [(" ".join(source.split()), " ".join(target.split())) for source, target in pairs]
 
 
 @pytest.mark.parametrize(
@@ -112,20 +119,22 @@ def test_generated_files(tmp_path: Path, seeds: range) -> None:
         encoding = random.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16", "cp1252", "utf-16-le"])
         compress = random.choice([*DECOMPRESS])
         damage = random.choice(["", "", "", "cut", "mac"])
+        columns = ""
         if random.random() < 0.2:
             texts = {
                 f"{seed}.{side}": "".join(f"{pair[i]}\n" for pair in pairs)
                 for i, side in enumerate(("de", "en"))
             }
         else:
-            texts = {f"{seed}": table(pairs, random)}
+            text, columns = table(pairs, random)
+            texts = {f"{seed}": text}
         for name, text in texts.items():
             lines = text.replace("\r\n", "\n").replace("\n", "\r") if damage == "mac" else text
             data = compress(lines.encode(encoding))
             is_cut = damage == "cut" and compress is not bytes
             (tmp_path / name).write_bytes(data[: len(data) * 2 // 3] if is_cut else data)
         spec = str(tmp_path / f"{seed}")
-        found = read(spec)
+        found = read_text(spec, columns)
         if isinstance(found, str) and (is_cut or "iconv" in found):
             assert "\n" not in found, seed
             if is_cut:
@@ -139,5 +148,5 @@ def test_generated_files(tmp_path: Path, seeds: range) -> None:
                     command[0].split(), input=data, capture_output=True, check=True
                 ).stdout
                 (tmp_path / name).write_bytes(converted if is_named else data)
-            found = read(spec)
+            found = read_text(spec, columns)
         assert found == pairs, seed

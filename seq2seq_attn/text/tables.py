@@ -1,0 +1,314 @@
+"""Tables of parallel text as rows: TSV, CSV, JSON and TMX.
+
+A row maps keys to text. The columns of TSV and CSV are numbered from "1", the objects of JSON have
+their own keys, and the units of TMX have languages.
+"""
+
+import csv
+import html
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text.languages import short_code
+from seq2seq_attn.text.lines import COMPRESSED_SUFFIXES, MAX_LINE_BYTES, iter_blocks, iter_lines
+from seq2seq_attn.text.normalize import one_line
+
+Row = Mapping[str, str]
+Rows = Iterator[tuple[int, Row | None]]
+"""rows with the numbers of their lines; None: a damaged row; a row without keys: a blank line"""
+_HEAD_SIZE = 1 << 16
+"""number of characters that tell the form of a file"""
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_TMX_CODES = {"bpt", "ept", "ph", "it", "ut"}
+"""elements whose own text is markup"""
+_ENTITY = re.compile(r"&(?!amp;|lt;|gt;|quot;|apos;)[a-zA-Z]\w*;")
+"""an entity of HTML that XML lacks"""
+
+
+class Form(NamedTuple):
+    """A kind of table."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    matches: Callable[[str], object]
+    """whether the first characters of a file look like this form"""
+    rows: Callable[[Path], Rows]
+    """reads the rows; raises ValueError for damage behind which nothing can be read"""
+
+
+def find_form(path: Path) -> Form | None:
+    """The form of a table: by the suffix of its name, or else by its first characters. None: the
+    file is not a table. Raises UserError as `check_no_document`."""
+    named = form_by_suffix(path)
+    if named is not None:
+        return named
+    head = read_head(path)
+    if not _is_tmx(head):
+        check_no_document(path)
+    for form in FORMS:
+        if form.matches(head):
+            return form
+    return None
+
+
+def form_by_suffix(path: Path) -> Form | None:
+    """The form that the name of a file says."""
+    name = path.stem if path.suffix in COMPRESSED_SUFFIXES else path.name
+    for form in FORMS:
+        if name.lower().endswith(form.suffixes):
+            return form
+    return None
+
+
+def check_no_document(path: Path) -> None:
+    """Raises UserError if a file is a document and not lines of text."""
+    head = read_head(path)
+    for advice, pattern in _DOCUMENTS.items():
+        if pattern.search(head):
+            raise UserError(f"{path}: {advice}")
+
+
+def read_head(path: Path) -> str:
+    """The first characters of a file, in whole lines if possible."""
+    head = next(iter_blocks(path), "")[:_HEAD_SIZE]
+    if len(head) < _HEAD_SIZE:
+        return head
+    return head[: head.rfind("\n") + 1] or head
+
+
+@dataclass
+class Damage:
+    """Counts the rows of a text that are left out because they are damaged."""
+
+    num_rows: int = 0
+    lines: list[int] = field(default_factory=list)
+    """the numbers of the damaged lines"""
+
+    def check(self, name: str) -> None:
+        """Raises UserError if too many rows are damaged to leave them out."""
+        if not may_leave_out(len(self.lines), self.num_rows):
+            raise UserError(
+                f"{name}, line {self.lines[0]}: damaged, as are {len(self.lines):,} of "
+                f"{self.num_rows:,} rows: other columns or keys than the rest, or not readable; "
+                "correct them"
+            )
+
+    def describe(self) -> str:
+        """The number of damaged rows, and the first one."""
+        return f"{len(self.lines):,} damaged rows left out, the first in line {self.lines[0]:,}"
+
+
+def may_leave_out(num_damaged: int, num_rows: int) -> bool:
+    """Whether a table is read without its damaged rows: at most one in a hundred, or a single one
+    among at least twenty."""
+    return num_damaged <= num_rows / 100 or (num_damaged == 1 and num_rows >= 20)
+
+
+class _Dialect(NamedTuple):
+    """How the cells of a row are separated."""
+
+    num_columns: int
+    options: Mapping[str, Any]
+    """of `csv.reader`; empty: tabs, and quotation marks are text"""
+    num_odd: int
+    """number of rows with another number of columns"""
+    num_rows: int
+
+
+def _find_dialect(head: str) -> _Dialect | None:
+    """The separators with which most rows have the same number of columns, at least two. Text with tabs
+    is read as CSV only if quotation marks are doubled in it, as in `"a ""b"" c"`, or around each
+    cell."""
+    lines = head.split("\n")
+    if separator := _named_separator(lines[0]):
+        return _try_csv(lines[1:], separator, None)
+    tabs = [line.count("\t") for line in lines if line.strip()]
+    has_tabs = may_leave_out(tabs.count(0), len(tabs))
+    is_quoted = '""' in head or re.fullmatch(r'("[^"\t]*"[\t\r\n]+)+', f"{head}\n")
+    if has_tabs and not is_quoted:
+        return _dialect({}, [number + 1 for number in tabs])
+    separators = "\t" if has_tabs else ";|,\t"
+    escapes = ["\\", None] if re.search(r'\\"(?!")', head) else [None, "\\"]
+    tried = [_try_csv(lines, *choice) for choice in product(separators, escapes)]
+    fitting = [dialect for dialect in tried if dialect.num_columns > 1]
+    return min(fitting, key=lambda dialect: dialect.num_odd, default=None)
+
+
+def _is_delimited(head: str) -> bool:
+    """Whether a text has the same separators in each line."""
+    dialect = _find_dialect(head)
+    if dialect is None:
+        return False
+    return not dialect.options or may_leave_out(dialect.num_odd, dialect.num_rows)
+
+
+def _named_separator(line: str) -> str | None:
+    """The separator that the first line of a CSV file names, as in `sep=;`."""
+    match = re.fullmatch(r"sep=(.)\r?", line)
+    return match[1] if match else None
+
+
+def _try_csv(lines: Sequence[str], separator: str, escape: str | None) -> _Dialect:
+    options = {"delimiter": separator, "escapechar": escape, "strict": True}
+    rows = [cells for _, cells in _csv_cells(lines, options)]
+    if sum(map(len, lines)) > _HEAD_SIZE // 2:
+        rows.pop()  # the head may end inside a row
+    return _dialect(options, [1 if cells is None else len(cells) for cells in rows if cells != []])
+
+
+def _dialect(options: Mapping[str, Any], sizes: Sequence[int]) -> _Dialect:
+    (num_columns, number), *_ = Counter(sizes).most_common(1) or [(0, 0)]
+    return _Dialect(num_columns, options, len(sizes) - number, len(sizes))
+
+
+def _csv_cells(
+    lines: Iterable[str], options: Mapping[str, Any]
+) -> Iterator[tuple[int, list[str] | None]]:
+    """The cells of each row; None for each line of a row that cannot be read."""
+    reader = csv.reader((f"{line}\n" for line in lines), **options)
+    while True:
+        start = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            for number in range(start, reader.line_num + 1):
+                yield number, None
+        else:
+            yield start, cells
+
+
+def _delimited_rows(path: Path) -> Rows:
+    dialect = _find_dialect(read_head(path))
+    if dialect is None:
+        raise ValueError("not the same separators in each line")
+    keys = [str(number) for number in range(1, dialect.num_columns + 1)]
+    lines = iter_lines(path)
+    num_skipped = 0
+    if dialect.options and _named_separator(next(iter_lines(path), "")):
+        next(lines)
+        num_skipped = 1
+    cells: Iterable[tuple[int, list[str] | None]]
+    if dialect.options:
+        cells = _csv_cells(lines, dialect.options)
+    else:
+        cells = enumerate((line.split("\t") if line.strip() else [] for line in lines), 1)
+    for number, row in cells:
+        if row is None or (row and len(row) != len(keys)):
+            yield number + num_skipped, None
+        elif dialect.options:
+            yield number + num_skipped, dict(zip(keys, map(one_line, row), strict=False))
+        else:
+            yield number, dict(zip(keys, row, strict=False))
+
+
+def _json_rows(path: Path) -> Rows:
+    """Values one after another, such as an object per line, or the items of a list."""
+    blocks = iter_blocks(path)
+    text = next(blocks, "")
+    is_list = re.match(r"\s*\[\s*(?=[\[{])", text)
+    position = is_list.end() if is_list else 0
+    line = 1 + text.count("\n", 0, position)
+    while True:
+        start = position
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        line += text.count("\n", start, position)
+        start = position
+        try:
+            value, position = json.JSONDecoder().raw_decode(text, position)
+        except (ValueError, RecursionError):
+            text = text[position:]
+            position = 0
+            block = next(blocks, None)
+            if block is None and text.strip() == ("]" if is_list else ""):
+                return
+            if block is None or len(text) > MAX_LINE_BYTES:
+                raise ValueError(
+                    f"line {line}: expected an object per line, or a list of objects"
+                ) from None
+            text += block
+        else:
+            yield line, _json_row(value)
+            line += text.count("\n", start, position)
+
+
+def _json_row(value: Any) -> Row | None:
+    """The text in a list, or in an object and the objects in it, such as `translation`; a null is
+    blank. None: there is no text."""
+    if isinstance(value, list):
+        value = {str(number): item for number, item in enumerate(value, 1)}
+    if not isinstance(value, dict):
+        return None
+    items = dict(value)
+    for inner in value.values():
+        if isinstance(inner, dict):
+            items |= inner
+    row = {}
+    for key, text in items.items():
+        if text is None or isinstance(text, str):
+            row[key] = one_line(text or "")
+    return row or None
+
+
+def _tmx_rows(path: Path) -> Rows:
+    """The translation units. A text has two keys, such as `pt` and `pt-br`; a language that a unit
+    lacks is blank."""
+    text = ""
+    line = 1
+    for block in iter_blocks(path):
+        *units, text = (text + block).split("</tu>")
+        for unit in units:
+            start = max(unit.rfind("<tu "), unit.rfind("<tu>"), 0)
+            yield line + unit.count("\n", 0, start), _tmx_row(f"{unit[start:]}</tu>")
+            line += unit.count("\n")
+        if len(text) > MAX_LINE_BYTES:
+            raise ValueError(f"line {line}: longer than 16 MiB; expected a sentence per unit")
+    if "</tmx>" not in text.lower():
+        raise ValueError(f"line {line}: its end is missing; copy the file again")
+
+
+def _tmx_row(unit: str) -> Row | None:
+    try:
+        element = ElementTree.fromstring(_ENTITY.sub(lambda match: html.unescape(match[0]), unit))
+    except ElementTree.ParseError:
+        return None
+    row: dict[str, str] = defaultdict(str)
+    for markup in element.iter():
+        if markup.tag in _TMX_CODES:
+            markup.text = None
+    for variant in element.iter("tuv"):
+        code = (variant.get(_LANG) or variant.get("lang") or "").lower()
+        segments = ["".join(segment.itertext()) for segment in variant.iter("seg")]
+        row[code] = one_line("".join(segments))
+        row.setdefault(short_code(code), row[code])
+    return row
+
+
+_is_tmx = re.compile(r"(?i)\A\s*<([^\0]*<)?tmx\b").match
+_DOCUMENTS = {
+    "XML; convert it to TMX or TSV": re.compile(
+        r"(?i)\A\s*<(\?xml|!doctype|html|tmx|\w*set\b|doc\b)"
+    ),
+    "subtitles; remove their time stamps": re.compile(r"(?m)^\s*[\d:]+[,.]\d+ *--> *[\d:]+"),
+}
+"""documents that are not read, by what to do with them"""
+FORMS = (
+    Form("TMX", (".tmx",), _is_tmx, _tmx_rows),
+    Form(
+        "JSON",
+        (".json", ".jsonl", ".ndjson"),
+        re.compile(r'\s*(\{\s*"|\[\s*[\[{"])').match,
+        _json_rows,
+    ),
+    Form("TSV or CSV", (".tsv", ".csv", ".tab"), _is_delimited, _delimited_rows),
+)

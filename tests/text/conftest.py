@@ -1,0 +1,38 @@
+"""Files of parallel text in an empty folder."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seq2seq_attn.text.corpus import find_text
+
+PAIRS = [("Hello.", "Bonjour."), ("", ""), ("A dog\u2028runs.", "Un chien court.")]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str | bytes], str]:
+    """Writes a file in the working directory, compressed if its name says so; returns its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_file(name: str, content: str | bytes) -> str:
+        data = content.encode() if isinstance(content, str) else content
+        path = Path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return name
+
+    return write_file
+
+
+def as_lines(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def read(
+    spec: str | list[str], source: str | None = "en", target: str | None = "fr", columns: str = ""
+) -> list[tuple[str, str]]:
+    return list(
+        find_text(spec, source, target, columns=columns.split(",") if columns else ()).pairs()
+    )

@@ -1,0 +1,101 @@
+"""Which columns of a table are in which languages."""
+
+import json
+
+import pytest
+
+from seq2seq_attn.errors import UsageError
+from tests.text.conftest import read
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "fr\ten",
+        "FR\tEN",
+        "fra\teng",
+        "French\tEnglish",
+        "target\tsource",
+        "tgt\tsrc",
+        "French words/sentences\tEnglish words/sentences",
+    ],
+)
+def test_the_first_line_names_languages_or_sides(write, header):
+    assert read(write("train.tsv", f"{header}\nBonjour.\tHello.\n")) == [("Hello.", "Bonjour.")]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "text_fr,text_en",
+        "fr-sentence,en-sentence",
+        "target_text,source_text",
+        "tgt,src",
+        "French,english",
+    ],
+)
+def test_names_may_have_more_words_and_other_columns_are_ignored(write, names):
+    text = f'id,{names}\n7,"Oui, oui.",Yes.\n8,Non.,No.\n'
+    assert read(write("a.csv", text)) == [("Yes.", "Oui, oui."), ("No.", "Non.")]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"id": 7, "score": 0.5, "source": "Yes.", "target": "Oui."},
+        {"src": "Yes.", "tgt": "Oui."},
+        {"en_text": "Yes.", "fr_text": "Oui."},
+        {"source": "news", "en": "Yes.", "fr": "Oui."},
+    ],
+)
+def test_keys_name_languages_or_sides(write, row):
+    assert read(write("train.jsonl", json.dumps(row))) == [("Yes.", "Oui.")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("1,3", [("a", "c"), ("d", "f")]),
+        ("3,2", [("c", "b"), ("f", "e")]),
+        ("a,C", [("d", "f")]),  # a name says that the first line holds names
+    ],
+)
+def test_columns_by_number_or_name(write, columns, expected):
+    assert read(write("a.tsv", "a\tb\tc\nd\te\tf\n"), columns=columns) == expected
+
+
+def test_a_first_line_of_names_is_no_pair_if_columns_are_numbers(write):
+    assert read(write("a.tsv", "fr\ten\nOui.\tYes.\n"), columns="2,1") == [("Yes.", "Oui.")]
+
+
+def test_both_columns_may_be_in_one_language(write):
+    assert read(write("a.tsv", "en\ten\na dgo\ta dog\n"), "en", "en") == [("a dgo", "a dog")]
+
+
+def test_numbers_do_not_apply_to_keys(write):
+    assert read(write("a.jsonl", '{"fr": "b", "en": "a"}'), columns="1,2") == [("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "languages", "columns"),
+    [
+        ("a.tsv", "Hello.\tBonjour.\n", ("en", "fr"), ""),
+        ("a.tsv", "en\tFrench\n", ("de", "en"), ""),
+        ("a.tsv", "English\tanglais\n", ("en", "fr"), ""),
+        ("a.tsv", "en\tfr\nHello.\tBonjour.\n", ("de", "en"), ""),
+        ("a.tsv", "en\tfr\nHello.\tBonjour.\n", ("fr", "fr"), ""),
+        ("a.tsv", "en\tfr\nHello.\tBonjour.\n", ("en", "fr"), "2,1"),
+        ("a.tsv", "en_a\ten_b\tfr\nx\ty\tz\n", ("en", "fr"), ""),
+        ("a.tsv", "Hello.\tBonjour.\n", ("en", "fr"), "1,3"),
+        ("a.tsv", "Hello.\tBonjour.\n", ("en", "fr"), "1"),
+        ("a.tsv", "Hello.\tBonjour.\n", ("en", "fr"), "en,fr"),
+        ("a.jsonl", '{"en": "a", "fr": "b"}\n', ("en", "en"), ""),
+        ("a.jsonl", '{"en": "a"}\n', ("en", "fr"), ""),
+    ],
+)
+def test_columns_that_are_not_clear_are_asked_for_with_the_first_row(
+    write, name, text, languages, columns
+):
+    first = "1: en" if name == "a.jsonl" else f"1: {text.split(chr(9))[0]}"
+    with pytest.raises(UsageError, match=rf"^{name}: .*{first}.*--columns"):
+        read(write(name, text), *languages, columns)
