@@ -83,9 +83,10 @@ def test_the_features_of_every_decoder_are_dropped(decoder, readout_size):
     settings.append(f"model.readout_size={readout_size}")
     model = build_model(load_config(["base"], settings).model, num_source_ids=9, num_target_ids=9)
     memory, state = model.prepare(collate_source([[5, 6], [7, 8]] * 20))
-    features_BF = model.step(torch.ones(40, dtype=torch.int64), state, memory).features_BF
+    previous = torch.ones(40, dtype=torch.int64)
+    features_BF = model.step(previous, state, memory).features_BF
     assert share_of_zeros(features_BF) == pytest.approx(0.5, abs=0.1)
-    assert share_of_zeros(model.eval().step(torch.tensor([1, 1]), state, memory).features_BF) == 0.0
+    assert share_of_zeros(model.eval().step(previous, state, memory).features_BF) == 0.0
 
 
 @pytest.mark.parametrize("num_layers", [1, 2])
@@ -116,7 +117,7 @@ def test_the_fixed_vector_is_dropped_by_its_own_rate(rate):
     model = build_model(
         load_config(["base"], [*settings, options]).model, num_source_ids=9, num_target_ids=9
     )
-    source, ids_B = collate_source([[5, 6], [7, 8]] * 20), torch.tensor([1, 1])
+    source, ids_B = collate_source([[5, 6], [7, 8]] * 20), torch.ones(40, dtype=torch.int64)
     for expected in (rate, 0.0):
         memory, state = model.prepare(source)
         assert share_of_zeros(model.step(ids_B, state, memory).context_BM) == pytest.approx(
