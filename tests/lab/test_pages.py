@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
 from scripts.laboratory.harness import records
 from scripts.laboratory.pages import __main__ as docs
-from scripts.laboratory.pages import pictures, quality, render
+from scripts.laboratory.pages import bottleneck, pictures, quality, render, speed
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import read_json
 
@@ -62,15 +63,15 @@ def test_a_recipe_that_is_no_longer_the_measured_one_is_noticed(monkeypatch):
 
 
 def traces(record: dict[str, Any]) -> Iterator[str]:
-    """Texts by which a page shows a record: its date or those of its runs, its row, its scores, its
-    updates."""
+    """Texts by which a page shows a record: its date or that of a run, its row, or its scores."""
     runs = record.get("runs", [])
     yield from (value for value in [record.get("environment", {}).get("written_at")] if value)
     yield from (run["date"] for run in runs if "date" in run)
     yield from (f"`{record[key]}`" for key in ("row",) if key in record)
-    if scores := [f"{run['validation']['bleu']:.2f}" for run in runs if "validation" in run]:
-        yield f"| {', '.join(scores)} |"
-    yield from (f"| {arm['updates']} |" for arm in record.get("arms", ()))
+    scores = [run["validation"]["bleu"] for run in runs if "validation" in run]
+    if scores:
+        by_seed = ", ".join(f"{score:.2f}" for score in scores)
+        yield f"| {by_seed} | {fmean(scores):.2f} |"
 
 
 def is_shown(record: dict[str, Any], text: str) -> bool:
@@ -81,21 +82,16 @@ def is_shown(record: dict[str, Any], text: str) -> bool:
     )
 
 
-def test_a_record_is_shown_by_a_template_or_listed_with_the_page_that_has_its_figures(pages):
+def test_a_record_is_shown_or_listed_with_a_reason():
     records = {
         str(path.relative_to(render.DOCS)): read_json(path) for path in render.DOCS.rglob("*.json")
     }
     assert len(records) > 100
-    groups = render.load_yaml("hand-written.yaml")
-    listed = [
-        (name, group["page"]) for group in groups for name in group["records"] if group["reason"]
-    ]
-    generated = "\n".join(text.partition(render.HAND_WRITTEN)[0] for _, text in docs.documents())
+    groups = render.load_yaml("not-shown.yaml")
+    listed = [name for group in groups for name in group["records"] if group["reason"]]
+    generated = "\n".join(text for _, text in docs.documents())
     not_shown = {name for name, record in records.items() if not is_shown(record, generated)}
-    assert sorted(not_shown) == sorted(name for name, _ in listed)
-    assert [
-        name for name, page in listed if not is_shown(records[name], pages[render.DOCS / page])
-    ] == []
+    assert sorted(not_shown) == sorted(listed)
 
 
 def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
@@ -114,26 +110,23 @@ def test_each_results_page_opens_with_three_sentences_and_a_picture(pages):
 
 
 def test_records_of_a_machine_without_bf16_and_git_are_shown():
-    speed, bottleneck = (
-        records.load_records(folder) for folder in (records.SPEED, render.BOTTLENECK)
-    )
+    figures = records.load_records(records.SPEED)
     for name in ("peers", "train"):
-        rows = speed[name]["rows"]
-        speed[name]["rows"] = [
+        rows = figures[name]["rows"]
+        figures[name]["rows"] = [
             row for row in rows if not row.get("contestant", row.get("name")).endswith("bf16")
         ]
-    speed["time-to-bleu"]["minutes_to_bleu"]["99"] = None
+    figures["time-to-bleu"]["minutes_to_bleu"]["99"] = None
     texts = [
-        render.render("readme-speed.md.j2", speed=speed, num_raced=0),
-        render.render("speed.md.j2", records=speed),
+        render.render("readme-speed.md.j2", speed=figures, num_raced=0),
+        speed.speed_page(figures),
     ]
     assert ["bf16" in text.partition("![")[0] for text in texts] == [False, False]
-    assert all(len(bars) == 1 for _, bars in pictures.speed_bars(speed))
-    for record in bottleneck.values():
+    assert all(len(bars) == 1 for _, bars in pictures.speed_bars(figures))
+    shown = records.load_records(render.BOTTLENECK)
+    for record in shown.values():
         record["environment"]["git"] = None
-    assert "scored at ?" in render.render(
-        "bottleneck.md.j2", records=bottleneck, limits=(0, 1), seeds=lambda _: ""
-    )
+    assert "| unknown |" in bottleneck.bottleneck_page(shown)
 
 
 def test_a_page_without_its_markers_is_refused():

@@ -7,65 +7,60 @@ from pathlib import Path
 
 from scripts.laboratory import languages
 from scripts.laboratory.harness.records import RECORDS, ROOT, SPEED, exit_code, load_records
-from scripts.laboratory.pages import mechanisms, pictures, quality, race, reference, results, site
-from scripts.laboratory.pages.render import (
-    BOTTLENECK,
-    DOCS,
-    render,
-    replace_block,
-    with_hand_written,
+from scripts.laboratory.pages import (
+    bottleneck,
+    mechanisms,
+    pictures,
+    quality,
+    race,
+    reference,
+    results,
+    site,
+    speed,
 )
+from scripts.laboratory.pages.render import BOTTLENECK, DOCS, render, replace_block
 from seq2seq_attn.files import write_text
 
 
 def documents() -> Iterator[tuple[Path, str]]:
     """Path and wanted text of each document."""
+    evaluated = results.evaluations()
     yield ROOT / "README.md", readme()
     yield languages.PAGE, languages.own_text_page()
     yield DOCS / "serve.md", serve_page()
-    evaluated = results.evaluations()
-    pages = {
-        DOCS / "results.md": results.results_page(evaluated),
-        DOCS / "quality.md": quality.quality_page(),
-        BOTTLENECK / "README.md": results.bottleneck_page(),
-        SPEED / "README.md": speed_page(),
-        DOCS / "mechanisms.md": mechanisms.mechanisms_page(),
-    }
-    yield from ((path, with_hand_written(text, path)) for path, text in pages.items())
+    yield DOCS / "results.md", results.results_page(evaluated)
+    yield DOCS / "quality.md", quality.quality_page()
+    yield DOCS / "mechanisms.md", mechanisms.mechanisms_page()
+    yield BOTTLENECK / "README.md", bottleneck.bottleneck_page(load_records(BOTTLENECK))
+    yield SPEED / "README.md", speed.speed_page(load_records(SPEED))
     yield from results.config_headers(evaluated)
     yield from reference.documents()
 
 
 def readme() -> str:
+    """README.md, with its blocks as the records have them."""
     evaluated = results.evaluations()
+    raced = race.race()
     values = {
         "demo": evaluated["demo"],
         "configurations": results.configurations(evaluated),
         "speed": load_records(SPEED),
-        "num_raced": len(race.finished(raced)) if (raced := race.race()) else 0,
+        "num_raced": len(race.finished(raced)) if raced else 0,
     }
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("demo", "results", "speed"):
-        block = render(f"readme-{name}.md.j2", **values)
-        text = replace_block(
-            text, f"<!-- {name}: written by scripts/docs -->", f"<!-- end of {name} -->", block
-        )
+        begin = f"<!-- {name}: written by scripts/docs -->"
+        end = f"<!-- end of {name} -->"
+        text = replace_block(text, begin, end, render(f"readme-{name}.md.j2", **values))
     return text
 
 
-def speed_page() -> str:
-    raced = race.race()
-    values = {"leads": race.leads(raced), "finished": race.finished(raced)} if raced else {}
-    records = load_records(SPEED) | ({"race": raced | values} if raced else {})
-    return render("speed.md.j2", records=records)
-
-
 def serve_page() -> str:
+    """docs/serve.md, with its figures as the record has them."""
     block = render("serve.md.j2", record=load_records(RECORDS)["serve"])
     text = (DOCS / "serve.md").read_text(encoding="utf-8")
-    return replace_block(
-        text, "<!-- figures: written by scripts/docs -->", "<!-- end of figures -->", block
-    )
+    begin = "<!-- figures: written by scripts/docs -->"
+    return replace_block(text, begin, "<!-- end of figures -->", block)
 
 
 def problems() -> Iterator[str]:
@@ -83,24 +78,36 @@ def problems() -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Write or check; the exit code."""
-    if arguments == ["check"]:
-        lines = list(problems())
-        print(*lines, sep="\n", end="\n" if lines else "", file=sys.stderr)
-        return 1 if lines else 0
-    if arguments in (["learn"], ["site"]):
-        return site.execute() if arguments == ["learn"] else site.build()
-    if arguments:
-        print(
-            f"scripts/docs {' '.join(arguments)}: expected nothing, check, learn or site",
-            file=sys.stderr,
-        )
-        return 2
+    match list(arguments):
+        case []:
+            write()
+            return 0
+        case ["check"]:
+            return check()
+        case ["learn"]:
+            return site.execute()
+        case ["site"]:
+            return site.build()
+    text = " ".join(arguments)
+    print(f"scripts/docs {text}: expected nothing, check, learn or site", file=sys.stderr)
+    return 2
+
+
+def write() -> None:
+    """Write the documents, and the pictures that do not show their data."""
     for path, text in documents():
         write_text(path, text)
     for picture in pictures.pictures():
         if not picture.is_current:
             picture.draw()
-    return 0
+
+
+def check() -> int:
+    """Print the problems; 1 if there are any."""
+    lines = list(problems())
+    for line in lines:
+        print(line, file=sys.stderr)
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

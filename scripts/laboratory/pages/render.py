@@ -1,7 +1,7 @@
 """The templates, and how they write numbers, tables and the origin of a measurement."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import fmean, stdev
@@ -19,8 +19,9 @@ LEVERS, MECHANISMS = RECORDS / "levers", RECORDS / "mechanisms"
 LAST_COMMIT = "20d66b9"
 """the commit whose scripts and settings measured what the package and the laboratory no longer
 have"""
-HAND_WRITTEN = "<!-- from here on not written by scripts/docs: measured once, by programs of the commits that are named -->"
-PAIRED_BOOTSTRAP = "one-sided paired bootstrap (a two-sided p is about twice as large)"
+PAIRED_BOOTSTRAP = (
+    "one-sided paired bootstrap, as these records were made; a two-sided p is about twice as large"
+)
 BLEU = (
     "BLEU counts the words and sequences of up to four words that a translation shares with a "
     "person's translation: 0 is none, 100 is the same text."
@@ -48,37 +49,16 @@ def _templates() -> jinja2.Environment:
         "undefined": jinja2.StrictUndefined,
     }
     templates = jinja2.Environment(loader=loader, **options)
-    functions = (
-        count_of,
-        grouped,
-        interval,
-        keys,
-        mean_sd,
-        overlay_text,
-        percent,
-        provenance,
-        ratio,
-        ratios,
-        times,
-    )
-    templates.filters |= {function.__name__: function for function in (*functions, with_settings)}
-    templates.filters |= {"f": format, "p": p_value}
-    templates.filters["prefix"] = lambda text, prefix, suffix="": f"{prefix}{text}{suffix}"
+    filters = (count_of, grouped, interval, mean_sd, percent, provenance, ratio, ratios, times)
+    templates.filters |= {function.__name__: function for function in filters}
+    templates.filters |= {"f": format, "p": p_value, "with_settings": with_settings}
+    templates.filters["prefix"] = lambda text, prefix: f"{prefix}{text}"
     templates.filters["point"] = lambda point: f"{point['label']} (n {point['num_pairs']})"
     templates.filters["by_name"] = lambda rows, key: {row["name"]: row[key] for row in rows}
-    templates.tests["below"] = lambda name, values, limit: all(
-        value.get(name, 0.0) < limit for value in values
-    )
     templates.globals |= {"table": table, "header": header, "cells": table_row, "shared": shared}
-    hand_written = [name for group in load_yaml("hand-written.yaml") for name in group["records"]]
     texts = {"last_commit": LAST_COMMIT, "bleu_is": BLEU, "paired_bootstrap": PAIRED_BOOTSTRAP}
-    templates.globals |= {"hand_written": hand_written, **texts}
+    templates.globals |= texts
     return templates
-
-
-def overlay_text(name: str) -> str:
-    lines = (ROOT / "configs" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
-    return "\n".join(line for line in lines if not line.startswith("#"))
 
 
 def header(cells: Sequence[str], *, align: str = "---:") -> str:
@@ -94,12 +74,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Any]], *, align: str = "-
     """A whole table, of cells that may hold `|`."""
     escaped = ([str(cell).replace("|", r"\|") for cell in row] for row in rows)
     return "\n".join([header(head, align=align), *map(table_row, escaped)])
-
-
-def with_hand_written(text: str, path: Path) -> str:
-    """A page with what its file has from the line `HAND_WRITTEN` on, if it has that line."""
-    _, mark, rest = path.read_text(encoding="utf-8").partition(HAND_WRITTEN)
-    return f"{text}\n{mark}{rest}" if mark else text
 
 
 def replace_block(text: str, begin: str, end: str, block: str) -> str:
@@ -127,6 +101,22 @@ def provenance(record: Record, command: str) -> str:
     )
 
 
+def origins(records: Mapping[str, Record]) -> list[list[str]]:
+    """A row per record: its file, and where, with which versions and when it was measured."""
+    rows = []
+    for name, record in records.items():
+        environment = record["environment"]
+        git = environment.get("git") or {}
+        commit = git.get("commit", "unknown")[:12]
+        if git.get("is_dirty"):
+            commit += " with changes"
+        torch = environment["packages"]["torch"]
+        date = environment["written_at"]
+        link = f"[{Path(name).name}]({name}.json)"
+        rows.append([link, environment["device_name"], torch, commit, date])
+    return rows
+
+
 def with_settings(settings: Sequence[str]) -> str:
     """The settings that were changed in a configuration, after its name; nothing without any."""
     return f" with `{' '.join(settings)}`" if settings else ""
@@ -140,11 +130,6 @@ def count_of(number: int, unit: str) -> str:
 def shared(rows: Iterable[Record], key: str) -> str:
     """The different values of a key, in their order."""
     return ", ".join(dict.fromkeys(str(row[key]) for row in rows))
-
-
-def keys(values: Iterable[Record]) -> list[str]:
-    """The different keys of several dictionaries, in their order."""
-    return list(dict.fromkeys(key for value in values for key in value))
 
 
 def grouped(values: Iterable[Record], *names: str) -> dict[tuple[Any, ...], list[Record]]:
