@@ -10,7 +10,6 @@ from scripts.laboratory.pages.render import origins, render
 
 ABOUT = {
     "hand-written unroll": "forward and backward pass of the decoder's recurrence",
-    "batched recurrence of the encoder": "both directions in one product per step",
     "loss that makes its own gradient": "computes logits in chunks, which also saves memory",
     "all of these": "the pieces of training together",
     "prepared steps": "search with weights and keys rearranged once",
