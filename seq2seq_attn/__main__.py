@@ -21,6 +21,7 @@ from typing import NoReturn
 
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.runtime.memory import paused_collector
+from seq2seq_attn.runtime.signals import handle_signals
 from seq2seq_attn.text.normalize import visible
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -61,7 +62,8 @@ def run(arguments: Sequence[str]) -> int:
                 app,
             )  # takes 0.3 s, in which Ctrl-C must be handled too
 
-        with _logging_to_stderr(is_debug=is_debug), _exit_on_signals():
+        signals = handle_signals((signal.SIGTERM, signal.SIGHUP), _exit)
+        with _logging_to_stderr(is_debug=is_debug), signals:
             code = app(args=list(arguments or ["--help"]), prog_name=PROGRAM, standalone_mode=False)
             if sys.stdout is not None:  # None: closed by the caller
                 sys.stdout.flush()
@@ -105,25 +107,9 @@ def _logging_to_stderr(*, is_debug: bool) -> Iterator[None]:
         package.setLevel(former)
 
 
-@contextmanager
-def _exit_on_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP unwind the stack, so that temporary files are removed. Ignored signals
-    stay ignored (SIGHUP under `nohup`)."""
-
-    def leave(signal_number: int, frame: object) -> NoReturn:
-        raise SystemExit(128 + signal_number)
-
-    numbers = [
-        number
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) != signal.SIG_IGN
-    ]
-    former = {number: signal.signal(number, leave) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+def _exit(signal_number: int, frame: object) -> NoReturn:
+    """Unwind the stack after a signal, so that temporary files are removed."""
+    raise SystemExit(128 + signal_number)
 
 
 def _complain(error: Exception, arguments: Sequence[str]) -> int:

@@ -15,7 +15,8 @@ from seq2seq_attn.search.base import find_search
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.graphs import check_graphs
-from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, check_reverse
+from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
+from seq2seq_attn.train.reverse import check_reverse
 from seq2seq_attn.train.schedules import Schedules
 
 MAX_PARAMETERS = 2_000_000_000

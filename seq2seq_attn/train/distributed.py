@@ -9,7 +9,7 @@ directory, to which only the first rank writes.
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -54,42 +54,44 @@ class Group:
     def interleave(self, shares: Sequence[Sequence[T]]) -> list[T]:
         """Interleave the ranks' shares, the inverse of `share`."""
         interleaved: list[T | None] = [None] * sum(map(len, shares))
-        for rank, part in enumerate(shares):
-            interleaved[rank :: self.size] = part
+        for rank, share in enumerate(shares):
+            interleaved[rank :: self.size] = share
         return interleaved  # type: ignore[return-value]
 
-    def broadcast(self, call: Callable[[], T]) -> T:
-        """The result of the first rank's call, broadcast to the others.
+    @contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """Run the block on the first rank, then on the others; no rank goes on before all have left
+        it. What the first rank has written, the others read. An error of the first rank is printed
+        once.
 
         Raises:
-            UserError, OSError: on the first rank, if its call raises it.
-            SystemExit: then on the others, with the same exit code, so that the error is printed
-                once.
+            SystemExit: on the others, if the first rank's block raised an error, with the exit code
+                of that error.
         """
         if self.size == 1:
-            return call()
-        answer: list[Any] = [None, None]
-        """the result, or the exit code of an error"""
-        error: UserError | OSError | None = None
-        if self.is_first:
+            yield
+        elif not self.is_first:
+            exit_code = self.broadcast(None)
+            if exit_code is not None:
+                raise SystemExit(exit_code)
+            yield
+            self.gather(None)
+        else:
             try:
-                answer[0] = call()
-            except (UserError, OSError) as raised:
-                error, answer[1] = raised, getattr(raised, "exit_code", UserError.exit_code)
-        torch.distributed.broadcast_object_list(answer, src=0)
-        if error is not None:
-            raise error
-        result, exit_code = answer
-        if exit_code is not None:
-            raise SystemExit(exit_code)
-        return result  # type: ignore[no-any-return]
+                yield
+            except (UserError, OSError) as error:
+                self.broadcast(getattr(error, "exit_code", UserError.exit_code))
+                raise
+            self.broadcast(None)
+            self.gather(None)
 
-    def first_before_others(self, call: Callable[[], T]) -> T:
-        """The result of each rank's own call, where the first rank's call ends before the others
-        start. Raises as `broadcast`."""
-        results: list[T] = []
-        self.broadcast(lambda: results.append(call()))
-        return results[0] if results else call()
+    def broadcast(self, value: T) -> T:
+        """The first rank's value, on all ranks."""
+        if self.size == 1:
+            return value
+        values = [value]
+        torch.distributed.broadcast_object_list(values, src=0)
+        return values[0]
 
     def gather(self, value: T) -> list[T]:
         """The values of all ranks, by rank."""
@@ -101,11 +103,11 @@ class Group:
 
     def sum(self, values: Sequence[float]) -> list[float]:
         """The elementwise sum over ranks, in float64."""
-        return self._reduced(values, torch.distributed.ReduceOp.SUM)
+        return self._reduce(values, torch.distributed.ReduceOp.SUM)
 
     def elementwise_max(self, values: Sequence[float]) -> list[float]:
         """The elementwise maximum over ranks."""
-        return self._reduced(values, torch.distributed.ReduceOp.MAX)
+        return self._reduce(values, torch.distributed.ReduceOp.MAX)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Replace every gradient by its sum over ranks, in one exchange. Missing gradients count as
@@ -119,15 +121,17 @@ class Group:
             gradients.append(parameter.grad)
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         torch.distributed.all_reduce(flat)
-        pieces = torch.split(flat, [gradient.numel() for gradient in gradients])
-        for gradient, piece in zip(gradients, pieces, strict=True):
-            gradient.copy_(piece.view_as(gradient))
+        start = 0
+        for gradient in gradients:
+            end = start + gradient.numel()
+            gradient.copy_(flat[start:end].view_as(gradient))
+            start = end
 
-    def _reduced(self, values: Sequence[float], how: Any) -> list[float]:
+    def _reduce(self, values: Sequence[float], operation: Any) -> list[float]:
         if self.size == 1 or not values:
             return list(values)
         reduced = torch.tensor(values, dtype=torch.float64)
-        torch.distributed.all_reduce(reduced, how)
+        torch.distributed.all_reduce(reduced, operation)
         return reduced.tolist()
 
 
@@ -151,15 +155,14 @@ def join_group() -> Iterator[Group]:
     if int(size) == 1:
         yield ALONE
         return
-    if missing := [
-        name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ
-    ]:
+    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in os.environ]
+    if missing:
         raise UsageError(
             f"WORLD_SIZE={size} without {', '.join(missing)}: start with torchrun, or unset "
             "WORLD_SIZE"
         )
     launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
-    # gradients on GPUs go through nccl, numbers and Python objects through gloo
+    # Gradients on GPUs go through nccl, numbers and Python objects through gloo.
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     torch.distributed.init_process_group(backend, timeout=TIMEOUT)
     group = Group(torch.distributed.get_rank(), int(size), launcher)
@@ -170,11 +173,11 @@ def join_group() -> Iterator[Group]:
     try:
         yield group
     except RuntimeError as error:
-        if isinstance(error, torch.distributed.DistError) or "gloo" in str(error):
-            raise UserError(
-                "another process of this training has ended; its own output says why"
-            ) from None
-        raise
+        if not isinstance(error, torch.distributed.DistError) and "gloo" not in str(error):
+            raise
+        raise UserError(
+            "another process of this training has ended; its own output says why"
+        ) from None
     finally:
         package_log.setLevel(former)
         torch.distributed.destroy_process_group()

@@ -108,20 +108,7 @@ def _load_run(updater: Updater, run: Run, prepared: PreparedCorpus) -> list[str]
         raise UsageError(
             f"train.start_from={run.path}: its vectors differ in size from this corpus's"
         )
-    notes = []
-    for model, former in ((updater.model, run), (updater.reverse, run.reverse)):
-        if model is not None and (former is run or former.model_path.exists()):
-            best = former.load_best()
-            model.load_state_dict(best.tensors)
-            notes.append(
-                f"{former.path}: training starts from its weights (update {best.values['update']})"
-            )
-        elif model is not None:
-            notes.append(
-                f"{run.path}: has no target-to-source model; that of this run starts from random "
-                "weights"
-            )
-    return notes
+    return updater.load_best(run)
 
 
 @torch.no_grad()

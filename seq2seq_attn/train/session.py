@@ -1,30 +1,22 @@
-"""Start a training session: check its settings, lock the run directory, set the number of threads,
-catch signals.
-
-Ctrl-C, SIGTERM and SIGHUP end training after the current update, with a saved state. The first
-signal is only recorded; the training loop checks `StopRequest.is_set` between updates. At the
-second signal the process exits at once. The last saved state stays valid in any case.
-
-A signal that was ignored when the process started stays ignored. `nohup` ignores SIGHUP so that its
-command outlives the terminal, and a shell without job control ignores SIGINT for commands started
-with `&` (POSIX, section 2.11), because Ctrl-C is meant for the foreground command but reaches all
-processes of the terminal.
+"""Start a training session: check its settings, choose and lock the run directory, set the number
+of threads.
 
 Modules that import torch are imported where they are used, so that mistakes in the settings are
 reported at once.
 """
 
+from __future__ import annotations
+
 import fcntl
 import logging
+import math
 import os
-import signal
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import date
 from itertools import count
 from pathlib import Path
-from types import FrameType
+from typing import TYPE_CHECKING
 
 from seq2seq_attn.config import Config, load_config, with_default
 from seq2seq_attn.config.load import Settings
@@ -33,6 +25,9 @@ from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run import LOCK, Run
 from seq2seq_attn.train.schedules import FALLING
+
+if TYPE_CHECKING:
+    from seq2seq_attn.train.distributed import Group
 
 RUNS_DIR = Path("runs")
 
@@ -79,18 +74,20 @@ def load_settings(
 
 def newest_unfinished() -> Path:
     """The unfinished run in `runs/` that was last written to. Raises UsageError: there is none."""
-    runs = [
-        run
-        for run in map(Run, RUNS_DIR.glob("*"))
-        if run.config_path.exists() and not run.is_finished()
-    ]
-    if not runs:
+    newest = None
+    newest_s = -math.inf
+    for path in RUNS_DIR.glob("*"):
+        run = Run(path)
+        if not run.config_path.exists() or run.is_finished():
+            continue
+        written = run.last_dir if run.last_dir.exists() else path
+        written_s = written.stat().st_mtime
+        if written_s > newest_s:
+            newest = path
+            newest_s = written_s
+    if newest is None:
         raise UsageError(f"--resume: no unfinished run in {RUNS_DIR}/; name one with --run-dir")
-    written = [
-        ((run.last_dir if run.last_dir.exists() else run.path).stat().st_mtime, run.path)
-        for run in runs
-    ]
-    return max(written)[1]
+    return newest
 
 
 def check_start(
@@ -110,13 +107,16 @@ def check_start(
 
     check_config(config)
     path = choose_run_dir(run_dir, resume=resume, overwrite=overwrite)
-    old, mix = config.data.vocab_from, config.data.mix
-    if overwrite and mix and path and old and path.resolve() == old.resolve():
+    old = config.data.vocab_from
+    if overwrite and config.data.mix and path and old and path.resolve() == old.resolve():
         raise UsageError(
-            f"data.mix={mix:g}: needs the text of {old}, which this replaces; set another --run-dir"
+            f"data.mix={config.data.mix:g}: needs the text of {old}, which this replaces; set "
+            "another --run-dir"
         )
-    if resume and path is not None and (run := Run(path)).config_path.exists():
-        check_same_run(run.config, config)
+    if resume and path is not None:
+        run = Run(path)
+        if run.config_path.exists():
+            check_same_run(run.config, config)
         if run.state_path.exists():
             run.check_files()
             return path
@@ -163,17 +163,21 @@ def choose_run_dir(run_dir: Path | None, *, resume: bool, overwrite: bool) -> Pa
         return run_dir
 
 
-def create_run_dir(config: Config) -> Path:
-    """Create a directory `runs/<date>-<name>-s<seed>`, with -2, -3, ... if that is taken. Runs that
-    start at the same time get different ones."""
+def create_run_dir(config: Config, group: Group) -> Path:
+    """Create a directory `runs/<date>-<name>-s<seed>`, with -2, -3, ... if that is taken, for all
+    ranks. Runs that start at the same time get different directories."""
     base = f"{date.today().isoformat()}-{config.name.replace('/', '-')}-s{config.seed}"
-    RUNS_DIR.mkdir(exist_ok=True)
-    for number in count(1):
-        path = RUNS_DIR / (base if number == 1 else f"{base}-{number}")
-        with suppress(FileExistsError):
-            path.mkdir()
-            break
-    return path
+    path = RUNS_DIR / base
+    with group.in_turn():
+        if group.is_first:
+            RUNS_DIR.mkdir(exist_ok=True)
+            for number in count(2):
+                try:
+                    path.mkdir()
+                    break
+                except FileExistsError:
+                    path = RUNS_DIR / f"{base}-{number}"
+    return group.broadcast(path)
 
 
 def check_same_run(saved: Config, config: Config) -> None:
@@ -182,21 +186,23 @@ def check_same_run(saved: Config, config: Config) -> None:
     for key, (old, new) in saved.changes_to(config).items():
         if key == "search.max_length_ratio" and new is None:
             continue  # will be chosen again from the same training pairs
-        is_fixed, is_changeable = (
-            any(f"{key}.".startswith(f"{prefix}.") for prefix in prefixes)
-            for prefixes in (FIXED_ON_RESUME, CHANGEABLE)
-        )
-        if is_fixed and not is_changeable:
+        if _is_in(key, FIXED_ON_RESUME) and not _is_in(key, CHANGEABLE):
             raise UsageError(
                 f"{key}={new!r}: the run was started with {old!r}, which a resume cannot change; "
                 "start a new run"
             )
-        is_end = (
-            key in ("train.max_epochs", "train.max_updates")
-            and config.train.schedule.name in FALLING
-        )
-        effect = f"; the learning rate jumps, as train.schedule.name={config.train.schedule.name} falls to the new end"
-        log.warning("%s: %r in this session, %r before%s", key, new, old, effect if is_end else "")
+        effect = ""
+        schedule = config.train.schedule.name
+        if key in ("train.max_epochs", "train.max_updates") and schedule in FALLING:
+            effect = (
+                f"; the learning rate jumps, as train.schedule.name={schedule} falls to the new end"
+            )
+        log.warning("%s: %r in this session, %r before%s", key, new, old, effect)
+
+
+def _is_in(key: str, sections: Sequence[str]) -> bool:
+    """Whether a setting is one of these, or belongs to one of these sections."""
+    return any(f"{key}.".startswith(f"{section}.") for section in sections)
 
 
 def check_same_data(run: Run, config: Config, prepared: PreparedCorpus) -> None:
@@ -239,12 +245,8 @@ def locked(
                 f" stop it, or choose another {option}"
             ) from None
         except OSError as error:
-            log.warning(
-                "%s: cannot be locked (%s); do not start another %s there",
-                run_dir,
-                error.strerror,
-                work,
-            )
+            text = "%s: cannot be locked (%s); do not start another %s there"
+            log.warning(text, run_dir, error.strerror, work)
         file.truncate(0)
         file.write(f"{os.getpid()}\n")
         file.flush()
@@ -269,83 +271,21 @@ def set_num_threads(config: Config, prepared: PreparedCorpus, resumed: Path | No
         return
     if is_set_by_user() or resolve_device(config.train.device).type != "cpu":
         return
-    if resumed is not None and (path := Run(resumed).state_path).exists():
-        before = read_tensors(path).values["num_threads"]
-        if before <= num_available_cpus():
-            set_threads(before)
-            return
-    if (ranks_here := int(os.environ.get("LOCAL_WORLD_SIZE", "1"))) > 1:
-        set_threads(max(1, num_available_cpus() // ranks_here))
+    if resumed is not None:
+        state_path = Run(resumed).state_path
+        if state_path.exists():
+            number = read_tensors(state_path).values["num_threads"]
+            if number <= num_available_cpus():
+                set_threads(number)
+                return
+    num_ranks_here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if num_ranks_here > 1:
+        set_threads(max(1, num_available_cpus() // num_ranks_here))
         return
-    sizes = {
-        "num_source_ids": len(prepared.source_vocab),
-        "num_target_ids": len(prepared.target_vocab),
-    }
-    vectors = prepared.source_tokenizer.vector_sizes
-    choose_threads(
-        count_parameters(model_without_weights(config.model, **sizes, vector_sizes=vectors))
+    model = model_without_weights(
+        config.model,
+        num_source_ids=len(prepared.source_vocab),
+        num_target_ids=len(prepared.target_vocab),
+        vector_sizes=prepared.source_tokenizer.vector_sizes,
     )
-
-
-class StopRequest:
-    """Whether a signal to this process or to another rank has asked training to stop, and which
-    signal."""
-
-    def __init__(self) -> None:
-        self.signal_number: int | None = None
-
-    @property
-    def is_set(self) -> bool:
-        """Whether a signal has arrived."""
-        return self.signal_number is not None
-
-    def leave(self) -> None:
-        """Raise `KeyboardInterrupt` (exit 130) or `SystemExit` (128 + signal)."""
-        if self.signal_number == signal.SIGINT:
-            raise KeyboardInterrupt
-        if self.signal_number is not None:
-            raise SystemExit(128 + self.signal_number)
-
-
-@contextmanager
-def catch_signals() -> Iterator[StopRequest]:
-    """Record SIGINT, SIGTERM and SIGHUP inside the block; restore the former handlers at its end.
-
-    Python allows handlers in the main thread only; in other threads nothing is caught.
-    """
-    request = StopRequest()
-    if threading.current_thread() is not threading.main_thread():
-        yield request
-        return
-    num_signals = 0
-
-    def note(signal_number: int, frame: FrameType | None) -> None:
-        nonlocal num_signals
-        num_signals += 1
-        request.signal_number = signal_number
-        if num_signals > 1:  # not `is_set`, which another rank may have caused
-            request.leave()
-        # not through the log, which is not reentrant: the signal may have interrupted it
-        with suppress(OSError):  # a hang-up has closed the terminal
-            os.write(
-                2,
-                f"\n{signal.Signals(signal_number).name}: finishing this update, then saving\n".encode(),
-            )
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    former = {
-        number: signal.signal(number, note)
-        for number in numbers
-        if signal.getsignal(number) != signal.SIG_IGN
-    }
-    if signal.SIGINT not in former:
-        log.info(
-            "SIGINT is ignored, as in every background job of a script; to stop, run: kill -TERM "
-            "%d",
-            os.getpid(),
-        )
-    try:
-        yield request
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
+    choose_threads(count_parameters(model))

@@ -3,9 +3,9 @@ not finite."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from seq2seq_attn.config import OptimizerConfig, TrainConfig
 from seq2seq_attn.data.batch import Batch, rounded_up
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.run import REVERSE
+from seq2seq_attn.run import REVERSE, Run
 from seq2seq_attn.runtime.device import Precision, autocast, build_scaler
 from seq2seq_attn.runtime.memory import explain_memory_error
 from seq2seq_attn.train.batches import UpdateBatches
@@ -21,6 +21,7 @@ from seq2seq_attn.train.distributed import ALONE, Group
 from seq2seq_attn.train.graphs import POSITIONS, ROWS, GraphedPass, Pass
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives.base import Objective
+from seq2seq_attn.train.reverse import ReverseModel
 
 UpdateKind = Literal["applied", "overflow", "non_finite"]
 
@@ -57,7 +58,7 @@ class Updater:
         precision: Precision,
         group: Group = ALONE,
         objectives: Mapping[str, Objective] | None = None,
-        reverse: Seq2Seq | None = None,
+        reverse: ReverseModel | None = None,
         build_graphed: Callable[[Pass, torch.device], GraphedPass] | None = None,
     ) -> None:
         """`objectives`: those that `config` names, built for this model. `reverse`: the model of
@@ -65,14 +66,11 @@ class Updater:
         replays graphs; None: CUDA graphs if config and device allow."""
         self.model = model
         self.reverse = reverse
-        self.trained = (
-            model if reverse is None else nn.ModuleDict({"model": model, REVERSE: reverse})
-        )
-        self.average = (
-            WeightAverage(self.trained, decay)
-            if (decay := config.optimizer.average_decay)
-            else None
-        )
+        self.trained: nn.Module = model
+        if reverse is not None:
+            self.trained = nn.ModuleDict({"model": model, REVERSE: reverse.model})
+        decay = config.optimizer.average_decay
+        self.average = WeightAverage(self.trained, decay) if decay else None
         self.optimizer = build_optimizer(self.trained, config.optimizer)
         self.scaler = build_scaler(precision, device)
         self.device = device
@@ -83,13 +81,9 @@ class Updater:
         self._weights = {name: objective.weight for name, objective in config.objectives.items()}
         if reverse is not None:
             self._weights[REVERSE] = 1.0
-        # not with a scaler: fp16 is for GPUs without bf16, where graphs are untested
-        if (
-            build_graphed is None
-            and config.cuda_graphs
-            and device.type == "cuda"
-            and self.scaler is None
-        ):
+        # Not with a scaler: fp16 is for GPUs without bf16, where graphs are untested.
+        uses_graphs = config.cuda_graphs and device.type == "cuda" and self.scaler is None
+        if build_graphed is None and uses_graphs:
             build_graphed = GraphedPass
         self._graphed = build_graphed(self._run, device) if build_graphed else None
 
@@ -124,43 +118,51 @@ class Updater:
         for parameters in self.optimizer.param_groups:
             parameters["lr"] = learning_rate
         weights = self._weights | dict(objective_weights or {})
-        size, unit, accumulate = (
-            self._config.batch.size,
-            self._config.batch.unit,
-            self._config.batch.accumulate,
-        )
-        smaller = f"--set train.batch.size={max(1, size // 2)} --set train.batch.accumulate={2 * accumulate}"
-        with explain_memory_error(
-            f"train.batch.size={size} {unit}",
-            f"try {smaller} (the same update from smaller pieces)",
-        ):
+        with self._suggest_smaller_batches():
             self.optimizer.zero_grad(set_to_none=self._graphed is None)
             counts = self.group.sum(self._counts(batches.batches))
-            factors = [
-                weight / max(count, 1.0)
-                for weight, count in zip(weights.values(), counts, strict=True)
-            ]
-            sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self.device)
-            for batch in batches.batches:
-                if self._graphed:
-                    sums += self._graphed(batch, batches.num_tokens, teacher_forcing_ratio)
-                else:
-                    sums += self._run(
-                        batch.to(self.device), batches.num_tokens, teacher_forcing_ratio, factors
-                    )
+            sums = self._backward(batches, teacher_forcing_ratio, list(weights.values()), counts)
             kind, gradient_norm, (loss_sum, nll_sum, *term_sums) = self._apply(update, sums)
         terms = dict(zip(weights, zip(term_sums, counts, strict=True), strict=True))
         return UpdateResult(kind, batches.num_tokens, loss_sum, nll_sum, gradient_norm, terms)
 
+    def _suggest_smaller_batches(self) -> AbstractContextManager[None]:
+        """Turn an out-of-memory error into one that names the settings to change."""
+        batch = self._config.batch
+        return explain_memory_error(
+            f"train.batch.size={batch.size} {batch.unit}",
+            f"try --set train.batch.size={max(1, batch.size // 2)} --set "
+            f"train.batch.accumulate={2 * batch.accumulate} (the same update from smaller pieces)",
+        )
+
+    def _backward(
+        self,
+        batches: UpdateBatches,
+        ratio: float,
+        weights: Sequence[float],
+        counts: Sequence[float],
+    ) -> Tensor:
+        """Add the gradients of this rank's micro-batches. Returns [loss sum, nll sum, the sum of
+        each term], in float64."""
+        sums = torch.zeros(2 + len(counts), dtype=torch.float64, device=self.device)
+        factors = []
+        for weight, count in zip(weights, counts, strict=True):
+            factors.append(weight / max(count, 1.0))
+        for batch in batches.batches:
+            if self._graphed:
+                sums += self._graphed(batch, batches.num_tokens, ratio)
+            else:
+                sums += self._run(batch.to(self.device), batches.num_tokens, ratio, factors)
+        return sums
+
     def _counts(self, batches: Sequence[Batch]) -> list[int]:
         """The number of terms in these batches: a count per objective, then the source tokens of
         the reverse model's loss."""
-        counts = [
-            sum(objective.count(batch) for batch in batches)
-            for objective in self._objectives.values()
-        ]
+        counts = []
+        for objective in self._objectives.values():
+            counts.append(sum(objective.count(batch) for batch in batches))
         if self.reverse is not None:
-            counts.append(sum(int(batch.source.lengths_B.sum()) for batch in batches))
+            counts.append(self.reverse.count(batches))
         return counts
 
     def _run(
@@ -190,21 +192,20 @@ class Updater:
         self.group.sum_gradients(_trainable(self.trained))
         if self.scaler:
             self.scaler.unscale_(self.optimizer)  # clipping needs the unscaled gradients
-        models = [self.model] if self.reverse is None else [self.model, self.reverse]
         clip_norm = self._config.optimizer.clip_norm or math.inf
-        norms = [
-            nn.utils.clip_grad_norm_(_trainable(model), clip_norm) for model in models
-        ]  # before clipping
-        # the only synchronization with the device; the norms are the same on all ranks
+        norms = [nn.utils.clip_grad_norm_(_trainable(self.model), clip_norm)]  # before clipping
+        if self.reverse is not None:
+            norms.append(nn.utils.clip_grad_norm_(_trainable(self.reverse.model), clip_norm))
+        # This is the only synchronization with the device. The norms are the same on all ranks.
         values = torch.cat([sums, torch.stack(norms).double()]).tolist()
-        sum_values, norm_values = self.group.sum(values[: len(sums)]), values[len(sums) :]
-        is_finite = all(map(math.isfinite, [*sum_values, *norm_values]))
-        is_overflow = (
-            self.scaler is not None
-            and math.isfinite(sum_values[0])
-            and self.scaler.get_scale() > 1.0
-        )
-        if is_finite:
+        sum_values = self.group.sum(values[: len(sums)])
+        norm_values = values[len(sums) :]
+        kind: UpdateKind = "applied"
+        if not all(math.isfinite(value) for value in [*sum_values, *norm_values]):
+            kind = "non_finite"
+            if self.scaler and math.isfinite(sum_values[0]) and self.scaler.get_scale() > 1.0:
+                kind = "overflow"
+        if kind == "applied":
             if self.scaler:
                 self.scaler.step(self.optimizer)
             else:
@@ -213,7 +214,6 @@ class Updater:
                 self.average.update(update)
         if self.scaler:
             self.scaler.update()
-        kind: UpdateKind = "applied" if is_finite else "overflow" if is_overflow else "non_finite"
         return kind, norm_values[0], sum_values
 
     @torch.no_grad()
@@ -221,6 +221,26 @@ class Updater:
         """Whether training can go on: weights that are not finite stay so. (The norm of weights
         above 1e19 is not.)"""
         return bool(nn.utils.get_total_norm(self.trained.parameters()).isfinite())
+
+    def use_average(self) -> AbstractContextManager[None]:
+        """Use the average as the weights inside a block, if there is an average."""
+        return self.average.swapped_in() if self.average else nullcontext()
+
+    def save_best(self, run: Run, about: Mapping[str, Any], scores: Mapping[str, float]) -> None:
+        """Write the weights as they are now as the best of a run, with values about them, and the
+        scores of the first model."""
+        run.save_best(self.model.state_dict(), {**about, **scores})
+        if self.reverse is not None:
+            self.reverse.save_best(run, about)
+
+    def load_best(self, run: Run) -> list[str]:
+        """Load the best weights of a run. Returns lines for the log."""
+        best = run.load_best()
+        self.model.load_state_dict(best.tensors)
+        notes = [f"{run.path}: training starts from its weights (update {best.values['update']})"]
+        if self.reverse is not None:
+            notes.append(self.reverse.load_best(run))
+        return notes
 
 
 def _trainable(model: nn.Module) -> list[nn.Parameter]:
@@ -231,11 +251,13 @@ def build_optimizer(model: nn.Module, config: OptimizerConfig) -> torch.optim.Op
     """Adam or AdamW over the model's parameters, fused if torch supports it on the device. Weight
     decay does not apply to vectors, such as biases."""
     parameters = _trainable(model)
-    groups = [
-        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
-        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
+    matrices = [parameter for parameter in parameters if parameter.ndim >= 2]
+    vectors = [parameter for parameter in parameters if parameter.ndim < 2]
+    groups = []
+    if matrices:
+        groups.append({"params": matrices, "weight_decay": config.weight_decay})
+    if vectors:
+        groups.append({"params": vectors, "weight_decay": 0.0})
     optimizer_class: type[torch.optim.Adam] = {
         "adam": torch.optim.Adam,
         "adamw": torch.optim.AdamW,

@@ -13,8 +13,9 @@ from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.build import build_model, model_without_weights
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.output.base import DecoderOutputs, Output, TokenLoss
-from seq2seq_attn.train.loss import OBJECTIVE, build_objectives, with_reverse
+from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
 from seq2seq_attn.train.objectives.base import Objective
+from seq2seq_attn.train.reverse import ReverseModel
 from tests.contract.chosen import variants
 
 SOURCES = [[5, 6, 7, 8, 9, 10], [11], [], [6, 7, 8]]
@@ -173,7 +174,7 @@ def test_the_attention_of_a_model_learns_from_it(name, objective, precision):
     torch.manual_seed(1)
     config = configured(name, "base", *sizes, *dropout).model
     model = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
-    reverse = build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
+    reverse = ReverseModel(build_model(config, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     batch, values = make_batch(), []
     for _ in range(20):
@@ -181,7 +182,7 @@ def test_the_attention_of_a_model_learns_from_it(name, objective, precision):
             torch.get_default_device().type, dtype=precision, enabled=precision != torch.float32
         ):
             outputs = model(batch)
-            outputs, _ = with_reverse(reverse, outputs, batch, label_smoothing=0.0)
+            outputs, _ = reverse.read(outputs, batch, label_smoothing=0.0)
             term = objective.term(outputs, batch)
         assert term.dtype == torch.float32
         optimizer.zero_grad()

@@ -37,14 +37,11 @@ def test_an_error_of_the_first_rank_is_reported_once(monkeypatch, error):
         held[:] = sent or held
         sent[:] = held
 
-    def fail() -> None:
-        raise error
-
     monkeypatch.setattr(torch.distributed, "broadcast_object_list", broadcast)
-    with pytest.raises(type(error)):
-        Group(0, 2).broadcast(fail)
-    with pytest.raises(SystemExit, match="1"):
-        Group(1, 2).broadcast(fail)
+    with pytest.raises(type(error)), Group(0, 2).in_turn():
+        raise error
+    with pytest.raises(SystemExit, match="1"), Group(1, 2).in_turn():
+        pytest.fail("the block must not run")
 
 
 def test_every_rank_gets_its_own_generators_back():

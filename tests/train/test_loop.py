@@ -232,13 +232,21 @@ def test_a_signal_saves_and_leaves(toy_config, tmp_path, whole, moment, number, 
 def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
     toy_config, tmp_path, monkeypatch, caplog
 ):
-    parent = os.getppid()
-    parents = iter([parent] * 4 + [1] * 10)  # the one who inherits orphans
-    monkeypatch.setattr(os, "getppid", lambda: next(parents))
-    monkeypatch.setattr(loop, "join_group", lambda: nullcontext(Group(launcher=parent)))
+    launcher = os.getppid()
+    monkeypatch.setattr(loop, "join_group", lambda: nullcontext(Group(launcher=launcher)))
+    apply_update = Updater.apply_update
+
+    def lose_launcher(
+        self: Updater, batches: UpdateBatches, *, update: int, **settings: Any
+    ) -> UpdateResult:
+        if update == 3:
+            monkeypatch.setattr(os, "getppid", lambda: 1)  # the process that inherits orphans
+        return apply_update(self, batches, update=update, **settings)
+
+    monkeypatch.setattr(Updater, "apply_update", lose_launcher)
     with pytest.raises(SystemExit, match=r"^143$"):
         train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run")
-    assert f"torchrun (process {parent}) is gone" in caplog.text
+    assert f"torchrun (process {launcher}) is gone" in caplog.text
     assert read_tensors(Run(tmp_path / "run").state_path).values["state"]["update"] == 4
 
 
@@ -255,8 +263,8 @@ def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
     class Rank(Group):
         """One of four, which need not wait for each other here."""
 
-        def broadcast(self, call: Any) -> Any:
-            return call()
+        def in_turn(self) -> Any:
+            return nullcontext()
 
     monkeypatch.setattr(loop, "Updater", begin)
     for rank in range(3):

@@ -1,14 +1,11 @@
-"""A session of a training run: its settings and directory, the lock, and signals."""
+"""A session of a training run: its settings and directory, and the lock."""
 
 import fcntl
-import logging
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -21,9 +18,9 @@ from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run import Run
 from seq2seq_attn.train import loop
+from seq2seq_attn.train.distributed import ALONE
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.session import (
-    catch_signals,
     check_same_run,
     check_start,
     choose_run_dir,
@@ -36,11 +33,6 @@ from seq2seq_attn.train.session import (
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
 HOLD = "import sys, pathlib; from seq2seq_attn.train.session import locked\nwith locked(pathlib.Path(sys.argv[1])):\n    "
-SIGNALS = [
-    (signal.SIGINT, KeyboardInterrupt, "^$"),
-    (signal.SIGTERM, SystemExit, "^143$"),
-    (signal.SIGHUP, SystemExit, "^129$"),
-]
 
 
 def choose(
@@ -64,7 +56,7 @@ def test_a_new_run_gets_a_name_of_its_own(toy_config, monkeypatch):
         load_config(["quickstart", "attention/bilinear"], ["seed=3"]),
         date.today().isoformat(),
     )
-    names = [create_run_dir(config).name for _ in range(3)]
+    names = [create_run_dir(config, ALONE).name for _ in range(3)]
     assert names == [f"{today}-quickstart+bilinear-s3{number}" for number in ("", "-2", "-3")]
 
     def prepare_while_another_starts(*args: Any, **options: Any) -> PreparedCorpus:
@@ -255,60 +247,3 @@ def test_a_file_system_without_locks_is_warned_about(tmp_path, monkeypatch, capl
     monkeypatch.setattr(fcntl, "flock", refuse)
     with locked(tmp_path):
         assert "No locks available" in caplog.text
-
-
-@pytest.mark.usefixtures("heard_signals")
-@pytest.mark.parametrize(("number", "error", "message"), SIGNALS)
-def test_the_first_signal_is_noted_and_the_second_leaves(number, error, message, capfd) -> None:
-    before = signal.getsignal(number)
-    with catch_signals() as stop:
-        assert not stop.is_set
-        stop.leave()
-        stop.signal_number = number  # as the training loop sets it if another rank had a signal
-        os.kill(os.getpid(), number)
-        assert stop.is_set
-        with pytest.raises(error, match=message):
-            os.kill(os.getpid(), number)
-        with pytest.raises(error, match=message):
-            stop.leave()
-    assert signal.getsignal(number) is before
-    assert f"{signal.Signals(number).name}" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_a_signal_that_was_ignored_stays_ignored(number, caplog):
-    caplog.set_level(logging.INFO)
-    former = signal.signal(number, signal.SIG_IGN)
-    try:
-        with catch_signals() as stop:
-            os.kill(os.getpid(), number)
-            assert not stop.is_set
-    finally:
-        signal.signal(number, former)
-    assert (f"kill -TERM {os.getpid()}" in caplog.text) is (number == signal.SIGINT)
-
-
-@pytest.mark.usefixtures("heard_signals")
-def test_a_terminal_that_is_gone_does_not_stop_the_save(monkeypatch) -> None:
-    def fail(*args: object) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(os, "write", fail)
-    with catch_signals() as stop:
-        os.kill(os.getpid(), signal.SIGHUP)
-        assert stop.is_set
-
-
-def test_another_thread_catches_nothing():
-    requests: list[bool] = []
-
-    def use() -> None:
-        with catch_signals() as stop:
-            requests.append(stop.is_set)
-
-    before = signal.getsignal(signal.SIGINT)
-    thread = threading.Thread(target=use)
-    thread.start()
-    thread.join()
-    assert requests == [False]
-    assert signal.getsignal(signal.SIGINT) is before

@@ -1,6 +1,7 @@
 """Validation: perplexity, the sample translations, and the mode of the model afterwards."""
 
 import json
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.model.build import build_model
+from seq2seq_attn.runtime.signals import StopRequest
 from seq2seq_attn.train.distributed import ALONE
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.validate import Validator
@@ -41,21 +43,23 @@ def test_a_validation_of_a_model_whose_tokens_are_all_equally_probable(parts):
     with torch.no_grad():
         model.output.projection.weight.zero_()  # type: ignore[union-attr, operator]
         model.output.projection.bias.zero_()  # type: ignore[union-attr, operator]
-    validation = Validator(*parts, should_stop=lambda: False).validate(model)
+    validation = Validator(*parts, StopRequest()).validate(model)
     assert validation is not None
     assert validation.scores["perplexity"] == pytest.approx(num_target_ids, rel=1e-5)
     sources, references = prepared.text("valid")
     assert len(sources) == 24
     expected = [(sources[i], references[i]) for i in (0, 8, 16)]
     assert [(sample.source, sample.reference) for sample in validation.samples] == expected
-    assert Validator(*parts, should_stop=lambda: True).validate(model) is None
+    stop = StopRequest()
+    stop.signal_number = signal.SIGINT
+    assert Validator(*parts, stop).validate(model) is None
 
 
 def test_out_of_memory_names_what_to_lower(parts, monkeypatch):
     def fail(*args: object, **kwargs: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    validator = Validator(*parts, should_stop=lambda: False)
+    validator = Validator(*parts, StopRequest())
     monkeypatch.setattr(Translator, "__init__", fail)
     with pytest.raises(UserError, match=r"search\.batch_size=5 .*search\.batch_size=2"):
         validator.validate(torch.nn.Identity())  # type: ignore[arg-type]
@@ -89,7 +93,7 @@ def test_only_the_best_translation_is_validated(toy_config, tmp_path):
 def test_a_bleu_of_few_targets_is_warned_about(parts, monkeypatch, caplog, target, is_warned):
     sources, _ = parts[0].text("valid")
     monkeypatch.setattr(PreparedCorpus, "text", lambda *_: (sources, [target] * len(sources)))
-    Validator(*parts, should_stop=lambda: False)
+    Validator(*parts, StopRequest())
     assert ("train.validation.metric=chrf" in caplog.text) == is_warned
 
 

@@ -12,7 +12,6 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -135,11 +134,8 @@ def train_ours(clock: Clock | PaceMaker, task: dict[str, Any]) -> None:
 
     def save(trainer: Trainer, folder: Path) -> None:
         trainer._save()
-        average = trainer.updater.average
-        with average.swapped_in() if average else nullcontext():
-            trainer.run.save_best(
-                trainer.updater.model.state_dict(), {"update": trainer.state.update}
-            )
+        with trainer.updater.use_average():
+            trainer.updater.save_best(trainer.run, {"update": trainer.state.update}, {})
         shutil.copytree(run_dir, folder, dirs_exist_ok=True)
 
     def check(trainer: Trainer) -> None:

@@ -14,6 +14,7 @@ from seq2seq_attn.run import Run
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import fertility, guided
+from seq2seq_attn.train.reverse import ReverseModel
 from seq2seq_attn.train.schedules import Schedules
 from tests.train.test_loop import events
 from tests.train.test_update import (
@@ -34,7 +35,9 @@ ALL += "agreement: {}}"
 
 def test_accumulated_micro_batches_are_one_big_batch():
     torch.manual_seed(2)
-    reverse = build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
+    reverse = ReverseModel(
+        build_model(config().model, num_source_ids=NUM_IDS, num_target_ids=NUM_IDS)
+    )
     together, apart = (updater(ALL, UNCLIPPED, reverse=copy.deepcopy(reverse)) for _ in range(2))
     one, several = (
         make(together),

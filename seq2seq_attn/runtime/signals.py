@@ -1,0 +1,83 @@
+"""Signals that ask a process to end: Ctrl-C (SIGINT), SIGTERM and SIGHUP.
+
+A signal that was ignored when the process started stays ignored. `nohup` ignores SIGHUP so that its
+command outlives the terminal, and a shell without job control ignores SIGINT for commands started
+with `&` (POSIX, section 2.11), because Ctrl-C is meant for the foreground command but reaches all
+processes of the terminal.
+"""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def handle_signals(
+    numbers: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], object]
+) -> Iterator[None]:
+    """Call `handler` on these signals inside the block, except on those that are ignored; restore
+    the former handlers at its end. Python allows handlers in the main thread only; in other threads
+    nothing is handled."""
+    former = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in numbers:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                former[number] = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, former_handler in former.items():
+            signal.signal(number, former_handler)
+
+
+class StopRequest:
+    """Whether a signal to this process or to another rank has asked training to stop, and which
+    signal."""
+
+    def __init__(self) -> None:
+        self.signal_number: int | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether a signal has arrived."""
+        return self.signal_number is not None
+
+    def leave(self) -> None:
+        """Raise `KeyboardInterrupt` (exit 130) or `SystemExit` (128 + signal)."""
+        if self.signal_number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.signal_number is not None:
+            raise SystemExit(128 + self.signal_number)
+
+
+@contextmanager
+def record_signals() -> Iterator[StopRequest]:
+    """Record SIGINT, SIGTERM and SIGHUP inside the block, so that the work in progress can end with
+    a saved state. The second signal leaves at once."""
+    request = StopRequest()
+    num_signals = 0
+
+    def record(signal_number: int, frame: FrameType | None) -> None:
+        nonlocal num_signals
+        num_signals += 1
+        request.signal_number = signal_number
+        if num_signals > 1:  # not `is_set`, which another rank may have caused
+            request.leave()
+        # Not through the log, which is not reentrant: the signal may have interrupted it.
+        name = signal.Signals(signal_number).name
+        with suppress(OSError):  # a hang-up has closed the terminal
+            os.write(2, f"\n{name}: finishing this update, then saving\n".encode())
+
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        text = (
+            "SIGINT is ignored, as in every background job of a script; to stop, run: kill -TERM %d"
+        )
+        log.info(text, os.getpid())
+    with handle_signals((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), record):
+        yield request

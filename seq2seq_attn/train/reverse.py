@@ -1,0 +1,164 @@
+"""The reverse model p(x | y), which is trained beside the first model where an objective needs it
+(`Objective.needs_reverse`).
+
+It has the settings of the first model, with source and target swapped. `RUN/reverse` is a run
+directory of its own: it can translate, score and be evaluated. Its weights are those of the update
+that is best for the first direction. The saved state of the first run includes the reverse model.
+"""
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seq2seq_attn.config import Config
+from seq2seq_attn.data.audit import with_length_limit
+from seq2seq_attn.data.batch import Batch, swapped
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.build import build_model
+from seq2seq_attn.model.output.base import DecoderOutputs, TakesTable
+from seq2seq_attn.model.seq2seq import Seq2Seq
+from seq2seq_attn.run import Run
+from seq2seq_attn.train.objectives.base import Objective
+
+Text = str | list[str]
+"""a file of pairs or a prefix, or a list of source file and target file"""
+
+
+class ReverseModel:
+    """A model from target to source, and its run directory inside the run of the first model."""
+
+    def __init__(self, model: Seq2Seq) -> None:
+        self.model = model
+
+    def read(
+        self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float
+    ) -> tuple[DecoderOutputs, Tensor]:
+        """The outputs of the first model with the attention weights of this model, and the loss sum
+        of this model over source tokens. It draws from a copy of the global generator, so that the
+        first model's random numbers do not change."""
+        device = outputs.features_NF.device
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            swapped_batch = swapped(batch)
+            own_outputs = self.model(swapped_batch)
+            loss = self.model.output.loss(
+                own_outputs, swapped_batch, label_smoothing=label_smoothing
+            )
+        return outputs._replace(reverse_weights_SBT=own_outputs.weights_TBS), loss.loss_sum
+
+    @staticmethod
+    def count(batches: Sequence[Batch]) -> int:
+        """The number of tokens that the loss is summed over: the source tokens of the batches."""
+        return sum(int(batch.source.lengths_B.sum()) for batch in batches)
+
+    def write_run(
+        self, run: Run, config: Config, prepared: PreparedCorpus, device: torch.device
+    ) -> None:
+        """Write the files of a new run directory inside `run`."""
+        own = Run.create(run.reverse.path)
+        limited = with_length_limit(
+            reverse_config(config), prepared.pairs("train"), is_reverse=True
+        )
+        own.save_config(limited)
+        own.save_text(prepared, is_reverse=True)
+        own.write_environment(sys.argv, device)
+
+    def save_best(self, run: Run, about: Mapping[str, Any]) -> None:
+        """Write the weights as they are now to the run directory inside `run`."""
+        run.reverse.save_best(self.model.state_dict(), about)
+
+    def load_best(self, run: Run) -> str:
+        """Load the weights from the run directory inside `run`, if it has one. Returns a line for
+        the log."""
+        own = run.reverse
+        if not own.model_path.exists():
+            return (
+                f"{run.path}: has no target-to-source model; that of this run starts from random "
+                "weights"
+            )
+        best = own.load_best()
+        self.model.load_state_dict(best.tensors)
+        return f"{own.path}: training starts from its weights (update {best.values['update']})"
+
+
+def build_reverse(
+    config: Config,
+    prepared: PreparedCorpus,
+    objectives: Mapping[str, Objective],
+    device: torch.device,
+) -> ReverseModel | None:
+    """A new reverse model, if an objective needs it. The global generator does not change, so the
+    first model is what it is alone."""
+    if not any(objective.needs_reverse for objective in objectives.values()):
+        return None
+    with torch.random.fork_rng(devices=[]):
+        model = build_model(
+            config.model,
+            num_source_ids=len(prepared.target_vocab),
+            num_target_ids=len(prepared.source_vocab),
+        )
+    return ReverseModel(model.to(device))
+
+
+def check_reverse(key: str, config: Config, model: Seq2Seq) -> None:
+    """Check that the model can also be trained from target to source. `key` names the objective
+    that needs it. Raises UsageError: a setting belongs to one direction."""
+    data = config.data
+    output = model.output
+    refused = {
+        "several sources (data.source_languages)": len(data.sources) > 1,
+        "a source of vectors (data.source_language)": data.layout.vector_column is not None,
+        f"model.output.name={config.model.output.name}": output.copies_source
+        or isinstance(output, TakesTable),
+        "attention that draws source positions": model.decoder.attention.draws_positions,
+        "word vectors (model.embedding.source_vectors)": bool(config.model.embedding.files()),
+        "data.tokenizer.target": data.tokenizer.target is not None,
+        "data.tokenizer.sentences=true": data.tokenizer.sentences,
+        "a .tsv file; give a file for each language": _has_table(config),
+    }
+    for setting, is_set in refused.items():
+        if is_set:
+            raise UsageError(
+                f"{key}: also trains the model from target to source, which does not work with "
+                f"{setting}"
+            )
+
+
+def _has_table(config: Config) -> bool:
+    data = config.data
+    for text in (data.train, data.valid, *data.test.values(), *data.extra):
+        if isinstance(text, str) and re.search(r"\.tsv(\.gz)?$", text):
+            return True
+    return False
+
+
+def reverse_config(config: Config) -> Config:
+    """The configuration of the reverse model, as if it had been trained alone."""
+    data = config.data
+    swapped_data = {
+        "source_language": data.target_language,
+        "source_languages": [],
+        "target_language": data.sources[0],
+        "train": _swap(data.train),
+        "valid": _swap(data.valid),
+        "test": {name: _swap(text) for name, text in data.test.items()},
+        "extra": [_swap(text) for text in data.extra],
+        "links": None,
+    }
+    return config.model_copy(
+        update={
+            "name": f"{config.name}-reverse",
+            "data": data.model_copy(update=swapped_data),
+            "train": config.train.model_copy(update={"objectives": {}, "start_from": None}),
+        }
+    )
+
+
+def _swap(text: Text | None) -> Text | None:
+    # A list names the source file, then the target file; the files of a prefix are found by their
+    # languages.
+    return text[::-1] if isinstance(text, list) else text

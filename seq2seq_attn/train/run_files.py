@@ -1,0 +1,67 @@
+"""The files of a training run: write them at the start, take them up again, mark the end."""
+
+import logging
+import sys
+
+from seq2seq_attn.config import Config
+from seq2seq_attn.data.store import PreparedCorpus
+from seq2seq_attn.model.weights import read_tensors
+from seq2seq_attn.run import Run
+from seq2seq_attn.train.checkpoint import TrainState, restore_training
+from seq2seq_attn.train.session import check_same_data
+from seq2seq_attn.train.update import Updater
+
+log = logging.getLogger(__name__)
+
+
+def write_run(
+    run: Run, config: Config, prepared: PreparedCorpus, updater: Updater, *, overwrite: bool
+) -> None:
+    """Write the files of a new run, on the first rank."""
+    if not updater.group.is_first:
+        return
+    Run.create(run.path, overwrite=overwrite)
+    run.save_config(config)
+    run.save_text(prepared)
+    run.write_environment(sys.argv, updater.device)
+    if updater.reverse is not None:
+        updater.reverse.write_run(run, config, prepared, updater.device)
+
+
+def restore_run(run: Run, config: Config, prepared: PreparedCorpus, updater: Updater) -> TrainState:
+    """Restore the saved state of a run. Take the run up again, unless it has reached its end:
+    `end_reason` of the state says so.
+
+    Raises:
+        UserError, UsageError: as `check_same_data` and `restore_training`.
+    """
+    check_same_data(run, config, prepared)
+    state = restore_training(read_tensors(run.state_path), updater)
+    reason = state.stop_reason(config.train)
+    if state.end_reason and reason:
+        if not run.is_finished():
+            mark_finished(run, state, updater)
+        log.info("%s: finished (%s); to continue, raise that limit with --set", run.path, reason)
+        return state
+    state.end_reason = None
+    if updater.group.is_first:
+        run.reopen(config)
+        if updater.reverse is not None:
+            run.reverse.reopen(run.reverse.config)
+    return state
+
+
+def mark_finished(run: Run, state: TrainState, updater: Updater) -> None:
+    """Record the end of training in the run, on the first rank."""
+    if not updater.group.is_first:
+        return
+    end = {
+        "reason": state.end_reason,
+        "update": state.update,
+        "epoch": state.epoch,
+        "minutes": state.elapsed_s / 60,
+    }
+    best = {"best_score": state.best_score, "best_update": state.best_update}
+    run.mark_finished(end | best)
+    if updater.reverse is not None:
+        run.reverse.mark_finished(end)
