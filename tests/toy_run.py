@@ -9,7 +9,6 @@ from typing import Any, cast
 import torch
 
 from seq2seq_attn.config import Config, config_from_dict
-from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run import Run
@@ -58,10 +57,7 @@ def toy_config(
 def toy_corpus(config: Config) -> PreparedCorpus:
     """Tokenizers and vocabularies of the sentences above; without the files of a prepared
     corpus."""
-    tokenizer = config.data.tokenizer
-    source_tokenizer, target_tokenizer = build_tokenizers(
-        SOURCE, TARGET, layout=SourceLayout(("de",)), target_language="en", **tokenizer.model_dump()
-    )
+    source_tokenizer, target_tokenizer = build_tokenizers(SOURCE, TARGET, config.data)
     vocabs = [
         build_vocab(Counter(token for tokens in tok.tokenize_many(lines) for token in tokens))
         for tok, lines in ((source_tokenizer, SOURCE), (target_tokenizer, TARGET))

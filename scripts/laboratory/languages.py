@@ -10,7 +10,6 @@ import yaml
 from scripts.laboratory.harness.records import RECORDS, ROOT, Record, describe, load_records
 from scripts.laboratory.pages.render import DOCS, grouped, provenance, render, replace_block, table
 from seq2seq_attn.api.settings import OwnText, find_layers
-from seq2seq_attn.config.layout import SourceLayout
 from seq2seq_attn.files import read_json, write_json, write_lines
 from seq2seq_attn.metrics.bleu import bleu_tokenizer
 from seq2seq_attn.text.languages import separates_words
@@ -49,10 +48,10 @@ def row_of(code: str, english: Sequence[str], lines: Sequence[str]) -> Record:
         for language, text in (("en", english), (code, lines)):
             write_lines(Path(folder, f"text.{language}"), text)
         own: OwnText = {"train_text": f"{folder}/text", "source_language": "en"}
-        tokenizer = find_layers(None, None, own).load().data.tokenizer
-    _, built = build_tokenizers(
-        english, lines, layout=SourceLayout(("en",)), target_language=code, **tokenizer.model_dump()
-    )
+        data = find_layers(None, None, own).load().data
+    tokenizer = data.tokenizer
+    data = data.model_copy(update={"target_language": code})
+    _, built = build_tokenizers(english, lines, data)
     back = map(built.detokenize, built.tokenize_many(lines))
     return {
         "code": code,

@@ -116,8 +116,12 @@ def tokenize_chunk(
     source, target_tokenizer = _load_tokenizers(tokenizer_dir)
     sources = source.tokenize_many(chunk.sources)
     targets = target_tokenizer.tokenize_many(chunk.targets)
-    source_lengths = np.array(source.lengths(sources, targets), dtype=np.int64)
-    faults_FP = find_faults(source_lengths, _lengths(targets), max_length, max_length_ratio)
+    target_lengths = _lengths(targets)
+    source_lengths = target_lengths
+    if source.num_columns:
+        longest = [max(map(len, source.columns(tokens))) for tokens in sources]
+        source_lengths = np.array(longest, dtype=np.int64)
+    faults_FP = find_faults(source_lengths, target_lengths, max_length, max_length_ratio)
     keep_P: Bools = (
         np.all(~faults_FP, axis=0)
         if chunk.split == "train"

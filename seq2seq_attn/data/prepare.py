@@ -211,8 +211,7 @@ def _build(
             for name, builder in splits.items()
         }
         for split in num_pairs if source.vector_size is not None else ():
-            lines = iter_lines(split_path(directory, split, "source", "txt"))
-            write_vectors(split_path(directory, split, "vectors"), lines, source)
+            write_vectors(directory, split, source)
         notes += _write_all_links(directory, draft_dir, data, links, splits)
     for name, vocab in zip(SIDES, vocabs, strict=True):
         vocab.save(vocab_path(directory, name))
@@ -300,13 +299,7 @@ def _tokenizers(
                     ):
                         yield line[:-1]
 
-    return build_tokenizers(
-        sample("source"),
-        sample("target"),
-        layout=data.layout,
-        target_language=data.target_language,
-        **data.tokenizer.model_dump(),
-    )
+    return build_tokenizers(sample("source"), sample("target"), data)
 
 
 def _tokenize(

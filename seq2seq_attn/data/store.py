@@ -9,7 +9,7 @@ Shapes: S source positions without EOS, F dimension of a vector.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seq2seq_attn.files import check_files, read_json, sha256_of_values
+from seq2seq_attn.text.lines import iter_lines
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.source import Source
@@ -113,12 +114,15 @@ class SequenceWriter:
         self._end += len(values)
 
 
-def write_vectors(path: Path, lines: Iterable[str], source: Source) -> None:
+def write_vectors(directory: Path, split: str, source: Source) -> None:
     """Write the vectors that the source lines of a split name. Raises UserError: a file of vectors
     can no longer be read."""
-    writer = SequenceWriter(path, np.float32)
-    for line in lines:
-        vectors = source.read_vectors(line).ravel()
+    writer = SequenceWriter(split_path(directory, split, "vectors"), np.float32)
+    lines = iter_lines(split_path(directory, split, "source", "txt"))
+    tokenized = TokenStore(split_path(directory, split, "source", "tokens"))
+    for line, tokens in zip(lines, tokenized, strict=True):
+        positions = source.vector_positions(tokens)
+        vectors = source.vectors(line, tokens)[positions.start : positions.stop].ravel()
         writer.add(vectors, np.array([len(vectors)]))
 
 

@@ -36,7 +36,7 @@ class Tokenizer(Source):
         return tokens
 
     def settings(self) -> dict[str, Any]:
-        return {"lowercase": self.lowercase}
+        return {"name": self.name, "lowercase": self.lowercase}
 
 
 class CharacterTokenizer(Tokenizer):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.files import atomic_path, read_regular
+from seq2seq_attn.files import read_regular
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers.base import Tokenizer, join_marked
 
@@ -71,11 +71,6 @@ class SentencePieceTokenizer(Tokenizer):
         }
         del scores[self._subwords[_UNKNOWN]]
         return scores
-
-    def save(self, directory: Path, side: str) -> None:
-        with atomic_path(directory / f"{side}.sentencepiece.model") as temporary:
-            temporary.write_bytes(self.model)
-        super().save(directory, side)
 
 
 def train_sentencepiece(

@@ -3,18 +3,14 @@
 import reprlib
 from collections.abc import Sequence
 from itertools import zip_longest
-from pathlib import Path
+from typing import Any
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_json
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.marks import SOURCE_END, SPACE
 from seq2seq_attn.text.tokenizers.source import Source, split_tokens
 from seq2seq_attn.text.tokenizers.vectors import FloatArray, place_vectors
 
-SEVERAL = "several"
-SENTENCES = "sentences"
-"""names in saved settings"""
 _ENDS_WITHOUT_SPACE = frozenset("。！？")
 _ENDS = frozenset(".!?…") | _ENDS_WITHOUT_SPACE
 
@@ -26,32 +22,24 @@ class SeveralSources(Source):
     """
 
     def __init__(self, languages: Sequence[str], sources: Sequence[Source]) -> None:
-        """Take the language of each column, and the source that reads it."""
+        """Take the language of each column, and the source that reads it. Those of texts share
+        their model of SentencePiece, if any."""
         self.languages = list(languages)
         self.sources = list(sources)
         self.name = sources[0].name
+        self.model = next(filter(None, (source.model for source in sources)), None)
         self.num_columns = len(sources)
         self.vector_sizes = [source.vector_size for source in sources]
-        columns = [column for column, size in enumerate(self.vector_sizes) if size is not None]
-        self._vector_column = columns[0] if columns else None
 
     def tokenize(self, text: str) -> list[str]:
         return self.tokenize_many([text])[0]
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        columns = zip(*map(self._split, texts), strict=True)
-        by_column = [
-            source.tokenize_many(column)
-            for source, column in zip(self.sources, columns, strict=False)
-        ]
-        lines = zip(*by_column, strict=True)
-        return [join_columns(columns) if any(columns) else [] for columns in lines]
-
-    def lengths(
-        self, tokenized: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
-    ) -> list[int]:
-        """Those of the longest column of each line."""
-        return [max(map(len, self.columns(tokens))) for tokens in tokenized]
+        lines = [self._split(text) for text in texts]
+        by_column = []
+        for source, column in zip(self.sources, zip(*lines, strict=True), strict=False):
+            by_column.append(source.tokenize_many(column))
+        return [join_columns(line) if any(line) else [] for line in zip(*by_column, strict=True)]
 
     def columns(self, tokens: Sequence[str]) -> list[list[str]]:
         columns: list[list[str]] = [[]]
@@ -80,49 +68,30 @@ class SeveralSources(Source):
     def words(self, line: str, tokens: Sequence[str]) -> list[str]:
         if not tokens:
             return words_of(line)
-        columns = zip(self.sources, self._split(line), self.columns(tokens), strict=True)
         words = []
+        columns = zip(self.sources, self._split(line), self.columns(tokens), strict=True)
         for source, text, column in columns:
             words += source.words(text, column)
         return words
 
     def vector_positions(self, sequence: Sequence[object], end: object = SOURCE_END) -> range:
-        if self._vector_column is None or not len(sequence):
+        if self.vector_size is None or not sequence:
             return range(0)
         ends = [position for position, item in enumerate(sequence) if item == end]
         starts = [0, *(position + 1 for position in ends)]
-        stops = [*ends, len(sequence)]
-        return range(starts[self._vector_column], stops[self._vector_column])
-
-    def read_vectors(self, line: str) -> FloatArray:
-        if self._vector_column is None:
-            return super().read_vectors(line)
-        return self.sources[self._vector_column].read_vectors(
-            self._split(line)[self._vector_column]
-        )
+        column = self.vector_sizes.index(self.vector_size)
+        return range(starts[column], [*ends, len(sequence)][column])
 
     def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:
-        if self._vector_column is None:
-            return super().vectors(line, tokens)
         positions = self.vector_positions(tokens)
-        source = self.sources[self._vector_column]
-        text = self._split(line)[self._vector_column]
-        vectors = source.vectors(text, tokens[positions.start : positions.stop])
+        column = self.vector_sizes.index(self.vector_size)
+        names = tokens[positions.start : positions.stop]
+        vectors = self.sources[column].vectors(self._split(line)[column], names)
         return place_vectors(vectors, positions, len(tokens))
 
-    def save(self, directory: Path, side: str) -> None:
-        """Write `<side>.tokenizer.json`, and the source of each column as that of
-        `<side>.<language>`; equal ones once."""
-        names: list[str] = []
-        for number, source in enumerate(self.sources):
-            first = self.sources.index(source)
-            if first == number:
-                source.save(directory, f"{side}.{self.languages[first]}")
-            names.append(f"{side}.{self.languages[first]}")
-        write_json(
-            directory / f"{side}.tokenizer.json",
-            {"name": SEVERAL, "languages": self.languages, "parts": names},
-        )
+    def settings(self) -> dict[str, Any]:
+        columns = [source.settings() for source in self.sources]
+        return {"name": "several", "languages": self.languages, "columns": columns}
 
     def _split(self, line: str) -> list[str]:
         if not line.strip():
@@ -146,28 +115,28 @@ def join_columns(columns: Sequence[Sequence[str]]) -> list[str]:
 
 
 class SentenceSource(Source):
-    """A tokenizer's tokens, with `SOURCE_END` after each token that ends a sentence: `.`, `!`, `?`
-    and the like, for attention over the sentences of a line. A dot inside a word, as in `3.5` or
+    """The tokens of a text, with `SOURCE_END` after each that ends a sentence: `.`, `!`, `?` and
+    the like, for attention over the sentences of a line. A dot inside a word, as in `3.5` or
     `z.B.`, ends no sentence; spaCy keeps such words whole.
 
     If a line ends with such a token, its last sentence has a mark too, so that joined lines keep
     their boundary.
     """
 
-    def __init__(self, tokenizer: Source) -> None:
-        self.tokenizer = tokenizer
-        self.name = tokenizer.name
+    def __init__(self, text: Source) -> None:
+        self.text = text
+        self.name = text.name
+        self.model = text.model
+        self.vector_sizes = text.vector_sizes
 
     def tokenize(self, text: str) -> list[str]:
-        return mark_sentences(self.tokenizer.tokenize(text))
+        return mark_sentences(self.text.tokenize(text))
 
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
-        return [*map(mark_sentences, self.tokenizer.tokenize_many(texts))]
+        return [mark_sentences(tokens) for tokens in self.text.tokenize_many(texts)]
 
-    def save(self, directory: Path, side: str) -> None:
-        """Write `<side>.tokenizer.json`, and the tokenizer as that of `<side>.text`."""
-        self.tokenizer.save(directory, f"{side}.text")
-        write_json(directory / f"{side}.tokenizer.json", {"name": SENTENCES})
+    def settings(self) -> dict[str, Any]:
+        return {"name": "sentences", "text": self.text.settings()}
 
 
 def mark_sentences(tokens: Sequence[str]) -> list[str]:

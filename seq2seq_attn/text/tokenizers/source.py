@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import write_json
+from seq2seq_attn.files import atomic_path, write_json
 from seq2seq_attn.text.links import words_of
 from seq2seq_attn.text.marks import SOURCE_END, SPACE
 
@@ -43,10 +43,13 @@ class Source(ABC):
     vector_sizes: Sequence[int | None] = (None,)
     """for each encoder, the dimension of its vectors; None for text"""
 
+    model: bytes | None = None
+    """the model of SentencePiece, if there is one"""
+
     @property
     def vector_size(self) -> int | None:
         """F, the dimension of the vectors that a column names; None: all columns are text."""
-        return next((size for size in self.vector_sizes if size is not None), None)
+        return next(filter(None, self.vector_sizes), None)
 
     @abstractmethod
     def tokenize(self, text: str) -> list[str]:
@@ -57,16 +60,9 @@ class Source(ABC):
         """`tokenize` for each line; some kinds do this faster."""
         return [self.tokenize(text) for text in texts]
 
-    def lengths(
-        self, tokenized: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
-    ) -> list[int]:
-        """The number of tokens of each line, for limits on length. `targets` are the tokens of the
-        target side."""
-        return [*map(len, tokenized)]
-
-    def columns(self, tokens: Sequence[str]) -> list[list[str]]:
+    def columns(self, tokens: Sequence[str]) -> Sequence[Sequence[str]]:
         """The tokens of each column of a line."""
-        return [list(tokens)]
+        return [tokens]
 
     def segments(self, tokens: Sequence[str], max_length: int) -> list[list[str]]:
         """Split the tokens of a line into segments with at most `max_length` tokens per column."""
@@ -81,24 +77,21 @@ class Source(ABC):
         `end`."""
         return range(0)
 
-    def read_vectors(self, line: str) -> FloatArray:
-        """The vectors that a line names, [n, F]. Raises UserError: the file cannot be read;
-        ValueError: all columns are text."""
-        raise ValueError("a source without vectors")
-
     def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:
         """The vectors of these tokens of a line, [S, F], 0 for tokens of text. Raises UserError:
-        the file has changed since it was tokenized; ValueError as `read_vectors`."""
+        the file has changed since it was tokenized; ValueError: all columns are text."""
         raise ValueError("a source without vectors")
 
-    def save(self, directory: Path, side: str) -> None:
-        """Write `<side>.tokenizer.json` and the model, if any, for `load_source`. `side` is a
-        `Side`, or names a column."""
-        write_json(directory / f"{side}.tokenizer.json", {"name": self.name, **self.settings()})
-
     def settings(self) -> dict[str, Any]:
-        """The settings that `load_source` needs, without the name."""
-        return {}
+        """The name, and the settings that `load_source` needs."""
+        return {"name": self.name}
+
+    def save(self, directory: Path, side: str) -> None:
+        """Write `<side>.tokenizer.json` and the model, if any, for `load_source`."""
+        if self.model is not None:
+            with atomic_path(directory / f"{side}.sentencepiece.model") as temporary:
+                temporary.write_bytes(self.model)
+        write_json(directory / f"{side}.tokenizer.json", self.settings())
 
 
 class NoSource(Source):
@@ -115,12 +108,6 @@ class NoSource(Source):
             )
         return []
 
-    def lengths(
-        self, tokenized: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
-    ) -> list[int]:
-        """Those of the targets, so that no pair counts as blank."""
-        return [*map(len, targets)]
-
 
 def split_tokens(tokens: Sequence[str], max_length: int) -> list[list[str]]:
     """Split tokens into segments of at most `max_length`. A segment ends after the last sentence
@@ -131,8 +118,8 @@ def split_tokens(tokens: Sequence[str], max_length: int) -> list[list[str]]:
     while len(tokens) - start > max_length:
         stop = start + max_length
         stops = range(stop, start + max_length // 2, -1)
-        after_sentence = (stop for stop in stops if tokens[stop - 1].endswith(_SENTENCE_ENDS))
-        before_word = (stop for stop in stops if tokens[stop].startswith(SPACE))
+        after_sentence = (end for end in stops if tokens[end - 1].endswith(_SENTENCE_ENDS))
+        before_word = (end for end in stops if tokens[end].startswith(SPACE))
         stop = next(after_sentence, None) or next(before_word, stop)
         segments.append(list(tokens[start:stop]))
         start = stop

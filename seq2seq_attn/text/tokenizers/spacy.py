@@ -169,7 +169,7 @@ class SpacyTokenizer(Tokenizer):
         )
 
     def settings(self) -> dict[str, Any]:
-        return {"language": self.language, "lowercase": self.lowercase}
+        return {**super().settings(), "language": self.language}
 
 
 class BoundaryRules:

@@ -45,10 +45,13 @@ class VectorSource(Source):
     def tokenize(self, text: str) -> list[str]:
         """`[1]` to `[n]` for the vectors of the file; none for a blank line. Raises UserError: the
         file cannot be read, or its vectors have another size."""
-        vectors = self.read_vectors(text)
+        file = text.strip()
+        if not file:
+            return []
+        vectors = read_vectors(file)
         if vectors.shape[1] != self.size:
             raise UserError(
-                f"{text.strip()}: vectors of {vectors.shape[1]} numbers; expected {self.size}, as "
+                f"{file}: vectors of {vectors.shape[1]} numbers; expected {self.size}, as "
                 "in training"
             )
         return [f"[{number}]" for number in range(1, len(vectors) + 1)]
@@ -59,19 +62,18 @@ class VectorSource(Source):
     def vector_positions(self, sequence: Sequence[object], end: object = SOURCE_END) -> range:
         return range(len(sequence))
 
-    def read_vectors(self, line: str) -> FloatArray:
-        file = line.strip()
-        return read_vectors(file) if file else np.empty((0, self.size), dtype=np.float32)
-
     def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:
-        vectors = self.read_vectors(line if tokens else "")
+        if not tokens:
+            return np.empty((0, self.size), dtype=np.float32)
+        file = line.strip()
+        vectors = read_vectors(file)
         numbers = [int(token[1:-1]) - 1 for token in tokens]
-        if numbers and max(numbers) >= len(vectors):
-            raise UserError(f"{line.strip()}: changed while it was read; translate it again")
+        if max(numbers) >= len(vectors):
+            raise UserError(f"{file}: changed while it was read; translate it again")
         return vectors[numbers]
 
     def settings(self) -> dict[str, Any]:
-        return {"size": self.size}
+        return {"name": self.name, "size": self.size}
 
 
 def place_vectors(vectors: FloatArray, positions: range, length: int) -> FloatArray:

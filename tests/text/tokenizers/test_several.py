@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.config.data import TokenizerConfig
-from seq2seq_attn.config.layout import SourceLayout
+from seq2seq_attn.config import DataConfig
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_source
 from seq2seq_attn.text.tokenizers.several import SentenceSource, SeveralSources
 from seq2seq_attn.text.tokenizers.source import Source
@@ -17,19 +16,9 @@ TARGET = ["A dog.", "Two cats."]
 
 
 def build(name: str) -> SeveralSources:
-    source, _ = build_tokenizers(
-        LINES,
-        TARGET,
-        layout=SourceLayout(
-            (
-                "de",
-                "fr",
-                "cs",
-            )
-        ),
-        target_language="en",
-        **TokenizerConfig(name=name, vocab_size=60).model_dump(),  # type: ignore[arg-type]
-    )
+    tokenizer = {"name": name, "vocab_size": 60}
+    data = DataConfig(source_languages=["de", "fr", "cs"], tokenizer=tokenizer)
+    source, _ = build_tokenizers(LINES, TARGET, data)
     assert isinstance(source, SeveralSources)
     return source
 
@@ -77,13 +66,8 @@ SENTENCES = ["Ein Hund. Er rennt!", "Wer ist da"]
 
 
 def build_for_sentences(name: str) -> Source:
-    source, target = build_tokenizers(
-        [*SENTENCES, "。！"],
-        ["A dog."],
-        layout=SourceLayout(("de",)),
-        target_language="en",
-        **TokenizerConfig(name=name, vocab_size=40, sentences=True).model_dump(),  # type: ignore[arg-type]
-    )
+    data = DataConfig(tokenizer={"name": name, "vocab_size": 40, "sentences": True})
+    source, target = build_tokenizers([*SENTENCES, "。！"], ["A dog."], data)
     assert "\t" not in target.tokenize("A dog. It runs.")
     return source
 

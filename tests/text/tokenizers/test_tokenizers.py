@@ -4,6 +4,7 @@ import json
 import re
 import time
 import unicodedata
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -11,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seq2seq_attn.config.data import TokenizerConfig
-from seq2seq_attn.config.layout import SourceLayout
+from seq2seq_attn.config import DataConfig
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.text.normalize import normalize
 from seq2seq_attn.text.tokenizers import spacy as spacy_tokenizer
-from seq2seq_attn.text.tokenizers.base import CharacterTokenizer
+from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_source, load_tokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer, train_sentencepiece
+from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 
 GERMAN = [
@@ -54,20 +55,15 @@ HOSTILE = [
 LINE_ENDS = re.compile("[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
-def small(**given: Any) -> dict[str, Any]:
-    """The settings of a tokenizer with few subwords."""
-    return TokenizerConfig(**{"vocab_size": 80, **given}).model_dump()
+def build(english: Sequence[str] = ENGLISH, **settings: Any) -> tuple[Source, Tokenizer]:
+    """Tokenizers of German and another text, with few subwords."""
+    data = DataConfig(tokenizer={"vocab_size": 80, **settings})
+    return build_tokenizers(GERMAN, english, data)
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def tokenizer(request):
-    target = build_tokenizers(
-        GERMAN,
-        ENGLISH,
-        layout=SourceLayout(("de",)),
-        target_language="en",
-        **small(name=request.param),
-    )[1]
+    _, target = build(name=request.param)
     assert target.name == request.param
     return target
 
@@ -145,15 +141,10 @@ def test_it_comes_back_from_its_files(tokenizer, tmp_path):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_lower_case_is_part_of_the_tokenizer(name, tmp_path):
-    source, _ = build_tokenizers(
-        GERMAN,
-        ENGLISH,
-        layout=SourceLayout(("de",)),
-        target_language="en",
-        **small(name=name, lowercase=True),
-    )
+    source, _ = build(name=name, lowercase=True)
     source.save(tmp_path, "source")
     for tokenizer in (source, load_tokenizer(tmp_path, "source")):
+        assert isinstance(tokenizer, Tokenizer)
         assert (
             tokenizer.detokenize(tokenizer.tokenize("Eine FRAU läuft ÜBER"))
             == "eine frau läuft über"
@@ -168,15 +159,17 @@ def test_normalize():
     assert normalize("👩‍👧") == "👩‍👧"  # the joiner inside an emoji stays
 
 
-PARTS = (["../source.de"], ["target"], [], "x", None)
-"""files that are not those of columns"""
+COLUMNS = ([{"name": "moses"}], [], "x", None)
 
 
 @pytest.mark.parametrize(
     "content",
     [
         *('{"name": "moses", "lowercase": false}', "{}", "[]", '"spacy"', "{", "[" * 100_000),
-        *(json.dumps({"name": "several", "languages": ["de"], "parts": parts}) for parts in PARTS),
+        *(
+            json.dumps({"name": "several", "languages": ["de"], "columns": columns})
+            for columns in COLUMNS
+        ),
     ],
 )
 def test_damaged_tokenizer_file(tmp_path, content):
@@ -238,10 +231,9 @@ def test_spacy_by_spans_is_spacy_by_lines():
 
 
 def test_sentencepiece_joint_or_per_side():
-    languages = {"layout": SourceLayout(("de",)), "target_language": "en"}
-    source, target = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=True))
+    source, target = build(joint=True)
     assert source is target
-    sides = build_tokenizers(GERMAN, ENGLISH, **languages, **small(joint=False))
+    sides = build(joint=False)
     for tokenizer, lines in zip(sides, (GERMAN, ENGLISH), strict=True):
         assert isinstance(tokenizer, SentencePieceTokenizer)
         assert tokenizer.model == train_sentencepiece(lines, vocab_size=80).model
@@ -268,13 +260,7 @@ def test_sentencepiece_vocabulary_smaller_than_the_alphabet():
 
 def test_the_target_may_have_a_tokenizer_of_its_own(tmp_path):
     for name in ("characters", "spacy", "sentencepiece"):
-        source, target = build_tokenizers(
-            GERMAN,
-            ["M AE1 N", "R"],
-            layout=SourceLayout(("de",)),
-            target_language="qq",
-            **small(name=name, target="spaces", vocab_size=40),
-        )
+        source, target = build(["M AE1 N", "R"], name=name, target="spaces", vocab_size=40)
         assert (source.name, target.name) == (name, "spaces")
     assert target.tokenize(" M AE1  N ") == ["M", "AE1", "N"]
     assert target.detokenize(["M", "AE1", "N"]) == "M AE1 N"
