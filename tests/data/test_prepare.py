@@ -230,9 +230,9 @@ def test_the_same_bytes_from_chunks_of_any_size(make_config, tmp_path, monkeypat
 
 
 def test_text_that_changes_meanwhile_is_not_stored(make_config, tmp_path, monkeypatch):
-    def build(*lines, **options):
+    def build(*arguments):
         (tmp_path / "valid.de").write_text("neu\n\nText\n", encoding="utf-8")
-        return build_tokenizers(*lines, **options)
+        return build_tokenizers(*arguments)
 
     monkeypatch.setattr(prepare, "build_tokenizers", build)
     with pytest.raises(UserError, match="text changed while it was prepared"):
@@ -247,9 +247,9 @@ def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(
     lines = [f"{number} abcdef" for number in range(400)]
     trained_on = []
 
-    def build(source_lines, target_lines, **options):
+    def build(source_lines, target_lines, data):
         trained_on.append((list(source_lines), list(target_lines)))
-        return build_tokenizers(*trained_on[-1], **options)
+        return build_tokenizers(*trained_on[-1], data)
 
     monkeypatch.setattr(prepare, "build_tokenizers", build)
     settings = {"train": write_pairs("big", [*zip(lines, lines, strict=True)]), "max_length": 30}
