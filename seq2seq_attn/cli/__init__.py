@@ -1,16 +1,14 @@
 """The command line: its commands, the groups of their options in the help, and the errors of
 Typer's parser.
 
-A file named by a verb declares the options of a command (`evaluate.py`); the file named by its noun
-(`evaluation.py`) does the work.
-
+The files declare options, call the function of `seq2seq_attn.api` and print what it returns.
 Nothing heavy is imported before a command runs, so that help is fast. Results go to stdout.
 `__main__.py` handles errors and signals.
 """
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise, takewhile
+from itertools import takewhile
 from typing import Annotated, Any
 
 import typer
@@ -45,15 +43,16 @@ _EXIT_CODES = (
 _MAX_VALUE = 100
 """characters of a value that is quoted whole"""
 GROUPS = {
-    "Text": "input split source target reference concatenate train_text valid_text test_text links source_language "
-    "target_language data_dir source_dir",
+    "Text": "input split source target reference concatenate train_text valid_text test_text "
+    "links source_language target_language data_dir source_dir",
     "Settings": "config vary seeds settings seed dump_config imports",
     "Run": "run from_run run_dir resume overwrite",
-    "Search": "ensemble method beam_size n_best length_penalty coverage_penalty no_repeat_ngram max_length_ratio unk "
-    "prefix",
+    "Search": "ensemble method beam_size n_best length_penalty coverage_penalty no_repeat_ngram "
+    "max_length_ratio unk prefix",
     "Samples": "num_samples temperature top_k top_p",
     "Scores": "metric by_length length_of length_in merge_below no_attention",
-    "Output": "output weights license private format alignment attention full json report plots csv latex",
+    "Output": "output weights license private format alignment attention full json report plots "
+    "csv latex",
     "Server": "host port max_characters",
     "Machine": "at_once reuse_hypotheses device precision batch_size",
     "Other options": "debug help",
@@ -67,51 +66,52 @@ class GroupedCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. Raises UsageError for such a text."""
-        with_value = {
-            name
-            for option in self.params
-            if not getattr(option, "is_flag", True)
-            for name in option.opts
-        }
-        texts = takewhile(lambda argument: argument != "--", args)
-        for before, text in (
-            pairwise(("", *texts)) if any(one.name == "texts" for one in self.params) else ()
-        ):
-            if re.match(r"-[^\s=]*\s", text) and before not in with_value:
-                raise UsageError(
-                    f"{shorten(text)}: begins with -, as options do; write -- before texts, and a "
-                    "space before the value of an option"
-                )
+        if any(parameter.name == "texts" for parameter in self.params):
+            self._check_texts(args)
         return super().parse_args(ctx, args)
+
+    def _check_texts(self, args: Sequence[str]) -> None:
+        with_value: set[str] = set()
+        for option in self.params:
+            if not getattr(option, "is_flag", True):
+                with_value.update(option.opts)
+        former = ""
+        for argument in takewhile(lambda argument: argument != "--", args):
+            if re.match(r"-[^\s=]*\s", argument) and former not in with_value:
+                raise UsageError(
+                    f"{shorten(argument)}: begins with -, as options do; write -- before texts, "
+                    "and a space before the value of an option"
+                )
+            former = argument
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then a section per group."""
-        places = {
-            name: (group, i)
-            for group, names in GROUPS.items()
-            for i, name in enumerate(names.split())
-        }
-        rows: dict[str, list[tuple[int, str, str]]] = {
-            "Arguments": [],
-            **{group: [] for group in GROUPS},
-        }
+        options: dict[str, Any] = {}
+        sections: dict[str, list[Any]] = {"Arguments": [], **{group: [] for group in GROUPS}}
         for parameter in self.get_params(ctx):
-            group, place = places.get(parameter.name, ("Other options", 0))
+            panel = getattr(parameter, "rich_help_panel", None)
             if parameter.param_type_name == "argument":
-                group = "Arguments"
-            elif panel := getattr(parameter, "rich_help_panel", None):
-                group, place = panel, len(places)
-            names, text = parameter.get_help_record(ctx) or ("", "")
-            text = re.sub(
-                r"\[default: \((.*)\)(?=[];])", r"[default: \1", text
-            )  # a default in words has parentheses
-            rows[group].append(
-                (place, re.sub(r" <[^ ]+>$", "", names), text)
-            )  # without the Python type
-        for group, options in rows.items():
-            if options:
+                sections["Arguments"].append(parameter)
+            elif panel is not None:
+                sections[panel].append(parameter)
+            else:
+                options[parameter.name] = parameter
+        for group, names in GROUPS.items():
+            listed = [options.pop(name) for name in names.split() if name in options]
+            sections[group] = listed + sections[group]
+        sections["Other options"] += options.values()
+        for group, parameters in sections.items():
+            if parameters:
                 with formatter.section(group):
-                    formatter.write_dl([(names, text) for _, names, text in sorted(options)])
+                    formatter.write_dl([_help_record(each, ctx) for each in parameters])
+
+
+def _help_record(parameter: Any, ctx: Any) -> tuple[str, str]:
+    """An option's names and its help, without the Python type and the parentheses around a default
+    in words."""
+    names, text = parameter.get_help_record(ctx) or ("", "")
+    names = re.sub(r" <[^ ]+>$", "", names)
+    return names, re.sub(r"\[default: \((.*)\)(?=[];])", r"[default: \1", text)
 
 
 app = typer.Typer(
@@ -134,10 +134,11 @@ def _options(
         raise typer.Exit
 
 
-_COMMANDS = (prepare, train, evaluate, translate, score, compare, export, serve, push)
-COMMANDS = [command.__name__ for command in _COMMANDS]
-
-for command in _COMMANDS:
+COMMANDS = {
+    command.__name__: command
+    for command in (prepare, train, evaluate, translate, score, compare, export, serve, push)
+}
+for command in COMMANDS.values():
     app.command(cls=GroupedCommand)(command)
 
 
@@ -150,19 +151,19 @@ def explain_parser_error(error: Any, arguments: Sequence[str]) -> str:
     """The parser's error in one line: for a wrong value the option, the value and what is
     allowed."""
     parameter = getattr(error, "param", None)
-    path = " ".join([PROGRAM, *(name for name in arguments[:1] if name in COMMANDS)])
     if hasattr(error, "possibilities"):  # an unknown option
-        near = list(error.possibilities or [])
-        message = f"No such option: {error.option_name}" + (
-            f"; did you mean {' or '.join(near)}?" if near else ""
-        )
+        message = f"No such option: {error.option_name}"
+        if error.possibilities:
+            message += f"; did you mean {' or '.join(error.possibilities)}?"
     elif parameter is not None and error.__cause__ is not None:
         used = {argument.partition("=")[0] for argument in arguments}
         name = next((option for option in parameter.opts if option in used), parameter.opts[0])
         problems = error.__cause__.errors(include_url=False)
         value = problems[0]["input"]
-        shown = value if isinstance(value, str) and len(value) <= _MAX_VALUE else shorten(value)
-        message = f"{name} {shown}: {expected(problems)}"
+        is_quoted_whole = isinstance(value, str) and len(value) <= _MAX_VALUE
+        message = f"{name} {value if is_quoted_whole else shorten(value)}: {expected(problems)}"
     else:
         message = error.format_message().rstrip(".")
-    return f"{message}{'' if message.endswith('?') else '.'} See '{path} --help'."
+    command = [name for name in arguments[:1] if name in COMMANDS]
+    end = "" if message.endswith("?") else "."
+    return f"{message}{end} See '{' '.join([PROGRAM, *command])} --help'."

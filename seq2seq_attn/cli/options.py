@@ -3,7 +3,7 @@
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args, get_type_hints
 
@@ -168,44 +168,57 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
     options of the typed dictionary `OPTIONS`, of which the function gets those that the command
     line gives, and no others.
 
-    A command that searches takes a mapping with the options of the search before. Its command line
-    has those `search` fields of `SearchConfig`, with their types, limits and help, and, with a
+    A command that searches takes a mapping `search` with the options of the search. Its command
+    line has those `search` fields of `SearchConfig`, with their types, limits and help, and, with a
     `method`, `--set` for all others.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        own = dict(inspect.signature(function, eval_str=True).parameters)
-        own.pop("search", None)
-        if "options" in own:
-            [options] = get_args(own.pop("options").annotation)
-            hints = get_type_hints(options, include_extras=True)
-            own |= {name: _parameter(name, kind) for name, kind in hints.items()}
-        search_options = {name: _search_option(name) for name in search}
+        own = _declared_parameters(function)
+        added = {
+            "imports": Import,
+            "debug": Debug,
+            **{name: _search_option(name) for name in search},
+        }
         if "method" in search:
-            search_options["settings"] = SearchSet
-        common = {"imports": Import, "debug": Debug}
+            added["settings"] = SearchSet
+        parameters = own | {name: _parameter(name, option) for name, option in added.items()}
 
         @functools.wraps(function)
         def call(**values: Any) -> None:
-            values = {name: value for name, value in values.items() if value is not None}
-            arguments = []
+            given = {name: value for name, value in values.items() if value is not None}
+            arguments = {name: value for name, value in given.items() if name in own}
             if search:
-                merged: dict[str, Any] = {}
-                for setting in values.get("settings", []) if "method" in search else []:
-                    merged = merge(merged, nest(*parse_setting(setting)))
-                arguments = [merged | {name: values[name] for name in search if name in values}]
-            function(*arguments, **{name: value for name, value in values.items() if name in own})
+                texts = given.get("settings", []) if "method" in search else []
+                arguments["search"] = _parse_search(texts)
+                arguments["search"] |= {name: given[name] for name in search if name in given}
+            function(**arguments)
 
-        shared = {
-            name: _parameter(name, kind) for name, kind in {**common, **search_options}.items()
-        }
-        parameters = [
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in {**own, **shared}.values()
-        ]
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
         return call
 
     return decorate
+
+
+def _declared_parameters(function: Callable[..., None]) -> dict[str, inspect.Parameter]:
+    """The parameters of a command, with those of its typed dictionary."""
+    declared: dict[str, inspect.Parameter] = {}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if name == "options":
+            [options] = get_args(parameter.annotation)
+            for key, option in get_type_hints(options, include_extras=True).items():
+                declared[key] = _parameter(key, option)
+        elif name != "search":
+            declared[name] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    return declared
+
+
+def _parse_search(texts: Sequence[str]) -> dict[str, Any]:
+    """The options of the search that are named by `--set`."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        options = merge(options, nest(*parse_setting(text)))
+    return options
 
 
 def python_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,19 +251,19 @@ def _search_option(name: str) -> Any:
     annotation: Any = field.annotation
     choices = [value for value in get_args(annotation) if isinstance(value, str)]
     metavar = "|".join(choices) or {int: "N", str: "TEXT"}.get(annotation, "X")
-    text = re.sub(
-        r"`(\w+)`", lambda match: f"--{match[1].replace('_', '-')}", field.description or ""
-    )
+    help = re.sub(r"`(\w+)`", _as_option, field.description or "")
     if name == "method":
-        metavar, text = (
-            "NAME",
-            f"{', '.join(packaged_variants(SEARCH))}, or a function of your own (--import).",
-        )
+        metavar = "NAME"
+        help = f"{', '.join(packaged_variants(SEARCH))}, or a function of your own (--import)."
     panel = "Samples" if name == "seed" else None  # the seed of training is among its settings
     option = typer.Option(
-        metavar=metavar, help=text, show_default="the run's", rich_help_panel=panel
+        metavar=metavar, help=help, show_default="the run's", rich_help_panel=panel
     )
     return Annotated[(annotation, *field.metadata, option)]
+
+
+def _as_option(field: re.Match[str]) -> str:
+    return f"--{field[1].replace('_', '-')}"
 
 
 def echo(text: object, *, nl: bool = True) -> None:

@@ -13,15 +13,20 @@ from seq2seq_attn.config.run import Config
 
 _MAX_PROBLEMS = 3
 _MAX_KEY = 80
-_TEXT = "a prefix (PREFIX.de and PREFIX.en), a table (TSV, CSV, JSON, TMX), or [source file, target file]"
+_TEXT = (
+    "a prefix (PREFIX.de and PREFIX.en), a table (TSV, CSV, JSON, TMX), or [source file, target "
+    "file]"
+)
 _HINTS = {
     "data.train": _TEXT,
     "data.valid": _TEXT,
     "data.test": "write data.test: {NAME: PREFIX}, for example --set data.test.mine=corpus/test",
-    "data.extra": "a list of texts, each named like data.train, for example [corpus/back-translated]",
+    "data.extra": "a list of texts, each named like data.train, for example "
+    "[corpus/back-translated]",
     "data.source_languages": "a list of language codes, for example [de,fr,cs]",
     "data.limit": "a number of pairs, or {train: N, valid: M, test: K}",
-    "options": "write options: {OPTION: value}, with a number, text, true, false, null or a list of those as value",
+    "options": "write options: {OPTION: value}, with a number, text, true, false, null or a list "
+    "of those as value",
     "train.objectives": "write train.objectives: {NAME: {weight: 1}}",
     "train.optimizer.betas": "two numbers, for example [0.9, 0.999]",
 }
@@ -39,17 +44,20 @@ def explain(error: ValidationError, values: Mapping[str, Any]) -> str:
         is_unknown = problem["type"] in ("extra_forbidden", "invalid_key")
         parts = problem["loc"] if is_unknown else _key_parts(problem["loc"], values)
         problems_by_key.setdefault(".".join(map(str, parts)), []).append(problem)
-    texts = []
-    for key, problems in problems_by_key.items():
-        if problems[0]["type"] in ("extra_forbidden", "invalid_key"):
-            texts.append(unknown_key(key))
-        else:
-            section = key.rpartition(".")[0]
-            names = (key, section, key.rpartition(".")[2], section.rpartition(".")[2])
-            hint = next((_HINTS[name] for name in names if name in _HINTS), None)
-            texts.append(explain_value(key, problems, hint))
+    texts = [_explain_key(key, problems) for key, problems in problems_by_key.items()]
     more = len(texts) - _MAX_PROBLEMS
     return "; ".join(texts[:_MAX_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _explain_key(key: str, problems: Sequence[Mapping[str, Any]]) -> str:
+    """The mistake in the value of a key, or in the key. A hint may stand for the key, its section,
+    or the last name of either."""
+    if problems[0]["type"] in ("extra_forbidden", "invalid_key"):
+        return unknown_key(key)
+    section, _, last = key.rpartition(".")
+    names = (key, section, last, section.rpartition(".")[2])
+    hint = next((_HINTS[name] for name in names if name in _HINTS), None)
+    return explain_value(key, problems, hint)
 
 
 def _key_parts(location: Sequence[int | str], values: Any) -> Sequence[int | str]:
@@ -95,11 +103,9 @@ def _expected(problem: Mapping[str, Any]) -> str:
 
 def unknown_key(key: str) -> str:
     """The message for an unknown key, with the nearest valid key."""
+    message = f"unknown configuration key {shorten_key(key)!r}"
     nearest = _nearest_key(key) if len(key) <= _MAX_KEY else None
-    shown = repr(shorten_key(key))
-    return f"unknown configuration key {shown}" + (
-        f"; did you mean {nearest!r}?" if nearest else ""
-    )
+    return f"{message}; did you mean {nearest!r}?" if nearest else message
 
 
 def shorten(value: object) -> str:
@@ -118,13 +124,13 @@ def _nearest_key(key: str) -> str | None:
     if key.startswith("train.objectives."):  # names that the user chooses
         return None
     keys = all_keys()
-    by_last = {
-        k.rpartition(".")[2]: k for k in reversed(keys)
-    }  # for the right word in the wrong section
-    for name, candidates in ((key, {k: k for k in keys}), (key.rpartition(".")[2], by_last)):
-        if close := difflib.get_close_matches(name, candidates, n=1, cutoff=0.7):
-            return candidates[close[0]]
-    return None
+    close = difflib.get_close_matches(key, keys, n=1, cutoff=0.7)
+    if close:
+        return close[0]
+    # the right word in the wrong section
+    by_last = {candidate.rpartition(".")[2]: candidate for candidate in reversed(keys)}
+    close = difflib.get_close_matches(key.rpartition(".")[2], by_last, n=1, cutoff=0.7)
+    return by_last[close[0]] if close else None
 
 
 def all_keys(section: type[BaseModel] = Config, prefix: str = "") -> list[str]:

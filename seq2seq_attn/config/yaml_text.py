@@ -1,6 +1,5 @@
 """Read YAML safely: no duplicate keys, no Python tags, limited depth and size; and write it."""
 
-import json
 import re
 from typing import Any
 
@@ -21,28 +20,23 @@ class _Dumper(yaml.SafeDumper):
 
 
 _FLOAT = re.compile(
-    r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
+    r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$"
+    r"|[-+]?\.(inf|Inf|INF)$|\.(nan|NaN|NAN)$"
 )
-_PLAIN = (
-    ("bool", re.compile("(true|True|TRUE|false|False|FALSE)$"), "tTfF"),
-    ("int", re.compile("[-+]?(0|[1-9][0-9]*)$"), "-+0123456789"),
-    ("float", _FLOAT, "-+.0123456789"),
-)
+_PATTERNS = {
+    "bool": (re.compile("(true|True|TRUE|false|False|FALSE)$"), "tTfF"),
+    "int": (re.compile("[-+]?(0|[1-9][0-9]*)$"), "-+0123456789"),
+    "float": (_FLOAT, "-+.0123456789"),
+}
 """types of plain values, their patterns, and the characters that these begin with"""
+_KEPT = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 
 _Loader.yaml_implicit_resolvers = {
-    first: [
-        (tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("null", "merge")
-    ]
+    first: [resolver for resolver in resolvers if resolver[0] in _KEPT]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-for _type, _pattern, _first in _PLAIN:
+for _type, (_pattern, _first) in _PATTERNS.items():
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_type}", _pattern, list(_first))
-# JSON writes a character beyond U+FFFF as two escapes, which PyYAML does not join.
-_Loader.add_constructor(
-    "tag:yaml.org,2002:str",
-    lambda loader, node: json.loads(json.dumps(loader.construct_scalar(node))),  # type: ignore[arg-type]
-)
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
 
 
@@ -55,7 +49,7 @@ def parse_yaml(text: str) -> Any:
     """The values of a YAML text. Raises yaml.YAMLError: the text is not YAML, or not allowed in a
     configuration; the message names the line."""
     try:
-        loader: Any = _Loader(text)
+        loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
             return None
@@ -69,35 +63,38 @@ def parse_yaml(text: str) -> Any:
         raise yaml.YAMLError(" ".join(str(error).split())) from None
     except RecursionError:
         raise yaml.YAMLError(f"nested more than {MAX_DEPTH} levels deep") from None
-    except (
-        ValueError,
-        KeyError,
-        AttributeError,
-    ):  # raised by PyYAML for `!!int x`, `!!bool 3`, `!!timestamp x`
+    except (ValueError, KeyError, AttributeError):  # for `!!int x`, `!!bool 3`, `!!timestamp x`
         raise yaml.YAMLError("a value does not have the type of its tag") from None
 
 
 def _count(node: yaml.Node, counted: dict[yaml.Node, int], depth: int) -> int:
     """The number of values under a node. Each use of an alias counts: a few lines of them can
     expand to billions."""
-    where = f"line {node.start_mark.line + 1}: "
+    where = f"line {node.start_mark.line + 1}"
     if depth > MAX_DEPTH:
-        raise yaml.YAMLError(f"{where}nested more than {MAX_DEPTH} levels deep")
+        raise yaml.YAMLError(f"{where}: nested more than {MAX_DEPTH} levels deep")
     if node not in counted:
-        children = node.value if isinstance(node, yaml.SequenceNode) else []
+        children: list[yaml.Node] = []
+        if isinstance(node, yaml.SequenceNode):
+            children += node.value
         if isinstance(node, yaml.MappingNode):
-            children = [child for pair in node.value for child in pair]
-            keys: dict[str, yaml.Node] = {}
-            for key in children[::2]:
-                if (
-                    isinstance(key, yaml.ScalarNode)
-                    and (first := keys.setdefault(key.value, key)) is not key
-                ):
-                    line, first_line = key.start_mark.line + 1, first.start_mark.line + 1
-                    raise yaml.YAMLError(
-                        f"line {line}: {key.value!r} is already set in line {first_line}"
-                    )
+            _check_keys(node)
+            for key, value in node.value:
+                children += [key, value]
         counted[node] = 1 + sum(_count(child, counted, depth + 1) for child in children)
     if counted[node] > MAX_VALUES:
-        raise yaml.YAMLError(f"{where}more than {MAX_VALUES:,} values")
+        raise yaml.YAMLError(f"{where}: more than {MAX_VALUES:,} values")
     return counted[node]
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    """Raises YAMLError if a key comes twice."""
+    lines: dict[str, int] = {}
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            line = key.start_mark.line + 1
+            if key.value in lines:
+                raise yaml.YAMLError(
+                    f"line {line}: {key.value!r} is already set in line {lines[key.value]}"
+                )
+            lines[key.value] = line

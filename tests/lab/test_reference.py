@@ -34,5 +34,5 @@ def test_every_setting_has_a_row():
 
 
 def test_every_command_has_its_help():
-    assert re.findall(r"^## (\w+)$", PAGES["commands.md"], re.MULTILINE) == COMMANDS
+    assert re.findall(r"^## (\w+)$", PAGES["commands.md"], re.MULTILINE) == list(COMMANDS)
     assert "--max-length-ratio" in PAGES["commands.md"]
