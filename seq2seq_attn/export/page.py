@@ -14,7 +14,7 @@ from seq2seq_attn.export.graphs import export_graphs
 from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import read_listed, write_text
-from seq2seq_attn.report.html import fill_page
+from seq2seq_attn.report.template import fill_page
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import find_captions
 from seq2seq_attn.text.languages import short_code

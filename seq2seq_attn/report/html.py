@@ -1,15 +1,6 @@
-"""Reports as self-contained HTML files, without network access.
-
-Texts and numbers travel as JSON inside the page and reach the screen as text nodes only, so that a
-sentence that looks like markup stays a sentence. The page's own style and script (`web/`) are
-allowed by their hashes; the browser refuses everything else.
-"""
+"""Evaluations and attention maps as self-contained HTML files (`template.py`)."""
 
 import base64
-import hashlib
-import html
-import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,14 +11,19 @@ from seq2seq_attn.evaluation.scoring import flatten
 from seq2seq_attn.evaluation.systems import Validation
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import SetTranslations
-from seq2seq_attn.files import finite
 from seq2seq_attn.metrics.bleu import Measure
 from seq2seq_attn.metrics.table import METRICS
+from seq2seq_attn.report.example import choose_example
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.report.tables import ATTENTION_NOTE, GOLD_NOTE
+from seq2seq_attn.report.template import fill_page
 from seq2seq_attn.text.normalize import visible
-from seq2seq_attn.translate.attention_map import LEVELS, MAP_NOTE, PackedMap
+from seq2seq_attn.translate.attention_map import MAP_NOTE, PackedMap
 
+Maps = Sequence[PackedMap | None]
+"""the map of each sentence, None where there is none"""
+TokenLists = dict[tuple[str, ...], int]
+"""lists of tokens with their numbers; runs that share a tokenizer share source tokens"""
 MAP_CHARACTERS = 1_000
 """average budget of an attention map; 1,000 sentences of two runs then stay under 3 MB with their
 texts"""
@@ -35,14 +31,6 @@ FLOORS = (1, 3, 8, 20, 50)
 """smallest weights that are kept, in 255ths: the first of these with which the maps fit is taken"""
 MAX_VALIDATIONS = 200
 """of a learning curve; longer ones are thinned evenly"""
-MIN_TOKENS, MAX_TOKENS = 8, 16
-"""of source and translation of the example, without <eos>: long enough to show something, short
-enough to be read at a glance"""
-_EXACT, _NEAR = 100.0, 5.0
-"""chrF: where no translation is exact, those this close to the best one are as good"""
-_DISTANCE = 3
-"""a target word is reordered if an earlier one attends to a source position at least this far to
-the right of its own"""
 
 WEB = Path(__file__).parent / "web"
 _STYLES = ("page.css", "tables.css", "sentences.css", "maps.css")
@@ -79,23 +67,24 @@ def html_report(
         translations: of each set, by each of the report's runs.
         histories: the configuration of each run and its validations, by update; empty: not shown.
     """
-    tokens: dict[tuple[str, ...], int] = {}
-    maps, floor = _fit(
-        [
-            flatten(made.maps or [None] * len(made.lines) for made in run_sets)
-            for run_sets in translations
-        ]
-    )
+    names = report.sets[0].runs
+    all_maps = []
+    for outputs in translations:
+        all_maps.append(flatten(output.maps or [None] * len(output.lines) for output in outputs))
+    maps, floor = _fit(all_maps)
     chrf = _sentence_chrf(sets, translations)
     example = choose_example(maps, chrf)
     runs = []
-    for name, run_sets, (config, validations) in zip(
-        report.sets[0].runs, translations, histories, strict=True
-    ):
-        no_map = ", or ".join(dict.fromkeys(made.no_map for made in run_sets))
-        runs.append(
-            {"name": name, "config": config, "no_map": no_map, "validations": _thinned(validations)}
-        )
+    for name, outputs, (config, validations) in zip(names, translations, histories, strict=True):
+        run = {
+            "name": name,
+            "config": config,
+            "no_map": ", or ".join(dict.fromkeys(output.no_map for output in outputs)),
+            "validations": _thin(validations),
+        }
+        runs.append(run)
+    token_lists: TokenLists = {}
+    lengths = report.scored.lengths[: len(sets)]
     payload = {
         "kind": "evaluation",
         "report": report.data,
@@ -108,129 +97,96 @@ def html_report(
         "floor": floor,
         "example": example and {"run": example[0], "row": example[1]},
         "sentences": {
-            "sets": [
-                {
-                    "name": visible(one.name),
-                    "num_pairs": len(one.references),
-                    "num_concatenated": one.num_concatenated,
-                }
-                for one in sets
-            ],
+            "sets": [_describe_set(test_set) for test_set in sets],
             "source": flatten(test_set.source for test_set in sets),
             "reference": flatten(test_set.references for test_set in sets),
-            "length": flatten(lengths.tolist() for lengths in report.scored.lengths[: len(sets)]),
-            "hypotheses": [flatten(made.lines for made in run_sets) for run_sets in translations],
+            "length": flatten(set_lengths.tolist() for set_lengths in lengths),
+            "hypotheses": [flatten(output.lines for output in outputs) for outputs in translations],
             "chrf": chrf,
-            "unknown": [_unknown_tokens(run_sets, tokens) for run_sets in translations],
-            "maps": [[_map_values(packed, tokens) for packed in run_maps] for run_maps in maps],
+            "unknown": [_unknown_tokens(outputs, token_lists) for outputs in translations],
+            "maps": [_map_values(run_maps, token_lists) for run_maps in maps],
         },
-        "tokens": list(tokens),
+        "tokens": list(token_lists),
     }
-    return fill_page(
-        WEB, "Evaluation: " + ", ".join(report.sets[0].runs), _STYLES, SCRIPTS, payload
-    )
+    return fill_page(WEB, f"Evaluation: {', '.join(names)}", _STYLES, SCRIPTS, payload)
 
 
 def html_maps(lines: Sequence[tuple[int, str, PackedMap]]) -> str:
-    """Translated lines with their attention as a page: of each its number in the input, from 1, its
-    text and map."""
-    tokens: dict[tuple[str, ...], int] = {}
+    """Translated lines with their attention as a page. A line has its number in the input, from 1,
+    its text and its map."""
     [maps], floor = _fit([[packed for _, _, packed in lines]])
+    token_lists: TokenLists = {}
+    rows = []
+    for (number, text, _), values in zip(lines, _map_values(maps, token_lists), strict=True):
+        rows.append({"number": number, "hypothesis": text, "map": values})
     payload = {
         "kind": "maps",
         "title": "Attention",
         "map_note": MAP_NOTE,
         "floor": floor,
-        "lines": [
-            {"number": number, "hypothesis": hypothesis, "map": _map_values(packed, tokens)}
-            for (number, hypothesis, _), packed in zip(lines, maps, strict=True)
-        ],
-        "tokens": list(tokens),
+        "lines": rows,
+        "tokens": list(token_lists),
     }
     return fill_page(WEB, "Attention", _STYLES, SCRIPTS, payload)
 
 
-def choose_example(
-    maps: Sequence[Sequence[PackedMap | None]], chrf: Sequence[Sequence[float]]
-) -> tuple[int, int] | None:
-    """A run and the row of a sentence among those of all sets: among the sentences of middle length
-    that the first run with attention translates best, without unknown words, the one with the most
-    reordered words; one that every other run gets wrong, if there is any. None if every sentence
-    with a map has unknown words.
-
-    Args:
-        maps: of each run, of each sentence.
-        chrf: the same; 100 is an exact translation.
-    """
-    for run, (run_maps, scores) in enumerate(zip(maps, chrf, strict=True)):
-        known = {
-            row: packed
-            for row, packed in enumerate(run_maps)
-            if packed is not None and not packed.unknown
-        }
-        rows = [
-            row
-            for row, packed in known.items()
-            if all(
-                MIN_TOKENS < len(side) <= MAX_TOKENS + 1
-                for side in (packed.source_tokens, packed.target_tokens)
-            )
-        ] or list(known)
-        if rows:
-            best = max(scores[row] for row in rows)
-            good = [
-                row for row in rows if scores[row] >= (best if best >= _EXACT else best - _NEAR)
-            ]
-            others = [other for number, other in enumerate(chrf) if number != run]
-            alone = [
-                row
-                for row in good
-                if all(other[row] < min(_EXACT, scores[row]) for other in others)
-            ]
-            return run, max(alone or good, key=lambda row: (*_shape(known[row]), -row))
-    return None
+def _describe_set(test_set: EvaluationSet) -> dict[str, Any]:
+    return {
+        "name": visible(test_set.name),
+        "num_pairs": len(test_set.references),
+        "num_concatenated": test_set.num_concatenated,
+    }
 
 
-def _shape(packed: PackedMap) -> tuple[int, float]:
-    """The number of reordered target words, and the mean of the largest weights of all rows."""
-    levels_TS = packed.levels_TS()
-    largest_T = levels_TS.max(axis=1)
-    looked_at = levels_TS.argmax(axis=1)[largest_T > LEVELS / 2]
-    furthest = np.maximum.accumulate(looked_at)
-    return int(np.sum(furthest - looked_at >= _DISTANCE)), float(largest_T.mean())
+def _map_values(maps: Maps, token_lists: TokenLists) -> list[list[Any] | None]:
+    """Maps as the page wants them: the numbers of source and target tokens, the weights, and the
+    positions of unknown source tokens."""
+    values: list[list[Any] | None] = []
+    for packed in maps:
+        if packed is None:
+            values.append(None)
+            continue
+        source = token_lists.setdefault(packed.source_tokens, len(token_lists))
+        target = token_lists.setdefault(packed.target_tokens, len(token_lists))
+        weights = base64.b64encode(packed.packed).decode("ascii")
+        values.append([source, target, weights, list(packed.unknown)])
+    return values
 
 
-def _map_values(packed: PackedMap | None, tokens: dict[tuple[str, ...], int]) -> list[Any] | None:
-    """A map as the page wants it: numbers of its source and target tokens, its weights, and the
-    positions of unknown source tokens. `tokens`: the lists of tokens with their numbers; runs that
-    share a tokenizer share source tokens."""
-    if packed is None:
-        return None
-    source, target = (
-        tokens.setdefault(own, len(tokens)) for own in (packed.source_tokens, packed.target_tokens)
-    )
-    return [source, target, base64.b64encode(packed.packed).decode("ascii"), list(packed.unknown)]
+def _unknown_tokens(
+    outputs: Sequence[SetTranslations], token_lists: TokenLists
+) -> dict[int, list[Any]]:
+    """For each sentence with tokens that the run does not know: the number of its tokens, and their
+    positions."""
+    lines = flatten(output.unknown or [None] * len(output.lines) for output in outputs)
+    values = {}
+    for row, line in enumerate(lines):
+        if line is not None:
+            tokens, positions = line
+            values[row] = [token_lists.setdefault(tokens, len(token_lists)), list(positions)]
+    return values
 
 
-def _fit(maps: list[list[PackedMap | None]]) -> tuple[list[list[PackedMap | None]], int]:
-    """Apply the lowest of `FLOORS` with which the maps fit. Returns the maps, with smaller weights
-    set to 0, and the floor. If even the highest does not suffice, the last sentences get no map."""
-    budget = MAP_CHARACTERS * max(50, sum(map(len, maps)))
+def _fit(maps: Sequence[Maps]) -> tuple[Sequence[Maps], int]:
+    """Apply the lowest of `FLOORS` with which the maps of all runs fit. Returns the maps, with
+    smaller weights set to 0, and the floor. If even the highest does not suffice, the last
+    sentences get no map."""
+    budget = MAP_CHARACTERS * max(50, sum(len(run_maps) for run_maps in maps))
     for floor in FLOORS:
         if floor > 1:
-            maps = [
-                [packed and packed.without_below(floor) for packed in run_maps] for run_maps in maps
-            ]
-        if sum(map(_size, flatten(maps))) <= budget:
+            maps = [[_without_below(packed, floor) for packed in run_maps] for run_maps in maps]
+        if sum(_size(packed) for packed in flatten(maps)) <= budget:
             return maps, floor
-    fitting: list[list[PackedMap | None]] = []
+    fitting: list[Maps] = []
     for run_maps in maps:
-        sizes = np.cumsum([*map(_size, run_maps)])
-        fits = sizes <= budget // len(maps)
-        fitting.append(
-            [packed if is_in else None for packed, is_in in zip(run_maps, fits, strict=True)]
-        )
+        sizes = np.cumsum([_size(packed) for packed in run_maps])
+        num_fitting = int(np.sum(sizes <= budget // len(maps)))
+        fitting.append([*run_maps[:num_fitting], *[None] * (len(run_maps) - num_fitting)])
     return fitting, FLOORS[-1]
+
+
+def _without_below(packed: PackedMap | None, floor: int) -> PackedMap | None:
+    return None if packed is None else packed.without_below(floor)
 
 
 def _size(packed: PackedMap | None) -> int:
@@ -238,31 +194,16 @@ def _size(packed: PackedMap | None) -> int:
     return 0 if packed is None else len(packed.packed) * 4 // 3
 
 
-def _unknown_tokens(
-    translations: Sequence[SetTranslations], tokens: dict[tuple[str, ...], int]
-) -> dict[int, list[Any]]:
-    """For each sentence with tokens that the run does not know: the number of its tokens, and their
-    positions."""
-    unknown = enumerate(flatten(made.unknown or [None] * len(made.lines) for made in translations))
-    return {
-        row: [tokens.setdefault(line[0], len(tokens)), list(line[1])]
-        for row, line in unknown
-        if line is not None
-    }
-
-
-def _thinned(validations: Sequence[Validation]) -> list[list[int | float | None]]:
-    """Update, BLEU and perplexity of each, the first and the last always among them."""
-    chosen = (
-        np.linspace(0, len(validations) - 1, min(MAX_VALIDATIONS, len(validations)))
-        .round()
-        .astype(int)
-    )
+def _thin(validations: Sequence[Validation]) -> list[list[int | float | None]]:
+    """Update, BLEU and perplexity of each validation; of many, a number that a curve can show,
+    with the first and the last."""
+    num_kept = min(MAX_VALIDATIONS, len(validations))
+    positions = np.linspace(0, len(validations) - 1, num_kept).round().astype(int)
     rows: list[list[int | float | None]] = []
-    for update, *scores in (validations[index] for index in chosen):
-        rows.append(
-            [update, *(None if score is None else float(f"{score:.4g}") for score in scores)]
-        )
+    for position in positions:
+        update, *scores = validations[position]
+        rounded = [None if score is None else float(f"{score:.4g}") for score in scores]
+        rows.append([update, *rounded])
     return rows
 
 
@@ -273,54 +214,12 @@ def _sentence_chrf(
     measures = [
         Measure("chrf", test_set.references, *test_set.other_references) for test_set in sets
     ]
-    scores: list[list[float]] = []
-    for run_sets in translations:
-        scores.append([])
-        for measure, made in zip(measures, run_sets, strict=True):
-            statistics = measure.statistics(made.lines)
-            scores[-1] += [
-                round(chrf, 2) for chrf in statistics.score_sums(statistics.rows_ND).tolist()
-            ]
+    scores = []
+    for outputs in translations:
+        run_scores: list[float] = []
+        for measure, output in zip(measures, outputs, strict=True):
+            statistics = measure.statistics(output.lines)
+            sentence_scores = statistics.score_sums(statistics.rows_ND)
+            run_scores += [round(score, 2) for score in sentence_scores.tolist()]
+        scores.append(run_scores)
     return scores
-
-
-def fill_page(
-    folder: Path,
-    title: str,
-    styles: Sequence[str],
-    scripts: Sequence[str],
-    payload: Mapping[str, Any],
-) -> str:
-    """A folder's `page.html` with these of its files, which its content security policy allows
-    alone. The scripts share one scope, out of reach of anything else."""
-    style, script = (
-        "\n".join((folder / name).read_text(encoding="utf-8") for name in each)
-        for each in (styles, scripts)
-    )
-    script = f"'use strict';\n(() => {{\n{script}}})();\n"
-    parts = {
-        "@STYLE_HASH@": _hash(style),
-        "@SCRIPT_HASH@": _hash(script),
-        "@TITLE@": html.escape(title.encode("utf-8", errors="replace").decode("utf-8")),
-        "@STYLE@": style,
-        "@SCRIPT@": script,
-        "@DATA@": embedded_json(payload),
-    }
-    template = (folder / "page.html").read_text(encoding="utf-8")
-    return re.sub("@[A-Z_]+@", lambda mark: parts[mark[0]], template)
-
-
-def embedded_json(value: Any) -> str:
-    """JSON that can stand inside a <script> element whatever its strings hold; infinite and missing
-    numbers as null."""
-    text = json.dumps(finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text.encode("utf-8", errors="replace").decode("utf-8")
-
-
-def _hash(text: str) -> str:
-    """As a content security policy names an inline element."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode(
-        "ascii"
-    )

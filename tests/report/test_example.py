@@ -4,7 +4,7 @@ unknown words."""
 import numpy as np
 import pytest
 
-from seq2seq_attn.report.html import choose_example
+from seq2seq_attn.report.example import choose_example
 from seq2seq_attn.translate.attention_map import AttentionMap, PackedMap, pack_map
 
 

@@ -13,9 +13,9 @@ from seq2seq_attn.report.html import (
     FLOORS,
     MAP_CHARACTERS,
     MAX_VALIDATIONS,
-    embedded_json,
     html_maps,
 )
+from seq2seq_attn.report.template import embedded_json
 from seq2seq_attn.translate.attention_map import AttentionMap, pack_map
 from tests.report.conftest import make_map
 from tests.report.html_reports import make_report
