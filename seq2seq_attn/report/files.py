@@ -4,13 +4,12 @@ in LaTeX."""
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
-from typing import Any
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.evaluation.results import BucketScores, SetScores
+from seq2seq_attn.evaluation.results import ArmScore, SetScores
 from seq2seq_attn.evaluation.test_sets import concatenated_name
 from seq2seq_attn.files import check_outputs, write_json, write_text
 from seq2seq_attn.metrics.table import METRICS
@@ -21,18 +20,26 @@ from seq2seq_attn.text.normalize import is_latin, normalize
 from seq2seq_attn.translate.figure import PlotFormat
 
 COLUMNS = (
-    *(
-        "test_set",
-        "num_concatenated",
-        "length",
-        "lower",
-        "upper",
-        "num_pairs",
-        "is_thin",
-        "measure",
-    ),
-    *("kind", "name", "num_seeds", "score", "sd", "low", "high"),
-    *("difference", "p_value", "kept", "kept_low", "kept_high"),
+    "test_set",
+    "num_concatenated",
+    "length",
+    "lower",
+    "upper",
+    "num_pairs",
+    "is_thin",
+    "measure",
+    "kind",
+    "name",
+    "num_seeds",
+    "score",
+    "sd",
+    "low",
+    "high",
+    "difference",
+    "p_value",
+    "kept",
+    "kept_low",
+    "kept_high",
 )
 
 _LATEX = {
@@ -52,11 +59,11 @@ def plot_path(
     beside: Path, kind: str, image: PlotFormat = "png", *, num_concatenated: int = 1
 ) -> Path:
     """The plot beside a report: `report.valid.json` has `bleu-by-length.valid.png`."""
-    stem = f".{beside.stem}"
-    suffix = stem.removeprefix(".report") if f"{stem}.".startswith(".report.") else stem
-    return beside.with_name(
-        f"{concatenated_name(f'{kind}-by-length{suffix}', num_concatenated)}.{image}"
-    )
+    suffix = f".{beside.stem}"
+    if beside.stem.partition(".")[0] == "report":
+        suffix = suffix.removeprefix(".report")
+    name = concatenated_name(f"{kind}-by-length{suffix}", num_concatenated)
+    return beside.with_name(f"{name}.{image}")
 
 
 def check_report_files(files: Mapping[str, Path], inputs: Sequence[Path] = ()) -> None:
@@ -68,7 +75,7 @@ def check_report_files(files: Mapping[str, Path], inputs: Sequence[Path] = ()) -
             f"--report {str(page)!r}: name a file that ends in .md (Markdown) or .html (with "
             "attention)"
         )
-    check_outputs({f"--{part}": path for part, path in files.items()}, inputs)
+    check_outputs({f"--{kind}": path for kind, path in files.items()}, inputs)
 
 
 def write_report_files(
@@ -79,31 +86,33 @@ def write_report_files(
     *,
     is_named: bool = True,
 ) -> list[Path]:
-    """Write the parts of a report. Returns what was written.
+    """Write the files of a report. Returns the paths that were written.
 
     Args:
-        files: by part: `json`, `report` (a page to read, .md or .html), `csv` (a row per score),
+        files: by kind: `json`, `report` (a page to read, .md or .html), `csv` (a row per score),
             `latex` (tables for papers).
         plots: plots in this format, beside the first of the files.
         page: makes the HTML page.
         is_named: whether the user named the files; otherwise they lie in a run directory, which may
             be a stranger's: a link there is replaced, not written through.
     """
-    written = _write_plots(report, next(iter(files.values())), plots) if plots and files else []
-    for part, path in files.items():
-        if part == "json":
+    pictures = []
+    if plots and files:
+        pictures = _write_plots(report, next(iter(files.values())), plots)
+    for kind, path in files.items():
+        if kind == "json":
             write_json(path, report.data, is_named=is_named)
             continue
-        if part == "report":
-            text = (
-                page()
-                if path.suffix == ".html"
-                else report.markdown([relpath(p, path.parent) for p in written])
-            )
+        if kind == "csv":
+            text = csv_text(report.sets)
+        elif kind == "latex":
+            text = latex_text(report)
+        elif path.suffix == ".html":
+            text = page()
         else:
-            text = csv_text(report.sets) if part == "csv" else latex_text(report)
+            text = report.markdown([relpath(picture, path.parent) for picture in pictures])
         write_text(path, text, is_named=is_named)
-    return [*files.values(), *written]
+    return [*files.values(), *pictures]
 
 
 def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
@@ -116,10 +125,10 @@ def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
         if len(scores.arms) > 1 and not METRICS[metric].is_lower_better:
             kinds.append("retention")
         for kind in kinds:
-            written.append(plot_path(beside, kind, image, num_concatenated=scores.num_concatenated))
-            plot_by_length(
-                written[-1], scores, metric=metric, unit=report.unit, as_share=kind == "retention"
-            )
+            path = plot_path(beside, kind, image, num_concatenated=scores.num_concatenated)
+            is_share = kind == "retention"
+            plot_by_length(path, scores, metric=metric, unit=report.unit, as_share=is_share)
+            written.append(path)
     return written
 
 
@@ -130,42 +139,44 @@ def csv_text(sets: Sequence[SetScores]) -> str:
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for scores in sets:
-        about = {"test_set": scores.name, "num_concatenated": scores.num_concatenated}
-        for part in (scores.whole, *scores.buckets):
-            bounds = part.bucket.to_dict()
-            where = {"length": bounds.pop("label"), **bounds}
-            if part is scores.whole:
-                where["lower"] = None
-            for values in _score_rows(scores, part):
-                # a spreadsheet would take text that begins like this for a formula
-                cells = (about | where | values).items()
-                writer.writerow(
-                    {
-                        key: f"'{c}" if isinstance(c, str) and c[:1] in ("=", "+", "-", "@") else c
-                        for key, c in cells
-                    }
-                )
+        kinds = [("run", scores.runs)]
+        if scores.is_grouped:
+            kinds.append(("arm", [arm.name for arm in scores.arms]))
+        for row in (scores.whole, *scores.buckets):
+            bounds = row.bucket.to_dict()
+            cells = {
+                "test_set": _without_formula(scores.name),
+                "num_concatenated": scores.num_concatenated,
+                "length": bounds.pop("label"),
+                **bounds,
+            }
+            if row is scores.whole:
+                cells["lower"] = None
+            for kind, names in kinds:
+                by_metric = row.run_scores if kind == "run" else row.scores
+                for metric, metric_scores in by_metric.items():
+                    for name, score in zip(names, metric_scores, strict=True):
+                        cells |= {"measure": metric, "kind": kind, "name": _without_formula(name)}
+                        writer.writerow(cells | _score_cells(score))
     return out.getvalue()
 
 
-def _score_rows(scores: SetScores, part: BucketScores) -> Iterator[dict[str, Any]]:
-    """The scores of the runs, then those of the arms where these have several runs."""
-    arm_names = [arm.name for arm in scores.arms]
-    kinds = [
-        ("run", scores.runs, part.run_scores),
-        *([("arm", arm_names, part.scores)] if scores.is_grouped else []),
-    ]
-    for kind, names, by_metric in kinds:
-        for metric, metric_scores in by_metric.items():
-            for name, score in zip(names, metric_scores, strict=True):
-                interval, test, kept = score.interval, score.bootstrap, score.retention
-                values = {"num_seeds": len(score.values), "sd": score.deviation}
-                values |= {"score": interval.value, "low": interval.low, "high": interval.high}
-                if test is not None:
-                    values |= {"difference": test.difference, "p_value": test.p_value}
-                if kept is not None:
-                    values |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}
-                yield {"measure": metric, "kind": kind, "name": name, **values}
+def _without_formula(text: str) -> str:
+    """A quote before text that a spreadsheet would take for a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+
+
+def _score_cells(score: ArmScore) -> dict[str, float | None]:
+    interval = score.interval
+    cells = {"num_seeds": len(score.values), "sd": score.deviation}
+    cells |= {"score": interval.value, "low": interval.low, "high": interval.high}
+    if score.bootstrap is not None:
+        cells["difference"] = score.bootstrap.difference
+        cells["p_value"] = score.bootstrap.p_value
+    if score.retention is not None:
+        kept = score.retention
+        cells |= {"kept": kept.value, "kept_low": kept.low, "kept_high": kept.high}
+    return cells
 
 
 def latex_text(report: Report) -> str:
@@ -201,18 +212,20 @@ def escape_latex(text: str) -> str:
     return "".join(escaped)
 
 
+def _latex_cell(cell: str) -> str:
+    """A cell in which the hyphens of numbers are minus signs, and a hyphen alone a dash."""
+    if cell == "-":
+        return "--"
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escape_latex(cell))
+
+
 def _latex_table(label: str, caption: str, table: Table) -> str:
-    # The hyphens of numbers become minus signs.
-    header, *rows = (
-        [
-            re.sub(r"(?<![\w.])-(?=\d)", "$-$", "--" if cell == "-" else escape_latex(cell))
-            for cell in line
-        ]
-        for line in (table.header, *table.rows)
-    )
-    # A row that begins with a bracket would be read as an option of the row before.
-    lines = [" & ".join([f"{{{row[0]}}}", *row[1:]]) + r" \\" for row in rows]
-    columns = "l" + "r" * (len(header) - 1)
+    lines = []
+    for row in table.rows:
+        # A row that begins with a bracket would be read as an option of the row before.
+        first, *numbers = [_latex_cell(cell) for cell in row]
+        lines.append(" & ".join([f"{{{first}}}", *numbers]) + r" \\")
+    columns = "l" + "r" * (len(table.header) - 1)
     return "\n".join(
         [
             r"\begin{table}[htbp]",
@@ -221,7 +234,7 @@ def _latex_table(label: str, caption: str, table: Table) -> str:
             rf"\label{{tab:{re.sub(r'[^a-z0-9]+', '-', label.lower())}}}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
-            " & ".join(header) + r" \\",
+            " & ".join(_latex_cell(cell) for cell in table.header) + r" \\",
             r"\midrule",
             *lines,
             r"\bottomrule",

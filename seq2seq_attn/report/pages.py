@@ -1,5 +1,4 @@
-"""The report of an evaluation: scores in; text for the terminal, Markdown, and values for JSON
-out."""
+"""The report of an evaluation: text for the terminal, Markdown, and values for JSON."""
 
 import textwrap
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from seq2seq_attn.evaluation.results import SetScores
-from seq2seq_attn.evaluation.scoring import Scored
+from seq2seq_attn.evaluation.scoring import Scored, flatten
 from seq2seq_attn.metrics.table import METRICS
 from seq2seq_attn.report.conclusion import clear_note, conclude
 from seq2seq_attn.report.tables import (
@@ -68,32 +67,29 @@ class Report:
         numbers of them."""
         attentions = [str(description.get("attention", "")) for description in self.descriptions]
         drawn = sorted(self.drawn_sets, key=lambda scores: scores.num_concatenated)
+        findings = {}
+        for scores in (drawn[0], drawn[-1]):
+            findings[scores.name] = conclude(scores, unit=self.unit, attentions=attentions)
         if len(drawn) == 1:
-            return conclude(drawn[0], unit=self.unit, attentions=attentions)
-        ends = (drawn[0], drawn[-1])
-        return " ".join(
-            f"{end.name}: {conclude(end, unit=self.unit, attentions=attentions)}" for end in ends
-        )
+            return findings[drawn[0].name]
+        return " ".join(f"{name}: {finding}" for name, finding in findings.items())
 
     @cached_property
     def data(self) -> dict[str, Any]:
         """All of it as plain values, for JSON; `groups` are the arms, where there are fewer of them
         than runs."""
-        first, groups = self.sets[0], {}
-        if first.is_grouped:
-            groups["groups"] = [
-                {
-                    "name": arm.name,
-                    "runs": [first.runs[run] for run in arm.runs],
-                    "seeds": list(arm.seeds),
-                }
-                for arm in first.arms
-            ]
-        return {
+        first = self.sets[0]
+        values: dict[str, Any] = {
             "format": FORMAT_VERSION,
             "conclusion": self.conclusion,
             "runs": list(self.descriptions),
-            **groups,
+        }
+        if first.is_grouped:
+            values["groups"] = []
+            for arm in first.arms:
+                runs = [first.runs[run] for run in arm.runs]
+                values["groups"].append({"name": arm.name, "runs": runs, "seeds": list(arm.seeds)})
+        return values | {
             "languages": asdict(self.scored.languages),
             "length": self.scored.length_values(),
             "resampling": asdict(self.scored.settings.resampling),
@@ -106,21 +102,19 @@ class Report:
         """For the terminal, in short: the main metric of each test set, the same by length, the
         conclusion, and how to read them."""
         drawn = self.drawn_sets
-        first, metric = drawn[0], drawn[0].bucket_metrics[0]
+        first = drawn[0]
+        metric = first.bucket_metrics[0]
         blocks = [summary_table(self.sets, metric).to_text()]
         for scores in drawn:
             title = f"{METRICS[metric].title} by length, {scores.name}"
             blocks.append(f"{title}\n{length_table(scores, metric, unit=self.unit).to_text()}")
-        if cautions := [
-            *self._cautions,
-            *(line for scores in drawn for line in _count_lines(scores)),
-        ]:
+        cautions = [*self._cautions, *flatten(_count_lines(scores) for scores in drawn)]
+        if cautions:
             blocks.append("\n".join(cautions))
-        blocks.append(
-            textwrap.fill(
-                self.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False
-            )
+        finding = textwrap.wrap(
+            self.conclusion, _SUMMARY_WIDTH, break_long_words=False, break_on_hyphens=False
         )
+        blocks.append("\n".join(finding))
         notes = ["[low, high]: 95 % bootstrap interval"]
         if first.is_grouped:
             notes.append(SEEDS_NOTE)
@@ -132,7 +126,8 @@ class Report:
             notes.append(clear_note(has_seeds=first.is_grouped))
         if any(scores.has_thin_bucket for scores in drawn):
             notes.append(THIN_NOTE)
-        blocks.append("\n".join([*notes, f"{METRICS[metric].title}: {first.signatures[metric]}"]))
+        notes.append(f"{METRICS[metric].title}: {first.signatures[metric]}")
+        blocks.append("\n".join(notes))
         return "\n\n".join(blocks)
 
     @property
@@ -141,17 +136,15 @@ class Report:
         attention analysis, conclusion, settings and signatures."""
         blocks = []
         for scores in self.sets:
-            blocks += [
-                f"{scores.name}: {scores.num_pairs:,} sentence pairs",
-                score_table(scores).to_text(),
-            ]
-            blocks += [
-                f"{title}\n{table.to_text()}"
-                for title, table in _tables(scores, self.unit, in_detail=False)
-            ]
-            if lines := _count_lines(scores):
+            blocks.append(f"{scores.name}: {scores.num_pairs:,} sentence pairs")
+            blocks.append(score_table(scores).to_text())
+            for title, table in _tables(scores, self.unit, in_detail=False):
+                blocks.append(f"{title}\n{table.to_text()}")
+            lines = _count_lines(scores)
+            if lines:
                 blocks.append("\n".join(lines))
-        blocks += [self.conclusion, "\n".join([*self.legend, *self._signatures])]
+        blocks.append(self.conclusion)
+        blocks.append("\n".join([*self.legend, *self._signatures]))
         return "\n\n".join(blocks)
 
     def markdown(self, plots: Sequence[str] = ()) -> str:
@@ -159,43 +152,50 @@ class Report:
         files beside the page)."""
         blocks = ["# Evaluation", escape_markdown(self.conclusion)]
         for scores in self.sets:
-            blocks += [
-                f"## {escape_markdown(scores.name)}, {scores.num_pairs:,} sentence pairs",
-                score_table(scores).to_markdown(),
-            ]
+            name = escape_markdown(scores.name)
+            blocks.append(f"## {name}, {scores.num_pairs:,} sentence pairs")
+            blocks.append(score_table(scores).to_markdown())
             for title, table in _tables(scores, self.unit, in_detail=True):
                 blocks += [f"### {escape_markdown(title)}", table.to_markdown()]
-            if lines := _count_lines(scores):
+            lines = _count_lines(scores)
+            if lines:
                 blocks.append(_markdown_list(lines))
         blocks += [f"![{escape_markdown(name)}]({quote(name)})" for name in plots]
-        environment, git = self.environment, self.environment.get("git")
-        commit = (
-            f", commit {git['commit'][:12]}{' with changes' if git['is_dirty'] else ''}"
-            if git
-            else ""
-        )
-        packages = environment["packages"]
-        provenance = (
-            f"seq2seq-attn {environment['seq2seq_attn']}{commit}, sacreBLEU "
-            f"{packages['sacrebleu']}, torch {packages['torch']}, {environment['device_name']}, "
-            f"{environment['written_at']}"
-        )
-        blocks += [
-            "## How it was measured",
-            _markdown_list([*self.legend, *self._signatures, provenance]),
-        ]
+        blocks.append("## How it was measured")
+        blocks.append(_markdown_list([*self.legend, *self._signatures, self._provenance]))
         return "\n\n".join(blocks) + "\n"
+
+    @property
+    def _provenance(self) -> str:
+        """Versions, device and time."""
+        environment = self.environment
+        version = environment["seq2seq_attn"]
+        git = environment.get("git")
+        if git:
+            version += f", commit {git['commit'][:12]}"
+            if git["is_dirty"]:
+                version += " with changes"
+        packages = environment["packages"]
+        return (
+            f"seq2seq-attn {version}, sacreBLEU {packages['sacrebleu']}, torch "
+            f"{packages['torch']}, {environment['device_name']}, {environment['written_at']}"
+        )
 
     @property
     def legend(self) -> list[str]:
         """How to read the scores, one or two sentences per line."""
-        resampling, first = self.scored.settings.resampling, self.sets[0]
+        first = self.sets[0]
+        resampling = self.scored.settings.resampling
         lines = [
-            *(line for description in self.descriptions for line in _search_lines(description)),
-            *self._cautions,
-            f"[low, high]: 95 % bootstrap interval, {resampling.num_resamples:,} resamples, seed "
-            f"{resampling.seed}; length in {self.unit} of {self.scored.length_tokenizer}",
+            f"{description['name']}: {_describe_search(description)}"
+            for description in self.descriptions
+            if description.get("search")
         ]
+        lines += self._cautions
+        lines.append(
+            f"[low, high]: 95 % bootstrap interval, {resampling.num_resamples:,} resamples, seed "
+            f"{resampling.seed}; length in {self.unit} of {self.scored.length_tokenizer}"
+        )
         if len(first.arms) > 1:
             lines.append(
                 f"difference, p, kept: against {first.arms[0].name}, by paired "
@@ -222,18 +222,17 @@ class Report:
             for description in self.descriptions
             if description.get("lowercases")
         ]
-        where = []
+        short = []
         for scores in self.sets:
-            short = [part.bucket.label for part in scores.buckets if part.is_too_short]
-            is_short = scores.whole.is_too_short
-            where += (
-                [scores.name]
-                if is_short
-                else [f"{scores.name}, {self.unit} {label}" for label in short]
-            )
-        if where:
+            if scores.whole.is_too_short:
+                short.append(scores.name)
+                continue
+            for row in scores.buckets:
+                if row.is_too_short:
+                    short.append(f"{scores.name}, {self.unit} {row.bucket.label}")
+        if short:
             lines.append(
-                f"fewer than a tenth of the references have four tokens in {'; '.join(where)}: "
+                f"fewer than a tenth of the references have four tokens in {'; '.join(short)}: "
                 "BLEU counts little else there, and is 0 if none has; see --metric exact or "
                 "--metric chrf"
             )
@@ -247,22 +246,17 @@ class Report:
         ]
 
 
-def _search_lines(description: dict[str, Any]) -> list[str]:
-    """How a system searched; none of saved hypotheses."""
-    if not (search := description.get("search")):
-        return []
-    shown = {
-        name.replace("_", " "): value
-        for name, value in search.items()
-        if name != "max_length_ratio"
-    }
-    settings = [
-        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-        for name, value in shown.items()
-    ]
-    if (precision := description.get("precision", "fp32")) != "fp32":
+def _describe_search(description: dict[str, Any]) -> str:
+    """The method and options of a system's search, and its precision."""
+    settings = []
+    for name, value in description["search"].items():
+        if name != "max_length_ratio":
+            shown = f"{value:g}" if isinstance(value, float) else value
+            settings.append(f"{name.replace('_', ' ')} {shown}")
+    precision = description.get("precision", "fp32")
+    if precision != "fp32":
         settings.append(precision)
-    return [f"{description['name']}: {', '.join(settings)}"]
+    return ", ".join(settings)
 
 
 def _markdown_list(lines: Sequence[str]) -> str:
@@ -308,6 +302,7 @@ def _tables(scores: SetScores, unit: str, *, in_detail: bool) -> list[tuple[str,
             tables.append((title, length_table(runs, metric, unit=unit)))
     if scores.whole.attention:
         tables.append(("Attention by length", attention_table(scores, unit=unit)))
-    if (gold := gold_table(scores)) is not None:
+    gold = gold_table(scores)
+    if gold is not None:
         tables.append(("Attention against gold links", gold))
     return tables
