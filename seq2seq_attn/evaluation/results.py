@@ -100,6 +100,8 @@ class SetScores:
     """the signature of each metric"""
     details: dict[str, list[str]]
     """sacreBLEU's verbose part for each run: precisions, brevity penalty, lengths"""
+    unit: str = "source tokens"
+    """the unit of lengths"""
     num_concatenated: int = 1
     """number of pairs of the corpus that are concatenated into each pair"""
     counts: Sequence[LineCounts] = ()

@@ -191,6 +191,7 @@ class _Scorer(NamedTuple):
             buckets=[self.score_bucket(bucket, by_length, attention) for bucket in buckets],
             signatures={metric: runs[0].signature for metric, runs in statistics.items()},
             details={metric: [run.details for run in runs] for metric, runs in statistics.items()},
+            unit=self.settings.unit,
             num_concatenated=test_set.num_concatenated,
             counts=[output.counts for output in outputs.values()],
         )

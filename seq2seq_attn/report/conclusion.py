@@ -57,13 +57,10 @@ def clear_note(*, has_seeds: bool) -> str:
     )
 
 
-def conclude(
-    scores: SetScores, *, unit: str = "source tokens", attentions: Sequence[str] = ()
-) -> str:
+def conclude(scores: SetScores, attentions: Sequence[str] = ()) -> str:
     """State in a sentence or two what the scores of one test set show.
 
     Args:
-        unit: what lengths are counted in.
         attentions: the attention variant of each run, so that two arms can be called the attention
             model and the fixed vector; empty: unknown.
     """
@@ -91,12 +88,12 @@ def conclude(
     slices = [_Slice(row.bucket.label, row.scores[main]) for row in solid]
     ends = [slices[0], slices[-1]] if len(slices) > 1 else []
     if len(names) == 1:
-        return _conclude_one(names[0], metric.title, unit, overall, ends)
+        return _conclude_one(names[0], metric.title, scores.unit, overall, ends)
     if len(names) == 2:
-        return _conclude_two(names, metric.title, unit, overall, ends)
+        return _conclude_two(names, metric.title, scores.unit, overall, ends)
     shown = overall
     if ends:
-        shown = ends[1]._replace(label=f"sentences of {ends[1].label} {unit}")
+        shown = ends[1]._replace(label=f"sentences of {ends[1].label} {scores.unit}")
     return _conclude_many(names, metric.title, shown, lowest_is_best=metric.is_lower_better)
 
 

@@ -127,7 +127,7 @@ def _write_plots(report: Report, beside: Path, image: PlotFormat) -> list[Path]:
         for kind in kinds:
             path = plot_path(beside, kind, image, num_concatenated=scores.num_concatenated)
             is_share = kind == "retention"
-            plot_by_length(path, scores, metric=metric, unit=report.unit, as_share=is_share)
+            plot_by_length(path, scores, metric, as_share=is_share)
             written.append(path)
     return written
 
@@ -193,7 +193,7 @@ def latex_text(report: Report) -> str:
         blocks.append(_latex_table(f"scores-{scores.name}", caption, score_table(scores)))
     for scores in report.drawn_sets:
         caption = f"{METRICS[metric].title} by length, {scores.name}. {signatures[metric]}."
-        table = length_table(scores, metric, unit=report.unit)
+        table = length_table(scores, metric)
         blocks.append(_latex_table(f"lengths-{scores.name}", caption, table))
     return "\n".join(blocks)
 

@@ -69,7 +69,7 @@ class Report:
         drawn = sorted(self.drawn_sets, key=lambda scores: scores.num_concatenated)
         findings = {}
         for scores in (drawn[0], drawn[-1]):
-            findings[scores.name] = conclude(scores, unit=self.unit, attentions=attentions)
+            findings[scores.name] = conclude(scores, attentions)
         if len(drawn) == 1:
             return findings[drawn[0].name]
         return " ".join(f"{name}: {finding}" for name, finding in findings.items())
@@ -107,7 +107,7 @@ class Report:
         blocks = [summary_table(self.sets, metric).to_text()]
         for scores in drawn:
             title = f"{METRICS[metric].title} by length, {scores.name}"
-            blocks.append(f"{title}\n{length_table(scores, metric, unit=self.unit).to_text()}")
+            blocks.append(f"{title}\n{length_table(scores, metric).to_text()}")
         cautions = [*self._cautions, *flatten(_count_lines(scores) for scores in drawn)]
         if cautions:
             blocks.append("\n".join(cautions))
@@ -138,7 +138,7 @@ class Report:
         for scores in self.sets:
             blocks.append(f"{scores.name}: {scores.num_pairs:,} sentence pairs")
             blocks.append(score_table(scores).to_text())
-            for title, table in _tables(scores, self.unit, in_detail=False):
+            for title, table in _tables(scores, in_detail=False):
                 blocks.append(f"{title}\n{table.to_text()}")
             lines = _count_lines(scores)
             if lines:
@@ -155,7 +155,7 @@ class Report:
             name = escape_markdown(scores.name)
             blocks.append(f"## {name}, {scores.num_pairs:,} sentence pairs")
             blocks.append(score_table(scores).to_markdown())
-            for title, table in _tables(scores, self.unit, in_detail=True):
+            for title, table in _tables(scores, in_detail=True):
                 blocks += [f"### {escape_markdown(title)}", table.to_markdown()]
             lines = _count_lines(scores)
             if lines:
@@ -281,7 +281,7 @@ def _count_lines(scores: SetScores) -> list[str]:
     return lines
 
 
-def _tables(scores: SetScores, unit: str, *, in_detail: bool) -> list[tuple[str, Table]]:
+def _tables(scores: SetScores, *, in_detail: bool) -> list[tuple[str, Table]]:
     """All tables but `score_table`: how far seeds differ where an arm has several, the scores by
     length, and attention. In detail they show every metric, and each run by itself where arms have
     several."""
@@ -290,18 +290,18 @@ def _tables(scores: SetScores, unit: str, *, in_detail: bool) -> list[tuple[str,
     tables = [("Seeds", seeds_table(scores))] if scores.is_grouped else []
     for metric in metrics:
         title = f"{METRICS[metric].title} by length"
-        tables.append((title + means, length_table(scores, metric, unit=unit)))
+        tables.append((title + means, length_table(scores, metric)))
         if len(scores.arms) > 2:
             against = f"{title}, against {scores.arms[0].name}{means}"
-            tables.append((against, comparison_table(scores, metric, unit=unit)))
+            tables.append((against, comparison_table(scores, metric)))
     if in_detail and scores.is_grouped:
         runs = scores.ungrouped()
         tables.append(("Each run by itself", score_table(runs)))
         for metric in metrics:
             title = f"{METRICS[metric].title} by length, each run by itself"
-            tables.append((title, length_table(runs, metric, unit=unit)))
+            tables.append((title, length_table(runs, metric)))
     if scores.whole.attention:
-        tables.append(("Attention by length", attention_table(scores, unit=unit)))
+        tables.append(("Attention by length", attention_table(scores)))
     gold = gold_table(scores)
     if gold is not None:
         tables.append(("Attention against gold links", gold))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from seq2seq_attn.evaluation.results import SetScores
 from seq2seq_attn.metrics.table import METRICS
+from seq2seq_attn.report.tables import THIN_MARK
 from seq2seq_attn.translate.figure import new_figure, save_figure
 
 if TYPE_CHECKING:
@@ -22,56 +23,45 @@ _TITLE_CHARACTERS_PER_INCH = 9
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)))
 
 
-def plot_by_length(
-    path: Path,
-    scores: SetScores,
-    *,
-    metric: str = "bleu",
-    unit: str = "source tokens",
-    as_share: bool = False,
-) -> None:
+def plot_by_length(path: Path, scores: SetScores, metric: str, *, as_share: bool = False) -> None:
     """Write the score by length: a line per arm with its 95 % band, n under each bucket.
     `as_share`: the share of the first arm's score that each other arm keeps, with its paired band.
 
     Of several seeds the line is the mean (the share that of the first arm's mean), the band covers
     the choice of sentences, and bars show the seeds' extremes.
     """
-    width = max(
-        6.0, 1.1 * len(scores.buckets) + 2
-    )  # inches, with room for the label of each bucket
+    # inches, with room for the label of each bucket
+    width = max(6.0, 1.1 * len(scores.buckets) + 2)
     figure = new_figure(width, 4.5)
     axes = figure.add_subplot()
     figure.set_layout_engine("constrained")
-    arms = range(int(as_share), len(scores.arms))
-    lines = [
-        line for arm in arms for line in _draw_arm(axes, scores, arm, metric, as_share=as_share)
-    ]
-    title, first = METRICS[metric].title, scores.arms[0].name
-    label = (
-        f"share of {first}'s {title} (95 % paired band"
-        if as_share
-        else f"{title} (95 % bootstrap band"
-    )
+    lines = []
+    for arm in range(1 if as_share else 0, len(scores.arms)):
+        lines += _draw_arm(axes, scores, arm, metric, as_share=as_share)
+    title = METRICS[metric].title
+    first = scores.arms[0].name
+    label = f"{title} (95 % bootstrap band"
+    heading = f"{title} by sentence length, {scores.name}"
+    if as_share:
+        label = f"share of {first}'s {title} (95 % paired band"
+        heading = f"{title} by sentence length, as a share of {first}'s, {scores.name}"
+        axes.axhline(1.0, color="0.4", linewidth=1)
     axes.set_ylabel(label + ("; bars: seeds)" if scores.is_grouped else ")"), parse_math=False)
-    share = f", as a share of {first}'s" if as_share else ""
-    heading = f"{title} by sentence length{share}, {scores.name}"
     columns = int(width * _TITLE_CHARACTERS_PER_INCH)
     axes.set_title(textwrap.fill(heading, columns, break_on_hyphens=False), parse_math=False)
-    labels = [
-        f"{row.bucket.label}\nn={len(row.bucket):,}{'*' * row.bucket.is_thin}"
-        for row in scores.buckets
-    ]
+    labels = []
+    for row in scores.buckets:
+        mark = THIN_MARK if row.bucket.is_thin else ""
+        labels.append(f"{row.bucket.label}\nn={len(row.bucket):,}{mark}")
     axes.set_xticks(range(len(labels)), labels)
     axes.set_xlim(-0.6, len(labels) - 0.4)  # so that no label reaches the edge
-    axes.set_xlabel(f"length in {unit}")
+    axes.set_xlabel(f"length in {scores.unit}")
     axes.grid(axis="y", color="0.88")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     if lines:  # named, because matplotlib leaves out labels that begin with _
         for text in axes.legend(handles=lines, frameon=False).get_texts():
             text.set_parse_math(False)
-    if as_share:
-        axes.axhline(1.0, color="0.4", linewidth=1)
     axes.set_ylim(bottom=0)
     save_figure(figure, path)
 
@@ -80,31 +70,35 @@ def _draw_arm(
     axes: Axes, scores: SetScores, arm: int, metric: str, *, as_share: bool
 ) -> list[Line2D]:
     """Draw an arm's line and band. Returns the line in a list, which is empty without values."""
-    points = []
+    xs = []
+    intervals = []
+    extremes = []
     for x, row in enumerate(scores.buckets):
-        score, mean = (
-            row.scores[metric][arm],
-            row.scores[metric][0].interval.value if as_share else 1.0,
-        )
-        if interval := score.retention if as_share else score.interval:
-            points.append((x, interval, min(score.values) / mean, max(score.values) / mean))
-    if not points:
+        score = row.scores[metric][arm]
+        interval = score.retention if as_share else score.interval
+        if interval is not None:
+            mean = row.scores[metric][0].interval.value if as_share else 1.0
+            xs.append(x)
+            intervals.append(interval)
+            extremes.append((min(score.values) / mean, max(score.values) / mean))
+    if not xs:
         return []
     # After six lines the colors repeat, with other markers and dashes.
-    color, other = _COLORS[arm % len(_COLORS)], (arm + arm // len(_COLORS)) % len(_MARKERS)
-    xs, intervals, least, most = zip(*points, strict=True)
-    low, high = [interval.low for interval in intervals], [interval.high for interval in intervals]
+    color = _COLORS[arm % len(_COLORS)]
+    style = (arm + arm // len(_COLORS)) % len(_MARKERS)
+    low = [interval.low for interval in intervals]
+    high = [interval.high for interval in intervals]
     axes.fill_between(xs, low, high, color=color, alpha=0.18, linewidth=0)
-    values, label = [interval.value for interval in intervals], scores.arms[arm].name
     line = axes.plot(
         xs,
-        values,
+        [interval.value for interval in intervals],
         color=color,
-        marker=_MARKERS[other],
-        linestyle=_DASHES[other],
+        marker=_MARKERS[style],
+        linestyle=_DASHES[style],
         linewidth=1.8,
-        label=label,
+        label=scores.arms[arm].name,
     )
-    if any(low < high for low, high in zip(least, most, strict=True)):
+    if any(least < most for least, most in extremes):
+        least, most = zip(*extremes, strict=True)
         axes.vlines(xs, least, most, color=color, linewidth=1.2)
     return line

@@ -3,6 +3,7 @@ A table is a header and rows of strings. Where a system is an arm of several run
 mean."""
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -38,27 +39,26 @@ class Table:
 
     def to_text(self) -> str:
         """Columns aligned and separated by two spaces, a rule under the header."""
-        widths = [
-            max(map(display_width, column)) for column in zip(self.header, *self.rows, strict=True)
-        ]
+        columns = zip(self.header, *self.rows, strict=True)
+        widths = [max(map(display_width, column)) for column in columns]
+        rule = ["-" * width for width in widths]
         lines = []
-        for cells in (self.header, ["-" * width for width in widths], *self.rows):
-            spaces = [
-                " " * (width - display_width(cell))
-                for cell, width in zip(cells, widths, strict=True)
-            ]
-            numbers = [space + cell for space, cell in zip(spaces[1:], cells[1:], strict=True)]
-            lines.append("  ".join([cells[0] + spaces[0], *numbers]).rstrip())
+        for cells in (self.header, rule, *self.rows):
+            padded: list[str] = []
+            for cell, width in zip(cells, widths, strict=True):
+                space = " " * (width - display_width(cell))
+                padded.append(space + cell if padded else cell + space)
+            lines.append("  ".join(padded).rstrip())
         return "\n".join(lines)
 
     def to_markdown(self) -> str:
         """A GitHub table; markup in cells is escaped."""
-        marks = [":--" if column == 0 else "--:" for column in range(len(self.header))]
-        lines = [self.header, marks, *self.rows]
-        return "\n".join(
-            "| " + " | ".join(escape_markdown(cell).replace("|", "\\|") for cell in line) + " |"
-            for line in lines
-        )
+        marks = [":--"] + ["--:"] * (len(self.header) - 1)
+        lines = []
+        for row in (self.header, marks, *self.rows):
+            cells = [escape_markdown(cell).replace("|", "\\|") for cell in row]
+            lines.append(f"| {' | '.join(cells)} |")
+        return "\n".join(lines)
 
 
 def escape_markdown(text: str) -> str:
@@ -68,20 +68,19 @@ def escape_markdown(text: str) -> str:
 
 def summary_table(sets: Sequence[SetScores], metric: str) -> Table:
     """One row per test set: each arm's score and interval; with two arms also difference and p."""
-    rows = [
-        [scores.name, f"{scores.num_pairs:,}", *_score_cells(scores.whole.scores[metric])]
-        for scores in sets
-    ]
-    return Table([METRICS[metric].title, "n", *_arm_headers(sets[0])], rows)
+    rows = []
+    for scores in sets:
+        cells = _score_cells(scores.whole.scores[metric], with_kept=False)
+        rows.append([scores.name, f"{scores.num_pairs:,}", *cells])
+    return Table([METRICS[metric].title, "n", *_headers(sets[0], with_kept=False)], rows)
 
 
 def score_table(scores: SetScores) -> Table:
     """One row per metric: each arm's score and interval; with two arms also difference and p."""
-    rows = [
-        [METRICS[metric].title, *_score_cells(arm_scores)]
-        for metric, arm_scores in scores.whole.scores.items()
-    ]
-    return Table(["measure", *_arm_headers(scores)], rows)
+    rows = []
+    for metric, arm_scores in scores.whole.scores.items():
+        rows.append([METRICS[metric].title, *_score_cells(arm_scores, with_kept=False)])
+    return Table(["measure", *_headers(scores, with_kept=False)], rows)
 
 
 def seeds_table(scores: SetScores) -> Table:
@@ -92,68 +91,63 @@ def seeds_table(scores: SetScores) -> Table:
         for arm, score in zip(scores.arms, arm_scores, strict=True):
             deviation = "-" if score.deviation is None else f"{score.deviation:.2f}"
             extremes = f"{min(score.values):.1f} to {max(score.values):.1f}"
-            rows.append(
-                [
-                    title,
-                    arm.name,
-                    str(len(score.values)),
-                    f"{score.interval.value:.1f}",
-                    deviation,
-                    extremes,
-                ]
-            )
+            mean = f"{score.interval.value:.1f}"
+            rows.append([title, arm.name, str(len(score.values)), mean, deviation, extremes])
             title = ""
     return Table(["measure", "arm", "seeds", "mean", "sd", "min to max"], rows)
 
 
-def length_table(scores: SetScores, metric: str = "bleu", *, unit: str = "source tokens") -> Table:
+def length_table(scores: SetScores, metric: str) -> Table:
     """One row per bucket, and one for the whole set if there are several: n, each arm's score and
     interval; with two arms also difference, p and the share of the first arm's score that the
     second keeps."""
     rows = []
-    for label, part in _length_parts(scores):
-        cells = _score_cells(part.scores[metric], with_retention=True)
-        rows.append([label, f"{len(part.bucket):,}", *cells])
-    return Table([unit, "n", *_arm_headers(scores, with_retention=True)], rows)
+    for label, row in _labelled_rows(scores):
+        cells = _score_cells(row.scores[metric], with_kept=True)
+        rows.append([label, f"{len(row.bucket):,}", *cells])
+    return Table([scores.unit, "n", *_headers(scores, with_kept=True)], rows)
 
 
-def comparison_table(
-    scores: SetScores, metric: str = "bleu", *, unit: str = "source tokens"
-) -> Table:
-    """The rows of `length_table`: of each arm after the first the difference to the first, p and
+def comparison_table(scores: SetScores, metric: str) -> Table:
+    """The rows of `length_table`, with the comparison of each arm to the first: difference, p and
     the share kept. For three arms and more, where `length_table` has no room for them."""
     rows = []
-    for label, part in _length_parts(scores):
-        compared = [
-            _comparison_cells(score, with_retention=True) for score in part.scores[metric][1:]
-        ]
+    for label, row in _labelled_rows(scores):
+        compared = [_comparison_cells(score, with_kept=True) for score in row.scores[metric][1:]]
         rows.append([label, *("  ".join(cells) for cells in compared)])
-    return Table([unit, *(f"{arm.name}: difference, p, kept" for arm in scores.arms[1:])], rows)
+    headers = [f"{arm.name}: difference, p, kept" for arm in scores.arms[1:]]
+    return Table([scores.unit, *headers], rows)
 
 
-def _length_parts(scores: SetScores) -> list[tuple[str, BucketScores]]:
+def _labelled_rows(scores: SetScores) -> list[tuple[str, BucketScores]]:
     """Each bucket with its label, marked where it is thin, and the whole set if there are
     several."""
-    parts = [(part.bucket.label + THIN_MARK * part.bucket.is_thin, part) for part in scores.buckets]
-    return parts if len(parts) == 1 else [*parts, (scores.whole.bucket.label, scores.whole)]
+    rows = [(row.bucket.label + THIN_MARK * row.bucket.is_thin, row) for row in scores.buckets]
+    if len(rows) > 1:
+        rows.append((scores.whole.bucket.label, scores.whole))
+    return rows
 
 
-def _arm_headers(scores: SetScores, *, with_retention: bool = False) -> list[str]:
-    comparison = ["difference", "p", *(["kept"] if with_retention else [])]
-    return [*(arm.name for arm in scores.arms), *(comparison if len(scores.arms) == 2 else [])]
+def _headers(scores: SetScores, *, with_kept: bool) -> list[str]:
+    headers = [arm.name for arm in scores.arms]
+    if len(headers) == 2:
+        headers += ["difference", "p"]
+        if with_kept:
+            headers.append("kept")
+    return headers
 
 
-def _score_cells(scores: Sequence[ArmScore], *, with_retention: bool = False) -> list[str]:
+def _score_cells(scores: Sequence[ArmScore], *, with_kept: bool) -> list[str]:
     cells = []
     for score in scores:
         spread = "" if score.deviation is None else f" ± {score.deviation:.1f}"
         cells.append(score.interval.to_text(unit=spread))
     if len(scores) == 2:
-        cells += _comparison_cells(scores[1], with_retention=with_retention)
+        cells += _comparison_cells(scores[1], with_kept=with_kept)
     return cells
 
 
-def _comparison_cells(score: ArmScore, *, with_retention: bool) -> list[str]:
+def _comparison_cells(score: ArmScore, *, with_kept: bool) -> list[str]:
     """The difference to the first arm, p (`-` for few sentence pairs) and the share kept."""
     assert score.bootstrap is not None  # it is not the first arm
     difference = f"{score.bootstrap.difference:+.1f}"
@@ -166,42 +160,49 @@ def _comparison_cells(score: ArmScore, *, with_retention: bool) -> list[str]:
         p_text = "<0.001"
     else:
         p_text = f"{p_value:.3f}"
-    if not with_retention:
+    if not with_kept:
         return [difference, p_text]
     kept = "-" if score.retention is None else score.retention.to_text(num_digits=2)
     return [difference, p_text, kept]
 
 
-def attention_table(scores: SetScores, *, unit: str = "source tokens") -> Table:
+def attention_table(scores: SetScores) -> Table:
     """One row per bucket and arm, and for the whole set if there are several buckets."""
     rows = []
-    for label, part in _length_parts(scores):
-        for index, (name, members) in enumerate(_by_arm(scores, part)):
-            columns = [[getattr(run, field) for run in members] for field in _FIELDS]
-            entropy, *shares = (None if None in values else fmean(values) for values in columns)
-            cells = ["-" if entropy is None else f"{entropy:.2f}", *map(_percent, shares)]
-            rows.append(["" if index else label, name, *cells])
-    return Table([unit, "arm" if scores.is_grouped else "run", *_FIELDS], rows)
+    for label, row in _labelled_rows(scores):
+        for name, runs in _attention_by_arm(scores, row):
+            means = []
+            for field in _FIELDS:
+                values = [getattr(run, field) for run in runs]
+                means.append(None if None in values else fmean(values))
+            entropy = "-" if means[0] is None else f"{means[0]:.2f}"
+            rows.append([label, name, entropy, *map(_percent, means[1:])])
+            label = ""
+    return Table([scores.unit, "arm" if scores.is_grouped else "run", *_FIELDS], rows)
 
 
 def gold_table(scores: SetScores) -> Table | None:
     """One row per arm and shift: error rate, precision, recall and mass; None without gold
     links."""
     rows = []
-    for name, members in _by_arm(scores, scores.whole) if scores.whole.attention else ():
-        for shift in members[0].gold:
-            values = [
-                fmean(getattr(run.gold[shift], field) for run in members) for field in _GOLD_FIELDS
-            ]
-            label = name if shift == min(members[0].gold) else ""
-            rows.append([label, f"{shift:+d}" if shift else "0", *map(_percent, values)])
+    for name, runs in _attention_by_arm(scores, scores.whole):
+        for shift in runs[0].gold:
+            links = [run.gold[shift] for run in runs]
+            means = [fmean(getattr(score, field) for score in links) for field in _GOLD_FIELDS]
+            rows.append([name, f"{shift:+d}" if shift else "0", *map(_percent, means)])
+            name = ""
     header = ["arm" if scores.is_grouped else "run", "shift", "AER", "precision", "recall", "mass"]
     return Table(header, rows) if rows else None
 
 
-def _by_arm(scores: SetScores, part: BucketScores) -> list[tuple[str, list[AttentionScore]]]:
-    return [(arm.name, [part.attention[run] for run in arm.runs]) for arm in scores.arms]
+def _attention_by_arm(
+    scores: SetScores, row: BucketScores
+) -> list[tuple[str, list[AttentionScore]]]:
+    """The attention of each arm's runs; empty where it was not analyzed."""
+    if not row.attention:
+        return []
+    return [(arm.name, [row.attention[run] for run in arm.runs]) for arm in scores.arms]
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None or value != value else f"{100 * value:.1f} %"
+    return "-" if value is None or math.isnan(value) else f"{100 * value:.1f} %"

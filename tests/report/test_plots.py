@@ -16,7 +16,7 @@ def size_of(path):
 
 
 def test_by_length_has_lines_bands_and_n(tmp_path, two_systems, figures):
-    plot_by_length(tmp_path / "p.png", two_systems)
+    plot_by_length(tmp_path / "p.png", two_systems, "bleu")
     width, height = size_of(tmp_path / "p.png")
     assert width >= 800
     assert height >= 500
@@ -31,7 +31,7 @@ def test_by_length_has_lines_bands_and_n(tmp_path, two_systems, figures):
     ]
     expected = [row.scores["bleu"][1].interval.value for row in two_systems.buckets]
     assert axes.get_lines()[1].get_ydata() == pytest.approx(expected)
-    assert "source tokens" in axes.get_xlabel()
+    assert "reference tokens" in axes.get_xlabel()
     assert axes.get_title() == "BLEU by sentence length, made-up"
     figures[0].canvas.draw()
     frame = axes.get_window_extent()
@@ -44,14 +44,16 @@ def test_the_legend_names_a_run_that_begins_with_an_underscore(
     tmp_path, three_systems, figures, as_share
 ):
     hidden = [replace(arm, name=f"_{arm.name}") for arm in three_systems.arms]
-    plot_by_length(tmp_path / "p.png", replace(three_systems, arms=hidden), as_share=as_share)
+    plot_by_length(
+        tmp_path / "p.png", replace(three_systems, arms=hidden), "bleu", as_share=as_share
+    )
     [axes] = figures[0].axes
     assert [text.get_text() for text in axes.get_legend().get_texts()][-2:] == ["_none", "_initial"]
 
 
 def test_arms_have_a_line_with_the_seeds_extremes(tmp_path, grouped, figures):
-    plot_by_length(tmp_path / "p.png", grouped)
-    plot_by_length(tmp_path / "q.png", grouped, as_share=True)
+    plot_by_length(tmp_path / "p.png", grouped, "bleu")
+    plot_by_length(tmp_path / "q.png", grouped, "bleu", as_share=True)
     scores, kept = (figure.axes[0] for figure in figures)
     assert [line.get_label() for line in scores.get_lines()] == ["additive", "none", "initial"]
     means = [row.scores["bleu"][1] for row in grouped.buckets]

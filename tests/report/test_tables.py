@@ -30,13 +30,13 @@ def test_columns_are_aligned():
 
 def test_one_run_has_no_comparison(one_system):
     assert list(score_table(one_system).header) == ["measure", "additive"]
-    assert list(length_table(one_system).header) == ["source tokens", "n", "additive"]
+    assert list(length_table(one_system, "bleu").header) == ["reference tokens", "n", "additive"]
     whole = score_systems(["additive"], edges="quantiles:1")  # a single bucket is the whole set
-    assert [row[:2] for row in length_table(whole).rows] == [["all", "150"]]
+    assert [row[:2] for row in length_table(whole, "bleu").rows] == [["all", "150"]]
 
 
 def test_two_runs_side_by_side(two_systems):
-    table = length_table(two_systems, unit="reference tokens")
+    table = length_table(two_systems, "bleu")
     assert list(table.header) == [
         "reference tokens",
         "n",
@@ -59,14 +59,14 @@ def test_two_runs_side_by_side(two_systems):
 
 
 def test_three_runs_are_compared_in_a_table_of_their_own(three_systems):
-    assert list(length_table(three_systems).header) == [
-        "source tokens",
+    assert list(length_table(three_systems, "bleu").header) == [
+        "reference tokens",
         "n",
         "additive",
         "none",
         "initial",
     ]
-    table = comparison_table(three_systems)
+    table = comparison_table(three_systems, "bleu")
     assert len(table.header) == len(table.rows[0]) == 3
     assert table.rows[-1][2].startswith(
         f"{three_systems.whole.scores['bleu'][2].bootstrap.difference:+.1f}  "
@@ -86,11 +86,11 @@ def test_arms(grouped):
     extremes = f"{min(score.values):.1f} to {max(score.values):.1f}"
     assert table.rows[1][3:] == [f"{mean:.1f}", f"{deviation:.2f}", extremes]
     assert table.rows[2][4] == "-"
-    table = length_table(grouped)
+    table = length_table(grouped, "bleu")
     assert table.rows[-1][3].startswith(f"{mean:.1f} ± {deviation:.1f} [")
     assert "±" not in table.rows[-1][4]
     assert score_table(grouped).rows[0][1:] == table.rows[-1][2:]
-    assert "±" not in length_table(grouped.ungrouped()).to_text()
+    assert "±" not in length_table(grouped.ungrouped(), "bleu").to_text()
 
 
 def make_statistics(seed: int, *, with_attention: bool = True) -> AttentionStatistics:
@@ -117,7 +117,7 @@ def analyzed(three_systems):
 
 
 def test_attention_has_a_row_for_each_bucket_and_run(analyzed):
-    table = attention_table(analyzed, unit="words")
+    table = attention_table(replace(analyzed, unit="words"))
     assert list(table.header) == [
         "words",
         "run",
