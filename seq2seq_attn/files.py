@@ -252,29 +252,30 @@ class ListedFiles:
     """The files of a folder with a manifest. The manifest is read once, and each file is checked
     against it when it is read."""
 
-    def __init__(self, folder: Path) -> None:
-        """Take the folder; nothing is read yet."""
+    def __init__(self, folder: Path, within: Path | None = None) -> None:
+        """Take the folder, and the one that no link may leave, by default the same. Nothing is read
+        yet."""
         self.folder = folder
+        self._within = within or folder
         self._sha256: dict[str, str] = {}
 
     @cached_property
     def listed(self) -> dict[str, list[str]]:
         """The lists of SHA-256 by name. Raises UserError: the manifest cannot be read."""
+        self._check_link(MANIFEST)
         return _read(self.folder)
 
     @cached_property
     def _root(self) -> Path:
-        """The folder that no link may leave. The hub's cache keeps a snapshot's files beside it."""
-        folder = self.folder.resolve()
+        # The hub's cache keeps the files of a snapshot beside it.
+        folder = self._within.resolve()
         return folder.parents[1] if folder.parent.name == "snapshots" else folder
 
     def read(self, name: str) -> bytes:
         """The content of a file. Another process may replace the file meanwhile. Raises UserError:
         the file or the manifest cannot be read, the file has changed since it was listed, or it is
         a link that leads out of the folder."""
-        path = self.folder / name
-        if path.is_symlink() and not path.resolve().is_relative_to(self._root):
-            raise UserError(f"{path}: a link out of its folder; replace it by the file itself")
+        path = self._check_link(name)
         while True:
             listed = self.listed
             try:
@@ -288,6 +289,14 @@ class ListedFiles:
             self.listed = _read(self.folder)
             if listed == self.listed:  # else the file was replaced between the two reads
                 raise _damaged(path)
+
+    def _check_link(self, name: str) -> Path:
+        path = self.folder / name
+        if not path.resolve().is_relative_to(self._root):
+            raise UserError(
+                f"{path}: a link leads out of {self._within}; replace it by the file itself"
+            )
+        return path
 
     def read_json(self, name: str) -> dict[str, Any]:
         """The JSON object in a file. Raises UserError as `read`, or the file holds something

@@ -9,6 +9,7 @@ from typing import Any, cast
 import torch
 
 from seq2seq_attn.config import Config, config_from_dict
+from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.model.build import build_model
 from seq2seq_attn.run import Run
@@ -67,7 +68,7 @@ def toy_corpus(config: Config) -> PreparedCorpus:
         target_tokenizer=target_tokenizer,
         source_vocab=vocabs[0],
         target_vocab=vocabs[1],
-        text_hashes=lambda is_reverse: {"content": "toy", "train": "toy", "valid_sources": "toy"},
+        text_hashes=lambda is_reverse: {"content": "toy", "train": "toy"},
     )
     return cast(PreparedCorpus, corpus)
 
@@ -75,13 +76,15 @@ def toy_corpus(config: Config) -> PreparedCorpus:
 def make_toy_run(
     path: Path, config: Config | None = None, *, seed: int = 4, is_reverse: bool = False
 ) -> Run:
-    """Write a finished run; its model ends sentences after some ten tokens. `is_reverse`: from
-    English."""
+    """Write a finished run; its model ends sentences after some ten tokens. It keeps the test sets
+    of a configuration that names a text. `is_reverse`: from English."""
     config = config or toy_config()
     corpus = toy_corpus(config)
     run = Run.create(path)
     run.save_config(config)
     run.save_text(corpus, is_reverse=is_reverse)
+    if config.data.train is not None:
+        run.save_sets(prepare_corpus(config))
     torch.manual_seed(seed)
     sizes = [len(corpus.source_vocab), len(corpus.target_vocab)][:: -1 if is_reverse else 1]
     model = build_model(config.model, num_source_ids=sizes[0], num_target_ids=sizes[1])

@@ -124,9 +124,8 @@ def evaluate_systems(
     else:
         files = _files_in_run(systems, source, splits, concatenate)
         hyps_dirs = [system.hyps_dir if files else None for system in systems]
-    runs, configs = [system.runs[0] for system in singles], [system.config for system in singles]
-    texts: dict[str, Any] = {"source": source, "references": references, "concatenate": concatenate}
-    sets = find_sets(runs, configs, splits, **texts, show_progress=show_progress)
+    runs = [system.runs[0] for system in singles]
+    sets = find_sets(runs, splits, source=source, references=references, concatenate=concatenate)
     has_page = files.get("report", Path()).suffix == ".html"
     options = {
         "reuse_hypotheses": reuse_hypotheses,

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import compress
@@ -73,8 +73,6 @@ def prepare_corpus(
     config: Config,
     *,
     own_run: Path | None = None,
-    also_in: Sequence[Path] = (),
-    before_build: Callable[[], None] = lambda: None,
     show_progress: bool = False,
 ) -> PreparedCorpus:
     """The prepared corpus of a configuration. It is reused from `data_dir/prepared/` if the same
@@ -84,9 +82,6 @@ def prepare_corpus(
         config: its `data` section is read.
         own_run: a run that was trained on this corpus; it replaces `data.vocab_from`, which may be
             gone.
-        also_in: other data folders to look in.
-        before_build: called if the corpus must be prepared, before anything is written; raises an
-            error to forbid it.
         show_progress: draw tqdm bars on stderr.
 
     Raises:
@@ -97,21 +92,20 @@ def prepare_corpus(
     vocab_dir = find_vocab_dir(config.data, own_run)
     identity = _identity(config.data, raw, vocab_dir)
     name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
-    folders = [data_dir / "prepared" / name for data_dir in (config.data.data_dir, *also_in)]
-    prepared = next(filter(None, map(_reusable, folders)), None)
+    folder = config.data.data_dir / "prepared" / name
+    prepared = _reusable(folder)
     if prepared is not None:
         log.info("%s: prepared before, reused", prepared.directory)
     else:
-        before_build()
         started = time.monotonic()
-        with _temporary_folder(folders[0]) as temporary:
+        with _temporary_folder(folder) as temporary:
             _build(temporary, config.data, raw, vocab_dir, identity, show_progress)
             if _identity(config.data, find_raw_corpus(config.data), vocab_dir) != identity:
                 raise UserError(
                     "the text changed while it was prepared; stop what writes to it, then try again"
                 )
-            prepared = _put(temporary, folders[0])
-        log.info("%s: prepared in %.1f s", folders[0], time.monotonic() - started)
+            prepared = _put(temporary, folder)
+        log.info("%s: prepared in %.1f s", folder, time.monotonic() - started)
     for note in prepared.meta["notes"]:
         log.info("%s", note)
     return prepared

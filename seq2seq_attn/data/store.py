@@ -240,9 +240,8 @@ class PreparedCorpus:
 
     def text_hashes(self, *, is_reverse: bool = False) -> dict[str, str]:
         """The hashes by which a run knows its corpus: of the `content` of all files, however they
-        were made; of the `train` text and the `valid_sources`, whatever tokenizes them; and of the
-        text that `data.mix` draws `mixed` pairs from. `is_reverse`: for a run from target to
-        source."""
+        were made; of the `train` text, whatever tokenizes it; and of the text that `data.mix` draws
+        `mixed` pairs from. `is_reverse`: for a run from target to source."""
         source, target = reversed(SIDES) if is_reverse else SIDES
         return {
             "content": sha256_of_values(
@@ -251,7 +250,6 @@ class PreparedCorpus:
             "train": sha256_of_values(
                 [self._hashes[f"train.{side}.txt"] for side in (source, target)]
             ),
-            "valid_sources": self._hashes[f"valid.{source}.txt"],
             **({"mixed": self.meta["mix"]["text"]} if "mix" in self.meta else {}),
         }
 

@@ -1,19 +1,17 @@
 """Systems under evaluation: a single run or an ensemble of runs, with the validations of their
 training."""
 
-import json
-import logging
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from seq2seq_attn.config import Config, SearchConfig
-from seq2seq_attn.files import finite, read_regular
+from seq2seq_attn.files import finite
 from seq2seq_attn.run import Run
+from seq2seq_attn.run.history import Validation
 from seq2seq_attn.runtime.device import Precision, resolve_device, translation_precision
 from seq2seq_attn.search.base import find_search
 from seq2seq_attn.translate.load import load
@@ -22,8 +20,6 @@ from seq2seq_attn.translate.translator import Translator
 ENSEMBLE_HYPS = "ensemble"
 """The folder of an ensemble's hypotheses, in its first member's `hyps/` or beside those of the
 members."""
-_MAX_SHOWN = 1e12
-"""Larger values of a validation count as missing: only a diverged run has such a perplexity."""
 _REPORTED = {"beam_size", "length_penalty", "max_length_ratio"}
 """options that a report always names"""
 _SHORT_NAMES = {
@@ -38,11 +34,6 @@ _SHORT_NAMES = {
 """the words of file names for options of the search"""
 _MAX_NAME = 30
 """A longer list of members widens every table; the JSON has all of them."""
-
-Validation = tuple[int, float | None, float | None]
-"""update, BLEU and perplexity; None: not measured"""
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -119,7 +110,7 @@ class System:
         neither."""
         if self.is_ensemble:
             return {}, []
-        return self.config.model_dump(mode="json"), read_validations(self.runs[0].metrics_path)
+        return self.config.model_dump(mode="json"), self.runs[0].validations
 
     def describe(self) -> dict[str, Any]:
         """Which run, of what, from which seed and commit, and how it translates. An ensemble has no
@@ -181,28 +172,3 @@ def make_ensemble(systems: Sequence[System]) -> System:
 def decisive_options(search: SearchConfig) -> dict[str, Any]:
     """The options that decide the best translation."""
     return search.model_dump(mode="json", exclude={"batch_size", "n_best"})
-
-
-def read_validations(path: Path) -> list[Validation]:
-    """The validations in a run's `metrics.jsonl`, by update; none where the file is missing. Lines
-    that are not validations are skipped, as the file may be untrusted."""
-    try:
-        content = read_regular(path)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        log.warning("%s: cannot be read (%s); the run has no learning curve", path, error.strerror)
-        return []
-    by_update = {}
-    for line in content.splitlines():
-        if b"validation" not in line:
-            continue
-        with suppress(ValueError, RecursionError, AttributeError):
-            values = json.loads(line)
-            update, bleu, perplexity = (
-                float(value) if type(value) in (int, float) and 0 <= value < _MAX_SHOWN else None
-                for value in map(values.get, ("update", "bleu", "perplexity"))
-            )
-            if values.get("event") == "validation" and update is not None:
-                by_update[update] = (int(update), bleu, perplexity)
-    return [by_update[update] for update in sorted(by_update)]

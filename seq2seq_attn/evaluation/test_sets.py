@@ -1,17 +1,13 @@
-"""Test sets: splits of the runs' corpus or files of sentence pairs, as they are or with K pairs
+"""Test sets: those that the runs keep or files of sentence pairs, as they are or with K pairs
 concatenated into one."""
 
-import logging
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
-from seq2seq_attn.config import Config, DataConfig, shorten
-from seq2seq_attn.data.links import links_file
-from seq2seq_attn.data.prepare import prepare_corpus
+from seq2seq_attn.config import DataConfig
 from seq2seq_attn.data.sources import split_names
-from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.captions import tokenize_caption
@@ -19,10 +15,6 @@ from seq2seq_attn.text.concatenation import concatenate_lines, concatenate_links
 from seq2seq_attn.text.lines import aligned_lines, warn_about_tabs
 from seq2seq_attn.text.tokenizers.base import PositionTokenizer
 
-log = logging.getLogger(__name__)
-
-_WITHOUT_EXTRA = {"extra": [], "extra_in_vocab": False, "mix": 0.0}
-"""settings for preparing the corpus alone, because the extra files may not be on this machine"""
 CONCATENATION_SEED = 1
 """which pairs come together: the same ones for every run and every evaluation"""
 
@@ -68,48 +60,47 @@ GERMAN_TO_ENGLISH = Languages()
 
 def find_sets(
     runs: Sequence[Run],
-    configs: Sequence[Config],
     splits: Sequence[str] = (),
     *,
     source: Path | None = None,
     references: Sequence[Path] = (),
     concatenate: Sequence[int] = (),
-    show_progress: bool = False,
 ) -> list[EvaluationSet]:
     """The sets that all runs are evaluated on; with `concatenate`, for each K in it the sets of K
     concatenated pairs.
 
     Raises:
-        UsageError: files and splits together, one file without the other, an unknown split, runs of
-            different data or numbers of sources, a number of pairs that a set does not have, pairs
-            of several sources to be concatenated.
+        UsageError: files and splits together, one file without the other, a split that the runs do
+            not keep, runs of different test sets or numbers of sources, a number of pairs that a
+            set does not have, pairs of several sources to be concatenated.
         UserError: a file that cannot be read.
     """
-    for run, data in (
-        (run, config.data) for run, config in zip(runs, configs, strict=True) if concatenate
-    ):
-        if (
-            len(data.layout.columns) > 1
-            or data.layout.vector_column is not None
-            or data.tokenizer.target == PositionTokenizer.name
-        ):
-            raise UsageError(
-                f"--concatenate {concatenate[0]}: concatenates pairs of two texts, and {run.path} "
-                "reads several sources or vectors, or writes positions; leave --concatenate out"
-            )
+    if concatenate:
+        _check_concatenable(runs, concatenate[0])
     if (source is None) != (not references):
         raise UsageError("--source and --reference go together: name both files, or neither")
     if source is None:
-        sets = _corpus_sets(runs, configs, splits, show_progress)
+        sets = _kept_sets(runs, splits)
     elif splits:
         raise UsageError(
             "--split and --source: give splits of the corpus or a pair of files, not both"
         )
     else:
-        sets = [_file_set(runs, configs, source, references)]
+        sets = [_file_set(runs, source, references)]
     return [
         concatenated(test_set, k) for k in dict.fromkeys(concatenate or [1]) for test_set in sets
     ]
+
+
+def _check_concatenable(runs: Sequence[Run], number: int) -> None:
+    for run in runs:
+        data = run.config.data
+        reads_several = len(data.layout.columns) > 1 or data.layout.vector_column is not None
+        if reads_several or data.tokenizer.target == PositionTokenizer.name:
+            raise UsageError(
+                f"--concatenate {number}: concatenates pairs of two texts, and {run.path} reads "
+                "several sources or vectors, or writes positions; leave --concatenate out"
+            )
 
 
 def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
@@ -131,13 +122,11 @@ def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
             source_lengths=[len(words) for words in gold.source_words],
             target_lengths=[len(words) for words in gold.target_words],
         )
-        # The words of the parts, not those of the concatenated lines, in which full stops stand
-        # elsewhere.
-        source_words, target_words = (
-            [[word for pair in group for word in words[pair]] for group in groups]
-            for words in (gold.source_words, gold.target_words)
+        gold = GoldLinks(
+            links,
+            _concatenate_words(gold.source_words, groups),
+            _concatenate_words(gold.target_words, groups),
         )
-        gold = GoldLinks(links, source_words, target_words)
     return replace(
         test_set,
         name=concatenated_name(test_set.name, k),
@@ -151,6 +140,14 @@ def concatenated(test_set: EvaluationSet, k: int) -> EvaluationSet:
     )
 
 
+def _concatenate_words(
+    words: Sequence[Sequence[str]], groups: Iterable[Sequence[int]]
+) -> list[list[str]]:
+    """The words of the pairs of each group. In the concatenated lines, full stops stand
+    elsewhere."""
+    return [list(chain.from_iterable(words[pair] for pair in group)) for group in groups]
+
+
 def concatenated_name(name: str, num_concatenated: int) -> str:
     """The name of a set of concatenated pairs, `test.x3`."""
     return name if num_concatenated == 1 else f"{name}.x{num_concatenated}"
@@ -160,9 +157,9 @@ def caption_links(
     sources: Sequence[str], targets: Sequence[str], links: Sequence[str]
 ) -> GoldLinks:
     """The gold links of captions (Pharaoh lines) with the words that they are numbered in."""
-    return GoldLinks(
-        list(links), [*map(tokenize_caption, sources)], [*map(tokenize_caption, targets)]
-    )
+    source_words = [tokenize_caption(line) for line in sources]
+    target_words = [tokenize_caption(line) for line in targets]
+    return GoldLinks(list(links), source_words, target_words)
 
 
 def set_name(path: Path) -> str:
@@ -175,68 +172,59 @@ def has_test_set(data: DataConfig) -> bool:
     return split_names(data) != ["train", "valid"]
 
 
-def _file_set(
-    runs: Sequence[Run], configs: Sequence[Config], source: Path, references: Sequence[Path]
-) -> EvaluationSet:
-    num_sources = len(configs[0].data.layout.columns)
-    for run, config in zip(runs, configs, strict=True):
-        if len(config.data.layout.columns) != num_sources:
+def _file_set(runs: Sequence[Run], source: Path, references: Sequence[Path]) -> EvaluationSet:
+    num_sources = len(runs[0].config.data.layout.columns)
+    for run in runs:
+        number = len(run.config.data.layout.columns)
+        if number != num_sources:
             raise UsageError(
-                f"--source: {runs[0].path} and {run.path} read lines of {num_sources} and "
-                f"{len(config.data.layout.columns)} sources; evaluate each on a file of its own"
+                f"--source: {runs[0].path} and {run.path} read lines of {num_sources} and {number} "
+                "sources; evaluate each on a file of its own"
             )
-    columns = [*map(list, zip(*aligned_lines([source, *references]), strict=True))]
-    if not columns:
+    rows = list(aligned_lines([source, *references]))
+    if not rows:
         raise UserError(f"{source}: no lines to evaluate; the file is empty")
-    lines, first, *rest = columns
+    lines, first, *others = (list(column) for column in zip(*rows, strict=True))
     if num_sources == 1:
         warn_about_tabs(f"{source}: ", sum("\t" in line for line in lines))
-    return EvaluationSet(set_name(source), lines, first, is_file=True, other_references=tuple(rest))
+    return EvaluationSet(
+        set_name(source), lines, first, is_file=True, other_references=tuple(others)
+    )
 
 
-def _corpus_sets(
-    runs: Sequence[Run], configs: Sequence[Config], splits: Sequence[str], show_progress: bool
-) -> list[EvaluationSet]:
-    """Splits of the corpus that all runs share. What the settings alone show to be wrong is an
-    error before minutes are spent on preparing it."""
-    for run, config in zip(runs, configs, strict=True):
-        data, first = config.data, configs[0].data
-        for split in splits:
-            if split not in split_names(data):
-                raise UsageError(
-                    f"--split {split!r}: this corpus has {', '.join(split_names(data))}"
-                )
-        if not splits and not has_test_set(data):
-            raise UsageError(
-                "this corpus has no test set: give --split valid, or --source FILE --reference FILE"
-            )
-        has_other_sides = (data.sources, data.target_language) != (
-            first.sources,
-            first.target_language,
+def _kept_sets(runs: Sequence[Run], splits: Sequence[str]) -> list[EvaluationSet]:
+    """The sets of these names that the runs keep, by default all test sets."""
+    first = runs[0]
+    for run in runs:
+        _check_splits(run, splits)
+        if not splits and run.splits != first.splits:
+            raise _different(run, first)
+    sets = []
+    for split in dict.fromkeys(splits or first.splits[1:]):
+        text = first.read_set(split)
+        for run in runs[1:]:
+            if run.read_set(split) != text:
+                raise _different(run, first)
+        gold = (
+            None if text.links is None else caption_links(text.source, text.references, text.links)
         )
-        if has_other_sides or (
-            data.corpus != first.corpus and "files" not in (data.corpus, first.corpus)
-        ):
-            raise _different(run, runs[0])
-    corpora: dict[str, PreparedCorpus] = {}  # the same settings prepare the same text
-    sets: list[EvaluationSet] = []
-    for run, config in zip(runs, configs, strict=True):
-        key = config.data.model_dump_json()
-        if key not in corpora:
-            prepared = corpora[key] = _prepare_for(run, config, show_progress)
-            run_sets = []
-            for split in dict.fromkeys(splits or prepared.test_splits):
-                text, links = prepared.text(split), prepared.links(split)
-                run_sets.append(
-                    EvaluationSet(
-                        split, *text, None if links is None else caption_links(*text, links)
-                    )
-                )
-            if sets and run_sets != sets:
-                raise _different(run, runs[0])
-            sets = run_sets
-        _check_text(run, config.data, corpora[key], splits)
+        sets.append(EvaluationSet(split, text.source, text.references, gold))
     return sets
+
+
+def _check_splits(run: Run, splits: Sequence[str]) -> None:
+    if not splits and not has_test_set(run.config.data):
+        raise UsageError(
+            "this corpus has no test set: give --split valid, or --source FILE --reference FILE"
+        )
+    for split in splits:
+        if split == "train":
+            raise UsageError(
+                f"--split train: {run.path} does not keep its training text; give it as --source "
+                "FILE --reference FILE"
+            )
+        if split not in run.splits:
+            raise UsageError(f"--split {split!r}: this corpus has {', '.join(run.splits)}")
 
 
 def _different(run: Run, first: Run) -> UsageError:
@@ -244,88 +232,3 @@ def _different(run: Run, first: Run) -> UsageError:
         f"{run.path} and {first.path} have different test sets; give both --source FILE "
         "--reference FILE"
     )
-
-
-def _prepare_for(run: Run, config: Config, show_progress: bool) -> PreparedCorpus:
-    # A run that was trained in another folder has its `data` there: beside `runs`, or further up.
-    above = [folder / config.data.data_dir for folder in run.path.resolve().parents]
-    try:
-        return prepare_corpus(
-            config.model_copy(update={"data": config.data.model_copy(update=_WITHOUT_EXTRA)}),
-            own_run=run.path,
-            also_in=above,
-            before_build=lambda: _check_paths(run, config),
-            show_progress=show_progress,
-        )
-    except UserError as error:  # the training text may not be on this machine
-        raise type(error)(
-            f"{error}; or evaluate on files: --source FILE --reference FILE"
-        ) from None
-
-
-def _check_text(
-    run: Run, data: DataConfig, prepared: PreparedCorpus, splits: Sequence[str]
-) -> None:
-    """Warn if the run was trained on other training pairs. Check that it was validated on these
-    validation pairs. Otherwise some of them may be its training pairs: the text may have changed
-    since they were set aside, or the run is a reverse model, whose pairs were set aside by the
-    source side of the first model. The content hash cannot tell, because it also depends on extra
-    pairs, test sets and tokenizer versions. Raises UserError: the run was validated on other
-    pairs."""
-    try:
-        trained_on, now = run.text_hashes, prepared.text_hashes()
-    except UserError:  # translation raises the error that explains it
-        return
-    if "train" in splits and not (data.extra or data.mix) and trained_on["train"] != now["train"]:
-        log.warning(
-            "%s: trained on other pairs than --split train has now: the text has changed", run.path
-        )
-    if data.corpus != "files" or data.valid is not None or "valid" not in splits:
-        return
-    if trained_on["valid_sources"] != now["valid_sources"]:
-        raise UserError(
-            f"{run.path} was validated on other pairs than those that are set aside from "
-            f"data.train={shorten(data.train)} now, which may be training pairs of the run: the "
-            "text has changed, or the pairs were set aside for the model of the other direction; "
-            "put the text back, or name the sets with --source and --reference"
-        )
-
-
-def _check_paths(run: Run, config: Config) -> None:
-    """Raise UserError if a path in a run's configuration lies outside the current folder: the run
-    may come from a stranger."""
-    data = config.data
-    named = {
-        "data_dir": [data.data_dir],
-        "source_dir": [data.source_dir] if data.source_dir else [],
-    }
-    if data.corpus == "files":
-        texts = {
-            "train": data.train,
-            "valid": data.valid,
-            **{f"test.{name}": spec for name, spec in data.test.items()},
-        }
-        for key, spec in texts.items():
-            named[key] = [Path(part) for part in ([spec] if isinstance(spec, str) else spec or [])]
-    if (links := links_file(data)) is not None:
-        named["links"] = [links]
-    for key, paths in named.items():
-        for path in paths:
-            leads_out = _is_inside(path, run.path) and not _is_inside(
-                path.resolve(), run.path.resolve()
-            )
-            if leads_out or not _is_inside(path, Path.cwd()):
-                alone = " --set 'data.extra=[]'" if data.extra else ""
-                alone += (
-                    f" --set data.vocab_from={run.path} --set data.mix=0" if data.vocab_from else ""
-                )
-                raise UserError(
-                    f"data.{key}={path}: {run.path} names it, and it lies outside the current "
-                    "folder; if you trust the run, run `seq2seq prepare -c "
-                    f"{run.path}/config.yaml{alone}`"
-                )
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    # as it is written: `data` may be a link to a larger disk
-    return Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder))

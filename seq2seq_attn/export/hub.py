@@ -1,4 +1,4 @@
-"""Publish a run on the Hugging Face hub, with a model card from its records. `run.find_run`
+"""Publish a run on the Hugging Face hub, with a model card from its records. `Run.open`
 downloads it again."""
 
 import logging
@@ -8,7 +8,8 @@ from typing import Any
 from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import MANIFEST, check_files, read_json, read_listed_json
-from seq2seq_attn.run import HUB, Run, open_hub
+from seq2seq_attn.run import Run
+from seq2seq_attn.run.hub import HUB, open_hub
 
 _LIBRARY = "seq2seq-attn"
 _CORPORA = {
@@ -39,6 +40,7 @@ def push_run(
         api.create_commit(
             repository, operations, commit_message=f"{run.path.name}, by {_LIBRARY} {__version__}"
         )
+    log.info("the text of the validation and test sets is not published")
     return f"{api.endpoint}/{repository}"
 
 

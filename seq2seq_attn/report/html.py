@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from seq2seq_attn.evaluation.scoring import flatten
-from seq2seq_attn.evaluation.systems import Validation
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import SetTranslations
 from seq2seq_attn.metrics.bleu import Measure
@@ -17,6 +16,7 @@ from seq2seq_attn.report.example import choose_example
 from seq2seq_attn.report.pages import Report
 from seq2seq_attn.report.tables import ATTENTION_NOTE, GOLD_NOTE
 from seq2seq_attn.report.template import fill_page
+from seq2seq_attn.run.history import Validation
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.translate.attention_map import MAP_NOTE, PackedMap
 

@@ -62,7 +62,9 @@ def tokenize_caption(text: str) -> list[str]:
 def read_links(path: Path, source_language: str) -> Iterator[str]:
     """The lines of a file of links, with the positions of this language first."""
     for line in iter_lines(path):
-        if source_language == SOURCE:
-            yield line
-        else:
-            yield " ".join("-".join(reversed(link.split("-"))) for link in line.split())
+        yield line if source_language == SOURCE else swap_links(line)
+
+
+def swap_links(line: str) -> str:
+    """A line of links with the positions of the other side first."""
+    return " ".join("-".join(reversed(link.split("-"))) for link in line.split())

@@ -65,6 +65,7 @@ class ReverseModel:
         )
         own.save_config(limited)
         own.save_text(prepared, is_reverse=True)
+        own.save_sets(prepared, is_reverse=True)
         own.write_environment(sys.argv, device)
 
     def save_best(self, run: Run, about: Mapping[str, Any]) -> None:

@@ -23,6 +23,7 @@ def write_run(
     Run.create(run.path, overwrite=overwrite)
     run.save_config(config)
     run.save_text(prepared)
+    run.save_sets(prepared)
     run.write_environment(sys.argv, updater.device)
     if updater.reverse is not None:
         updater.reverse.write_run(run, config, prepared, updater.device)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.run import Run
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
@@ -46,6 +45,4 @@ def workshop(tmp_path_factory) -> Path:
     other = toy_config(tokenizer="spacy", **{**data, "test": {"short": str(root / "long")}})
     other.data.tokenizer.lowercase = True
     make_toy_run(root / "other", other)
-    for name in ("additive", "other"):  # far from the current folder, evaluating prepares nothing
-        prepare_corpus(Run(root / name).config)
     return root

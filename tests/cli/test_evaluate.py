@@ -63,7 +63,7 @@ def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
 def test_concatenated_pairs_are_translated_in_one_piece(workshop):
     translate_and_score(workshop, "additive", split=["short"], concatenate=[3])
     run = Run(workshop / "additive")
-    [joined] = find_sets([run], [run.config], ["short"], concatenate=[3])
+    [joined] = find_sets([run], ["short"], concatenate=[3])
     translator = load(workshop / "additive", "cpu")
     expected = [
         found.text for found in translator.with_max_source_length(90).translate(joined.source)
@@ -93,8 +93,8 @@ def test_attention_is_analyzed_unless_told_otherwise(workshop):
 def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
     sizes = {"train": 30, "valid": 4, "test": 12}
     config = toy_config(corpus="captions", data_dir=str(tmp_path), limit=sizes, tokenizer="spacy")
-    make_toy_run(tmp_path / "run", config)
     prepared = prepare_corpus(config)
+    make_toy_run(tmp_path / "run", config).save_sets(prepared)
     report = run_evaluate(tmp_path, "run", concatenate=[1, 2], beam_size=1, metric=["bleu"])
     for values, num_pairs in zip(report.data["sets"], (12, 6), strict=True):
         [run] = values["attention"]["runs"]
@@ -257,16 +257,6 @@ def test_what_does_not_fit_is_refused(workshop, monkeypatch, names, options, cod
     with pytest.raises(UserError, match=message) as raised:
         evaluate(names, **options)
     assert raised.value.exit_code == code
-
-
-def test_a_run_far_from_its_text_can_be_evaluated_on_files(tmp_path):
-    places = {split: f"gone/{split}" for split in ("train", "valid")}
-    config = toy_config(
-        corpus="files", data_dir=str(tmp_path), **places, test={"test": "gone/test"}
-    )
-    make_toy_run(tmp_path / "run", config)
-    with pytest.raises(UserError, match=r"gone/.*--source FILE --reference FILE"):
-        evaluate([tmp_path / "run"])
 
 
 def test_nothing_is_written_beside_a_device(workshop, tmp_path):

@@ -1,15 +1,12 @@
 """The files that an evaluation writes, and those it leaves alone."""
 
-from pathlib import Path
-
 import pytest
 
-from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.files import write_listed
 from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.run import Run
 from tests.toy_requests import translate_and_score
-from tests.toy_run import TARGET, make_toy_run, toy_config
+from tests.toy_run import TARGET, make_toy_run
 
 
 def everything_in(folder):
@@ -126,16 +123,3 @@ def test_hypotheses_made_with_another_setting_are_not_reused(workshop, tmp_path,
         run.save_config(config)
         report = translate_and_score(tmp_path, "run", split=["short"], reuse_hypotheses=True)
         assert report.data["runs"][0]["is_reused"] is is_reused, value
-
-
-def test_data_that_was_prepared_beside_the_runs_is_used_from_any_folder(tmp_path, monkeypatch):
-    sizes = {"train": 30, "valid": 4, "test": 12}
-    config = toy_config(corpus="captions", data_dir="data", limit=sizes, tokenizer="spacy")
-    make_toy_run(tmp_path / "project/runs/run", config)
-    monkeypatch.chdir(tmp_path / "project")
-    prepare_corpus(config)
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    report = translate_and_score(tmp_path / "project/runs", "run", json=Path("r.json"))
-    assert report.sets[0].num_pairs == 12
-    assert {path.name for path in Path().iterdir()} == {"r.json", "r.hyps"}

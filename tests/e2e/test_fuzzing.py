@@ -23,7 +23,7 @@ from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.api.streams import open_input, read_chunks
 from seq2seq_attn.config import load_config
 from seq2seq_attn.data.links import parse_links
-from seq2seq_attn.evaluation.systems import System, read_validations
+from seq2seq_attn.evaluation.systems import System
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import translate_set
 from seq2seq_attn.files import MANIFEST, check_files
@@ -180,7 +180,7 @@ READERS: dict[str, Callable[[Folder, Path], object]] = {
     "run/environment.json": lambda folder, path: Run(folder.run.path).environment,
     "run/corpus.json": lambda folder, path: Run(folder.run.path).text_hashes,
     "run/manifest.json": lambda folder, path: check_files(folder.run.path, prefix="finished"),
-    "run/metrics.jsonl": lambda folder, path: read_validations(path),
+    "run/metrics.jsonl": lambda folder, path: Run(path.parent).validations,
     "run/hyps/test.json": reuse,
     "run/hyps/test.txt": reuse,
     "small.safetensors": lambda folder, path: read_tensors(path),

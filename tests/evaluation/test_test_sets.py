@@ -1,85 +1,93 @@
-"""Finding the test sets of runs: what is refused."""
+"""The test sets of runs: their own text, whatever has become of the corpus."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.config import Config, load_config
+from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.test_sets import find_sets
 from seq2seq_attn.run import Run
 from seq2seq_attn.train.loop import train
+from tests.toy_run import make_toy_run
 from tests.train.conftest import toy_settings, write_toy_corpus
 
 
-@pytest.mark.parametrize(("key", "splits"), [("test", ()), ("valid", ("valid",))])
-def test_corpora_with_different_limits_are_refused(tmp_path, monkeypatch, key, splits):
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A folder with the run `run`, whose validation pairs were set aside from its training text,
+    and its text."""
+    folder = tmp_path_factory.mktemp("trained")
+    write_toy_corpus(folder / "text")
+    train_run(folder, "run", "data.valid=null", "train.objectives={agreement: {}}")
+    return folder
+
+
+@pytest.mark.parametrize(("split", "num_pairs"), [("valid", 12), ("test", 20)])
+def test_a_run_keeps_its_sets_when_it_is_moved_and_its_text_is_gone(
+    trained, tmp_path, split, num_pairs
+):
+    [expected] = find_sets([Run(trained / "run")], [split])
+    run = Run(shutil.copytree(trained / "run", tmp_path / "moved"))
+    shutil.copytree(trained / "text", tmp_path / "text")
+    [test_set] = find_sets([run], [split])
+    assert test_set == expected
+    assert len(test_set.source) == len(test_set.references) == num_pairs
+
+
+def test_the_default_is_the_test_set(trained):
+    [test_set] = find_sets([Run(trained / "run")])
+    assert test_set.source == (trained / "text/test.de").read_text().splitlines()
+    assert test_set.references == (trained / "text/test.en").read_text().splitlines()
+
+
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_the_reverse_model_keeps_the_swapped_sets(trained, split):
+    run = Run(trained / "run")
+    [there], [back] = find_sets([run], [split]), find_sets([run.reverse], [split])
+    assert (back.source, back.references) == (there.references, there.source)
+
+
+def test_the_reverse_model_keeps_swapped_links(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    settings = ["data.limit={train: 40, valid: 9, test: 9}", "data.tokenizer.name=characters"]
-    configs = [
-        load_config(["quickstart"], [*settings, f"data.limit.{key}={number}"]) for number in (5, 6)
-    ]
-    runs = [Run(tmp_path / name) for name in "ab"]
-    with pytest.raises(UsageError, match=r"b and .*a .*test sets"):
-        find_sets(runs, configs, splits)
+    settings = ["data.limit={train: 40, valid: 9, test: 9}", "train.max_updates=1"]
+    config = load_config(["quickstart"], [*settings, "train.objectives={agreement: {}}"])
+    run = train(config, run_dir=tmp_path / "run")
+    [there], [back] = find_sets([run]), find_sets([run.reverse])
+    assert there.gold.source_words == back.gold.target_words
+    first = [link.split("-")[::-1] for link in there.gold.links[0].split()]
+    assert [link.split("-") for link in back.gold.links[0].split()] == first
 
 
-def with_data(config: Config, **changes: object) -> Config:
-    return config.model_copy(update={"data": config.data.model_copy(update=changes)})
+@pytest.mark.parametrize("split", ["valid", "test"])
+def test_runs_of_different_sets_are_not_compared(trained, tmp_path, split):
+    text = shutil.copytree(trained / "text", tmp_path / "text")
+    for language in ("de", "en"):
+        path = text / f"{'train' if split == 'valid' else 'test'}.{language}"
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:15]))
+    train_run(tmp_path, "other", "data.valid=null")
+    runs = [Run(trained / "run"), Run(tmp_path / "other")]
+    with pytest.raises(UsageError, match=r"other and .*run .*test sets"):
+        find_sets(runs, [split])
 
 
-def test_pairs_set_aside_from_another_text_are_not_scored(tmp_path, monkeypatch, caplog):
-    """They would be training pairs of the run."""
-    monkeypatch.chdir(tmp_path)
-    write_toy_corpus(Path("text"))
-    settings = [one for one in toy_settings(Path("text")) if not one.startswith("data.valid")]
-    config = load_config((), [*settings, "train.max_updates=1"])
-    run = train(config, run_dir=Path("run"))
-    [before] = find_sets([run], [config], ["valid"])
-    assert find_sets([run], [with_data(config, extra=["gone"])], ["valid"]) == [before]
-
-    for path in (Path("text/train.de"), Path("text/train.en")):
-        path.write_text("".join(path.read_text().splitlines(keepends=True)[:80]))
-    message = "run .*data.train='text/train'.*--source and --reference"
-    with pytest.raises(UserError, match=message):
-        find_sets([run], [config], ["test", "valid"])
-    again = train(config, run_dir=Path("again"))
-    with pytest.raises(UserError, match=message):
-        find_sets([again, run], [config] * 2, ["valid"])
-    [after] = find_sets([again], [config], ["valid"])
-    assert after != before
-
-    caplog.clear()
-    assert len(find_sets([run], [config], ["train"])[0].source) < len(before.source) * 10
-    [warning] = caplog.messages
-    assert "--split train" in warning
-    caplog.clear()
-    find_sets([again], [config], ["train"])
-    assert not caplog.messages
-
-    assert len(find_sets([run], [config], ["test"])[0].source) == 20
-    [pairs] = find_sets(
-        [run], [config], source=Path("text/train.de"), references=[Path("text/train.en")]
-    )
-    assert len(pairs.source) == 80
-    assert len(find_sets([run], [with_data(config, valid="text/valid")], ["valid"])[0].source) == 24
+def test_the_training_text_is_not_kept(trained):
+    with pytest.raises(UsageError, match=r"--split train: .*--source FILE --reference FILE"):
+        find_sets([Run(trained / "run")], ["train"])
 
 
-def test_pairs_set_aside_for_the_other_direction_are_refused(tmp_path, monkeypatch):
-    """Set aside by the sources of the reverse model, they would be training pairs of it."""
-    monkeypatch.chdir(tmp_path)
-    write_toy_corpus(Path("text"))
-    settings = [
-        *toy_settings(Path("text")),
-        "train.objectives={agreement: {}}",
-        "train.max_updates=1",
-    ]
-    with_valid = train(load_config((), settings), run_dir=Path("with-valid")).reverse
-    [valid] = find_sets([with_valid], [with_valid.config], ["valid"])
-    assert valid.source == Path("text/valid.en").read_text().splitlines()
+def test_an_unknown_split_is_refused_with_those_that_are_known(trained):
+    with pytest.raises(UsageError, match=r"dev.*valid, test"):
+        find_sets([Run(trained / "run")], ["dev"])
 
-    reverse = train(load_config((), [*settings, "data.valid=null"]), run_dir=Path("run")).reverse
-    with pytest.raises(UserError, match="run/reverse"):
-        find_sets([reverse], [reverse.config], ["valid"])
-    [test] = find_sets([reverse], [reverse.config], ["test"])
-    assert test.source == Path("text/test.en").read_text().splitlines()
+
+def test_a_run_without_sets_asks_for_files(tmp_path):
+    """Like a run from the hub."""
+    with pytest.raises(UserError, match="--source FILE --reference FILE"):
+        find_sets([make_toy_run(tmp_path / "run")])
+
+
+def train_run(folder: Path, name: str, *settings: str) -> None:
+    config = load_config((), [*toy_settings(folder / "text"), *settings, "train.max_updates=1"])
+    train(config, run_dir=folder / name)

@@ -1,95 +1,105 @@
-"""Evaluating a run neither reads nor writes outside the folder that it is in."""
+"""Evaluating a run of a stranger opens, writes and deletes nothing outside it."""
 
-import re
-import shlex
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.config import Config, load_config
-from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.evaluation.systems import System
 from seq2seq_attn.evaluation.test_sets import EvaluationSet, find_sets
 from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
+from seq2seq_attn.files import write_listed
 from seq2seq_attn.run import Run
-from tests.toy_run import SOURCE, TARGET, make_toy_run
-from tests.train.conftest import toy_settings, write_toy_corpus
+from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch) -> Path:
-    here = tmp_path / "here"
-    write_toy_corpus(here / "text")
-    monkeypatch.chdir(here)
-    Run.create(here / "run")
-    return here
+def run(tmp_path) -> Run:
+    """A run that keeps its test set; its text and data folder are named by absolute paths."""
+    text = tmp_path / "text"
+    text.mkdir()
+    for language, lines in (("de", SOURCE), ("en", TARGET)):
+        (text / f"all.{language}").write_text("\n".join(lines), encoding="utf-8")
+    splits = {"train": f"{text}/all", "valid": f"{text}/all", "test": {"test": f"{text}/all"}}
+    config = toy_config(corpus="files", data_dir=str(tmp_path / "data"), **splits)
+    return make_toy_run(tmp_path / "here/run", config)
 
 
-@pytest.fixture
-def elsewhere(tmp_path) -> Path:
-    write_toy_corpus(tmp_path / "elsewhere")
-    return tmp_path / "elsewhere"
+OPENED = """
+import os, sys
+from seq2seq_attn.__main__ import run
+opened = set()
+def record(event, arguments):
+    if event in ("open", "os.listdir", "os.scandir", "os.remove", "os.rename", "os.mkdir"):
+        if isinstance(arguments[0], (str, bytes)):
+            opened.add(os.path.abspath(os.fsdecode(arguments[0])))
+sys.addaudithook(record)
+code = run(sys.argv[1:])
+print("OPENED", *opened, sep="\\n")
+sys.exit(code)
+"""
 
 
-def num_pairs(config: Config) -> int:
-    [test] = find_sets([Run("run")], [config])
-    return len(test.source)
+def test_evaluate_touches_nothing_outside_the_run(run, tmp_path):
+    for name in ("text", "data"):
+        (tmp_path / name).rename(tmp_path / f"{name}-moved")
+    stale = tmp_path / "data/prepared/.old.tmp"
+    stale.mkdir(parents=True)
+    os.utime(stale, (0, 0))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    command = [sys.executable, "-P", "-c", OPENED, "evaluate", str(run.path), "--device", "cpu"]
+    done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    opened = done.stdout.partition("OPENED\n")[2].splitlines()
+    outside = [
+        path
+        for path in opened
+        if Path(path).is_relative_to(tmp_path) and not Path(path).is_relative_to(run.path)
+    ]
+    assert outside == []
+    assert any(Path(path).is_relative_to(run.path / "sets") for path in opened)
+    assert stale.exists()
+    assert not list(elsewhere.iterdir())
 
 
-def settings(*changes: str) -> Config:
-    return load_config((), [*toy_settings(Path("text")), "data.data_dir=data", *changes])
+@pytest.mark.parametrize("name", ["sets", "sets/test.source", "sets/manifest.json"])
+def test_sets_are_not_read_through_a_link(run, tmp_path, name):
+    path = run.path / name
+    path.rename(tmp_path / "secret")
+    path.symlink_to(tmp_path / "secret")
+    with pytest.raises(UserError, match="link"):
+        find_sets([run])
 
 
-def test_a_run_is_evaluated_where_it_was_trained(here, tmp_path):
-    (tmp_path / "disk").mkdir()
-    (here / "data").symlink_to(tmp_path / "disk")  # a link to another disk is the user's own
-    assert num_pairs(settings()) == 20
+def test_a_link_is_resolved_as_the_system_does(run, tmp_path):
+    """`link/../..` is the folder above the link's target, not that of the run."""
+    (tmp_path / "far/away").mkdir(parents=True)
+    shutil.copytree(run.path / "sets", tmp_path / "far/sets")
+    (run.path / "link").symlink_to(tmp_path / "far/away")
+    shutil.rmtree(run.path / "sets")
+    (run.path / "sets").symlink_to("link/../sets")
+    with pytest.raises(UserError, match="link"):
+        find_sets([run])
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("data_dir", "{0}/data"),
-        ("data_dir", "../elsewhere/data"),
-        ("train", "{0}/train"),
-        ("valid", "[{0}/valid.de, {0}/valid.en]"),
-        ("test", "{{test: {0}/test}}"),
-        ("source_dir", "{0}"),
-        ("data_dir", "run/link"),
-    ],
-)
-def test_what_lies_elsewhere_is_left_alone(here, elsewhere, key, value):
-    (here / "run" / "link").symlink_to(elsewhere)
-    before = sorted(elsewhere.rglob("*"))
-    with pytest.raises(UserError, match=rf"data.{key}.*`seq2seq prepare -c run/config.yaml`"):
-        num_pairs(settings(f"data.{key}={value.format(elsewhere)}"))
-    assert sorted(elsewhere.rglob("*")) == before
-    assert not (here / "data").exists()
+@pytest.mark.parametrize("replace", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_a_pipe_or_device_among_the_sets_is_refused_at_once(run, replace):
+    path = run.path / "sets/test.source"
+    path.unlink()
+    replace(path)
+    with pytest.raises(UserError, match=r"test\.source"):
+        find_sets([run])
 
 
-@pytest.mark.parametrize("is_tuned", [False, True])
-def test_the_command_that_is_advised_prepares_what_is_read(here, elsewhere, is_tuned):
-    train, run = elsewhere / "train", Run(here / "run")
-    changes = [f"data.extra=[{train}]", "data.extra_in_vocab=true"]
-    if is_tuned:
-        run.save_text(prepare_corpus(settings()))
-        changes = ["data.vocab_from=gone", "data.mix=1"]
-    config = settings(f"data.train={train}", *changes)
-    run.save_config(config)
-    with pytest.raises(UserError, match=r"data\.train") as raised:
-        num_pairs(config)
-    [command] = re.findall("`seq2seq (.*)`", str(raised.value))
-    assert run_command(shlex.split(command)) == 0
-    assert num_pairs(config) == 20
-
-
-@pytest.mark.usefixtures("here")
-def test_what_the_user_has_prepared_elsewhere_is_read(tmp_path):
-    config = settings(f"data.data_dir={tmp_path / 'elsewhere'}")
-    prepare_corpus(config)
-    assert num_pairs(config) == 20
+def test_sets_of_different_numbers_of_lines_are_refused(run):
+    write_listed(run.path / "sets/test.references", b"one\n")
+    with pytest.raises(UserError, match=r"test.*numbers of lines"):
+        find_sets([run])
 
 
 def translate(run: Run) -> SetTranslations:

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seq2seq_attn import load
+from seq2seq_attn import evaluate, load
 from seq2seq_attn.__main__ import run as run_command
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.hub import make_card, push_run
-from seq2seq_attn.files import write_json
+from seq2seq_attn.files import write_json, write_listed
 from seq2seq_attn.run import Run
 from tests.toy_run import SOURCE, make_toy_run, toy_config
 
@@ -148,6 +148,7 @@ def run(tmp_path: Path) -> Run:
     run = make_toy_run(tmp_path / "run", toy_config(corpus="captions"))
     write_json(run.path / "report.json", REPORT)
     (run.path / "notes.txt").write_text("private")
+    write_listed(run.path / "sets/test.source", b"a sentence of the test set\n")
     return run
 
 
@@ -163,6 +164,7 @@ def test_a_run_that_was_pushed_translates_the_same_elsewhere(
     assert capsys.readouterr().out.endswith(f"/{NAME}\n")
     assert {"README.md", "manifest.json", "model.safetensors"} <= served.files.keys()
     assert not {"notes.txt", "report.json"} & served.files.keys()
+    assert not any(b"sentence of the test set" in content for content in served.files.values())
     served.files["model.pickle"] = b"not downloaded"
     command = [
         sys.executable,
@@ -188,6 +190,13 @@ def test_a_run_that_was_pushed_translates_the_same_elsewhere(
         "README.md",
         "model.pickle",
     }
+
+
+@pytest.mark.usefixtures("served")
+def test_a_run_from_the_hub_is_evaluated_on_files(run: Run) -> None:
+    push_run(run, NAME)
+    with pytest.raises(UserError, match="--source FILE --reference FILE"):
+        evaluate(f"hf:{NAME}")
 
 
 def test_the_card_tells_scores_with_signature_seed_data_and_license(run: Run) -> None:

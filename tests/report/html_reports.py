@@ -9,13 +9,13 @@ import numpy as np
 
 from seq2seq_attn.evaluation.names import named_arms
 from seq2seq_attn.evaluation.scoring import Settings, score_sets
-from seq2seq_attn.evaluation.systems import Validation
 from seq2seq_attn.evaluation.test_sets import EvaluationSet
 from seq2seq_attn.evaluation.translations import LineCounts, SetTranslations
 from seq2seq_attn.metrics.attention import AttentionStatistics, overlap_counts
 from seq2seq_attn.metrics.significance import Resampling
 from seq2seq_attn.report.html import html_report
 from seq2seq_attn.report.pages import Report
+from seq2seq_attn.run.history import Validation
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.translate.attention_map import AttentionMap, PackedMap, pack_map
 from tests.metrics.corpora import make_hypotheses

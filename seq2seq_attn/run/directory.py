@@ -1,31 +1,19 @@
-"""A run: its directory, which training writes and everything else reads. It needs nothing outside
-itself.
-
-    config.yaml  environment.json  corpus.json (hashes of the text)  finished.json (training has finished)
-    model.safetensors (best)  last/ (for a resume)  manifest.json (the SHA-256 of all these files)
-    <side>.tokenizer.json  <side>.sentencepiece.model  <side>.vocab
-    train.log  metrics.jsonl  TensorBoard events  hyps/<split>.txt  report.json  report.md
-    reverse/ (a run directory with the model of the other direction, where an objective trains one)
-
-Tensors are safetensors; the rest is plain text, JSON or YAML. There are no pickles. Writes are
-atomic.
-"""
+"""`Run`, the object of a run directory."""
 
 from __future__ import annotations
 
-import importlib
 import logging
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seq2seq_attn.config import Config, ModelConfig, dump_config
 from seq2seq_attn.config.load import RUN_CONFIG, parse_run_config
+from seq2seq_attn.data.sources import split_names
 from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, vocab_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import (
@@ -38,6 +26,9 @@ from seq2seq_attn.files import (
     write_listed_json,
 )
 from seq2seq_attn.model.weights import Saved, parse_tensors, write_tensors
+from seq2seq_attn.run.history import Validation, parse_validations
+from seq2seq_attn.run.hub import HUB, download
+from seq2seq_attn.run.sets import SetText, read_set, write_sets
 from seq2seq_attn.runtime.environment import describe_environment
 from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
 from seq2seq_attn.text.tokenizers.factory import load_source, load_tokenizer
@@ -53,17 +44,17 @@ if TYPE_CHECKING:
 _MODEL, _FINISHED, _ENVIRONMENT = "model.safetensors", "finished.json", "environment.json"
 _LOG, _METRICS, _LAST = "train.log", "metrics.jsonl", "last"
 REVERSE = "reverse"
-HUB = "hf:"  # begins the name of a run on the Hugging Face hub
 LOCK = ".train.lock"
 """locked while training writes to the run; the file itself stays"""
-_APPENDED = (_LOG, _METRICS, LOCK, _LAST, REVERSE)
+_SETS = "sets"
+_APPENDED = (_LOG, _METRICS, LOCK, _LAST, _SETS, REVERSE)
 """Training appends to these, or writes in them; every other file is replaced as a whole."""
 _TEXT_FILES = ("*.tokenizer.json", "*.sentencepiece.model", "*.vocab")
 _LISTED = (RUN_CONFIG, _MODEL, _FINISHED, _ENVIRONMENT, RUN_CORPUS, *_TEXT_FILES)
 """the files that the manifest lists"""
 # Everything that a run writes; `overwrite` removes these and nothing else.
 _OWN_FILES = (
-    *(*_LISTED, MANIFEST, _LOG, _METRICS, _LAST, "hyps", REVERSE),
+    *(*_LISTED, MANIFEST, _LOG, _METRICS, _LAST, _SETS, "hyps", REVERSE),
     *("report.json", "report.md", "report.*.json", "report.*.md"),
     *("*-by-length*.png", "*-by-length*.svg", "*-by-length*.pdf"),
     *("events.out.tfevents.*", ".*.tmp"),
@@ -116,14 +107,7 @@ class Run:
             run = cls(name)
             _ = run.config
             return run
-        repository, _, revision = str(name).removeprefix(HUB).partition("@")
-        with open_hub(f"{name}: cannot be downloaded") as hub:
-            patterns = [*_LISTED, MANIFEST]
-            run = cls(
-                hub.snapshot_download(
-                    repository, revision=revision or None, allow_patterns=patterns
-                )
-            )
+        run = cls(download(str(name), [*_LISTED, MANIFEST]))
         if run.config.search.scorers:
             raise UserError(
                 f"{name}: its search.scorers name a run of this machine, which a downloaded run "
@@ -202,6 +186,21 @@ class Run:
         prepared.target_vocab.save(vocab_path(self.path, target))
         list_files(self.path, [path for pattern in _TEXT_FILES for path in self.path.glob(pattern)])
         write_listed_json(self.path / RUN_CORPUS, prepared.text_hashes(is_reverse=is_reverse))
+
+    def save_sets(self, prepared: PreparedCorpus, *, is_reverse: bool = False) -> None:
+        """Write the text of the validation and test sets of a prepared corpus. `is_reverse`: the
+        corpus's target is the run's source."""
+        write_sets(self.path / _SETS, prepared, is_reverse=is_reverse)
+
+    @property
+    def splits(self) -> list[str]:
+        """The names of the sets that `save_sets` wrote: `valid`, then the test sets."""
+        return split_names(self.config.data)[1:]
+
+    def read_set(self, split: str) -> SetText:
+        """The text of a validation or test set. Raises UserError: the run does not keep it, or a
+        file is damaged."""
+        return read_set(self.path, _SETS, split)
 
     @cached_property
     def text_hashes(self) -> dict[str, str]:
@@ -343,6 +342,8 @@ class Run:
                 remove_listed(run.path / _FINISHED)  # deleted by hand, which makes a run unfinished
             if run.config_path.exists():
                 check_files(run.path)
+            if (run.path / _SETS).exists():
+                check_files(run.path / _SETS)
 
     def check_no_links(self) -> None:
         """Check that the files that training appends to are not symbolic links to somewhere else.
@@ -365,6 +366,17 @@ class Run:
         if not (self.path / _ENVIRONMENT).exists():
             return None
         return self._files.read_json(_ENVIRONMENT)
+
+    @cached_property
+    def validations(self) -> list[Validation]:
+        """The validations of training, by update; none if the file is missing or unreadable."""
+        if not self.metrics_path.exists():
+            return []
+        try:
+            return parse_validations(self._files.read(_METRICS))
+        except UserError as error:
+            log.warning("%s; the run has no learning curve", error)
+            return []
 
 
 def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
@@ -401,19 +413,3 @@ def open_runs(named: str | Path | Run | Sequence[str | Path | Run] | None = None
     if isinstance(named, str | Path | Run):
         return [Run.open(named)]
     return [Run.open(name) for name in named]
-
-
-@contextmanager
-def open_hub(failure: str) -> Iterator[Any]:
-    """The hub's library. Its errors, of which there are many kinds, become a UserError that begins
-    with `failure`."""
-    try:
-        yield importlib.import_module("huggingface_hub")
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"{error.name}: not installed; run: pip install 'seq2seq-attn[hub]'"
-        ) from None
-    except Exception as error:
-        raise UserError(
-            f"{failure}: {' '.join(str(error).split()) or type(error).__name__}"
-        ) from error

@@ -5,6 +5,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -156,10 +158,77 @@ def test_pipes_and_devices_in_place_of_files_are_refused_at_once(trained, name):
     for replace in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
         path.unlink()
         replace(path)
-        with pytest.raises(
-            UserError, match=r"not a regular file|not a run directory|a link out of"
-        ):
+        with pytest.raises(UserError, match=r"not a regular file|not a run directory|a link"):
             load(trained.path)
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "model.safetensors", "source.vocab"])
+def test_a_link_out_of_the_run_is_refused(trained, tmp_path, name):
+    path = trained.path / name
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to("../elsewhere")
+    with pytest.raises(UserError, match=name):
+        load(trained.path)
+
+
+def test_a_link_to_a_run_is_followed(trained, tmp_path):
+    (tmp_path / "link").symlink_to(trained.path)
+    assert load(tmp_path / "link", "cpu").translate(["Ein Hund"])[0].tokens
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize(
+    "saved",
+    [
+        {"name": "vectors", "size": 5},
+        {"name": "none"},
+        {"name": "sentences"},
+        {"name": "several", "languages": ["de"], "parts": ["{side}.text"]},
+    ],
+    ids=lambda saved: saved["name"],
+)
+def test_a_tokenizer_of_another_kind_is_refused(trained, side, saved):
+    parts = [part.format(side=side) for part in saved.get("parts", [])]
+    part = json.dumps({"name": "vectors", "size": 5}).encode()
+    write_listed(trained.path / f"{side}.text.tokenizer.json", part)
+    content = json.dumps({**saved, "parts": parts}).encode()
+    write_listed(trained.path / f"{side}.tokenizer.json", content)
+    with pytest.raises(UserError, match=rf"{side}\..*tokenizer\.json"):
+        load(trained.path, "cpu")
+
+
+COUNTED = """
+import hashlib, os, sys
+from collections import Counter
+from seq2seq_attn.__main__ import run
+opened, hashes, sha256 = Counter(), [], hashlib.sha256
+def count_hash(*content):
+    hashes.append(content)
+    return sha256(*content)
+hashlib.sha256 = count_hash
+def record(event, arguments):
+    if event == "open" and isinstance(arguments[0], str) and arguments[1]:
+        opened[arguments[0]] += 1
+sys.addaudithook(record)
+code = run(["translate", "Ein Hund", "--device", "cpu", "--run", sys.argv[1]])
+print(len(hashes), *(f"{number} {path}" for path, number in opened.items()), sep="\\n")
+sys.exit(code)
+"""
+
+
+def test_translate_reads_and_hashes_each_file_of_a_run_once(trained):
+    command = [sys.executable, "-c", COUNTED, str(trained.path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    _, num_hashes, *rows = done.stdout.splitlines()
+    counts = {}
+    for row in rows:
+        number, _, path = row.partition(" ")
+        if Path(path).parent == trained.path:
+            counts[Path(path).name] = int(number)
+    assert set(counts.values()) == {1}
+    assert {"config.yaml", "manifest.json", "model.safetensors", "source.vocab"} <= counts.keys()
+    assert int(num_hashes) == len(counts) - 1  # the manifest has no hash
 
 
 @pytest.mark.parametrize("name", ["last", "metrics.jsonl", "train.log", ".train.lock", "reverse"])

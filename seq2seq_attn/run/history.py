@@ -1,0 +1,38 @@
+"""The history of a training run: the validations in its `metrics.jsonl`."""
+
+import json
+from typing import Any
+
+Validation = tuple[int, float | None, float | None]
+"""update, BLEU and perplexity; None: not measured"""
+_MAX_SHOWN = 1e12
+"""Larger values of a validation count as missing: only a diverged run has such a perplexity."""
+
+
+def parse_validations(content: bytes) -> list[Validation]:
+    """The validations in the content of `metrics.jsonl`, by update. Lines that are not validations
+    are skipped, because the file may be untrusted."""
+    by_update = {}
+    for line in content.splitlines():
+        if b"validation" not in line:
+            continue
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(values, dict) or values.get("event") != "validation":
+            continue
+        update = _read_number(values, "update")
+        if update is not None:
+            bleu = _read_number(values, "bleu")
+            perplexity = _read_number(values, "perplexity")
+            by_update[update] = (int(update), bleu, perplexity)
+    return [by_update[update] for update in sorted(by_update)]
+
+
+def _read_number(values: dict[str, Any], name: str) -> float | None:
+    """A number from 0; None if the value is missing, is something else, or is too large."""
+    value = values.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < _MAX_SHOWN else None
