@@ -1,7 +1,7 @@
 """Batches: padded tensors of sentence pairs.
 
 Shapes (the package's legend): B sentence pairs, S source positions with EOS, T target positions
-with EOS, N target tokens, padded to a multiple, L links, F dimension of a vector.
+with EOS, L links, F dimension of a vector.
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK, ExtendedIds, Ids
 
 LinkArray = npt.NDArray[np.integer[Any]]
 """[links of a pair, 2], source and target position"""
-ROW_MULTIPLE = 64
-"""N is padded to a multiple of this, because oneDNN compiles a primitive for every number of rows
-(`runtime/memory.py`)"""
 
 
 class SourceBatch(NamedTuple):
@@ -66,11 +63,6 @@ class Batch(NamedTuple):
     """int64, EOS-suffixed, padded with PAD"""
     tgt_extended_BT: Tensor
     """int64, `tgt_out_BT` in extended ids"""
-    positions_N: Tensor
-    """int64, positions of the target tokens in a flattened [T, B]; 0 in padding rows; all in order
-    if N = T x B"""
-    targets_N: Tensor
-    """int64, their ids; PAD in padding rows, which the loss ignores"""
     num_tokens: int
     """target tokens to predict, including EOS"""
     indices_B: Tensor
@@ -155,7 +147,6 @@ def collate(
     tgt_extended_BT = (
         tgt_out_BT.copy() if extended is None else _padded([pair.target for pair in extended])
     )
-    positions_N, targets_N = _targets(torch.from_numpy(tgt_out_BT))
     links_L3 = None
     if links is not None:
         rows_L = np.repeat(np.arange(len(links)), [*map(len, links)])
@@ -169,8 +160,6 @@ def collate(
         tgt_in_BT=torch.from_numpy(tgt_in_BT),
         tgt_out_BT=torch.from_numpy(tgt_out_BT),
         tgt_extended_BT=torch.from_numpy(tgt_extended_BT),
-        positions_N=positions_N,
-        targets_N=targets_N,
         num_tokens=sum(lengths),
         indices_B=torch.tensor(indices),
         links_L3=links_L3,
@@ -182,7 +171,6 @@ def swapped(batch: Batch) -> Batch:
     token is known to be a source token."""
     ids_BS, tgt_BT = batch.source.ids_BS, batch.tgt_out_BT
     bos_B1 = torch.full_like(ids_BS[:, :1], BOS)
-    positions_N, targets_N = _targets(ids_BS)
     return Batch(
         source=SourceBatch(
             tgt_BT, (tgt_BT != PAD).sum(dim=1).cpu(), torch.where(tgt_BT > EOS, UNK, tgt_BT)
@@ -190,29 +178,15 @@ def swapped(batch: Batch) -> Batch:
         tgt_in_BT=torch.cat([bos_B1, ids_BS[:, :-1]], dim=1).masked_fill(ids_BS == PAD, PAD),
         tgt_out_BT=ids_BS,
         tgt_extended_BT=ids_BS,
-        positions_N=positions_N,
-        targets_N=targets_N,
         num_tokens=int(batch.source.lengths_B.sum()),
         indices_B=batch.indices_B,
         links_L3=None if batch.links_L3 is None else batch.links_L3[:, [0, 2, 1]],
     )
 
 
-def _targets(tgt_out_BT: Tensor) -> tuple[Tensor, Tensor]:
-    """`positions_N` and `targets_N` of a batch."""
-    flat_out = tgt_out_BT.t().flatten()
-    real = (flat_out != PAD).nonzero().squeeze(1)
-    filler = (0, -len(real) % ROW_MULTIPLE)
-    if len(real) + filler[1] == len(flat_out):
-        return torch.arange(len(flat_out), device=flat_out.device), flat_out
-    return torch.nn.functional.pad(real, filler), torch.nn.functional.pad(
-        flat_out[real], filler, value=PAD
-    )
-
-
 def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
     """Pad a batch so that few shapes occur: B to a multiple of `rows`, S and T to multiples of
-    `positions`, N to B x T.
+    `positions`.
 
     Added rows have a source of EOS alone and no target, so the loss ignores them.
     """
@@ -229,12 +203,9 @@ def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
     )
     ids_BS[num_rows:, 0] = extended_ids_BS[num_rows:, 0] = EOS
     lengths_B = torch.nn.functional.pad(batch.source.lengths_B, (0, more_rows), value=1)
-    tgt_out_BT = padded(batch.tgt_out_BT, more_target)
     return batch._replace(
         source=SourceBatch(ids_BS, lengths_B, extended_ids_BS),
         tgt_in_BT=padded(batch.tgt_in_BT, more_target),
-        tgt_out_BT=tgt_out_BT,
+        tgt_out_BT=padded(batch.tgt_out_BT, more_target),
         tgt_extended_BT=padded(batch.tgt_extended_BT, more_target),
-        positions_N=torch.arange(tgt_out_BT.numel()),
-        targets_N=tgt_out_BT.t().flatten(),
     )

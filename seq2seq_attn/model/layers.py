@@ -90,13 +90,6 @@ def select_rows(fields: Rows, index_R: Tensor) -> Rows:
     )
 
 
-def token_rows(steps_TBX: Tensor, positions_N: Tensor) -> Tensor:
-    """The rows [N, X] at positions of the flattened [T, B]; all of them, not copied, if there are
-    as many positions."""
-    flat = steps_TBX.flatten(0, 1)
-    return flat if len(flat) == len(positions_N) else flat.index_select(0, positions_N)
-
-
 def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     """The dtype itself, if it is as wide as float32, otherwise float32."""
     return torch.promote_types(dtype, torch.float32)

@@ -1,6 +1,6 @@
 """The translation model: an encoder, a target embedding, an attention decoder, an output.
 
-Shapes: B sentence pairs, T steps, N target tokens, padded to a multiple, R rows in search, V target
+Shapes: B sentence pairs, T steps, R rows in search, V target
 vocabulary.
 """
 
@@ -13,7 +13,7 @@ from seq2seq_attn.data.batch import Batch, SourceBatch
 from seq2seq_attn.model import speed
 from seq2seq_attn.model.decoder.base import Decoder, History, Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoder, zeroed
-from seq2seq_attn.model.layers import Embedding, token_rows
+from seq2seq_attn.model.layers import Embedding
 from seq2seq_attn.model.output.base import DecoderOutputs, Output
 from seq2seq_attn.text.vocab import PAD, UNK
 
@@ -109,9 +109,7 @@ def unroll(model: Seq2Seq, batch: Batch, teacher_forcing_ratio: float) -> Decode
     extras = [step.extra for step in steps]
     features_TBF = torch.stack([step.features_BF for step in steps])
     return DecoderOutputs(
-        features_NF=token_rows(features_TBF, batch.positions_N),
-        positions_N=batch.positions_N,
-        targets_N=batch.targets_N,
+        features_NF=features_TBF.flatten(0, 1),
         hidden_TBH=torch.stack([step.hidden_BH for step in steps]),
         contexts_TBM=torch.stack([step.context_BM for step in steps]),
         embedded_TBE=torch.stack([step.embedded_BE for step in steps]),

@@ -108,6 +108,4 @@ def _device_tensors(batch: Batch) -> tuple[Tensor, ...]:
         batch.tgt_in_BT,
         batch.tgt_out_BT,
         batch.tgt_extended_BT,
-        batch.positions_N,
-        batch.targets_N,
     )

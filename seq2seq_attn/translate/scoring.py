@@ -103,11 +103,9 @@ def _decode_batch(
     batch = collate(source_ids, target_ids, range(len(pairs)), extended=extended, vectors=vectors)
     batch = batch.to(translator.device)
     outputs = model(batch)
-    is_real_N = outputs.targets_N != PAD
-    log_probs_TB = torch.zeros(outputs.weights_TBS.shape[:2], device=translator.device)
-    log_probs_N = model.output.target_log_probs(outputs, batch)[is_real_N].float()
-    log_probs_TB.view(-1)[outputs.positions_N[is_real_N]] = log_probs_N
-    log_probs = log_probs_TB.sum(dim=0).tolist()
+    is_padding_TB = batch.tgt_out_BT.t() == PAD
+    log_probs_TB = model.output.target_log_probs(outputs, batch).float().view(is_padding_TB.shape)
+    log_probs = log_probs_TB.masked_fill(is_padding_TB, 0.0).sum(dim=0).tolist()
     weights_BTS = outputs.weights_TBS.transpose(0, 1).float().cpu().numpy()
     translations = []
     for pair, log_prob, weights_TS in zip(pairs, log_probs, weights_BTS, strict=True):

@@ -76,18 +76,10 @@ def model_outputs(batch: Batch, weights_TBS: torch.Tensor) -> DecoderOutputs:
     draws = Draw(
         weights_TBS[:, :, 0].clamp_min(1e-30).log(), torch.full_like(weights_TBS[:, :, 0], -9.0)
     )
-    features_N1 = first_TB1.flatten(0, 1)[batch.positions_N]
-    output = PredictsWeights(-1.0 - batch.targets_N.to(weights_TBS.dtype) / NUM_IDS)
+    targets_N = batch.tgt_out_BT.t().flatten()
+    output = PredictsWeights(-1.0 - targets_N.to(weights_TBS.dtype) / NUM_IDS)
     return DecoderOutputs(
-        *(
-            features_N1,
-            batch.positions_N,
-            batch.targets_N,
-            first_TB1,
-            first_TB1,
-            first_TB1,
-            weights_TBS,
-        ),
+        *(first_TB1.flatten(0, 1), first_TB1, first_TB1, first_TB1, weights_TBS),
         *(Memory(None, batch.source.ids_BS, batch.source.extended_ids_BS), output, batch, draws),
         reverse_weights_SBT=weights_TBS.permute(2, 1, 0),
     )

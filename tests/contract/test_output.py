@@ -82,16 +82,16 @@ def all_log_probs(output, outputs):
 
 
 def real(batch):
-    return batch.targets_N != PAD
+    return batch.tgt_out_BT.t().flatten() != PAD
 
 
 def test_probabilities_are_a_distribution(name):
     model, batch, outputs = make_case(name)
     log_probs = all_log_probs(model.output, outputs)
     width = NUM_IDS + (batch.source.ids_BS.shape[1] if model.output.copies_source else 0)
-    assert log_probs.shape == (len(batch.targets_N), width)
+    assert log_probs.shape == (batch.tgt_out_BT.numel(), width)
     torch.testing.assert_close(
-        log_probs.exp().sum(dim=1), torch.ones(len(batch.targets_N), dtype=torch.float64)
+        log_probs.exp().sum(dim=1), torch.ones(batch.tgt_out_BT.numel(), dtype=torch.float64)
     )
 
 
@@ -115,10 +115,11 @@ def test_the_loss_is_that_of_the_probabilities(name):
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e30])
 def test_padded_steps_change_nothing_bit_for_bit(name, garbage):
     model, batch, outputs = make_case(name, torch.float32)
-    output, is_padding_TB = model.output, (batch.tgt_out_BT == PAD).t().unsqueeze(-1)
+    output, is_padding_TB1 = model.output, ~real(batch).view(-1, len(SOURCE), 1)
     dirty = {
-        field: getattr(outputs, field).masked_fill(is_padding_TB, garbage) for field in STEPS[1:]
+        field: getattr(outputs, field).masked_fill(is_padding_TB1, garbage) for field in STEPS[1:]
     }
+    dirty["features_NF"] = outputs.features_NF.masked_fill(is_padding_TB1.flatten(0, 1), garbage)
     for smoothing in (0.0, 0.1):
         clean = output.loss(outputs, batch, label_smoothing=smoothing)
         found = output.loss(outputs._replace(**dirty), batch, label_smoothing=smoothing)
@@ -130,13 +131,11 @@ def test_padded_steps_change_nothing_bit_for_bit(name, garbage):
 
 
 def test_a_row_of_a_padded_batch_is_the_same_sentence_alone(name):
-    model, batch, outputs = make_case(name)
+    model, _, outputs = make_case(name)
     step, memory = outputs.rows(slice(None))
     for row in range(len(SOURCE)):
         alone = make_batch(slice(row, row + 1))
-        rows_N = torch.tensor(
-            [n for n in range(batch.num_tokens) if batch.positions_N[n] % len(SOURCE) == row]
-        )
+        rows_N = torch.arange(alone.num_tokens) * len(SOURCE) + row
         together = model.output.log_probs(
             select_rows(step._replace(state=None), rows_N), select_rows(memory, rows_N)
         )

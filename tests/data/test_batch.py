@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from seq2seq_attn.data.batch import ROW_MULTIPLE, collate, collate_source, rounded_up, swapped
+from seq2seq_attn.data.batch import collate, collate_source, rounded_up, swapped
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
 
 
@@ -42,22 +42,6 @@ def test_every_tensor_goes_to_the_device_but_lengths_and_indices():
     }
 
 
-def test_target_tokens_are_listed_step_after_step():
-    batch = collate([[7], [8], [9]], [[4, 5], [], [6]], [0, 1, 2])
-    assert batch.targets_N.tolist() == [4, EOS, 6, 5, EOS, EOS] + [PAD] * (ROW_MULTIPLE - 6)
-    assert batch.positions_N.tolist() == [0, 1, 2, 3, 5, 6] + [0] * (ROW_MULTIPLE - 6)
-    flat = batch.tgt_out_BT.t().flatten()
-    assert flat[batch.positions_N[:6]].tolist() == batch.targets_N[:6].tolist()
-
-
-def test_all_positions_are_listed_if_few_are_padding():
-    """So that no rows need to be selected."""
-    batch = collate([[7]] * 32, [[4], *[[5]] * 30, []], range(32))
-    assert (batch.num_tokens, batch.tgt_out_BT.numel()) == (63, ROW_MULTIPLE)
-    assert batch.positions_N.tolist() == [*range(64)]
-    assert batch.targets_N.tolist() == [4, *[5] * 30, EOS, *[EOS] * 31, PAD]
-
-
 def test_rounding_up_adds_rows_and_positions_that_hold_nothing():
     batch = collate([[7, 8], [8]], [[4, 5], []], [11, 3])
     rounded = rounded_up(batch, rows=3, positions=4)
@@ -69,8 +53,6 @@ def test_rounding_up_adds_rows_and_positions_that_hold_nothing():
     assert rounded.source.lengths_B.tolist() == [3, 2, 1]
     assert rounded.tgt_in_BT.tolist() == [[BOS, 4, 5, PAD], [BOS, PAD, PAD, PAD], [PAD] * 4]
     assert rounded.tgt_out_BT.tolist() == [[4, 5, EOS, PAD], [EOS, PAD, PAD, PAD], [PAD] * 4]
-    assert rounded.positions_N.tolist() == list(range(12))
-    assert rounded.targets_N.tolist() == [4, EOS, PAD, 5, PAD, PAD, EOS, PAD, PAD, PAD, PAD, PAD]
     assert (rounded.num_tokens, rounded.indices_B.tolist()) == (4, [11, 3])
     again = rounded_up(rounded, rows=3, positions=4)
     assert again.tgt_out_BT.shape == rounded.tgt_out_BT.shape

@@ -13,7 +13,7 @@ from seq2seq_attn.train.update import Updater
 from tests.extended import extend
 
 CPU = torch.device("cpu")
-FIELDS = ("tgt_in_BT", "tgt_out_BT", "tgt_extended_BT", "positions_N", "targets_N")
+FIELDS = ("tgt_in_BT", "tgt_out_BT", "tgt_extended_BT")
 SOURCE_FIELDS = ("ids_BS", "extended_ids_BS")
 
 

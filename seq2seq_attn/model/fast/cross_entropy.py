@@ -3,7 +3,7 @@
 Logits of all tokens never exist at once: each chunk's logits are replaced in place by their
 gradient.
 
-Shapes: N target tokens, padded to a multiple, B pairs, T steps, F features, E embedding size, V
+Shapes: N = T * B target positions, B pairs, T steps, F features, E embedding size, V
 target vocabulary.
 """
 
@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from seq2seq_attn.model.fast.attention_gru import weighted_sums
 from seq2seq_attn.model.fast.gru import compute_dtype
-from seq2seq_attn.model.layers import token_rows, wide
+from seq2seq_attn.model.layers import wide
 from seq2seq_attn.model.output.base import DecoderOutputs, ScoredOutput
 from seq2seq_attn.model.output.lexical import Lexical
 from seq2seq_attn.model.output.softmax import Softmax
@@ -50,10 +50,8 @@ def _linear(output: ScoredOutput, outputs: DecoderOutputs) -> tuple[Tensor, Tens
     features_NF, projection = outputs.features_NF, output.projection
     if not isinstance(output, Lexical):
         return features_NF, projection.weight, projection.bias
-    sums_NE = token_rows(
-        weighted_sums(outputs.weights_TBS, outputs.memory.output), outputs.positions_N
-    )
-    inputs_NF = torch.cat([features_NF, output.hidden(sums_NE)], dim=1)
+    sums_TBE = weighted_sums(outputs.weights_TBS, outputs.memory.output)
+    inputs_NF = torch.cat([features_NF, output.hidden(sums_TBE.flatten(0, 1))], dim=1)
     weights = [
         layer.weight.to(compute_dtype(layer.weight))
         for layer in (projection, output.lexical_projection)

@@ -5,7 +5,7 @@ Known are the decoders `bahdanau`, and `conditional`, which has two cells, with 
 subclass is not known, as its step may differ.
 
 Shapes: B sentence pairs, T steps, E embedding size, H hidden size, M context size, S source
-positions, N target tokens, padded to a multiple.
+positions.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,6 @@ from seq2seq_attn.model.decoder.bahdanau import Bahdanau
 from seq2seq_attn.model.decoder.base import Decoder, Memory, State
 from seq2seq_attn.model.decoder.conditional import Conditional
 from seq2seq_attn.model.fast.attention_gru import Score, unroll_attention_gru, weighted_sums
-from seq2seq_attn.model.layers import token_rows
 from seq2seq_attn.model.normalizer import softmax
 from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.model.seq2seq import Recorded, Seq2Seq
@@ -97,9 +96,7 @@ def unroll(model: Seq2Seq, batch: Batch) -> DecoderOutputs:
     hidden_TBH, contexts_TBM, weights_TBS = unroll_decoder(decoder, embedded_TBE, state, memory)
     steps = (hidden_TBH, contexts_TBM, embedded_TBE)
     return DecoderOutputs(
-        decoder.readout(*(token_rows(tensor, batch.positions_N) for tensor in steps)),
-        batch.positions_N,
-        batch.targets_N,
+        decoder.readout(*steps).flatten(0, 1),
         *steps,
         weights_TBS,
         memory,

@@ -2,7 +2,7 @@
 
 A variant is a file in this folder with one final class, which `model/build.py` builds.
 
-Shapes: B rows, T steps, K steps so far, N target tokens of a batch, padded to a multiple, S source
+Shapes: B rows, T steps, K steps so far, N = T * B target positions of a batch, step by step, S source
 positions, F features, V target vocabulary, X = V + S.
 """
 
@@ -36,15 +36,10 @@ of a copied token would be infinite"""
 
 
 class DecoderOutputs(NamedTuple):
-    """All decoder steps of a batch: the fields of their `StepOutput`s, and where the target tokens
-    are."""
+    """All decoder steps of a batch: the fields of their `StepOutput`s."""
 
     features_NF: Tensor
-    """one row per target token, in the order of `positions_N`"""
-    positions_N: Tensor
-    """int64, the positions of those tokens in a flattened [T, B]; as in `Batch`"""
-    targets_N: Tensor
-    """int64, their ids; PAD in padding rows, which the loss ignores"""
+    """in the order of a flattened [T, B]"""
     hidden_TBH: Tensor
     contexts_TBM: Tensor
     embedded_TBE: Tensor
@@ -61,38 +56,51 @@ class DecoderOutputs(NamedTuple):
     """attention weights of the reverse model, which reads the target and predicts the source; with
     gradient, for objectives that compare directions"""
 
+    @property
+    def targets_N(self) -> Tensor:
+        """int64, the target tokens; PAD in padding, which the loss ignores."""
+        return self.batch.tgt_out_BT.t().flatten()
+
     def log_probs_of(self, chosen_I: slice | Tensor) -> Tensor:
-        """`log_probs_IV` at the target tokens with indices I of N, with gradient; computed by each
-        call."""
+        """`log_probs_IV` at the target positions with indices I of N, with gradient; computed by
+        each call."""
         return self.output.log_probs(*self.rows(chosen_I))
 
     def target_log_probs(self) -> Tensor:
-        """`log_probs_N` of the target tokens, without gradient; computed by each call."""
+        """`log_probs_N` of the target tokens, without gradient; computed by each call. Any value in
+        padding."""
         return self.output.target_log_probs(self, self.batch)
 
     def rows(self, chosen: slice | Tensor) -> tuple[StepOutput, Memory]:
-        """The steps that predict the chosen target tokens, and the memory of their sentences, row
-        by row. The attention's memory, of which each row would get a copy, is left out: outputs do
+        """The steps of the chosen target positions, and the memory of their sentences, row by
+        row. The attention's memory, of which each row would get a copy, is left out: outputs do
         not read it. In a history, the steps after the chosen one are padding."""
-        positions_N = self.positions_N[chosen]
-        tensors = (self.hidden_TBH, self.contexts_TBM, self.embedded_TBE, self.weights_TBS)
-        hidden, context, embedded, weights = (
-            t.flatten(0, 1).index_select(0, positions_N) for t in tensors
-        )
         num_steps, num_pairs = self.hidden_TBH.shape[:2]
-        rows_N, history = positions_N % num_pairs, None
-        if self.read_ids_TB is not None:
-            steps_K = torch.arange(num_steps, device=positions_N.device)
-            is_later_NK = steps_K > (positions_N // num_pairs).unsqueeze(1)
-            ids_NK = self.read_ids_TB.t()[rows_N].masked_fill(is_later_NK, PAD)
-            hidden_NKH = self.hidden_TBH.transpose(0, 1)[rows_N].masked_fill(
-                is_later_NK.unsqueeze(2), 0.0
-            )
-            history = History(ids_NK, hidden_NKH)
+        positions_N = torch.arange(num_steps * num_pairs, device=self.hidden_TBH.device)[chosen]
+        rows_N = positions_N % num_pairs
         step = StepOutput(
-            self.features_NF[chosen], hidden, context, embedded, weights, None, history
+            self.features_NF[chosen],
+            self.hidden_TBH.flatten(0, 1)[chosen],
+            self.contexts_TBM.flatten(0, 1)[chosen],
+            self.embedded_TBE.flatten(0, 1)[chosen],
+            self.weights_TBS.flatten(0, 1)[chosen],
+            state=None,
+            history=self._history(positions_N // num_pairs, rows_N),
         )
         return step, select_rows(self.memory._replace(attention=None), rows_N)
+
+    def _history(self, steps_N: Tensor, rows_N: Tensor) -> History | None:
+        """The steps of each row up to its own; those after it are padding."""
+        if self.read_ids_TB is None:
+            return None
+        steps_K = torch.arange(len(self.read_ids_TB), device=steps_N.device)
+        is_later_NK = steps_K > steps_N.unsqueeze(1)
+        ids_NK = self.read_ids_TB.t()[rows_N]
+        hidden_NKH = self.hidden_TBH.transpose(0, 1)[rows_N]
+        return History(
+            ids_NK.masked_fill(is_later_NK, PAD),
+            hidden_NKH.masked_fill(is_later_NK.unsqueeze(2), 0.0),
+        )
 
 
 class TokenLoss(NamedTuple):
@@ -129,11 +137,9 @@ class Output(nn.Module, ABC):
 
     def targets(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
         """int64 [N], the target tokens as columns of `log_probs`: extended ids, if it copies; PAD
-        in padding rows."""
-        if not self.copies_source:
-            return outputs.targets_N
-        extended_N = batch.tgt_extended_BT.t().flatten()[outputs.positions_N]
-        return extended_N.masked_fill(outputs.targets_N == PAD, PAD)
+        in padding."""
+        targets_BT = batch.tgt_extended_BT if self.copies_source else batch.tgt_out_BT
+        return targets_BT.t().flatten()
 
     @torch.no_grad()
     def target_log_probs(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:

@@ -20,7 +20,6 @@ from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.attention.base import Attention, Draw
 from seq2seq_attn.model.output.base import DecoderOutputs
-from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.objectives.base import Objective, is_target_BT
 from seq2seq_attn.train.objectives.entropy import Entropy
 
@@ -36,14 +35,9 @@ class Reinforce(Objective):
         assert isinstance(outputs.extra, Draw)
         draw_log_probs_TB, baselines_TB = outputs.extra
         is_target_TB = is_target_BT(batch).t()
-        log_probs_N, real_N = outputs.target_log_probs(), outputs.targets_N != PAD
-        flat = log_probs_N.new_zeros(batch.tgt_out_BT.numel())
-        flat[outputs.positions_N[real_N]] = log_probs_N[real_N]
-        log_probs_TB = flat.view(is_target_TB.shape)
-        rewards_TB, num_left_TB = (
-            _from_here_on(log_probs_TB),
-            _from_here_on(is_target_TB.to(log_probs_TB.dtype)),
-        )
+        log_probs_TB = outputs.target_log_probs().view(is_target_TB.shape)
+        rewards_TB = _from_here_on(log_probs_TB.masked_fill(~is_target_TB, 0.0))
+        num_left_TB = _from_here_on(is_target_TB.to(log_probs_TB.dtype))
         errors_TB = rewards_TB / num_left_TB.clamp_min(1.0) - baselines_TB
         advantages_TB = (errors_TB * num_left_TB).detach()
         terms_TB = errors_TB.square() - advantages_TB * draw_log_probs_TB

@@ -14,7 +14,7 @@ def fake_step(mode, model, batch, ratio):
     def fake(tensor):
         return mode.from_tensor(tensor)
 
-    names = ("tgt_in_BT", "tgt_out_BT", "positions_N", "targets_N")
+    names = ("tgt_in_BT", "tgt_out_BT")
     fields = {name: fake(getattr(batch, name)) for name in names}
     fake_batch = batch._replace(
         source=batch.source._replace(ids_BS=fake(batch.source.ids_BS)), **fields

@@ -30,8 +30,7 @@ def test_a_batch_is_the_sum_of_loops_over_its_steps():
     batch = make_batch()
     outputs = outputs_of(batch, random_scores(batch))
     draw_log_probs_TB, baselines_TB = outputs.extra
-    pairs = zip(outputs.positions_N.tolist(), outputs.target_log_probs().tolist(), strict=True)
-    log_prob = dict(itertools.islice(pairs, batch.num_tokens))
+    log_prob = outputs.target_log_probs().tolist()
     num_pairs, expected = len(batch.tgt_out_BT), 0.0
     for row in range(num_pairs):
         num_steps = int((batch.tgt_out_BT[row] != PAD).sum())

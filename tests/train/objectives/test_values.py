@@ -104,7 +104,7 @@ def test_an_objective_may_read_the_log_probabilities_of_all_tokens():
     )
     outputs = model(make_batch())
     real_I = (outputs.targets_N != PAD).nonzero().squeeze(1)
-    log_probs_IV, positions = outputs.log_probs_of(real_I), outputs.positions_N[real_I].tolist()
+    log_probs_IV, positions = outputs.log_probs_of(real_I), real_I.tolist()
     assert len(positions) == len(log_probs_IV) == sum(len(target) + 1 for target in TARGETS)
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         alone = model(collate([source], [target], [0]))

@@ -64,15 +64,15 @@ def _batched_update(
     optimizer = torch.optim.AdamW(parameters.values(), lr=1e-3, fused=True)
     inputs = tuple(
         torch.stack([ids] * number)
-        for ids in (batch.source.ids_BS, batch.tgt_in_BT, batch.targets_N)
+        for ids in (batch.source.ids_BS, batch.tgt_in_BT, batch.tgt_out_BT)
     )
     precision: Precision = "bf16" if device.type == "cuda" else "fp32"
 
     def loss(
-        parameters: dict[str, Tensor], ids_BS: Tensor, tgt_in_BT: Tensor, targets_N: Tensor
+        parameters: dict[str, Tensor], ids_BS: Tensor, tgt_in_BT: Tensor, tgt_out_BT: Tensor
     ) -> Tensor:
         source = batch.source._replace(ids_BS=ids_BS)
-        mine = batch._replace(source=source, tgt_in_BT=tgt_in_BT, targets_N=targets_N)
+        mine = batch._replace(source=source, tgt_in_BT=tgt_in_BT, tgt_out_BT=tgt_out_BT)
         mean: Tensor = torch.func.functional_call(models[0], (parameters, buffers), (mine,))
         return mean
 
