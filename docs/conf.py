@@ -2,8 +2,7 @@
 (`scripts/docs site`).
 
 The source folder is the root of the project, so that links between the pages are the same as in the
-repository. What a repository shows by itself is added here: the navigation, and the reference of
-the Python API.
+repository. What a repository shows by itself is added here: the navigation.
 """
 
 import re
@@ -23,7 +22,7 @@ project = "seq2seq-attn"
 author = copyright = ""
 release = seq2seq_attn.__version__
 html_title = project
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_nb"]
 root_doc = "README"
 include_patterns = ["*.md", "data/README.md", "docs/**.md", "docs/learn/[0-9]*.py"]
 html_theme = "furo"
@@ -35,9 +34,6 @@ myst_heading_anchors = 4
 nb_execution_mode = "off"  # `scripts/docs learn` executes them
 nb_merge_streams = True
 nb_custom_formats = {".py": ["scripts.laboratory.pages.site.read_notebook", {}]}
-default_role = "code"  # single backticks of docstrings
-autodoc_member_order = "bysource"
-autodoc_typehints = "description"
 
 NAVIGATION = {
     "Begin": ["docs/tutorial", "docs/own-text"],
@@ -47,7 +43,7 @@ NAVIGATION = {
         "docs/learn/3-search",
         "docs/learn/4-measuring",
     ],
-    "Use": ["docs/train", "docs/translate", "docs/evaluate", "docs/serve", "docs/python"],
+    "Use": ["docs/train", "docs/translate", "docs/evaluate", "docs/serve", "docs/api"],
     "Look up": ["docs/mechanisms", "docs/commands", "docs/configuration"],
     "Measured": [
         "docs/results",
@@ -64,8 +60,7 @@ TRY_IT = '<p><a href="demo.html"><strong>Try it in this browser</strong></a>: tw
 
 
 def add_to_page(app: Sphinx, page: str, source: list[str]) -> None:
-    """The navigation to README, the reference to the page about Python; links to source files
-    become downloads."""
+    """The navigation to README; links to source files become downloads."""
     source[0] = re.sub(r"\]\((?!https?:)(?!\S*learn/)(\S+\.py)\)", r"](path:\1)", source[0])
     if page == "README":
         if DEMO.exists():
@@ -73,26 +68,6 @@ def add_to_page(app: Sphinx, page: str, source: list[str]) -> None:
         for caption, pages in NAVIGATION.items():
             listed = "\n".join(f"/{name}" for name in pages)
             source[0] += f"\n\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{listed}\n```\n"
-    if page == "docs/python":
-        source[0] += "\n\n## Reference\n\n```{eval-rst}\n"
-        for name in seq2seq_attn.__all__:
-            kind = "autoclass" if name[0].isupper() else "autofunction"
-            members = "   :members:\n" if name[0].isupper() else ""
-            if not name.startswith("_"):
-                source[0] += f".. {kind}:: seq2seq_attn.{name}\n{members}\n"
-        source[0] += "```\n"
-
-
-def keep_attribute(
-    app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]
-) -> None:
-    """Docstrings of attributes as they are: Napoleon takes the text before a colon for a type."""
-    if what == "attribute":
-        attributes.setdefault(name, [*lines])
-        lines[:] = attributes[name]
-
-
-attributes: dict[str, list[str]] = {}
 
 
 def visit_math(self: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
@@ -117,6 +92,4 @@ def finish(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.connect("source-read", add_to_page)
-    app.connect("autodoc-process-docstring", keep_attribute, priority=1)
-    app.connect("autodoc-process-docstring", keep_attribute, priority=999)
     app.connect("build-finished", finish)

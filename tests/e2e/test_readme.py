@@ -30,7 +30,7 @@ PAGES = {
         *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
         *(
             f"docs/{name}.md"
-            for name in ("tutorial", "own-text", "train", "translate", "evaluate", "python")
+            for name in ("tutorial", "own-text", "train", "translate", "evaluate", "api")
         ),
         "docs/architecture.md",
     )

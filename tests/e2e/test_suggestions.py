@@ -23,7 +23,7 @@ PAGES = [
     "README.md",
     "docs/tutorial.md",
     "docs/translate.md",
-    "docs/python.md",
+    "docs/api.md",
     "examples/cosine.py",
 ]
 

@@ -78,14 +78,7 @@ def sections(
 def setting_rows(key: str, section: type[Section]) -> Iterator[list[str]]:
     """A row per setting of the section itself; its meaning is the string below the field, as one
     line."""
-    [node] = ast.parse(textwrap.dedent(inspect.getsource(section))).body
-    assert isinstance(node, ast.ClassDef)
-    meanings = {
-        field.target.id: " ".join(str(text.value.value).split())
-        for field, text in zip(node.body, node.body[1:], strict=False)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant)
-    }
+    meanings = field_docstrings(section)
     for name, schema in section.model_json_schema()["properties"].items():
         if "$ref" in schema:
             continue
@@ -97,6 +90,19 @@ def setting_rows(key: str, section: type[Section]) -> Iterator[list[str]]:
             shown,
             meanings.get(name, ""),
         ]
+
+
+def field_docstrings(described: type) -> dict[str, str]:
+    """The string below each field of a class, as one line."""
+    [node] = ast.parse(textwrap.dedent(inspect.getsource(described))).body
+    assert isinstance(node, ast.ClassDef)
+    docstrings = {}
+    for field, text in itertools.pairwise(node.body):
+        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+            continue
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            docstrings[field.target.id] = " ".join(str(text.value.value).split())
+    return docstrings
 
 
 def in_words(schema: Mapping[str, Any]) -> str:
