@@ -13,7 +13,7 @@ Shapes: P pairs of a chunk, F kinds of faults.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, compress, count
@@ -84,10 +84,10 @@ class TokenizedChunk(NamedTuple):
     digests: Digests
 
 
-def read_chunks(files: Mapping[str, Sequence[Path]]) -> Iterator[Chunk]:
+def read_chunks(files: Iterable[tuple[str, Sequence[Path]]]) -> Iterator[Chunk]:
     """The pairs of each split, in order, from a file for each side, in UTF-8, with `\\n` at the end
     of each line."""
-    for split, paths in files.items():
+    for split, paths in files:
         sources: list[str] = []
         targets: list[str] = []
         num_characters = 0

@@ -6,7 +6,7 @@ They are the embedded corpus's gold links, come from a Pharaoh file, or are esti
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, islice
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,8 @@ LINKS = "links"
 """the kind of the lines that come from a Pharaoh file"""
 WORDS = {GOLD: tokenize_caption, LINKS: words_of}
 """the words that links number, by kind"""
+LinkFiles = Mapping[str, Mapping[str, Path]]
+"""the files of word alignments, by split and kind"""
 _PAIRS_AT_ONCE = 4_096
 
 
@@ -51,6 +53,15 @@ def links_file(data: DataConfig) -> Path | None:
             f"pairs, {GOLD} or {IBM1}"
         )
     return Path(data.links)
+
+
+def find_links(data: DataConfig, gold: Mapping[str, Path]) -> LinkFiles:
+    """The files of gold alignments, and the Pharaoh file of the training pairs."""
+    files = {split: {GOLD: path} for split, path in gold.items()}
+    path = links_file(data)
+    if path is not None:
+        files.setdefault("train", {})[LINKS] = path
+    return files
 
 
 def links_identity(data: DataConfig) -> dict[str, Any]:

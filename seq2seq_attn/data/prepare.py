@@ -1,15 +1,12 @@
-"""Prepare a corpus: read, tokenize, filter, count and numericalize raw text. The result is reused
-if nothing changed."""
+"""Prepare a corpus: read and check its text, tokenize it, count tokens, and write ids. The result is
+reused if nothing changed."""
 
 import importlib.metadata
 import logging
-import random
-import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import compress
 from pathlib import Path
@@ -21,26 +18,21 @@ from seq2seq_attn.config import Config, DataConfig
 from seq2seq_attn.config.load import load_run_config
 from seq2seq_attn.data.audit import describe_dropped
 from seq2seq_attn.data.builder import SplitBuilder, read_chunks, tokenize_chunk
+from seq2seq_attn.data.draft import Draft, held_out_keys, write_extra, write_texts
+from seq2seq_attn.data.folder import open_if_whole, publish, temporary_folder
 from seq2seq_attn.data.links import (
     GOLD,
     IBM1,
     LINKS,
-    links_file,
+    LinkFiles,
+    find_links,
     links_identity,
     write_estimated_links,
     write_pharaoh_links,
 )
-from seq2seq_attn.data.own_text import write_splits
 from seq2seq_attn.data.processes import map_in_order
 from seq2seq_attn.data.reuse import count_unknown, draw_pairs, find_vocab_dir, reuse_identity
-from seq2seq_attn.data.sources import (
-    EXTRA,
-    RawCorpus,
-    extra_identity,
-    find_extra,
-    find_raw_corpus,
-    write_extra,
-)
+from seq2seq_attn.data.sources import RawCorpus, extra_identity, find_extra, find_raw_corpus
 from seq2seq_attn.data.store import (
     FORMAT_VERSION,
     META_NAME,
@@ -49,24 +41,20 @@ from seq2seq_attn.data.store import (
     vocab_path,
     write_vectors,
 )
+from seq2seq_attn.data.vocabs import make_tokenizers, make_vocabs
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.files import list_files, naming, sha256_of_values, temporary_name, write_json
+from seq2seq_attn.files import list_files, sha256_of_values, write_json
 from seq2seq_attn.runtime.threads import num_available_cpus
 from seq2seq_attn.text.lines import iter_lines
-from seq2seq_attn.text.tokenizers.base import SIDES, Side, Tokenizer
-from seq2seq_attn.text.tokenizers.factory import build_tokenizers, load_source, load_tokenizer
-from seq2seq_attn.text.tokenizers.source import NoSource, Source
-from seq2seq_attn.text.vocab import Vocab, build_vocab
+from seq2seq_attn.text.tables import Damage
+from seq2seq_attn.text.tokenizers.base import SIDES
+from seq2seq_attn.text.tokenizers.source import Source
 
 log = logging.getLogger(__name__)
 
 SMALL_CORPUS = 100_000
 """Corpora below this number of pairs use one process, which finishes before worker processes would
 have started."""
-MAX_TRAINING_LINES = 100_000
-"""Lines per side that a tokenizer is trained on, approximately."""
-_STALE_AFTER_S = 24 * 3600.0
-"""A temporary folder of this age was left by a killed process."""
 
 
 def prepare_corpus(
@@ -93,18 +81,18 @@ def prepare_corpus(
     identity = _identity(config.data, raw, vocab_dir)
     name = f"{config.data.corpus}-{sha256_of_values(identity)[:12]}"
     folder = config.data.data_dir / "prepared" / name
-    prepared = _reusable(folder)
+    prepared = open_if_whole(folder)
     if prepared is not None:
         log.info("%s: prepared before, reused", prepared.directory)
     else:
         started = time.monotonic()
-        with _temporary_folder(folder) as temporary:
+        with temporary_folder(folder) as temporary:
             _build(temporary, config.data, raw, vocab_dir, identity, show_progress)
             if _identity(config.data, find_raw_corpus(config.data), vocab_dir) != identity:
                 raise UserError(
                     "the text changed while it was prepared; stop what writes to it, then try again"
                 )
-            prepared = _put(temporary, folder)
+            prepared = publish(temporary, folder)
         log.info("%s: prepared in %.1f s", folder, time.monotonic() - started)
     for note in prepared.meta["notes"]:
         log.info("%s", note)
@@ -139,16 +127,6 @@ def _identity(data: DataConfig, raw: RawCorpus, vocab_dir: Path | None) -> dict[
     }
 
 
-def _reusable(directory: Path) -> PreparedCorpus | None:
-    if not directory.exists():
-        return None
-    try:
-        return PreparedCorpus(directory)
-    except UserError as error:
-        log.info("%s; preparing the data again", str(error).partition(";")[0])
-        return None
-
-
 def _build(
     directory: Path,
     data: DataConfig,
@@ -158,61 +136,59 @@ def _build(
     show_progress: bool,
 ) -> None:
     """Write all files of a prepared corpus."""
-    with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as drafts:
-        draft_dir = Path(drafts)
-        texts, train_links = raw.locate(), links_file(data)
-        links: dict[str, dict[str, Path]] = {
-            split: {GOLD: path} for split, path in raw.gold.items()
-        }
-        if train_links is not None:
-            links["train"] = {**links.get("train", {}), LINKS: train_links}
-        num_pairs, notes = write_splits(draft_dir, data, texts, links)
-        extra_texts = [
-            (", ".join(map(str, extra.paths)), extra.pairs()) for extra in find_extra(data)
-        ]
-        if data.mix and data.vocab_from is not None:
-            old = _old_corpus(data.vocab_from, identity["mix"]["text"])
-            extra_texts.append(
-                (f"data.mix={data.mix:g}", draw_pairs(old, round(data.mix * num_pairs["train"])))
-            )
-        num_extra, extra_notes = write_extra(draft_dir, extra_texts, data, [*num_pairs][1:])
-        in_vocab = {
-            "train": num_pairs["train"],
-            **({EXTRA: num_extra} if data.extra_in_vocab else {}),
-        }
-        source, target_tokenizer = _tokenizers(draft_dir, data, in_vocab, vocab_dir)
+    with tempfile.TemporaryDirectory(prefix="builder.", dir=directory) as draft_dir:
+        # read and check
+        draft = Draft(Path(draft_dir))
+        links = find_links(data, raw.gold)
+        write_texts(draft, data, raw.locate(), links)
+        _write_extra_texts(draft, data, identity)
+
+        # tokenize and count
+        source, target_tokenizer = make_tokenizers(draft, data, vocab_dir)
         source.save(directory, "source")
         target_tokenizer.save(directory, "target")
-        splits = {split: SplitBuilder(directory, split) for split in num_pairs}
+        splits = {split: SplitBuilder(directory, split) for split in draft.num_pairs}
         train = splits["train"]
-        files = {
-            split: [split_path(draft_dir, split, side) for side in SIDES]
-            for split in (*num_pairs, EXTRA)
-        }
-        extra_files = {"train": files.pop(EXTRA)}
-        _tokenize(splits, files, directory, data, sum(num_pairs.values()), show_progress)
-        notes += extra_notes
-        vocabs = _vocabs(data, train, vocab_dir)
-        notes += count_unknown(train, vocabs) if vocab_dir else []
-        if num_extra:
-            _tokenize(splits, extra_files, directory, data, num_extra, show_progress)
-            vocabs = _vocabs(data, train, vocab_dir) if data.extra_in_vocab else vocabs
+        tokenize = partial(_tokenize, splits, directory, data, show_progress)
+        tokenize([(split, draft.files(split)) for split in splits], sum(draft.num_pairs.values()))
+        counts = _count_tokens(train)
+        if draft.num_extra:
+            tokenize([("train", draft.extra_files)], draft.num_extra)
+            if data.extra_in_vocab:
+                counts = _count_tokens(train)
         _check_not_empty(train, identity["config"])
-        for builder in splits.values():
+
+        # number and write
+        vocabs = make_vocabs(counts, data, vocab_dir)
+        audit = {}
+        for split, builder in splits.items():
             builder.write_ids(vocabs)
-        audit = {
-            name: builder.audit(vocabs, None if builder is train else train)
-            for name, builder in splits.items()
-        }
-        for split in num_pairs if source.vector_size is not None else ():
-            write_vectors(directory, split, source)
-        notes += _write_all_links(directory, draft_dir, data, links, splits)
-    for name, vocab in zip(SIDES, vocabs, strict=True):
-        vocab.save(vocab_path(directory, name))
-    write_json(
-        directory / META_NAME, {**identity, "notes": notes, "splits": list(splits), "audit": audit}
-    )
+            audit[split] = builder.audit(vocabs, None if builder is train else train)
+        _write_vectors(directory, splits, source)
+        notes = draft.notes
+        if vocab_dir is not None:
+            notes += count_unknown(counts, vocabs)
+        notes += _write_links(directory, draft, data, links, splits)
+    for side, vocab in zip(SIDES, vocabs, strict=True):
+        vocab.save(vocab_path(directory, side))
+    meta = {**identity, "notes": notes, "splits": list(splits), "audit": audit}
+    write_json(directory / META_NAME, meta)
     list_files(directory, directory.iterdir())
+
+
+def _write_extra_texts(draft: Draft, data: DataConfig, identity: Mapping[str, Any]) -> None:
+    """Write the extra training pairs: those of `data.extra`, and those drawn for `data.mix`."""
+    if not data.extra and not data.mix:
+        return
+    denied = held_out_keys(draft, data.layout)
+    for text in find_extra(data):
+        damage = Damage()
+        write_extra(draft, str(text), text.pairs(damage), data.layout, denied)
+        draft.note_damage(text, damage)
+    if data.mix and data.vocab_from is not None:
+        old = _old_corpus(data.vocab_from, identity["mix"]["text"])
+        drawn = draw_pairs(old, round(data.mix * draft.num_pairs["train"]))
+        write_extra(draft, f"data.mix={data.mix:g}", drawn, data.layout, denied)
 
 
 def _old_corpus(run_dir: Path, text_hash: str) -> PreparedCorpus:
@@ -227,6 +203,33 @@ def _old_corpus(run_dir: Path, text_hash: str) -> PreparedCorpus:
             f"data.mix: the training text of {run_dir} has changed; put it back, or set data.mix=0"
         )
     return old
+
+
+def _tokenize(
+    splits: Mapping[str, SplitBuilder],
+    directory: Path,
+    data: DataConfig,
+    show_progress: bool,
+    files: Iterable[tuple[str, Sequence[Path]]],
+    num_pairs: int,
+) -> None:
+    """Tokenize the pairs in these files, and add them to their splits."""
+    limits = data.model_dump(include={"max_length", "max_length_ratio"})
+    tokenize = partial(tokenize_chunk, tokenizer_dir=directory, **limits)
+    num_processes = data.num_processes
+    if num_processes is None:
+        num_processes = num_available_cpus() if num_pairs >= SMALL_CORPUS else 1
+    chunks = map_in_order(tokenize, read_chunks(files), num_processes=num_processes)
+    is_quiet = not show_progress
+    with tqdm(total=2 * num_pairs, desc="tokenizing", unit="line", disable=is_quiet) as bar:
+        for chunk, tokenized in chunks:
+            splits[chunk.split].add(chunk, tokenized)
+            bar.update(2 * len(chunk.sources))
+
+
+def _count_tokens(train: SplitBuilder) -> list[Counter[str]]:
+    """How often each token of a side occurs in the kept training pairs."""
+    return [side.kept for side in train.sides]
 
 
 def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
@@ -247,120 +250,35 @@ def _check_not_empty(train: SplitBuilder, limits: Mapping[str, Any]) -> None:
         log.warning(message, f"{len(keep):,}", dropped)
 
 
-def _write_all_links(
+def _write_vectors(directory: Path, splits: Iterable[str], source: Source) -> None:
+    """Write the vectors that source lines name, if the source has vectors."""
+    if source.vector_size is None:
+        return
+    for split in splits:
+        write_vectors(directory, split, source)
+
+
+def _write_links(
     directory: Path,
-    draft_dir: Path,
+    draft: Draft,
     data: DataConfig,
-    links: Mapping[str, Mapping[str, Path]],
+    links: LinkFiles,
     splits: Mapping[str, SplitBuilder],
 ) -> list[str]:
     """Write the links that the corpus has or `data.links` asks for. Returns a note for the user, if
     any."""
-    for split in [split for split, kinds in links.items() if GOLD in kinds]:
-        if split != "train" or not (data.extra or data.mix):  # extra pairs have no gold links
-            kept = compress(iter_lines(split_path(draft_dir, split, GOLD)), splits[split].keep)
-            with split_path(directory, split, "links").open(
-                "w", encoding="utf-8", newline="\n"
-            ) as stream:
-                stream.writelines(f"{line}\n" for line in kept)
+    has_extra = bool(data.extra or data.mix)
+    for split, kinds in links.items():
+        if GOLD not in kinds or (split == "train" and has_extra):
+            continue  # extra pairs have no gold links
+        lines = iter_lines(split_path(draft.directory, split, GOLD))
+        path = split_path(directory, split, "links")
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            for line in compress(lines, splits[split].keep):
+                stream.write(f"{line}\n")
     if data.links == IBM1:
-        return [write_estimated_links(directory, draft_dir)]
+        return [write_estimated_links(directory, draft.directory)]
     if data.links is None:
         return []
-    path = split_path(draft_dir, "train", GOLD if data.links == GOLD else LINKS)
+    path = split_path(draft.directory, "train", GOLD if data.links == GOLD else LINKS)
     return [write_pharaoh_links(directory, path, splits["train"].keep, data.links)]
-
-
-def _tokenizers(
-    draft_dir: Path, data: DataConfig, num_pairs: Mapping[str, int], vocab_dir: Path | None
-) -> tuple[Source, Tokenizer]:
-    """The tokenizers of both sides: those of `vocab_dir`, or new ones, trained on these splits."""
-    if vocab_dir is not None:
-        source = load_source(vocab_dir) if data.layout.columns else NoSource()
-        return source, load_tokenizer(vocab_dir, "target")
-
-    def sample(side: Side) -> Iterator[str]:
-        """All lines of a side, or a random sample of about `MAX_TRAINING_LINES`, always the
-        same."""
-        total = sum(num_pairs.values())
-        for split in num_pairs:
-            generator = random.Random("tokenizer")
-            with split_path(draft_dir, split, side).open(encoding="utf-8", newline="\n") as lines:
-                for line in lines:
-                    if (
-                        total <= MAX_TRAINING_LINES
-                        or generator.random() * total < MAX_TRAINING_LINES
-                    ):
-                        yield line[:-1]
-
-    return build_tokenizers(sample("source"), sample("target"), data)
-
-
-def _tokenize(
-    splits: Mapping[str, SplitBuilder],
-    files: Mapping[str, Sequence[Path]],
-    tokenizer_dir: Path,
-    data: DataConfig,
-    num_pairs: int,
-    show_progress: bool,
-) -> None:
-    limits = data.model_dump(include={"max_length", "max_length_ratio"})
-    tokenize = partial(tokenize_chunk, tokenizer_dir=tokenizer_dir, **limits)
-    num_processes = data.num_processes or (num_available_cpus() if num_pairs >= SMALL_CORPUS else 1)
-    with tqdm(
-        total=2 * num_pairs, desc="tokenizing", unit="line", disable=not show_progress
-    ) as bar:
-        for chunk, tokenized in map_in_order(
-            tokenize, read_chunks(files), num_processes=num_processes
-        ):
-            splits[chunk.split].add(chunk, tokenized)
-            bar.update(2 * len(chunk.sources))
-
-
-def _vocabs(data: DataConfig, train: SplitBuilder, vocab_dir: Path | None) -> list[Vocab]:
-    if vocab_dir is not None:
-        vocabs = [Vocab.load(vocab_path(vocab_dir, side)) for side in SIDES]
-        return (
-            [build_vocab(Counter()), vocabs[1]]
-            if not data.layout.columns and not data.vocab.joint
-            else vocabs
-        )
-    counters = [side.kept for side in train.sides]
-    if data.vocab.joint:
-        counters = [counters[0] + counters[1]] * 2
-    limits = data.vocab.model_dump(exclude={"joint"})
-    return [build_vocab(counter, **limits) for counter in counters]
-
-
-@contextmanager
-def _temporary_folder(directory: Path) -> Iterator[Path]:
-    """A folder beside `directory`, removed at the end."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    for left_over in directory.parent.glob(".*.tmp"):
-        with suppress(FileNotFoundError):  # another process may have finished with it
-            if time.time() - left_over.stat().st_mtime > _STALE_AFTER_S:
-                shutil.rmtree(left_over, ignore_errors=True)
-    temporary = temporary_name(directory)
-    temporary.mkdir()
-    try:
-        with naming(directory):
-            yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _put(temporary: Path, directory: Path) -> PreparedCorpus:
-    """Rename a complete folder to its name, unless another process has done so."""
-    with suppress(UserError):
-        return PreparedCorpus(directory)
-    with (
-        tempfile.TemporaryDirectory(".tmp", ".", directory.parent) as rubbish,
-        suppress(FileNotFoundError),
-    ):
-        directory.rename(Path(rubbish, "damaged"))  # at once, so that nobody sees it half removed
-    try:
-        temporary.rename(directory)
-    except OSError:  # another process was faster
-        if not directory.exists():
-            raise
-    return PreparedCorpus(directory)

@@ -6,6 +6,7 @@ resumed and evaluated without the other run.
 """
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from itertools import repeat
@@ -14,7 +15,6 @@ from typing import Any
 
 from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.config.load import load_run_config
-from seq2seq_attn.data.builder import SplitBuilder
 from seq2seq_attn.data.store import RUN_CORPUS, PreparedCorpus, split_path
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import check_files, read_listed_json
@@ -89,19 +89,20 @@ def draw_pairs(corpus: PreparedCorpus, number: int) -> Iterator[tuple[str, str]]
         yield from repeat(pair, times + (index in drawn))
 
 
-def count_unknown(train: SplitBuilder, vocabs: Sequence[Vocab]) -> list[str]:
+def count_unknown(counts: Sequence[Counter[str]], vocabs: Sequence[Vocab]) -> list[str]:
     """A note per side: how many tokens of the training text the other run's vocabulary lacks, and
-    the most frequent."""
+    the most frequent. `counts`: how often each token of a side occurs."""
     notes = []
-    for side, builder, vocab in zip(SIDES, train.sides, vocabs, strict=True):
-        unknown = {token: count for token, count in builder.kept.items() if token not in vocab}
-        number, total = sum(unknown.values()), builder.kept.total()
-        examples = ", ".join(
-            map(repr, nlargest(NUM_EXAMPLES, unknown, key=lambda token: (unknown[token], token)))
-        )
-        notes.append(
+    for side, counter, vocab in zip(SIDES, counts, vocabs, strict=True):
+        unknown = {token: count for token, count in counter.items() if token not in vocab}
+        number = sum(unknown.values())
+        total = counter.total()
+        note = (
             f"{side}: {number:,} of {total:,} tokens ({100 * number / max(total, 1):.1f} %) are "
-            "unknown to the vocabulary that is taken "
-            f"over{f', such as {examples}' if examples else ''}"
+            "unknown to the vocabulary that is taken over"
         )
+        if unknown:
+            examples = nlargest(NUM_EXAMPLES, unknown, key=lambda token: (unknown[token], token))
+            note += f", such as {', '.join(map(repr, examples))}"
+        notes.append(note)
     return notes

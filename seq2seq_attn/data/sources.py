@@ -1,29 +1,23 @@
 """Locate the raw text of a corpus: Multi30k, the embedded corpus, or the user's own files; and
-extra training pairs (`data.extra`), without any sentence of the corpus's validation and test
-sets."""
+texts of extra training pairs (`data.extra`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from seq2seq_attn.config import DataConfig, shorten
 from seq2seq_attn.config.layout import SourceLayout
-from seq2seq_attn.data import own_text
 from seq2seq_attn.data.links import IBM1
-from seq2seq_attn.data.store import split_path
+from seq2seq_attn.data.set_aside import SET_ASIDE
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import sha256_of
 from seq2seq_attn.text import captions, multi30k
-from seq2seq_attn.text.corpus import Text
-from seq2seq_attn.text.lines import iter_lines
-from seq2seq_attn.text.normalize import bare
-from seq2seq_attn.text.tokenizers.base import SIDES
-from seq2seq_attn.text.tokenizers.vectors import hash_vectors, real_name
+from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
+from seq2seq_attn.text.tokenizers.vectors import hash_vectors
 
-EXTRA = ".extra"
-"""the lines of extra pairs, as a split"""
 PACKAGED_NEEDS = (
     "if the configuration is a packaged one, the comment at its top says how to make what it needs"
 )
@@ -53,46 +47,80 @@ def find_raw_corpus(data: DataConfig, *, show_progress: bool = False) -> RawCorp
         UsageError: the configuration does not name a valid corpus.
         UserError: a file does not exist.
     """
-    languages = (*data.sources, data.target_language)
     if data.corpus == "multi30k":
-        published = multi30k.published_splits(*languages)
-
-        def fetch() -> Mapping[str, Text]:
-            folder = multi30k.fetch(
-                data.data_dir, data.source_dir, languages=languages, show_progress=show_progress
-            )
-            return {
-                split: Text(tuple(folder / name for name in names), languages)
-                for split, names in published.items()
-            }
-
-        # the checksums are known in advance, so a prepared corpus needs neither the raw files nor
-        # the network
-        hashes = {
-            split: [multi30k.SHA256[name] for name in names] for split, names in published.items()
-        }
-        return RawCorpus(hashes, fetch)
+        return _find_multi30k(data, show_progress=show_progress)
     if data.corpus == "captions":
-        files = captions.find_captions(data.source_dir, data.source_name, data.target_language)
-        return RawCorpus(
-            identity={split: [*map(sha256_of, paths)] for split, paths in files.items()},
-            locate=lambda: {
-                split: Text((paths.source, paths.target), languages)
-                for split, paths in files.items()
-            },
-            gold={split: paths.links for split, paths in files.items()},
-        )
-    texts = own_text.find_splits(data)
-    splits = {
-        split: [*_hashes(data.layout, text), *text.columns, text.has_header]
-        for split, text in texts.items()
-    }
-    rules = {
+        return _find_captions(data)
+    texts = {split: _find_own_text(spec, data) for split, spec in _name_own_splits(data).items()}
+    splits = {}
+    for split, text in texts.items():
+        splits[split] = [*_hashes(data.layout, text), *text.columns, text.has_header]
+    identity = {
+        "splits": splits,
         "languages": texts["train"].languages,
         "filter": sorted(data.filter),
-        "set_aside": own_text.SET_ASIDE,
+        "set_aside": SET_ASIDE,
     }
-    return RawCorpus({"splits": splits, **rules}, lambda: texts)
+    return RawCorpus(identity, lambda: texts)
+
+
+def _find_multi30k(data: DataConfig, *, show_progress: bool) -> RawCorpus:
+    languages = (*data.sources, data.target_language)
+    published = multi30k.published_splits(*languages)
+
+    def fetch() -> Mapping[str, Text]:
+        folder = multi30k.fetch(
+            data.data_dir, data.source_dir, languages=languages, show_progress=show_progress
+        )
+        texts = {}
+        for split, names in published.items():
+            texts[split] = Text(tuple([folder / name for name in names]), languages)
+        return texts
+
+    # the checksums are known in advance, so a prepared corpus needs neither the raw files nor the
+    # network
+    hashes = {}
+    for split, names in published.items():
+        hashes[split] = [multi30k.SHA256[name] for name in names]
+    return RawCorpus(hashes, fetch)
+
+
+def _find_captions(data: DataConfig) -> RawCorpus:
+    files = captions.find_captions(data.source_dir, data.source_name, data.target_language)
+    languages = (data.source_name, data.target_language)
+    hashes = {}
+    texts = {}
+    gold = {}
+    for split, paths in files.items():
+        hashes[split] = [sha256_of(path) for path in paths]
+        texts[split] = Text((paths.source, paths.target), languages)
+        gold[split] = paths.links
+    return RawCorpus(hashes, lambda: texts, gold)
+
+
+def _name_own_splits(data: DataConfig) -> dict[str, Spec]:
+    """The text named for each split, `train` first; without `valid` if that is to be set aside.
+    Files need not exist. Raises UsageError: there is no training text, or a test set's name is not
+    valid."""
+    if data.train is None:
+        raise UsageError(
+            "data.train is not set: with data.corpus=files, name your text by --train TEXT: "
+            f"{KINDS}"
+        )
+    for split in data.test:
+        if split in ("train", "valid") or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", split):
+            raise UsageError(
+                f"data.test.{split}: not valid as a name; use letters, digits, '_', '-' and '.'"
+            )
+    splits: dict[str, Spec] = {"train": data.train}
+    if data.valid is not None:
+        splits["valid"] = data.valid
+    return splits | data.test
+
+
+def _find_own_text(spec: Spec, data: DataConfig) -> Text:
+    """`find_text` in the languages and columns of a configuration."""
+    return find_text(spec, *data.sources, data.target_language, columns=data.columns)
 
 
 def split_names(data: DataConfig) -> list[str]:
@@ -133,7 +161,7 @@ def split_names(data: DataConfig) -> list[str]:
         captions.check_languages(data.source_name, data.target_language)
         return [*captions.SPLITS]
     return list(
-        dict.fromkeys(["train", "valid", *own_text.name_splits(data)])
+        dict.fromkeys(["train", "valid", *_name_own_splits(data)])
     )  # valid may be set aside
 
 
@@ -159,7 +187,7 @@ def find_extra(data: DataConfig) -> list[Text]:
             f"data.extra and data.mix; set data.links={IBM1} or null"
         )
     try:
-        return [own_text.find_data_text(spec, data) for spec in data.extra]
+        return [_find_own_text(spec, data) for spec in data.extra]
     except UserError as error:
         raise type(error)(f"data.extra: {error}; {PACKAGED_NEEDS}") from None
 
@@ -173,55 +201,3 @@ def extra_identity(data: DataConfig) -> dict[str, Any]:
     denied = f"{_DENIED}; {_DENIED_FILES}" if data.layout.vector_column is not None else _DENIED
     hashes = [_hashes(data.layout, text) for text in texts]
     return {"extra": {"texts": hashes, "in_vocab": data.extra_in_vocab, "denied": denied}}
-
-
-def write_extra(
-    directory: Path,
-    texts: Iterable[tuple[str, Iterable[tuple[str, str]]]],
-    data: DataConfig,
-    held_out: Sequence[str],
-) -> tuple[int, list[str]]:
-    """Write the pairs of named texts as split `EXTRA` beside the lines of the corpus in
-    `directory`, without those that have a sentence of one of its splits `held_out` on either side.
-    Returns their number, and a note about each text. Raises UserError: a text cannot be read."""
-    denied: set[str] = set()
-    for split in held_out:
-        sources, targets = (iter_lines(split_path(directory, split, side)) for side in SIDES)
-        denied |= sentence_keys(sources, data.layout) | sentence_keys(targets)
-    num_pairs = 0
-    notes = []
-    paths = [split_path(directory, EXTRA, side) for side in SIDES]
-    sources_file, targets_file = (path.open("w", encoding="utf-8", newline="\n") for path in paths)
-    with sources_file, targets_file:
-        for name, pairs in texts:
-            num_kept = num_dropped = 0
-            for source, target in pairs:
-                if denied.isdisjoint(
-                    sentence_keys([source], data.layout) | sentence_keys([target])
-                ):
-                    sources_file.write(
-                        f"{source}\n" if data.layout.columns else "\n"
-                    )  # language models read none
-                    targets_file.write(f"{target}\n")
-                    num_kept += 1
-                else:
-                    num_dropped += 1
-            notes.append(
-                f"extra: {name}: {num_kept:,} pairs; {num_dropped:,} dropped, because they "
-                "contain a sentence of a validation or test set"
-            )
-            num_pairs += num_kept
-    return num_pairs, notes
-
-
-def sentence_keys(lines: Iterable[str], layout: SourceLayout | None = None) -> set[str]:
-    """The sentences of these lines as `bare` leaves them, without blank ones; a source line with
-    several columns has a sentence per column. `layout`: of source lines. The key of a file of
-    vectors is its real path."""
-    keys = set()
-    for line in lines:
-        sentences = [line] if layout is None else layout.split(line)
-        for column, sentence in enumerate(sentences):
-            is_file = layout is not None and column == layout.vector_column
-            keys.add(real_name(sentence) if is_file else bare(sentence))
-    return keys - {""}

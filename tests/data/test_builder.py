@@ -29,7 +29,10 @@ def files(tmp_path):
 
 def test_chunks_are_short_and_of_one_split(files, monkeypatch):
     train, valid = ["a", "", "ccc", "\u2028", "e"], ["v", "w"]
-    assert list(read_chunks(files)) == [Chunk("train", train, train), Chunk("valid", valid, valid)]
+    assert list(read_chunks(files.items())) == [
+        Chunk("train", train, train),
+        Chunk("valid", valid, valid),
+    ]
     for max_pairs, max_characters, sizes in (
         (2, 99, [2, 2, 1, 2]),
         (2, 3, [2, 1, 2, 2]),
@@ -37,7 +40,7 @@ def test_chunks_are_short_and_of_one_split(files, monkeypatch):
     ):
         monkeypatch.setattr(builder, "MAX_PAIRS", max_pairs)
         monkeypatch.setattr(builder, "MAX_CHARACTERS", max_characters)
-        chunks = list(read_chunks(files))
+        chunks = list(read_chunks(files.items()))
         assert [len(chunk.targets) for chunk in chunks] == sizes
         assert [line for chunk in chunks for line in chunk.sources] == [*train, *valid]
 

@@ -4,8 +4,8 @@ denied."""
 import pytest
 
 from seq2seq_attn.data.audit import audit_report
+from seq2seq_attn.data.draft import sentence_keys
 from seq2seq_attn.data.prepare import prepare_corpus
-from seq2seq_attn.data.sources import sentence_keys
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.files import write_lines
 from seq2seq_attn.train.check import check_config
@@ -84,7 +84,7 @@ def test_a_sentence_of_a_validation_or_test_set_is_denied_and_counted(
     prepared = prepare_corpus(make_config([write_pairs("extra", [pair, *MORE, pair])]))
     assert pairs_of(prepared) == [*TRAIN, *MORE]
     [note] = [notice for notice in caplog.messages if notice.startswith("extra: ")]
-    assert "extra.de, " in note
+    assert "extra.de " in note
     assert ": 2 pairs; 2 dropped" in note
     assert note in audit_report(prepared)
 

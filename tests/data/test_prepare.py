@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq_attn.config import config_from_dict
-from seq2seq_attn.data import builder, prepare
+from seq2seq_attn.data import builder, vocabs
 from seq2seq_attn.data.audit import audit_report
 from seq2seq_attn.data.builder import SplitBuilder
 from seq2seq_attn.data.prepare import prepare_corpus
@@ -234,7 +234,7 @@ def test_text_that_changes_meanwhile_is_not_stored(make_config, tmp_path, monkey
         (tmp_path / "valid.de").write_text("neu\n\nText\n", encoding="utf-8")
         return build_tokenizers(*arguments)
 
-    monkeypatch.setattr(prepare, "build_tokenizers", build)
+    monkeypatch.setattr(vocabs, "build_tokenizers", build)
     with pytest.raises(UserError, match="text changed while it was prepared"):
         prepare_corpus(make_config())
     assert list((tmp_path / "data" / "prepared").iterdir()) == []
@@ -251,10 +251,10 @@ def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(
         trained_on.append((list(source_lines), list(target_lines)))
         return build_tokenizers(*trained_on[-1], data)
 
-    monkeypatch.setattr(prepare, "build_tokenizers", build)
+    monkeypatch.setattr(vocabs, "build_tokenizers", build)
     settings = {"train": write_pairs("big", [*zip(lines, lines, strict=True)]), "max_length": 30}
     for number, most in enumerate((400, 100, 100)):
-        monkeypatch.setattr(prepare, "MAX_TRAINING_LINES", most)
+        monkeypatch.setattr(vocabs, "MAX_TRAINING_LINES", most)
         tokenizer = {"name": "sentencepiece", "vocab_size": 24}
         prepare_corpus(
             make_config(**settings, tokenizer=tokenizer, data_dir=str(tmp_path / f"sample{number}"))
@@ -269,7 +269,7 @@ def test_sentencepiece_learns_from_a_sample_of_a_big_corpus(
 
 def test_bad_bytes_are_found_before_any_work(make_config, tmp_path, monkeypatch):
     (tmp_path / "more.en").write_bytes(b"\xff\n")
-    monkeypatch.setattr(prepare, "build_tokenizers", None)
+    monkeypatch.setattr(vocabs, "build_tokenizers", None)
     with pytest.raises(UserError, match=r"more\.en, line 1"):
         prepare_corpus(make_config(test={"more": str(tmp_path / "more")}))
 

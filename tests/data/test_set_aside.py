@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from seq2seq_attn.data.own_text import assign, choose_sources, source_digest
+from seq2seq_attn.data.set_aside import assign, choose_sources, source_digest
 
 PAIRS = [(f"sentence {i}", f"Satz {i}") for i in range(40)]
 

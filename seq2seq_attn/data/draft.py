@@ -1,0 +1,249 @@
+"""Read and check the text of a corpus, and write it in one form: a file of lines for each split and
+side, up to the limits of the configuration."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import IO, Any
+
+from seq2seq_attn.config import DataConfig
+from seq2seq_attn.config.layout import SourceLayout
+from seq2seq_attn.data.links import LINKS, WORDS, LinkFiles, parse_links
+from seq2seq_attn.data.set_aside import assign, choose_sources
+from seq2seq_attn.data.store import split_path
+from seq2seq_attn.errors import UserError
+from seq2seq_attn.text import captions
+from seq2seq_attn.text.corpus import Text
+from seq2seq_attn.text.lines import iter_lines
+from seq2seq_attn.text.noise import NOISE, find_noise
+from seq2seq_attn.text.normalize import bare
+from seq2seq_attn.text.tables import Damage
+from seq2seq_attn.text.tokenizers.base import SIDES
+from seq2seq_attn.text.tokenizers.vectors import real_name
+
+Pair = tuple[str, str]
+Assigned = Iterable[tuple[Pair, str | None]]
+"""pairs with the split of each; None: a pair is dropped"""
+_EXTRA = ".extra"
+"""the lines of extra training pairs, as a split"""
+_PURPOSES = {"train": "train", "valid": "validate"}
+
+
+@dataclass
+class Draft:
+    """The lines of a corpus, in a folder that is removed at the end."""
+
+    directory: Path
+    num_pairs: dict[str, int] = field(default_factory=dict)
+    """by split: `train`, `valid`, then the test sets"""
+    num_extra: int = 0
+    """number of extra training pairs"""
+    notes: list[str] = field(default_factory=list)
+    """for the user"""
+
+    def files(self, split: str) -> list[Path]:
+        """The files of lines of a split, source and target."""
+        return [split_path(self.directory, split, side) for side in SIDES]
+
+    @property
+    def extra_files(self) -> list[Path]:
+        """The files of lines of the extra training pairs."""
+        return self.files(_EXTRA)
+
+    def open(self, stack: ExitStack, split: str, kind: str, mode: str = "w") -> IO[str]:
+        """Open the file of lines of a side, or of another kind, until the stack is closed."""
+        path = split_path(self.directory, split, kind)
+        return stack.enter_context(path.open(mode, encoding="utf-8", newline="\n"))
+
+    def note_damage(self, text: Text, damage: Damage) -> None:
+        """Note the rows of a text that were left out, if any."""
+        if damage.lines:
+            self.notes.append(f"{text}: {damage.describe()}")
+
+
+def write_texts(
+    draft: Draft, data: DataConfig, texts: Mapping[str, Text], links: LinkFiles
+) -> None:
+    """Write the pairs of each split's text, and their lines of word alignments. Without a
+    validation text, set training pairs aside as `valid`.
+
+    Raises:
+        UserError: text or links cannot be read, or there is too little text.
+    """
+    draft.num_pairs = dict.fromkeys(["train", "valid", *texts], 0)
+    for split, text in texts.items():
+        damage = Damage()
+        pairs = text.pairs(damage)
+        split_links = links.get(split, {})
+        if split == "train":
+            _write_training_text(draft, data, text, pairs, split_links, "valid" not in texts)
+        else:
+            _write_pairs(draft, data, text, ((pair, split) for pair in pairs), split_links, [split])
+        draft.note_damage(text, damage)
+
+
+def _write_training_text(
+    draft: Draft,
+    data: DataConfig,
+    text: Text,
+    pairs: Iterable[Pair],
+    links: Mapping[str, Path],
+    is_set_aside: bool,
+) -> None:
+    """Write the training pairs without the noise to drop, and those that are set aside."""
+    noise = _find_noise(text, data)
+    dropped: set[int] = set()
+    for kind, numbers in noise.items():
+        dropped |= numbers
+        draft.notes.append(f"train: {len(numbers):,} {kind} dropped ({NOISE[kind]})")
+    side = _sentence_side(text)
+    chosen: set[bytes] = set()
+    splits = ["train"]
+    if is_set_aside:
+        kept = (pair for number, pair in enumerate(text.pairs()) if number not in dropped)
+        chosen = choose_sources(kept, side)
+        splits.append("valid")
+        if not chosen:
+            raise UserError(
+                f"{text}: fewer than two distinct source sentences; add text, or name some with "
+                "--valid"
+            )
+    assigned = assign(pairs, chosen, dropped, side)
+    counts = _write_pairs(draft, data, text, assigned, links, splits)
+    if is_set_aside:
+        draft.notes.append(
+            f"validation: {counts['valid']:,} of {counts.total():,} training pairs set aside "
+            "(chosen by a hash of their sources), because no --valid was given; "
+            f"{counts[None]:,} more (with these sources, or noise) removed from the training pairs"
+        )
+
+
+def _find_noise(text: Text, data: DataConfig) -> dict[str, set[int]]:
+    """By kind, the numbers (from 0) of the pairs that the filter drops."""
+    if not data.filter or data.corpus != "files" or text.layout.vector_column is not None:
+        return {}
+    numbers: dict[str, set[int]] = {kind: set() for kind in data.filter}
+    for number, noise in enumerate(find_noise(text.pairs(), text.pairs(), data.filter)):
+        for kind in noise:
+            numbers[kind].add(number)
+    return numbers
+
+
+def _sentence_side(text: Text) -> int:
+    """The index in a pair of the sentence by which the pair is set aside: that of the source, if
+    the text has one."""
+    return 0 if text.layout.columns else 1
+
+
+def _write_pairs(
+    draft: Draft,
+    data: DataConfig,
+    text: Text,
+    assigned: Assigned,
+    links: Mapping[str, Path],
+    splits: Sequence[str],
+) -> Counter[str | None]:
+    """Write each pair, with its lines of word alignments, to its split, one of `splits`. Returns
+    the number of pairs by split; None: dropped."""
+    counts: Counter[str | None] = Counter()
+    limits = {split: data.limit.for_split(split) for split in splits}
+    first_side = _sentence_side(text)
+    is_empty = True
+    with ExitStack() as stack:
+        streams: dict[str, list[IO[str]]] = {}
+        for name in splits:
+            streams[name] = [draft.open(stack, name, kind) for kind in (*SIDES, *links)]
+        for pair, split, lines in _with_links(assigned, links, data.source_name, text):
+            counts[split] += 1
+            if is_empty:
+                is_empty = not all(side.strip() for side in pair[first_side:])
+            if split is None:
+                continue
+            limit = limits[split]
+            if limit is None or counts[split] <= limit:
+                for stream, value in zip(streams[split], (*pair, *lines), strict=True):
+                    stream.write(f"{value}\n")
+    if is_empty:
+        purpose = _PURPOSES.get(splits[0], "evaluate")
+        raise UserError(
+            f"{text}: no sentence pair to {purpose} on: empty, or a side of every line is blank"
+        )
+    for name in splits:
+        draft.num_pairs[name] = min(counts[name], limits[name] or counts[name])
+    return counts
+
+
+def _with_links(
+    assigned: Assigned, links: Mapping[str, Path], source_language: str, text: Text
+) -> Iterator[tuple[Pair, str | None, Sequence[str]]]:
+    """Each pair with its split and its checked lines of word alignments."""
+    if not links:
+        for pair, split in assigned:
+            yield pair, split, ()
+        return
+    names = " and ".join(map(str, links.values()))
+    readers: list[Iterator[str]] = []
+    for kind, path in links.items():
+        is_gold = kind != LINKS
+        readers.append(captions.read_links(path, source_language) if is_gold else iter_lines(path))
+    rows: Iterator[Any] = zip_longest(assigned, *readers)
+    for number, (item, *lines) in enumerate(rows, 1):
+        if item is None or None in lines:
+            raise UserError(
+                f"{names}: expected a line for each pair of {text}; they differ at line {number:,}"
+            )
+        pair, split = item
+        for (kind, path), line in zip(links.items(), lines, strict=True):
+            num_words = [len(WORDS[kind](sentence)) for sentence in pair]
+            parse_links(path, number, line, *num_words)
+        yield pair, split, lines
+
+
+def held_out_keys(draft: Draft, layout: SourceLayout) -> set[str]:
+    """The sentences of the validation and test sets, on both sides."""
+    keys: set[str] = set()
+    for split in draft.num_pairs:
+        if split != "train":
+            sources, targets = map(iter_lines, draft.files(split))
+            keys |= sentence_keys(sources, layout) | sentence_keys(targets)
+    return keys
+
+
+def write_extra(
+    draft: Draft, name: str, pairs: Iterable[Pair], layout: SourceLayout, denied: set[str]
+) -> None:
+    """Add the pairs of a text to the extra training pairs, without those that have a denied
+    sentence on either side."""
+    num_kept = 0
+    num_dropped = 0
+    with ExitStack() as stack:
+        sources, targets = [draft.open(stack, _EXTRA, side, "a") for side in SIDES]
+        for source, target in pairs:
+            keys = sentence_keys([source], layout) | sentence_keys([target])
+            if not denied.isdisjoint(keys):
+                num_dropped += 1
+                continue
+            num_kept += 1
+            sources.write(f"{source}\n" if layout.columns else "\n")
+            targets.write(f"{target}\n")
+    draft.num_extra += num_kept
+    draft.notes.append(
+        f"extra: {name}: {num_kept:,} pairs; {num_dropped:,} dropped, because they contain a "
+        "sentence of a validation or test set"
+    )
+
+
+def sentence_keys(lines: Iterable[str], layout: SourceLayout | None = None) -> set[str]:
+    """The sentences of these lines as `bare` leaves them, without blank ones; a source line with
+    several columns has a sentence per column. `layout`: of source lines. The key of a file of
+    vectors is its real path."""
+    keys = set()
+    for line in lines:
+        sentences = [line] if layout is None else layout.split(line)
+        for column, sentence in enumerate(sentences):
+            is_file = layout is not None and column == layout.vector_column
+            keys.add(real_name(sentence) if is_file else bare(sentence))
+    return keys - {""}
