@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from seq2seq_attn.api.compare import compare
+    from seq2seq_attn.api.evaluate import evaluate
     from seq2seq_attn.api.train import train_model
-    from seq2seq_attn.cli.comparison import compare
-    from seq2seq_attn.cli.evaluation import evaluate
     from seq2seq_attn.model.variants import import_variants
     from seq2seq_attn.translate.attention_map import AttentionMap
     from seq2seq_attn.translate.load import load
@@ -42,8 +42,8 @@ _HOMES = {
     "AttentionMap": "translate.attention_map",
     "Translation": "translate.translation",
     "Translator": "translate.translator",
-    "compare": "cli.comparison",
-    "evaluate": "cli.evaluation",
+    "compare": "api.compare",
+    "evaluate": "api.evaluate",
     "import_variants": "model.variants",
     "load": "translate.load",
     "train_model": "api.train",

@@ -12,7 +12,7 @@ import pytest
 
 import seq2seq_attn
 from seq2seq_attn.__main__ import run
-from seq2seq_attn.cli import comparison
+from seq2seq_attn.api import compare as comparison
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.run import Run

@@ -45,7 +45,7 @@ def compare(**options: Unpack[CompareOptions]) -> None:
     Prints the path of the report. Finished runs are kept and interrupted runs resumed: after
     Ctrl-C, the same command continues.
     """
-    from seq2seq_attn.cli.comparison import compare
+    from seq2seq_attn.api.compare import compare
 
     arguments = shared.python_arguments(options)
     arguments["vary"] = parse_variations(options.get("vary", []))

@@ -133,7 +133,7 @@ def evaluate(search: dict[str, Any], **options: Unpack[EvaluateOptions]) -> None
     Runs that differ only in their seed form one arm; arms are compared with the first. If an output
     file is named, no run is changed.
     """
-    from seq2seq_attn.cli.evaluation import evaluate
+    from seq2seq_attn.api.evaluate import evaluate
 
     full = options.pop("full", False)
     report = evaluate(**options, **search, show_progress=sys.stderr.isatty())

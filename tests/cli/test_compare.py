@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.api.settings import Layers
-from seq2seq_attn.cli import comparison
-from seq2seq_attn.cli.compare import parse_seeds, parse_variations
-from seq2seq_attn.cli.comparison import (
+from seq2seq_attn.api import compare as comparison
+from seq2seq_attn.api.compare import (
     PlannedRun,
     plan_runs,
     prepare_corpora,
     train_and_compare,
     train_runs,
 )
+from seq2seq_attn.api.settings import Layers
+from seq2seq_attn.cli.compare import parse_seeds, parse_variations
 from seq2seq_attn.config import load_config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run import LOCK, Run

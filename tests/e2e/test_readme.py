@@ -15,7 +15,8 @@ from typer.main import get_command
 
 import seq2seq_attn
 from seq2seq_attn.__main__ import run as run_command
-from seq2seq_attn.cli import app, comparison
+from seq2seq_attn.api import compare as comparison
+from seq2seq_attn.cli import app
 from seq2seq_attn.config import load_config
 from seq2seq_attn.model import variants
 from seq2seq_attn.model.build import build_model

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
+from seq2seq_attn.api.evaluate import evaluate
 from seq2seq_attn.api.settings import ConfigNames, Layers, OwnText, find_layers
-from seq2seq_attn.cli.evaluation import evaluate
 from seq2seq_attn.config import Config, dump_config, load_config, with_default
 from seq2seq_attn.config.explain import all_keys, unknown_key
 from seq2seq_attn.config.load import Settings, plain
@@ -106,7 +106,9 @@ def train_and_compare(
             the folder was trained on another text, or some runs failed (the report then covers the
             others).
     """
-    folder, config = planned[0].run.path.parent, planned[0].config
+    folder = planned[0].run.path.parent
+    config = planned[0].config
+    show_progress = sys.stderr.isatty()
     with locked(folder, work="comparison", option="--output"):
         for planned_run in planned:
             if not planned_run.config.data.layout.columns:
@@ -115,23 +117,25 @@ def train_and_compare(
                 )
             check_config(planned_run.config)
             _check_settings(planned_run)
-        prepare_corpora(planned, show_progress=sys.stderr.isatty())
-        is_on_cpu = resolve_device(config.train.device).type == "cpu"
+        prepare_corpora(planned, show_progress=show_progress)
         if at_once is None:
+            is_on_cpu = resolve_device(config.train.device).type == "cpu"
             at_once = num_available_cpus() if is_on_cpu else 1
         failed = train_runs(planned, at_once=at_once, imports=imports)
         finished = [planned_run.run.path for planned_run in planned if planned_run not in failed]
         page = folder / "report.html"
+        splits = []
         if not has_test_set(config.data):
             log.info("this corpus has no test set: comparing on the validation set")
+            splits = ["valid"]
         if finished:
             report = evaluate(
                 finished,
-                split=() if has_test_set(config.data) else "valid",
+                split=splits,
                 json=page.with_suffix(".json"),
                 report=page,
                 device=config.train.device,
-                show_progress=sys.stderr.isatty(),
+                show_progress=show_progress,
             )
             log.info("%s", report.summary)
         if failed:
@@ -148,16 +152,15 @@ def _check_settings(planned: PlannedRun) -> None:
     run = planned.run
     if not run.config_path.is_file():
         return
-    own, wanted = ({**trained_settings(c), "seed": c.seed} for c in (run.config, planned.config))
-    for key in own | wanted:
-        # without a ratio in the plan, the run holds the value that training chose
-        is_chosen = (
-            key == "search.max_length_ratio" and planned.config.search.max_length_ratio is None
-        )
-        if own.get(key) != wanted.get(key) and not is_chosen:
+    saved = {**trained_settings(run.config), "seed": run.config.seed}
+    wanted = {**trained_settings(planned.config), "seed": planned.config.seed}
+    if planned.config.search.max_length_ratio is None:  # training has chosen it
+        saved["search.max_length_ratio"] = None
+    for key in saved | wanted:
+        if saved.get(key) != wanted.get(key):
             raise UsageError(
-                f"{run.path}: trained with {key}={own.get(key)!r}, not {wanted.get(key)!r}; remove "
-                "it, or write elsewhere"
+                f"{run.path}: trained with {key}={saved.get(key)!r}, not {wanted.get(key)!r}; "
+                "remove it, or write elsewhere"
             )
 
 
@@ -169,9 +172,8 @@ def prepare_corpora(planned: Sequence[PlannedRun], *, show_progress: bool = Fals
     for run, config in planned:
         data = config.data.model_dump_json()
         if data not in contents:
-            contents[data] = prepare_corpus(config, show_progress=show_progress).text_hashes()[
-                "content"
-            ]
+            prepared = prepare_corpus(config, show_progress=show_progress)
+            contents[data] = prepared.text_hashes()["content"]
         if run.is_finished() and run.text_hashes["content"] != contents[data]:
             raise UserError(
                 f"{run.path}: trained on another corpus (the text or the version of a tokenizer "

@@ -1,0 +1,346 @@
+"""Evaluation: translate test sets and score runs overall, by sentence length, and against each
+other.
+
+Several runs are compared with the first one. Lengths are counted in spaCy tokens or in characters,
+never in a run's own tokens, so that all runs share the same buckets.
+"""
+
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.evaluation.attention import analyze_attention
+from seq2seq_attn.evaluation.names import Arm, find_arms, run_names
+from seq2seq_attn.evaluation.scoring import Settings, score_sets
+from seq2seq_attn.evaluation.systems import ENSEMBLE_HYPS, System, make_ensemble
+from seq2seq_attn.evaluation.test_sets import EvaluationSet, Languages, find_sets, set_name
+from seq2seq_attn.evaluation.translations import SetTranslations, translate_set
+from seq2seq_attn.files import check_writable
+from seq2seq_attn.metrics.attention import AttentionStatistics
+from seq2seq_attn.metrics.bleu import Measure
+from seq2seq_attn.metrics.by_length import parse_edges
+from seq2seq_attn.metrics.significance import DEFAULT_RESAMPLING, Resampling
+from seq2seq_attn.metrics.table import DEFAULT_METRICS, METRICS, LengthIn, LengthOf
+from seq2seq_attn.report.files import check_report_files, write_report_files
+from seq2seq_attn.report.html import html_report
+from seq2seq_attn.report.pages import Report
+from seq2seq_attn.run import Run, open_runs
+from seq2seq_attn.runtime.device import resolve_device
+from seq2seq_attn.runtime.environment import describe_environment
+from seq2seq_attn.runtime.memory import suggest_smaller_batch
+from seq2seq_attn.translate.figure import PlotFormat
+from seq2seq_attn.translate.load import check_alike
+
+log = logging.getLogger(__name__)
+
+
+class Texts(NamedTuple):
+    """What is translated: splits of the runs' corpus, or a file with its references."""
+
+    splits: Sequence[str]
+    source: Path | None
+    references: Sequence[Path]
+    concatenate: Sequence[int]
+
+    def find_sets(self, systems: Sequence[System]) -> list[EvaluationSet]:
+        """The sets of these texts. Raises UsageError, UserError as `find_sets`."""
+        return find_sets(
+            [system.runs[0] for system in systems if not system.is_ensemble],
+            self.splits,
+            source=self.source,
+            references=self.references,
+            concatenate=self.concatenate,
+        )
+
+
+class Outputs(NamedTuple):
+    """Where the results of an evaluation go."""
+
+    files: dict[str, Path]
+    """by kind: `json`, `report`, `csv`, `latex`; none: nothing is saved"""
+    hyps_dirs: list[Path | None]
+    """for each system, the folder of its translations; None: they are not saved"""
+    is_named: bool
+    """whether the user has named the files; otherwise they lie in the first run"""
+
+
+def evaluate(
+    runs: str | Path | Run | Sequence[str | Path | Run] | None = None,
+    *,
+    split: str | Sequence[str] = (),
+    source: str | Path | None = None,
+    reference: str | Path | Sequence[str | Path] = (),
+    concatenate: Sequence[int] = (),
+    metric: str | Sequence[str] = (),
+    by_length: str | None = None,
+    length_of: LengthOf = "source",
+    length_in: LengthIn = "tokens",
+    merge_below: int = 0,
+    resampling: Resampling = DEFAULT_RESAMPLING,
+    ensemble: bool = False,
+    no_attention: bool = False,
+    reuse_hypotheses: bool = False,
+    json: str | Path | None = None,
+    report: str | Path | None = None,
+    plots: PlotFormat | None = None,
+    csv: str | Path | None = None,
+    latex: str | Path | None = None,
+    device: str = "auto",
+    precision: str = "auto",
+    show_progress: bool = False,
+    **search: Any,
+) -> Report:
+    """Translate test sets and score runs, with the options of `seq2seq evaluate`; `search` are
+    those of the search, for example `beam_size=1`. `Report.data` has plain values. If no file is
+    named, the report goes to the first run.
+
+    >>> evaluate("runs/a").data["sets"][0]["measures"][0]["runs"][0]["score"]  # doctest: +SKIP
+
+    Raises:
+        UsageError: options contradict each other, or runs do not go together.
+        UserError: a run or a file cannot be read, or a report cannot be written.
+    """
+    metrics = (metric,) if isinstance(metric, str) else tuple(dict.fromkeys(metric))
+    settings = Settings(by_length, length_of, metrics, resampling, merge_below, length_in)
+    _check_settings(settings)
+    systems = _make_systems(runs, search, device, precision, ensemble=ensemble)
+    splits = [split] if isinstance(split, str) else split
+    source = None if source is None else Path(source)
+    texts = Texts(splits, source, _list_paths(reference), concatenate)
+    named = {"json": json, "report": report, "csv": csv, "latex": latex}
+    outputs = _find_outputs(named, systems, texts)
+    sets = texts.find_sets(systems)
+    translations = _translate(systems, sets, outputs, reuse_hypotheses, show_progress)
+    result = _score(sets, systems, translations, settings, no_attention=no_attention)
+    _write(result, sets, systems, translations, outputs, plots)
+    return result
+
+
+def _list_paths(paths: str | Path | Sequence[str | Path]) -> list[Path]:
+    return [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+
+
+def _check_settings(settings: Settings) -> None:
+    """Raises UsageError if a value is not allowed."""
+    for option, value, kind in (
+        ("of", settings.length_of, LengthOf),
+        ("in", settings.length_in, LengthIn),
+    ):
+        if value not in get_args(kind):
+            choices = ", ".join(get_args(kind))
+            raise UsageError(f"--length-{option} {value!r}: expected one of {choices}")
+    for metric in settings.metrics:
+        Measure(metric, [])  # raises if there is no such metric
+    if settings.by_length is not None:
+        parse_edges(settings.by_length)
+
+
+def _make_systems(
+    runs: str | Path | Run | Sequence[str | Path | Run] | None,
+    search: dict[str, Any],
+    device: str,
+    precision: str,
+    *,
+    ensemble: bool,
+) -> list[System]:
+    """The runs, then their ensemble if it is requested."""
+    opened = open_runs(runs)
+    if not opened:
+        raise UsageError("no run to evaluate: name at least one")
+    for run in opened:
+        if run.last_dir.exists() and not run.is_finished():
+            log.warning(
+                "%s: its training has not finished; its best model so far is evaluated", run.path
+            )
+    names = run_names([run.path for run in opened], [run.config for run in opened])
+    options = {**search, "n_best": 1}
+    systems = [
+        System(name, [run], [run.config], options=options, device=device, precision=precision)
+        for name, run in zip(names, opened, strict=True)
+    ]
+    _ = systems[0].resolved_precision  # an unknown device or precision is reported at once
+    if not ensemble:
+        return systems
+    if len(opened) == 1:
+        raise UsageError(f"--ensemble with one run ({opened[0].path}): name two or more")
+    check_alike(opened)
+    return [*systems, make_ensemble(systems)]
+
+
+def _translate(
+    systems: Sequence[System],
+    sets: Sequence[EvaluationSet],
+    outputs: Outputs,
+    reuse_hypotheses: bool,
+    show_progress: bool,
+) -> list[list[SetTranslations]]:
+    """The translations of each set by each system."""
+    keep_maps = outputs.files.get("report", Path()).suffix == ".html"
+    translations: list[list[SetTranslations]] = []
+    for system, hyps_dir in zip(systems, outputs.hyps_dirs, strict=True):
+        translations.append([])
+        for test_set in sets:
+            translated = translate_set(
+                system,
+                test_set,
+                hyps_dir=hyps_dir,
+                reuse_hypotheses=reuse_hypotheses,
+                keep_maps=keep_maps,
+                show_progress=show_progress,
+            )
+            translations[-1].append(translated)
+    return translations
+
+
+def _score(
+    sets: Sequence[EvaluationSet],
+    systems: Sequence[System],
+    translations: Sequence[list[SetTranslations]],
+    settings: Settings,
+    *,
+    no_attention: bool,
+) -> Report:
+    data = systems[0].config.data
+    if data.layout.vector_column is not None and settings.length_of == "source":
+        log.info("lengths: those of the references, because the name of a file of vectors has none")
+        settings = replace(settings, length_of="reference")
+    if not settings.metrics:
+        settings = replace(settings, metrics=_default_metrics(systems[0]))
+    languages = Languages(
+        data.source_name, data.target_language, "files" if sets[0].is_file else data.corpus
+    )
+    analyses: list[list[AttentionStatistics]] = []
+    by_system: dict[str, list[SetTranslations]] = {}
+    described = []
+    for system, translated in zip(systems, translations, strict=True):
+        by_system[system.name] = translated
+        if not no_attention:
+            analyses.append(_analyze(sets, system, translated, languages))
+        seconds = sum(each.seconds for each in translated)
+        is_reused = all(each.is_reused for each in translated)
+        described.append(
+            {**system.describe(), "seconds": round(seconds, 1), "is_reused": is_reused}
+        )
+    scored = score_sets(
+        sets,
+        by_system,
+        languages=languages,
+        settings=settings,
+        arms=_find_arms(systems),
+        analyses=analyses,
+    )
+    environment = describe_environment(sys.argv, resolve_device(systems[0].device))
+    return Report(scored, described, environment)
+
+
+def _default_metrics(system: System) -> tuple[str, ...]:
+    """The metric of the validation first, if it can be scored by length."""
+    metric = system.config.train.validation.metric
+    if metric in METRICS and METRICS[metric].is_scored_by_length:
+        return tuple(dict.fromkeys([metric, *DEFAULT_METRICS]))
+    return DEFAULT_METRICS
+
+
+def _find_arms(systems: Sequence[System]) -> list[Arm]:
+    """Runs that differ in their seed alone, then the ensemble."""
+    runs = [system for system in systems if not system.is_ensemble]
+    texts = [system.runs[0].text_hashes["train"] for system in runs]
+    arms = find_arms([system.name for system in runs], [system.config for system in runs], texts)
+    for index, system in enumerate(systems):
+        if system.is_ensemble:
+            arms.append(Arm(system.name, (index,), ()))
+    return arms
+
+
+def _analyze(
+    sets: Sequence[EvaluationSet],
+    system: System,
+    translations: Sequence[SetTranslations],
+    languages: Languages,
+) -> list[AttentionStatistics]:
+    """The attention of a system on each set; of an ensemble, from its texts alone, because forced
+    decoding takes one run."""
+    translator = None if system.is_ensemble else system.translator
+    batch_size = system.search.batch_size
+    with suggest_smaller_batch(batch_size):
+        return [
+            analyze_attention(
+                test_set, translated.lines, languages, translator, batch_size=batch_size
+            )
+            for test_set, translated in zip(sets, translations, strict=True)
+        ]
+
+
+def _write(
+    report: Report,
+    sets: Sequence[EvaluationSet],
+    systems: Sequence[System],
+    translations: Sequence[list[SetTranslations]],
+    outputs: Outputs,
+    plots: PlotFormat | None,
+) -> None:
+    """Write the files of the report; in the first run, with plots."""
+
+    def page() -> str:
+        return html_report(report, sets, translations, [system.history() for system in systems])
+
+    if plots is None and outputs.files and not outputs.is_named:
+        plots = "png"
+    written = write_report_files(report, outputs.files, plots, page, is_named=outputs.is_named)
+    if written:
+        log.info("written: %s", ", ".join(map(str, written)))
+
+
+def _find_outputs(
+    named: Mapping[str, str | Path | None], systems: Sequence[System], texts: Texts
+) -> Outputs:
+    """The named files, or else those in the first run. Raises UsageError, UserError: a named file
+    is an input, or cannot be written."""
+    files = {kind: Path(path) for kind, path in named.items() if path is not None}
+    if not files:
+        return _choose_outputs(systems, texts)
+    inputs = [texts.source] if texts.source else []
+    check_report_files(files, [*inputs, *texts.references])
+    return Outputs(files, _named_hyps_dirs(systems, files), is_named=True)
+
+
+def _choose_outputs(systems: Sequence[System], texts: Texts) -> Outputs:
+    """The default files in the first run, `report.json` and `report.md` for the test sets. Whatever
+    differs is in the name, so that it does not replace them: `report.comparison`, `report.valid`,
+    `report.files.news.de`. Nothing is saved if the run cannot be written to."""
+    words = ["report"]
+    if sum(not system.is_ensemble for system in systems) > 1:
+        words.append("comparison")
+    words += ["files", set_name(texts.source)] if texts.source else dict.fromkeys(texts.splits)
+    words += [f"x{k}" for k in dict.fromkeys(texts.concatenate)]
+    name = ".".join(words) + systems[0].variation
+    folder = systems[0].runs[0].path
+    files = {"json": folder / f"{name}.json", "report": folder / f"{name}.md"}
+    if files["json"].exists():
+        log.info("%s: replaced; to keep both, add --json FILE", files["json"])
+    try:
+        for file in files.values():
+            check_writable(file)
+    except UserError as error:
+        log.warning("%s; the scores are shown, not saved: --json FILE saves them elsewhere", error)
+        return Outputs({}, [None] * len(systems), is_named=False)
+    return Outputs(files, [system.hyps_dir for system in systems], is_named=False)
+
+
+def _named_hyps_dirs(systems: Sequence[System], files: Mapping[str, Path]) -> list[Path | None]:
+    """Folders beside the JSON for the hypotheses of each system; None: they are not saved, for lack
+    of a JSON file."""
+    file = files.get("json")
+    if file is None or (file.exists() and not file.is_file()):
+        return [None] * len(systems)
+    names = []
+    for system in systems:
+        names.append(ENSEMBLE_HYPS if system.is_ensemble else system.runs[0].path.resolve().name)
+    if len(set(names)) < len(names):
+        names = [f"{name}-{number}" for number, name in enumerate(names, start=1)]
+    folder = file.with_name(f"{file.name.removesuffix('.json')}.hyps")
+    return [folder / name for name in names]
