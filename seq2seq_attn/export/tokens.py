@@ -6,11 +6,11 @@ from typing import Any
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.run import Run
-from seq2seq_attn.text.tokenizers.base import SIDES, CharacterTokenizer, SpaceTokenizer
+from seq2seq_attn.text.tokenizers.base import CharacterTokenizer, SpaceTokenizer
 from seq2seq_attn.text.tokenizers.sentencepiece import SentencePieceTokenizer
 from seq2seq_attn.text.tokenizers.source import Source
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer, english_name
-from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK
+from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK, Vocab
 
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")
 _PARTS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
@@ -25,20 +25,22 @@ def describe_run(run: Run) -> dict[str, Any]:
         UsageError: a tokenizer cannot be described.
     """
     config = run.config
-    languages = config.data.source_language, config.data.target_language
-    sides: dict[str, Any] = {
-        side: {
-            "language": language,
-            "language_name": english_name(language).capitalize(),
-            "tokens": run.vocabs[side].tokens,
-            **describe_tokenizer(
-                run.source_tokenizer if side == "source" else run.target_tokenizer
-            ),
-        }
-        for side, language in zip(SIDES, languages, strict=True)
+    data = config.data
+    return {
+        "source": _describe_side(data.source_language, run.source_vocab, run.source_tokenizer),
+        "target": _describe_side(data.target_language, run.target_vocab, run.target_tokenizer),
+        "ids": {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK},
+        "search": config.search.model_dump(mode="json"),
     }
-    ids = {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK}
-    return {**sides, "ids": ids, "search": config.search.model_dump(mode="json")}
+
+
+def _describe_side(language: str, vocab: Vocab, tokenizer: Source) -> dict[str, Any]:
+    return {
+        "language": language,
+        "language_name": english_name(language).capitalize(),
+        "tokens": vocab.tokens,
+        **describe_tokenizer(tokenizer),
+    }
 
 
 def describe_tokenizer(tokenizer: Source) -> dict[str, Any]:

@@ -235,9 +235,14 @@ class Run:
         return load_tokenizer(self.path, "target", self._read)
 
     @cached_property
-    def vocabs(self) -> dict[Side, Vocab]:
-        """The vocabulary of each side. Raises UserError: a file is missing or damaged."""
-        return {side: Vocab.load(vocab_path(self.path, side), self._read) for side in SIDES}
+    def source_vocab(self) -> Vocab:
+        """The vocabulary of the source side. Raises UserError: a file is missing or damaged."""
+        return Vocab.load(vocab_path(self.path, "source"), self._read)
+
+    @cached_property
+    def target_vocab(self) -> Vocab:
+        """The vocabulary of the target side. Raises UserError: a file is missing or damaged."""
+        return Vocab.load(vocab_path(self.path, "target"), self._read)
 
     def _read(self, path: Path) -> bytes:
         return self._files.read(path.name)
@@ -277,8 +282,8 @@ class Run:
         from seq2seq_attn.model.build import build_model, model_without_weights
 
         sizes: dict[str, Any] = {
-            "num_source_ids": len(self.vocabs["source"]),
-            "num_target_ids": len(self.vocabs["target"]),
+            "num_source_ids": len(self.source_vocab),
+            "num_target_ids": len(self.target_vocab),
             "vector_sizes": self.source_tokenizer.vector_sizes,
         }
         try:

@@ -95,9 +95,9 @@ def set_start_values(updater: Updater, config: Config, prepared: PreparedCorpus)
 
 
 def _load_run(updater: Updater, run: Run, prepared: PreparedCorpus) -> list[str]:
+    befores = run.source_vocab, run.target_vocab
     vocabs = prepared.source_vocab, prepared.target_vocab
-    for side, vocab in zip(SIDES, vocabs, strict=True):
-        before = run.vocabs[side]
+    for side, before, vocab in zip(SIDES, befores, vocabs, strict=True):
         if before != vocab:
             raise UsageError(
                 f"train.start_from={run.path}: its {side} vocabulary has {len(before)} types and "

@@ -108,15 +108,12 @@ class Validator:
             "beam_size": config.train.validation.beam_size,
             "n_best": 1,
         }
+        search = config.search.model_copy(update=validation_search)
         self._build_translator = partial(
             Translator,
-            source_tokenizer=prepared.source_tokenizer,
-            target_tokenizer=prepared.target_tokenizer,
-            source_vocab=prepared.source_vocab,
-            target_vocab=prepared.target_vocab,
-            search=config.search.model_copy(update=validation_search),
+            text=prepared,
+            config=config.model_copy(update={"search": search}),
             device=self._device,
-            max_source_length=config.data.max_length,
             load_run=cache(load),
         )
         num_threads = torch.get_num_threads()

@@ -55,19 +55,11 @@ def load(
         num_parameters = max(each.model_path.stat().st_size for each in runs) // 4  # float32
         choose_threads(num_parameters, began)
     first = runs[0]
-    return Translator(
-        model,
-        source_tokenizer=first.source_tokenizer,
-        target_tokenizer=first.target_tokenizer,
-        source_vocab=first.vocabs["source"],
-        target_vocab=first.vocabs["target"],
-        search=first.config.search,
-        device=on_device,
-        max_source_length=first.config.data.max_length,
-        precision=precision,
-        infos=[info for _, info in loaded],
-        load_run=load,
+    translator = Translator(
+        model, first, first.config, device=on_device, precision=precision, load_run=load
     )
+    translator.infos = [info for _, info in loaded]
+    return translator
 
 
 def _make_ensemble(

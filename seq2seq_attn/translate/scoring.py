@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import torch
@@ -65,43 +65,49 @@ def force_decode(
         )
     if not isinstance(translator.model, Seq2Seq):
         raise UsageError("forced decoding takes one run, not an ensemble; score each run by itself")
-    decode = partial(_decode_batch, translator, translator.model)
     batch_size = translator.search_options({"batch_size": batch_size}).batch_size
-
-    def decode_chunk(sources: Sequence[str], targets: Sequence[str]) -> Iterator[Translation]:
-        tokens = (
-            translator.source_tokenizer.tokenize_many(sources),
-            translator.target_tokenizer.tokenize_many(targets),
-        )
-        pairs = [
-            Segment(line, source, translator.source_vocab.ids_of(source), target)
-            for line, source, target in zip(sources, *tokens, strict=True)
-        ]
-        real = [pair for pair in pairs if pair.source]
-        lengths = [max(len(pair.source), len(pair.target)) for pair in real]
-        decoded = iter(map_in_batches(decode, real, lengths, batch_size))
-        for pair, target in zip(pairs, targets, strict=True):
-            blank = empty_translation(translator.has_attention)
-            yield replace(next(decoded), text=one_line(target)) if pair.source else blank
-
     rest = iter(targets)
-    return (
-        pair
+    decoded = (
+        _decode_chunk(translator, chunk, list(islice(rest, len(chunk))), batch_size)
         for chunk in chunks(sources)
-        for pair in decode_chunk(chunk, [*islice(rest, len(chunk))])
     )
+    return chain.from_iterable(decoded)
+
+
+def _decode_chunk(
+    translator: Translator, sources: Sequence[str], targets: Sequence[str], batch_size: int
+) -> Iterator[Translation]:
+    tokenized = zip(
+        sources,
+        translator.source_tokenizer.tokenize_many(sources),
+        translator.target_tokenizer.tokenize_many(targets),
+        strict=True,
+    )
+    pairs = []
+    for line, source, target in tokenized:
+        pairs.append(Segment(line, source, translator.source_vocab.ids_of(source), target))
+    real = [pair for pair in pairs if pair.source]
+    lengths = [max(len(pair.source), len(pair.target)) for pair in real]
+    decoded = iter(map_in_batches(partial(_decode_batch, translator), real, lengths, batch_size))
+    for pair, text in zip(pairs, targets, strict=True):
+        if pair.source:
+            yield replace(next(decoded), text=one_line(text))
+        else:
+            yield empty_translation(translator.has_attention)
 
 
 @torch.inference_mode()
-def _decode_batch(
-    translator: Translator, model: Seq2Seq, pairs: Sequence[Segment]
-) -> list[Translation]:
+def _decode_batch(translator: Translator, pairs: Sequence[Segment]) -> list[Translation]:
     """The pairs as translations without text."""
-    source_ids = [pair.ids for pair in pairs]
-    target_ids = [translator.target_vocab.ids_of(pair.target) for pair in pairs]
-    extended, vectors = translator.extend(pairs), translator.read_vectors(pairs)
-    batch = collate(source_ids, target_ids, range(len(pairs)), extended=extended, vectors=vectors)
-    batch = batch.to(translator.device)
+    model = translator.model
+    assert isinstance(model, Seq2Seq)
+    batch = collate(
+        [pair.ids for pair in pairs],
+        [translator.target_vocab.ids_of(pair.target) for pair in pairs],
+        range(len(pairs)),
+        extended=translator.extend(pairs),
+        vectors=translator.read_vectors(pairs),
+    ).to(translator.device)
     outputs = model(batch)
     is_padding_TB = batch.tgt_out_BT.t() == PAD
     log_probs_TB = model.output.target_log_probs(outputs, batch).float().view(is_padding_TB.shape)
@@ -110,11 +116,11 @@ def _decode_batch(
     translations = []
     for pair, log_prob, weights_TS in zip(pairs, log_probs, weights_BTS, strict=True):
         num_tokens = len(pair.target)
-        attention = (
-            weights_TS[: num_tokens + 1, : len(pair.source) + 1].copy()
-            if model.has_attention
-            else None
-        )
+        attention = None
+        heaviest = None
+        if model.has_attention:
+            attention = weights_TS[: num_tokens + 1, : len(pair.source) + 1].copy()
+            heaviest = attention[:num_tokens].argmax(axis=1).tolist()
         translations.append(
             Translation(
                 text="",
@@ -124,9 +130,7 @@ def _decode_batch(
                 source_tokens=[*pair.source, EOS_TOKEN],
                 attention=attention,
                 is_finished=True,
-                heaviest=None
-                if attention is None
-                else attention[:num_tokens].argmax(axis=1).tolist(),
+                heaviest=heaviest,
                 unknown=translator.find_unknown(pair),
             )
         )

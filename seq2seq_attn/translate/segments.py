@@ -52,7 +52,8 @@ def check_lines(lines: Iterable[str], name: str, call: str) -> list[str]:
 def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]:
     """Consecutive lines in chunks that are sorted and batched together; the more results a line
     has, the smaller."""
-    max_lines, max_characters = CHUNK_LINES // num_results, CHUNK_CHARACTERS // num_results
+    max_lines = CHUNK_LINES // num_results
+    max_characters = CHUNK_CHARACTERS // num_results
     chunk: list[str] = []
     num_characters = 0
     for line in lines:
@@ -60,7 +61,8 @@ def chunks(lines: Iterable[str], *, num_results: int = 1) -> Iterator[list[str]]
         num_characters += len(line)
         if len(chunk) >= max_lines or num_characters >= max_characters:
             yield chunk
-            chunk, num_characters = [], 0
+            chunk = []
+            num_characters = 0
     if chunk:
         yield chunk
 
@@ -76,38 +78,40 @@ def map_in_batches(
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         size = len(batches[-1]) + 1 if batches else 0
-        if (
-            not batches
-            or size > batch_size
-            or size * lengths[index] > batch_size * _POSITIONS_PER_SENTENCE
-        ):
+        num_positions = size * lengths[index]
+        is_full = size > batch_size or num_positions > batch_size * _POSITIONS_PER_SENTENCE
+        if is_full or not batches:
             batches.append([])
         batches[-1].append(index)
     results: dict[int, ResultT] = {}
     for batch in batches:
-        results.update(zip(batch, make([segments[index] for index in batch]), strict=True))
+        made = make([segments[index] for index in batch])
+        results.update(zip(batch, made, strict=True))
     return [results[index] for index in range(len(segments))]
 
 
 def empty_translation(has_attention: bool) -> Translation:
     """The translation of a blank line."""
-    attention = np.zeros((0, 1), dtype=np.float32) if has_attention else None
     return Translation(
-        "", [], 0.0, 0.0, [EOS_TOKEN], attention, True, [] if has_attention else None
+        text="",
+        tokens=[],
+        score=0.0,
+        log_prob=0.0,
+        source_tokens=[EOS_TOKEN],
+        attention=np.zeros((0, 1), dtype=np.float32) if has_attention else None,
+        is_finished=True,
+        heaviest=[] if has_attention else None,
     )
 
 
 def join_n_best(segments: Sequence[Sequence[Translation]], source: Source) -> list[Translation]:
     """Join the n-best translations of a line's segments: the i-th uses the i-th of each segment, or
     its last."""
-    num_translations = max(len(translations) for translations in segments)
-    return [
-        join_translations(
-            [translations[min(rank, len(translations) - 1)] for translations in segments],
-            source,
-        )
-        for rank in range(num_translations)
-    ]
+    joined = []
+    for rank in range(max(map(len, segments))):
+        parts = [translations[min(rank, len(translations) - 1)] for translations in segments]
+        joined.append(join_translations(parts, source))
+    return joined
 
 
 def join_translations(parts: Sequence[Translation], source: Source) -> Translation:
@@ -116,44 +120,47 @@ def join_translations(parts: Sequence[Translation], source: Source) -> Translati
     if len(parts) == 1:
         return parts[0]
     source_tokens, positions = _join_sources(parts, source)
-    own = [*zip(parts, positions, strict=True)]
-    has_attention = all(part.heaviest is not None for part in parts)
+    tokens: list[str] = []
+    heaviest: list[int] = []
+    unknown: list[int] = []
+    for part, part_positions in zip(parts, positions, strict=True):
+        tokens += part.tokens
+        heaviest += [part_positions[index] for index in part.heaviest or []]
+        unknown += [part_positions[index] for index in part.unknown]
     return Translation(
         text=" ".join(part.text for part in parts if part.text),
-        tokens=[token for part in parts for token in part.tokens],
+        tokens=tokens,
         score=sum(part.score for part in parts),
         log_prob=sum(part.log_prob for part in parts),
         source_tokens=source_tokens,
         attention=_join_attention(parts, positions, len(source_tokens)),
         is_finished=all(part.is_finished for part in parts),
-        heaviest=[places[index] for part, places in own for index in part.heaviest or []]
-        if has_attention
-        else None,
+        heaviest=None if any(part.heaviest is None for part in parts) else heaviest,
         is_cut=any(part.is_cut for part in parts),
-        unknown=tuple(sorted(places[index] for part, places in own for index in part.unknown)),
+        unknown=tuple(sorted(unknown)),
     )
 
 
 def _join_sources(
     parts: Sequence[Translation], source: Source
 ) -> tuple[list[str], list[list[int]]]:
-    """The source tokens of the line, each source's segments in order, and for each segment the
-    positions of its source tokens among them."""
+    """The source tokens of the line, each column's segments in order, and for each segment the
+    positions of its source tokens among them. The end of a column is common to all segments."""
     by_segment = [source.columns(part.source_tokens[:-1]) for part in parts]
     columns: list[list[str]] = []
     positions: list[list[int]] = [[] for _ in parts]
-    start = 0
+    end = -1
     for segments in zip(*by_segment, strict=True):
+        start = end + 1
         column: list[str] = []
-        for places, segment in zip(positions, segments, strict=True):
+        for segment, segment_positions in zip(segments, positions, strict=True):
             first = start + len(column)
-            places += range(first, first + len(segment))
+            segment_positions += range(first, first + len(segment))
             column += segment
         end = start + len(column)
-        for places in positions:
-            places.append(end)
+        for segment_positions in positions:
+            segment_positions.append(end)
         columns.append(column)
-        start = end + 1
     return [*join_columns(columns), EOS_TOKEN], positions
 
 
@@ -161,14 +168,16 @@ def _join_attention(
     parts: Sequence[Translation], positions: Sequence[Sequence[int]], num_source: int
 ) -> npt.NDArray[np.float32] | None:
     blocks = [part.attention for part in parts if part.attention is not None]
-    # only the last segment's EOS row is kept, as the line's
-    heights = [len(part.tokens) for part in parts[:-1]] + [len(block) for block in blocks[-1:]]
-    shape = (sum(heights), num_source)
-    if len(blocks) < len(parts) or shape[0] * shape[1] > MAX_ATTENTION_CELLS:
+    if len(blocks) < len(parts):
         return None
-    joined_TS = np.zeros(shape, dtype=np.float32)
+    heights = [len(part.tokens) for part in parts]
+    heights[-1] = len(blocks[-1])  # with the row of EOS, which only the last segment keeps
+    num_target = sum(heights)
+    if num_target * num_source > MAX_ATTENTION_CELLS:
+        return None
+    joined_TS = np.zeros((num_target, num_source), dtype=np.float32)
     top = 0
-    for block_TS, height, places in zip(blocks, heights, positions, strict=True):
-        joined_TS[top : top + height, places] = block_TS[:height]
+    for block_TS, height, part_positions in zip(blocks, heights, positions, strict=True):
+        joined_TS[top : top + height, part_positions] = block_TS[:height]
         top += height
     return joined_TS

@@ -62,26 +62,17 @@ class Translation:
         ValueError: there is no attention."""
         if self.heaviest is None:
             raise ValueError("no attention over source positions, so no links")
-        ends = {
-            position
-            for position, token in enumerate(self.source_tokens[:-1])
-            if token == SOURCE_END
-        }
-        ends.add(len(self.source_tokens) - 1)
-        return [
-            (source, target) for target, source in enumerate(self.heaviest) if source not in ends
-        ]
+        tokens = [*self.source_tokens[:-1], SOURCE_END]
+        pairs = enumerate(self.heaviest)
+        return [(source, target) for target, source in pairs if tokens[source] != SOURCE_END]
 
     def attention_map(self) -> AttentionMap | None:
         """The attention with its tokens as labels; None without attention or tokens."""
         if self.attention is None or not self.tokens:
             return None
         ends = [EOS_TOKEN] * (len(self.attention) - len(self.tokens))
-        source, target = (
-            [EOS_TOKEN if token == SOURCE_END else token for token in tokens]
-            for tokens in (self.source_tokens, [*self.tokens, *ends])
-        )
-        return AttentionMap(source, target, self.attention, self.unknown)
+        source = [EOS_TOKEN if token == SOURCE_END else token for token in self.source_tokens]
+        return AttentionMap(source, [*self.tokens, *ends], self.attention, self.unknown)
 
     def plot(self) -> Figure:
         """A figure with the attention as a heat map: `plot().savefig("map.pdf")`. Raises

@@ -15,16 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import torch
 
-from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.config import Config, SearchConfig
 from seq2seq_attn.data.batch import collate_source
+from seq2seq_attn.data.store import PreparedCorpus
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.variants import SCORER, build_variant
-from seq2seq_attn.run import ModelInfo
+from seq2seq_attn.run import ModelInfo, Run
 from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.search.base import (
     Hypothesis,
@@ -66,44 +68,41 @@ class Translator:
     def __init__(
         self,
         model: Seq2Seq | Ensemble,
+        text: Run | PreparedCorpus,
+        config: Config,
         *,
-        source_tokenizer: Source,
-        target_tokenizer: Tokenizer,
-        source_vocab: Vocab,
-        target_vocab: Vocab,
-        search: SearchConfig,
         device: torch.device,
-        max_source_length: int = 100,
         precision: str = "auto",
-        infos: Sequence[ModelInfo] = (),
         load_run: Callable[..., Translator] | None = None,
     ) -> None:
         """
         Args:
             model: in evaluation mode; the weights of a `Seq2Seq` stay as they are from the first
                 translation on.
-            search: settings for options that a call does not give.
-            max_source_length: the maximum number of source tokens (without EOS) in a segment.
+            text: has the tokenizers and vocabularies of both sides.
+            config: its `search` has the options that a call does not give; sources longer than its
+                `data.max_length` are split.
             precision: as in `load`.
-            infos: one for each loaded model.
             load_run: `load`, for scorers that read another run.
         """
         self.model = model
-        self.source_tokenizer = source_tokenizer
-        self.target_tokenizer = target_tokenizer
-        self.source_vocab = source_vocab
-        self.target_vocab = target_vocab
-        self.search = search
+        self.source_tokenizer: Source = text.source_tokenizer
+        self.target_tokenizer: Tokenizer = text.target_tokenizer
+        self.source_vocab: Vocab = text.source_vocab
+        self.target_vocab: Vocab = text.target_vocab
+        self.search = config.search
         self.device = device
-        self._max_source_length = max(1, max_source_length)
         self._precision = translation_precision(precision, device)
-        self.infos = infos
+        self._load_run = load_run
+        self.infos: Sequence[ModelInfo] = ()
+        """one for each model that was loaded"""
+        self.max_source_length = config.data.max_length
+        """the maximum number of source tokens (without EOS) in a segment"""
         self.has_attention = model.has_attention
         """whether translations come with attention over source positions; not with a fixed vector,
         for example"""
         self.copies_source = (model.output if isinstance(model, Seq2Seq) else model).copies_source
         """whether source tokens outside the target vocabulary may be copied"""
-        self._load_run = load_run
         self._scorer_runs: dict[str, Translator] = {}
 
     def __repr__(self) -> str:
@@ -113,7 +112,7 @@ class Translator:
     def with_max_source_length(self, max_source_length: int) -> Translator:
         """The same translator with another maximum length of segments."""
         other = copy(self)
-        other._max_source_length = max(1, max_source_length)
+        other.max_source_length = max_source_length
         return other
 
     def translate(
@@ -133,17 +132,16 @@ class Translator:
             UsageError: an option is unknown or not allowed, or `unk="copy"` with a model without
                 attention over source positions.
         """
-        if n_best := options.get("n_best"):
+        n_best = options.get("n_best")
+        if n_best:
             raise TypeError(
                 "translate gives one translation per line; use translate_n_best(texts, "
                 f"n_best={n_best})"
             )
         lines = check_lines(texts, "texts", "translate([text])")
         options["n_best"] = 1  # even if the run's configuration asks for more
-        return [
-            best
-            for best, *_ in self.translate_lines(lines, keep_attention=keep_attention, **options)
-        ]
+        translated = self.translate_lines(lines, keep_attention=keep_attention, **options)
+        return [translations[0] for translations in translated]
 
     def translate_n_best(
         self, texts: Iterable[str], *, n_best: int, **options: Any
@@ -184,84 +182,80 @@ class Translator:
                 "unk='copy': this model has no attention over source positions to copy by; use "
                 "'keep' or 'forbid'"
             )
-        scorers = [
-            build_variant(SCORER, name, own, load_steps=self._load_steps)
-            for name, own in values.scorers.items()
-        ]
+        scorers = []
+        for name, own in values.scorers.items():
+            scorers.append(build_variant(SCORER, name, own, load_steps=self._load_steps))
         plan = _Plan(search, values, scorers, keep_attention and self.has_attention)
-        pieces = chunks(lines, num_results=values.n_best)
-        return (
-            translations for piece in pieces for translations in self._translate_chunk(piece, plan)
+        translated = (
+            self._translate_chunk(chunk, plan) for chunk in chunks(lines, num_results=values.n_best)
         )
+        return chain.from_iterable(translated)
 
     def _translate_chunk(self, lines: Sequence[str], plan: _Plan) -> list[list[Translation]]:
         """The translations of each line: split lines into segments, translate these in batches by
         length, and join them."""
         prefix = self.target_tokenizer.tokenize(plan.options.prefix)
-        parts_by_line = [
-            self._split(tokens) if tokens else []
-            for tokens in self.source_tokenizer.tokenize_many(lines)
-        ]
-        segments = [
-            Segment(line, tokens, self.source_vocab.ids_of(tokens), [] if rank else prefix)
-            for line, parts in zip(lines, parts_by_line, strict=True)
-            for rank, tokens in enumerate(parts)
-        ]
-        translate, lengths = (
-            partial(self._translate_batch, plan=plan),
-            [len(segment.source) for segment in segments],
-        )
-        batch_size = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
-        translations = iter(map_in_batches(translate, segments, lengths, batch_size))
-        blank = [empty_translation(plan.keep_attention)]
-        return [
-            join_n_best([next(translations) for _ in parts], self.source_tokenizer)
-            if parts
-            else blank
-            for parts in parts_by_line
-        ]
+        segments: list[Segment] = []
+        counts: list[int] = []
+        for line, tokens in zip(lines, self.source_tokenizer.tokenize_many(lines), strict=True):
+            own = self._split(line, tokens)
+            if own:
+                own[0] = own[0]._replace(target=prefix)
+            segments += own
+            counts.append(len(own))
 
-    def _split(self, tokens: Sequence[str]) -> list[list[str]]:
-        """The segments of a line. A target of source positions is not split: they count from the
-        start of the line."""
-        if self.target_tokenizer.has_positions:
-            return [list(tokens)]
-        return self.source_tokenizer.segments(tokens, self._max_source_length)
+        translate = partial(self._translate_batch, plan=plan)
+        lengths = [len(segment.source) for segment in segments]
+        batch_size = max(1, plan.options.batch_size // plan.options.rows_per_sentence)
+        translated = iter(map_in_batches(translate, segments, lengths, batch_size))
+
+        results = []
+        for count in counts:
+            parts = list(islice(translated, count))
+            blank = [empty_translation(plan.keep_attention)]
+            results.append(join_n_best(parts, self.source_tokenizer) if parts else blank)
+        return results
+
+    def _split(self, line: str, tokens: Sequence[str]) -> list[Segment]:
+        """The segments of a line; none for a blank one. If the target is source positions, which
+        count from the start of the line, the line is one segment."""
+        if not tokens:
+            return []
+        is_whole = self.target_tokenizer.has_positions
+        max_length = len(tokens) if is_whole else self.max_source_length
+        segments = self.source_tokenizer.segments(tokens, max_length)
+        return [Segment(line, source, self.source_vocab.ids_of(source), []) for source in segments]
 
     def _translate_batch(self, segments: Sequence[Segment], plan: _Plan) -> list[list[Translation]]:
+        """The translations of each segment."""
         options = plan.options
-        extended, vectors = self.extend(segments), self.read_vectors(segments)
+        extended = self.extend(segments)
+        source_ids = [segment.ids for segment in segments]
+        extended_sources = None if extended is None else [ids.source for ids in extended]
+        batch = collate_source(source_ids, extended_sources, self.read_vectors(segments))
         if extended is None:
-            sources, prefixes = (
-                None,
-                [self.target_vocab.ids_of(segment.target) for segment in segments],
-            )
+            prefixes = [self.target_vocab.ids_of(segment.target) for segment in segments]
         else:
-            sources, prefixes = (
-                [ids.source for ids in extended],
-                [[*ids.target] for ids in extended],
-            )
-        batch = collate_source([segment.ids for segment in segments], sources, vectors)
+            prefixes = [list(ids.target) for ids in extended]
+        max_lengths = []
+        for segment in segments:
+            max_lengths.append(len(segment.target) + options.max_length(len(segment.source)))
         source = SearchSource(
             batch.to(self.device),
-            [len(segment.target) + options.max_length(len(segment.source)) for segment in segments],
+            max_lengths,
             prefixes,
             plan.scorers,
             keeps_weights=plan.keep_attention or options.unk == "copy",
             to_ids=lambda text: self.target_vocab.ids_of(self.target_tokenizer.tokenize(text)),
             to_text=lambda row, hypothesis: self._translation(segments[row], hypothesis, plan).text,
         )
+        found = plan.search(self._steps, source, options)
         results = []
-        hypotheses_by_segment = plan.search(self._steps, source, options)
-        for segment, hypotheses in zip(segments, hypotheses_by_segment, strict=True):
-            translations = [
-                self._translation(segment, hypothesis, plan) for hypothesis in hypotheses
-            ]
-            if (
-                options.rows_per_sentence == 1
-            ):  # copying may make hypotheses equal; samples may be equal anyway
-                first = {tuple(each.tokens): each for each in reversed(translations)}
-                translations = sorted(first.values(), key=translations.index)
+        for segment, hypotheses in zip(segments, found, strict=True):
+            translations = [self._translation(segment, each, plan) for each in hypotheses]
+            if options.rows_per_sentence == 1:
+                # Copying may make hypotheses equal. Samples may be equal anyway.
+                translations = _distinct(translations)
             results.append(translations)
         return results
 
@@ -270,11 +264,11 @@ class Translator:
         copied."""
         if not self.copies_source:
             return None
-        spell = self.target_tokenizer.spell_source
-        return [
-            extended_ids(spell(segment.source), segment.target, self.target_vocab)
-            for segment in segments
-        ]
+        extended = []
+        for segment in segments:
+            spelled = self.target_tokenizer.spell_source(segment.source)
+            extended.append(extended_ids(spelled, segment.target, self.target_vocab))
+        return extended
 
     def read_vectors(self, segments: Sequence[Segment]) -> list[FloatArray] | None:
         """For each segment the vectors at its positions, [positions, F], 0 where a token is of
@@ -287,22 +281,22 @@ class Translator:
     def find_unknown(self, segment: Segment) -> tuple[int, ...]:
         """The positions of source tokens outside the vocabulary. A vector is known whatever its
         number."""
-        known = self.source_tokenizer.vector_positions(segment.source)
+        unknown = {position for position, token_id in enumerate(segment.ids) if token_id == UNK}
         return tuple(
-            position
-            for position, token_id in enumerate(segment.ids)
-            if token_id == UNK and position not in known
+            sorted(unknown.difference(self.source_tokenizer.vector_positions(segment.source)))
         )
 
     def _translation(self, segment: Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
         spelled = self.target_tokenizer.spell_source(segment.source)
         tokens = self.target_vocab.tokens_of(hypothesis.ids, beyond=spelled)
         weights_TS = hypothesis.weights_TS
-        heaviest = None if weights_TS is None else weights_TS[: len(tokens)].argmax(axis=1).tolist()
-        if plan.options.unk == "copy" and weights_TS is not None:
-            for position, token_id in enumerate(hypothesis.ids):
-                if token_id == UNK:
-                    tokens[position] = heaviest_token(spelled, weights_TS[position])
+        heaviest = None
+        if weights_TS is not None:
+            heaviest = weights_TS[: len(tokens)].argmax(axis=1).tolist()
+            if plan.options.unk == "copy":
+                for position, token_id in enumerate(hypothesis.ids):
+                    if token_id == UNK:
+                        tokens[position] = heaviest_token(spelled, weights_TS[position])
         tokens[: len(segment.target)] = segment.target  # also where the vocabulary lacks them
         return Translation(
             text=self.target_tokenizer.detokenize(tokens),
@@ -335,16 +329,20 @@ class Translator:
         for a scorer."""
         if run not in self._scorer_runs:
             assert self._load_run is not None
-            self._scorer_runs[run] = self._load_run(
-                run, str(self.device), precision=self._precision
-            )
+            device = str(self.device)
+            self._scorer_runs[run] = self._load_run(run, device, precision=self._precision)
         other = self._scorer_runs[run]
         if other.target_vocab != self.target_vocab:
             raise UsageError(
                 f"{run}: another target vocabulary than that of the run that translates"
             )
-        return (
-            other._steps,
-            other.source_vocab.ids_of(other.source_tokenizer.tokenize(line)),
-            len(other.target_vocab),
-        )
+        source_ids = other.source_vocab.ids_of(other.source_tokenizer.tokenize(line))
+        return other._steps, source_ids, len(other.target_vocab)
+
+
+def _distinct(translations: Sequence[Translation]) -> list[Translation]:
+    """The first translation with each token sequence."""
+    by_tokens: dict[tuple[str, ...], Translation] = {}
+    for translation in translations:
+        by_tokens.setdefault(tuple(translation.tokens), translation)
+    return list(by_tokens.values())

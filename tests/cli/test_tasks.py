@@ -77,7 +77,7 @@ def test_pointing_at_the_letter_x(capsys):
     assert float(trained.load_best().values["exact"]) > 90
     assert outputs(capsys, "translate", "--run", "run", "abxcd", "xa", "bbbbx") == ["3", "1", "5"]
     # farther to the right than in any training pair: the number is no token of the vocabulary
-    assert "12" not in trained.vocabs["target"]
+    assert "12" not in trained.target_vocab
     assert outputs(capsys, "translate", "--run", "run", "--unk", "forbid", "abcdabcdabcx") == ["12"]
     translator = load("run")
     assert (
@@ -135,7 +135,7 @@ def test_pronouncing_words_letter_by_letter(capsys):
         "model.hidden_size=32",
     ]
     trained = train("-c", "g2p", "--train", "train.tsv", "--test", "test.tsv", settings=settings)
-    assert {"K", "OW"} <= {*trained.vocabs["target"].tokens}
+    assert {"K", "OW"} <= {*trained.target_vocab.tokens}
     assert float(trained.load_best().values["wer"]) < 25
     assert outputs(capsys, "translate", "--run", "run", "cat") == ["K AH T"]
     options = [

@@ -74,8 +74,8 @@ def tune(*arguments: str) -> Run:
 def test_a_run_is_tuned_with_its_vocabulary(capsys):
     new, old = tune("--set=train.max_epochs=2"), Run("old")
     err = capsys.readouterr().err
+    assert (new.source_vocab, new.target_vocab) == (old.source_vocab, old.target_vocab)
     for side in ("source", "target"):
-        assert new.vocabs[side] == old.vocabs[side]  # type: ignore[arg-type]
         assert (
             f"{side}: 15 of 35 tokens" in err
         )  # Vogel twice and Maus, or bird and mouse, in each of 5

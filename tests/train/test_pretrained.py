@@ -55,7 +55,7 @@ def largest_difference(run: Run, expected: Run) -> float:
 
 def embedded(run: Run, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     """The rows of the letters in an embedding, and their vectors."""
-    vocab = run.vocabs["source"] if name.startswith("encoder") else run.vocabs["target"]
+    vocab = run.source_vocab if name.startswith("encoder") else run.target_vocab
     known = [letter for letter in LETTERS if letter in vocab]
     first = torch.tensor([[float(LETTERS.index(letter))] for letter in known])
     expected = torch.cat([first, torch.full((len(known), SIZE - 1), 0.25)], dim=1)
@@ -86,7 +86,7 @@ def test_training_starts_from_word_vectors(toy_config, tmp_path, vectors, freeze
     rows, expected = embedded(run, "encoder.embedding.weight")
     torch.testing.assert_close(rows, expected, atol=1e-4, rtol=0)
     assert torch.equal(rows, expected) is (freeze == "true")
-    types = run.vocabs["source"].tokens[4:]
+    types = run.source_vocab.tokens[4:]
     number = sum(letter.lower() in LETTERS.lower() for letter in types)
     assert f"vectors for {number} of {len(types)} source types" in caplog.text
     assert (

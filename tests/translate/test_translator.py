@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import torch
 
 from seq2seq_attn import load
-from seq2seq_attn.config import SearchConfig
+from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
@@ -36,17 +37,15 @@ def translator(run_path) -> Translator:
 A, B = UNK + 1, UNK + 2
 
 
-def fake(model: FakeModel, **settings: Any) -> Translator:
-    return Translator(
-        model,
+def fake(model: FakeModel, *, max_source_length: int = 100) -> Translator:
+    text = SimpleNamespace(
         source_tokenizer=SpaceTokenizer(),
         target_tokenizer=SpaceTokenizer(),
         source_vocab=Vocab([*SPECIALS, *(f"s{i}" for i in range(9))]),
         target_vocab=Vocab([*SPECIALS, *(f"t{i}" for i in range(model.num_free))]),
-        search=SearchConfig(beam_size=2),
-        device=torch.device("cpu"),
-        **settings,
     )
+    config = Config(search={"beam_size": 2}, data={"max_length": max_source_length})
+    return Translator(model, text, config, device=torch.device("cpu"))
 
 
 def key(translation: Translation) -> tuple[str, list[str], list[str]]:
