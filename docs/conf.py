@@ -44,7 +44,7 @@ NAVIGATION = {
         "docs/learn/4-measuring",
     ],
     "Use": ["docs/train", "docs/translate", "docs/evaluate", "docs/serve", "docs/api"],
-    "Look up": ["docs/mechanisms", "docs/commands", "docs/configuration"],
+    "Look up": ["docs/mechanisms", "docs/commands", "docs/configuration", "docs/trouble"],
     "Measured": [
         "docs/results",
         "docs/quality",
