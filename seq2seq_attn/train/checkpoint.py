@@ -9,7 +9,7 @@ circumstances of training. The best model, which is for translating, is a separa
 from __future__ import annotations
 
 import logging
-from collections import ChainMap
+import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,25 @@ class Window:
     seconds: float = 0.0
     terms: dict[str, list[float]] = field(default_factory=dict)
     """for each objective, the sum of its terms and their count"""
+
+    def add(self, result: UpdateResult) -> None:
+        """Add an applied update."""
+        self.num_updates += 1
+        self.num_tokens += result.num_tokens
+        self.loss_sum += result.loss_sum
+        self.nll_sum += result.nll_sum
+        self.gradient_norm_sum += result.gradient_norm
+        for name, (total, count) in result.terms.items():
+            sums = self.terms.setdefault(name, [0.0, 0.0])
+            sums[0] += total
+            sums[1] += count
+
+    def mean_terms(self) -> dict[str, float]:
+        """The mean term of each objective; NaN where there was none."""
+        means = {}
+        for name, (total, count) in self.terms.items():
+            means[name] = total / count if count else math.nan
+        return means
 
 
 @dataclass
@@ -86,7 +105,8 @@ class TrainState:
         batches."""
         self.batches_done += len(batches.indices)
         if batches.ends_epoch:
-            self.epoch, self.batches_done = self.epoch + 1, 0
+            self.epoch += 1
+            self.batches_done = 0
         if result.kind == "non_finite":
             self.num_bad += 1
             self.num_bad_in_row += 1
@@ -94,15 +114,7 @@ class TrainState:
             self.update += 1
             self.num_tokens += result.num_tokens
             self.num_bad_in_row = 0
-            window = self.window
-            window.num_updates += 1
-            window.num_tokens += result.num_tokens
-            window.loss_sum += result.loss_sum
-            window.nll_sum += result.nll_sum
-            window.gradient_norm_sum += result.gradient_norm
-            for name, (total, count) in result.terms.items():
-                total_before, count_before = window.terms.get(name, (0.0, 0.0))
-                window.terms[name] = [total_before + total, count_before + count]
+            self.window.add(result)
 
     def record_validation(self, validation: Validation, config: TrainConfig) -> bool:
         """Record a validation and return whether it is the best so far by the configured metric.
@@ -110,21 +122,21 @@ class TrainState:
         the learning rate after each `patience + 1` validations in a row that are not the best."""
         self.validated_at = self.update
         metric = config.validation.metric
-        score, perplexity = validation.scores[metric], validation.scores["perplexity"]
+        score = validation.scores[metric]
         is_lower_better = metric == "perplexity" or METRICS[metric].is_lower_better
-        rank = [-score if is_lower_better else score, -perplexity]
-        is_best = self.best_rank is None or rank > self.best_rank
-        if is_best:
-            self.best_rank, self.best_update, self.num_without_better = rank, self.update, 0
-            self.best_score, self.best_num_cut = score, validation.num_cut
-        else:
-            self.num_without_better += 1
-            if (
-                config.schedule.name == "plateau"
-                and self.num_without_better % (config.schedule.patience + 1) == 0
-            ):
-                self.plateau_factor *= config.schedule.factor
-        return is_best
+        rank = [-score if is_lower_better else score, -validation.scores["perplexity"]]
+        if self.best_rank is None or rank > self.best_rank:
+            self.best_rank = rank
+            self.best_update = self.update
+            self.best_score = score
+            self.best_num_cut = validation.num_cut
+            self.num_without_better = 0
+            return True
+        self.num_without_better += 1
+        schedule = config.schedule
+        if schedule.name == "plateau" and self.num_without_better % (schedule.patience + 1) == 0:
+            self.plateau_factor *= schedule.factor
+        return False
 
     def is_validation_due(self, config: TrainConfig) -> bool:
         """Whether a validation after this update is due and has not been made. (A resume may start
@@ -132,14 +144,15 @@ class TrainState:
         if self.update == self.validated_at:
             return False
         every_updates = config.validation.every_updates
-        return self.batches_done == 0 if every_updates is None else self.update % every_updates == 0
+        if every_updates is None:
+            return self.batches_done == 0
+        return self.update % every_updates == 0
 
     def is_save_due(self, config: TrainConfig) -> bool:
         """Whether this is a new run, or the update is one to save after that has not been saved."""
-        is_regular = (
-            self.update != self.saved_at and self.update % config.checkpoint_every_updates == 0
-        )
-        return self.saved_at is None or is_regular
+        if self.saved_at is None:
+            return True
+        return self.update != self.saved_at and self.update % config.checkpoint_every_updates == 0
 
     def stop_reason(self, config: TrainConfig) -> str | None:
         """The reason to stop training, or None."""
@@ -151,8 +164,10 @@ class TrainState:
             return f"train.max_minutes={config.max_minutes:g} reached"
         patience = config.validation.patience
         if patience is not None and self.num_without_better >= patience:
-            metric = config.validation.metric
-            return f"train.validation.patience={patience} reached: {metric} has not improved in {patience} validations"
+            return (
+                f"train.validation.patience={patience} reached: {config.validation.metric} has not "
+                f"improved in {patience} validations"
+            )
         return None
 
 
@@ -162,7 +177,9 @@ def save_training(run: Run, updater: Updater, state: TrainState) -> None:
     group = updater.group
     rng_states = group.gather(rng_state(updater.device, group.rank))
     if group.is_first:
-        tensors = training_tensors(updater) | dict(ChainMap(*rng_states))
+        tensors = training_tensors(updater)
+        for rng_tensors in rng_states:
+            tensors |= rng_tensors
         scaler = updater.scaler.state_dict() if updater.scaler else None
         values = {"state": asdict(state), "scaler": scaler, **_circumstances(updater)}
         write_tensors(run.state_path, tensors, values)
@@ -178,18 +195,22 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
         "precision": "results will differ; see train.precision",
         "num_processes": "dropout masks will differ",
     }
+    if updater.device.type != "cpu":
+        del effects["num_threads"]
     try:
-        for key, now in _circumstances(updater).items():
-            if now != values[key] and (key != "num_threads" or updater.device.type == "cpu"):
-                log.warning(
-                    "%s: %s in this session, %s before: %s", key, now, values[key], effects[key]
-                )
+        circumstances = _circumstances(updater)
+        for key, effect in effects.items():
+            if circumstances[key] != values[key]:
+                text = "%s: %s in this session, %s before: %s"
+                log.warning(text, key, circumstances[key], values[key], effect)
         load_tensors(updater, tensors)
         if updater.scaler and values["scaler"]:
             updater.scaler.load_state_dict(values["scaler"])
         if updater.group.rank < values["num_processes"]:
             set_rng_state(tensors, updater.device, updater.group.rank)
-        return TrainState(**{**values["state"], "window": Window(**values["state"]["window"])})
+        state = TrainState(**values["state"])
+        state.window = Window(**values["state"]["window"])
+        return state
     except torch.OutOfMemoryError:
         raise
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
@@ -201,30 +222,33 @@ def restore_training(saved: Saved, updater: Updater) -> TrainState:
 
 def _circumstances(updater: Updater) -> dict[str, Any]:
     """Settings of a session on which the last bits of results depend."""
-    num_threads, num_processes = torch.get_num_threads(), updater.group.size
     return {
-        "num_threads": num_threads,
+        "num_threads": torch.get_num_threads(),
         "precision": updater.precision,
-        "num_processes": num_processes,
+        "num_processes": updater.group.size,
     }
 
 
 def _weights(updater: Updater) -> dict[str, Tensor]:
     """Parameters and buffers by name; a tied parameter once."""
-    named = [*updater.trained.named_parameters(), *updater.trained.named_buffers()]
-    weights = {f"model/{name}": tensor for name, tensor in named}
-    average = updater.average.weights if updater.average else {}
-    return weights | {f"average/{name}": tensor for name, tensor in average.items()}
+    weights: dict[str, Tensor] = {}
+    for name, parameter in updater.trained.named_parameters():
+        weights[f"model/{name}"] = parameter
+    for name, buffer in updater.trained.named_buffers():
+        weights[f"model/{name}"] = buffer
+    if updater.average:
+        for name, average in updater.average.weights.items():
+            weights[f"average/{name}"] = average
+    return weights
 
 
 def training_tensors(updater: Updater) -> dict[str, Tensor]:
     """Weights, their average, and the optimizer's moments and step counts by parameter index."""
-    moments = updater.optimizer.state_dict()["state"]
-    return _weights(updater) | {
-        f"optimizer/{number}/{key}": value
-        for number, state in moments.items()
-        for key, value in state.items()
-    }
+    tensors = _weights(updater)
+    for number, state in updater.optimizer.state_dict()["state"].items():
+        for key, value in state.items():
+            tensors[f"optimizer/{number}/{key}"] = value
+    return tensors
 
 
 @torch.no_grad()
@@ -232,20 +256,22 @@ def load_tensors(updater: Updater, tensors: dict[str, Tensor]) -> None:
     """The inverse of `training_tensors`. The optimizer's settings stay those of the configuration.
     Raises UserError: the state belongs to another model."""
     weights = _weights(updater)
-    saved = {
-        name: tensor for name, tensor in tensors.items() if name.startswith(("model/", "average/"))
-    }
-    if {k: v.shape for k, v in weights.items()} != {k: v.shape for k, v in saved.items()}:
+    expected = {name: tensor.shape for name, tensor in weights.items()}
+    saved = {}
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        kind, _, key = name.partition("/")
+        if kind in ("model", "average"):
+            saved[name] = tensor.shape
+        elif kind == "optimizer":
+            number, _, key = key.partition("/")
+            moments.setdefault(int(number), {})[key] = tensor
+    if saved != expected:
         raise UserError(
             "the saved state belongs to another model; resume with the run's own configuration"
         )
     for name, tensor in weights.items():
-        tensor.copy_(saved[name])
-    moments: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("optimizer/"):
-            _, number, key = name.split("/")
-            moments.setdefault(int(number), {})[key] = tensor
+        tensor.copy_(tensors[name])
     updater.optimizer.load_state_dict({**updater.optimizer.state_dict(), "state": moments})
 
 
@@ -261,5 +287,6 @@ def rng_state(device: torch.device, rank: int = 0) -> dict[str, Tensor]:
 def set_rng_state(tensors: dict[str, Tensor], device: torch.device, rank: int = 0) -> None:
     """Restore the generators of a rank (the GPU's only if the state has one)."""
     torch.set_rng_state(tensors[f"rng/{rank}/torch"])
-    if device.type == "cuda" and (name := f"rng/{rank}/cuda") in tensors:
-        torch.cuda.set_rng_state(tensors[name], device)
+    cuda = f"rng/{rank}/cuda"
+    if device.type == "cuda" and cuda in tensors:
+        torch.cuda.set_rng_state(tensors[cuda], device)

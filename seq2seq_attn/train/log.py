@@ -45,9 +45,10 @@ CURVES = {
     "validation": ("perplexity", *METRICS, "num_cut"),
 }
 """the values of each event that go to TensorBoard"""
-MAX_DROPPED, MAX_OVERLAP = 0.05, 0.01
-"""shares of training pairs that are dropped, and of other pairs that are in the training text too,
-that call for a warning"""
+MAX_DROPPED = 0.05
+"""share of dropped training pairs that calls for a warning"""
+MAX_OVERLAP = 0.01
+"""share of validation or test pairs in the training text that calls for a warning"""
 _NUM_NAMED_PAIRS = 8
 """pair indices in a message; the rest is in metrics.jsonl"""
 _SAMPLE_WIDTH = 100
@@ -57,6 +58,7 @@ _MAX_WEIGHTS = 12_000
 and 100 s in TensorBoard"""
 
 log = logging.getLogger(__name__)
+package_log = logging.getLogger("seq2seq_attn")
 
 
 class TrainLog:
@@ -84,14 +86,13 @@ class TrainLog:
     ) -> None:
         """`state`: where this session starts. `num_types`: of the target vocabulary. `writes`: on
         the first rank."""
-        self._run, self._config, self._schedules, self._num_types = (
-            run,
-            config,
-            schedules,
-            num_types,
-        )
+        self._run = run
+        self._config = config
+        self._schedules = schedules
+        self._num_types = num_types
         self._writes = writes
         total = schedules.total_updates
+        counted = "{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} updates{postfix}"
         self._bar: tqdm[Any] = tqdm(
             total=total,
             initial=state.update,
@@ -99,29 +100,36 @@ class TrainLog:
             dynamic_ncols=True,
             file=sys.stderr,
             disable=not (writes and sys.stderr.isatty()),
-            bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} updates{postfix}"
-            if total
-            else None,
+            bar_format=counted if total else None,
         )
-        if not writes:
-            return
+        if writes:
+            self._open_files(state)
+
+    def _open_files(self, state: TrainState) -> None:
         from torch.utils.tensorboard import SummaryWriter  # slow to import
 
-        path, is_new = run.metrics_path, state.saved_at is None
+        is_new = state.saved_at is None
+        path = self._run.metrics_path
         self._stream = path.open("wb" if is_new else "ab")
         if not is_new:
-            kept = path.read_bytes()[: state.metrics_position].rfind(b"\n") + 1  # whole lines
+            lines = path.read_bytes()[: state.metrics_position]
+            kept = lines.rfind(b"\n") + 1  # whole lines
             if kept < state.metrics_position:
-                text = "%s: cut or changed: %d of the saved state's %d bytes remain; the learning curve has a gap"
-                log.warning(text, path, kept, state.metrics_position)
+                log.warning(
+                    "%s: cut or changed: %d of the saved state's %d bytes remain; the learning "
+                    "curve has a gap",
+                    path,
+                    kept,
+                    state.metrics_position,
+                )
             self._stream.truncate(kept)
             self._stream.seek(kept)
-        self._writer = SummaryWriter(str(run.path), purge_step=None if is_new else state.update + 1)
-        self._handler = _LogFile(run.log_path, mode="w" if is_new else "a", encoding="utf-8")
+        purge_step = None if is_new else state.update + 1
+        self._writer = SummaryWriter(str(self._run.path), purge_step=purge_step)
+        self._handler = _LogFile(self._run.log_path, mode="w" if is_new else "a", encoding="utf-8")
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
 
     def __enter__(self) -> TrainLog:
-        package_log = logging.getLogger("seq2seq_attn")
         self._former_level = package_log.level
         if self._writes:
             package_log.addHandler(self._handler)
@@ -138,92 +146,93 @@ class TrainLog:
         self._bar.close()
         if not self._writes:
             return
-        package_log = logging.getLogger("seq2seq_attn")
         package_log.removeHandler(self._handler)
         package_log.setLevel(self._former_level)
-        # on a full disk, the error that led here matters
+        # On a full disk, the error that led here matters.
         with suppress(OSError) if error else naming(self._run.path), ExitStack() as closed:
-            for opened in (self._writer, self._stream, self._handler):
-                closed.callback(opened.close)
+            for file in (self._writer, self._stream, self._handler):
+                closed.callback(file.close)
             if isinstance(error, Exception):
-                # only to the file; the caller prints it to the terminal
-                self._handler.handle(
-                    log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None)
-                )
+                # Only to the file: the caller prints the error to the terminal.
+                record = log.makeRecord(log.name, logging.ERROR, "", 0, "%s", (error,), None)
+                self._handler.handle(record)
 
     def applied(self, state: TrainState, epoch: int, settings: UpdateSettings) -> None:
         """Log an applied update: move the bar, and after every `train.log_every_updates` write a
         line."""
-        window, bar = state.window, self._bar
-        loss, tokens_per_s = (
-            window.loss_sum / window.num_tokens,
-            window.num_tokens / max(window.seconds, 1e-9),
-        )
-        total, max_minutes = self._schedules.total_updates, self._config.max_minutes
-        left_s = [] if max_minutes is None else [60 * max_minutes - state.elapsed_s]
-        left_s += [] if total is None else [state.elapsed_s / state.update * (total - state.update)]
-        left = f", about {max(0.0, min(left_s)) / 60:.1f} minutes left" if left_s else ""
-        if not bar.disable:
-            bar.set_description_str(f"epoch {epoch + 1}", refresh=False)
-            bar.set_postfix_str(
-                f"loss={loss:.3f} tokens/s={tokens_per_s:,.0f}{left}", refresh=False
-            )
-            bar.update(state.update - bar.n)
+        window = state.window
+        loss = window.loss_sum / window.num_tokens
+        tokens_per_s = window.num_tokens / max(window.seconds, 1e-9)
+        left = self._time_left(state)
+        if not self._bar.disable:
+            self._bar.set_description_str(f"epoch {epoch + 1}", refresh=False)
+            shown = f"loss={loss:.3f} tokens/s={tokens_per_s:,.0f}{left}"
+            self._bar.set_postfix_str(shown, refresh=False)
+            self._bar.update(state.update - self._bar.n)
         if state.update % self._config.log_every_updates:
             return
-        means = {
-            name: total / count if count else math.nan
-            for name, (total, count) in window.terms.items()
-        }
+        terms = window.mean_terms()
+        objectives = {"objectives": terms} if terms else {}
         gradient_norm = window.gradient_norm_sum / window.num_updates
-        values = {
-            "loss": loss,
-            "nll": window.nll_sum / window.num_tokens,
-            "gradient_norm": gradient_norm,
-            **({"objectives": means} if means else {}),
-            "learning_rate": settings["learning_rate"],
-            "teacher_forcing_ratio": settings["teacher_forcing_ratio"],
-            "num_tokens": state.num_tokens,
-            "num_bad": state.num_bad,
-            "tokens_per_s": tokens_per_s,
-            "elapsed_s": state.elapsed_s,
-        }
-        self.event("train", update=state.update, epoch=epoch, **values)
-        text = "update %d, epoch %d: loss %.4f%s, gradient norm %.3f, learning rate %.3g, %.0f tokens/s%s"
-        terms = "".join(f", {name} {mean:.4f}" for name, mean in means.items())
-        shown = (
-            state.update,
-            epoch + 1,
-            loss,
-            terms,
-            gradient_norm,
-            settings["learning_rate"],
-            tokens_per_s,
-            left,
+        self.event(
+            "train",
+            update=state.update,
+            epoch=epoch,
+            loss=loss,
+            nll=window.nll_sum / window.num_tokens,
+            gradient_norm=gradient_norm,
+            **objectives,
+            learning_rate=settings["learning_rate"],
+            teacher_forcing_ratio=settings["teacher_forcing_ratio"],
+            num_tokens=state.num_tokens,
+            num_bad=state.num_bad,
+            tokens_per_s=tokens_per_s,
+            elapsed_s=state.elapsed_s,
         )
-        log.log(logging.INFO if bar.disable else logging.DEBUG, text, *shown)
+        shown_terms = "".join(f", {name} {mean:.4f}" for name, mean in terms.items())
+        log.log(
+            logging.INFO if self._bar.disable else logging.DEBUG,
+            f"update {state.update}, epoch {epoch + 1}: loss {loss:.4f}{shown_terms}, gradient "
+            f"norm {gradient_norm:.3f}, learning rate {settings['learning_rate']:.3g}, "
+            f"{tokens_per_s:.0f} tokens/s{left}",
+        )
         state.window = Window()
+
+    def _time_left(self, state: TrainState) -> str:
+        """The time until the first limit, in words; empty without a limit."""
+        left_s = math.inf
+        if self._config.max_minutes is not None:
+            left_s = 60 * self._config.max_minutes - state.elapsed_s
+        total = self._schedules.total_updates
+        if total is not None:
+            left_s = min(left_s, state.elapsed_s / state.update * (total - state.update))
+        if left_s == math.inf:
+            return ""
+        return f", about {max(0.0, left_s) / 60:.1f} minutes left"
 
     def skipped(
         self, state: TrainState, epoch: int, result: UpdateResult, indices: Sequence[int]
     ) -> str:
         """Log a skipped update. Returns the reason, with the batch."""
         loss = result.loss_sum / result.num_tokens
-        values = {
-            "loss": loss,
-            "gradient_norm": result.gradient_norm,
-            "in_row": state.num_bad_in_row,
-        }
-        self.event("bad_update", update=state.update, epoch=epoch, **values, indices=list(indices))
-        named = ", ".join(map(str, indices[:_NUM_NAMED_PAIRS]))
-        more = (
-            f" and {len(indices) - _NUM_NAMED_PAIRS} more"
-            if len(indices) > _NUM_NAMED_PAIRS
-            else ""
+        self.event(
+            "bad_update",
+            update=state.update,
+            epoch=epoch,
+            loss=loss,
+            gradient_norm=result.gradient_norm,
+            in_row=state.num_bad_in_row,
+            indices=list(indices),
         )
-        what = f"loss {loss:g}, gradient norm {result.gradient_norm:g} on the batch of training pairs {named}{more}"
-        log.warning("the update after update %d is not finite: %s", state.update, what)
-        return what
+        pairs = ", ".join(map(str, indices[:_NUM_NAMED_PAIRS]))
+        if len(indices) > _NUM_NAMED_PAIRS:
+            pairs += f" and {len(indices) - _NUM_NAMED_PAIRS} more"
+        reason = (
+            f"loss {loss:g}, gradient norm {result.gradient_norm:g} on the batch of training pairs "
+            f"{pairs}"
+        )
+        log.warning("the update after update %d is not finite: %s", state.update, reason)
+        return reason
 
     def validated(
         self, state: TrainState, validation: Validation, *, is_best: bool, seconds: float
@@ -243,73 +252,73 @@ class TrainLog:
             elapsed_s=state.elapsed_s,
         )
         self.samples(validation.samples, update=state.update)
-        perplexity, metric = validation.scores["perplexity"], self._config.validation.metric
+        perplexity = validation.scores["perplexity"]
+        # An untrained model's perplexity is about the number of types.
+        has_diverged = not perplexity <= 2 * self._num_types
+        shown = f"perplexity {perplexity:.3f}"
+        metric = self._config.validation.metric
         metric = "bleu" if metric == "perplexity" else metric
-        has_diverged = (
-            not perplexity <= 2 * self._num_types
-        )  # an untrained model has about their number
-        best = " (best so far)" if is_best and not has_diverged else ""
-        cut = f", {validation.num_cut} of {validation.num_pairs} hypotheses cut at the length limit"
-        shown = (
-            f", {METRICS[metric].title} {validation.scores[metric]:.2f}"
-            if metric in validation.scores
-            else ""
-        )
-        text = "validation at update %d: perplexity %.3f%s%s%s, %.1f s"
-        log.info(
-            text, state.update, perplexity, shown, best, cut if validation.num_cut else "", seconds
-        )
+        if metric in validation.scores:
+            shown += f", {METRICS[metric].title} {validation.scores[metric]:.2f}"
+        if is_best and not has_diverged:
+            shown += " (best so far)"
+        if validation.num_cut:
+            shown += (
+                f", {validation.num_cut} of {validation.num_pairs} hypotheses cut at the length "
+                "limit"
+            )
+        log.info("validation at update %d: %s, %.1f s", state.update, shown, seconds)
         if has_diverged:
             log.warning(
-                "perplexity %.4g is worse than guessing among %d target types: training diverges; "
-                "lower train.optimizer.learning_rate=%g",
-                *(perplexity, self._num_types, self._config.optimizer.learning_rate),
+                f"perplexity {perplexity:.4g} is worse than guessing among {self._num_types} "
+                "target types: training diverges; lower "
+                f"train.optimizer.learning_rate={self._config.optimizer.learning_rate:g}"
             )
-        for sample in validation.samples[
-            :1
-        ]:  # only the first; all are in metrics.jsonl and TensorBoard
-            for name, text in sample.texts().items():
-                log.info(
-                    "  %-10s  %s",
-                    name,
-                    text if len(text) <= _SAMPLE_WIDTH else f"{text[: _SAMPLE_WIDTH - 1]}…",
-                )
+        if validation.samples:  # the others are in metrics.jsonl and TensorBoard
+            for name, text in validation.samples[0].texts().items():
+                if len(text) > _SAMPLE_WIDTH:
+                    text = f"{text[: _SAMPLE_WIDTH - 1]}…"
+                log.info("  %-10s  %s", name, text)
 
     def ended(self, state: TrainState) -> None:
         """Log the end of training."""
-        metric, reason = self._config.validation.metric, state.end_reason
-        values: dict[str, Any] = {"reason": reason, "metric": metric}
-        values |= {"best_score": state.best_score, "best_update": state.best_update}
-        values |= {"best_num_cut": state.best_num_cut, "elapsed_s": state.elapsed_s}
-        self.event("end", update=state.update, epoch=state.epoch, **values)
-        self._bar.close()  # so that it stays above the last line
-        best = (
-            "none"
-            if state.best_score is None
-            else f"{state.best_score:.3f} at update {state.best_update}"
+        metric = self._config.validation.metric
+        self.event(
+            "end",
+            update=state.update,
+            epoch=state.epoch,
+            reason=state.end_reason,
+            metric=metric,
+            best_score=state.best_score,
+            best_update=state.best_update,
+            best_num_cut=state.best_num_cut,
+            elapsed_s=state.elapsed_s,
         )
+        self._bar.close()  # so that it stays above the last line
+        best = "none"
+        if state.best_score is not None:
+            best = f"{state.best_score:.3f} at update {state.best_update}"
+        minutes = state.elapsed_s / 60
         log.info(
-            "finished after %.1f min: %s; best validation %s: %s",
-            state.elapsed_s / 60,
-            reason,
-            metric,
-            best,
+            f"finished after {minutes:.1f} min: {state.end_reason}; best validation {metric}: "
+            f"{best}"
         )
         if state.best_num_cut:
-            text = "the length limit cut %d hypotheses of that validation; train longer, or translate with a larger %s"
-            log.warning(text, state.best_num_cut, "--max-length-ratio")
-        schedules = self._schedules
-        if schedules.is_cut(state.update):
             log.warning(
-                "training ended before the learning rate had fallen: train.schedule.name=%s was "
-                "planned for %d updates; to train for this long, set train.max_updates=%d",
-                *(self._config.schedule.name, schedules.total_updates, state.update),
+                f"the length limit cut {state.best_num_cut} hypotheses of that validation; train "
+                "longer, or translate with a larger --max-length-ratio"
             )
-        for name in schedules.late_objectives(state.best_update or 0):
+        if self._schedules.is_cut(state.update):
             log.warning(
-                "the best model was saved before train.objectives.%s.start, so the objective did "
-                "not affect it",
-                name,
+                "training ended before the learning rate had fallen: "
+                f"train.schedule.name={self._config.schedule.name} was planned for "
+                f"{self._schedules.total_updates} updates; to train for this long, set "
+                f"train.max_updates={state.update}"
+            )
+        for name in self._schedules.late_objectives(state.best_update or 0):
+            log.warning(
+                f"the best model was saved before train.objectives.{name}.start, so the objective "
+                "did not affect it"
             )
 
     def position(self) -> int:
@@ -331,30 +340,25 @@ class TrainLog:
             self._stream.write(json.dumps(finite(line), ensure_ascii=False).encode() + b"\n")
             self._stream.flush()
         with naming(self._run.path):
-            curves = {name: values[name] for name in CURVES.get(event, ()) if name in values}
-            curves |= {
-                f"objectives/{name}": mean for name, mean in values.get("objectives", {}).items()
-            }
-            for name, value in curves.items():
-                self._writer.add_scalar(f"{event}/{name}", value, update)
+            for name in CURVES.get(event, ()):
+                if name in values:
+                    self._writer.add_scalar(f"{event}/{name}", values[name], update)
+            for name, mean in values.get("objectives", {}).items():
+                self._writer.add_scalar(f"{event}/objectives/{name}", mean, update)
 
     def samples(self, samples: Sequence[Sample], *, update: int) -> None:
         """Show a few sentences in TensorBoard, with their attention as pictures."""
         if not self._writes:
             return
         for number, sample in enumerate(samples, 1):
-            # indented by four spaces, so that Markdown takes sentences as code
-            shown = "\n".join(f"    {name:10}  {text}" for name, text in sample.texts().items())
+            # Markdown takes lines that are indented by four spaces as code.
+            lines = [f"    {name:10}  {text}" for name, text in sample.texts().items()]
+            attention = sample.attention
             with naming(self._run.path):
-                self._writer.add_text(f"sample {number}", shown, update)
-                if (
-                    sample.attention is not None
-                    and sample.attention.weights_TS.size <= _MAX_WEIGHTS
-                ):
-                    picture = draw_map(sample.attention)
-                    self._writer.add_image(
-                        f"attention/sample {number}", picture, update, dataformats="HWC"
-                    )
+                self._writer.add_text(f"sample {number}", "\n".join(lines), update)
+                if attention is not None and attention.weights_TS.size <= _MAX_WEIGHTS:
+                    name = f"attention/sample {number}"
+                    self._writer.add_image(name, draw_map(attention), update, dataformats="HWC")
 
 
 def log_start(
@@ -368,46 +372,58 @@ def log_start(
     """Log device, sizes, faults of the text and missing fast paths, at the start of a session."""
     start = "starts" if state.saved_at is None else f"continues after update {state.update}"
     log.info("%s: training %s", run.path, start)
-    model, device, num_processes = updater.model, updater.device, updater.group.size
-    processes = f"{num_processes} processes, " if num_processes > 1 else ""
-    num_threads = torch.get_num_threads()
-    threads = (
-        f", {num_threads} {'thread' if num_threads == 1 else 'threads'}"
-        if device.type == "cpu"
-        else ""
-    )
+    _log_device(updater)
+    num_train = len(prepared.pairs("train"))
+    num_valid = len(prepared.pairs(VALID))
     log.info(
-        "torch %s, %son %s%s, %s", torch.__version__, processes, device, threads, updater.precision
+        f"{count_parameters(updater.model)} parameters, {num_train} training pairs, {num_valid} "
+        f"validation pairs, {schedules.updates_per_epoch} updates per epoch"
     )
-    num_train, num_valid = len(prepared.pairs("train")), len(prepared.pairs(VALID))
-    counts = (count_parameters(model), num_train, num_valid, schedules.updates_per_epoch)
-    log.info("%d parameters, %d training pairs, %d validation pairs, %d updates per epoch", *counts)
-    audit = prepared.audit
-    if dropped := describe_dropped(prepared.audit["train"]["dropped"], prepared.meta["config"]):
-        num_dropped, num_read = sum(dropped.values()), audit["train"]["pairs_read"]
-        level = logging.WARNING if num_dropped > MAX_DROPPED * num_read else logging.INFO
-        reasons = ", ".join(f"{count} because {reason}" for reason, count in dropped.items())
-        log.log(level, "dropped from train: %d of %d pairs: %s", num_dropped, num_read, reasons)
-    for split in (VALID, *prepared.test_splits):
-        num_same, num_pairs = audit[split]["overlap_pairs"], audit[split]["pairs_kept"]
-        if num_same > MAX_OVERLAP * num_pairs:
-            text = "%s: %d of %d pairs are in the training text too: their scores say little about new text"
-            log.warning(text, split, num_same, num_pairs)
-    num_types = [
-        len(vocab) - len(SPECIALS) for vocab in (prepared.source_vocab, prepared.target_vocab)
-    ]
+    _log_audit(prepared)
+    num_source = len(prepared.source_vocab) - len(SPECIALS)
+    num_target = len(prepared.target_vocab) - len(SPECIALS)
     log.info(
-        "vocabularies: %d source and %d target types, and %d special tokens",
-        *num_types,
-        len(SPECIALS),
+        f"vocabularies: {num_source} source and {num_target} target types, and {len(SPECIALS)} "
+        "special tokens"
     )
     forcing = config.train.teacher_forcing
     is_forced = forcing.start == 1.0 and (forcing.schedule == "constant" or forcing.end == 1.0)
-    paths = {"training": ("unroll", 1.0 if is_forced else 0.0), "translation": ("steps", "fp32")}
-    for task, (path, setting) in paths.items():
-        if speed.find(path, model, setting) is None:
-            log.info(
-                "%s: step by step, as there is no fast path for this combination of variants", task
+    missing = "%s: step by step, as there is no fast path for this combination of variants"
+    if speed.find("unroll", updater.model, 1.0 if is_forced else 0.0) is None:
+        log.info(missing, "training")
+    if speed.find("steps", updater.model, "fp32") is None:
+        log.info(missing, "translation")
+
+
+def _log_device(updater: Updater) -> None:
+    parts = [f"torch {torch.__version__}"]
+    on_device = f"on {updater.device}"
+    if updater.group.size > 1:
+        on_device = f"{updater.group.size} processes, {on_device}"
+    parts.append(on_device)
+    if updater.device.type == "cpu":
+        num_threads = torch.get_num_threads()
+        parts.append(f"{num_threads} {'thread' if num_threads == 1 else 'threads'}")
+    log.info(", ".join([*parts, updater.precision]))
+
+
+def _log_audit(prepared: PreparedCorpus) -> None:
+    """Log the dropped training pairs, and splits that overlap with the training text."""
+    audit = prepared.audit
+    dropped = describe_dropped(audit["train"]["dropped"], prepared.meta["config"])
+    if dropped:
+        num_dropped = sum(dropped.values())
+        num_read = audit["train"]["pairs_read"]
+        level = logging.WARNING if num_dropped > MAX_DROPPED * num_read else logging.INFO
+        reasons = ", ".join(f"{count} because {reason}" for reason, count in dropped.items())
+        log.log(level, f"dropped from train: {num_dropped} of {num_read} pairs: {reasons}")
+    for split in (VALID, *prepared.test_splits):
+        num_same = audit[split]["overlap_pairs"]
+        num_pairs = audit[split]["pairs_kept"]
+        if num_same > MAX_OVERLAP * num_pairs:
+            log.warning(
+                f"{split}: {num_same} of {num_pairs} pairs are in the training text too: their "
+                "scores say little about new text"
             )
 
 
