@@ -68,7 +68,7 @@ def toy_corpus(config: Config) -> PreparedCorpus:
         target_tokenizer=target_tokenizer,
         source_vocab=vocabs[0],
         target_vocab=vocabs[1],
-        text_hashes=lambda is_reverse: {"content": "toy", "train": "toy"},
+        text_hashes=lambda sides: {"content": "toy", "train": "toy"},
     )
     return cast(PreparedCorpus, corpus)
 
@@ -82,7 +82,7 @@ def make_toy_run(
     corpus = toy_corpus(config)
     run = Run.create(path)
     run.save_config(config)
-    run.save_text(corpus, is_reverse=is_reverse)
+    run.save_text(corpus, ("target", "source") if is_reverse else ("source", "target"))
     if config.data.train is not None:
         run.save_sets(prepare_corpus(config))
     torch.manual_seed(seed)

@@ -104,24 +104,22 @@ def _aligned(rows: Sequence[Sequence[str]], num_left: int) -> list[str]:
     return ["  ".join(forms).format(*row).rstrip() for row in rows]
 
 
-def with_length_limit(config: Config, pairs: PairStore, *, is_reverse: bool = False) -> Config:
+def with_length_limit(config: Config, pairs: PairStore) -> Config:
     """The configuration with `search.max_length_ratio` set, if necessary from the training pairs,
-    so that a run is self-contained. `is_reverse`: the ratio is that of source to target tokens, and
-    always from the pairs."""
-    if config.search.max_length_ratio is not None and not is_reverse:
+    so that a run is self-contained."""
+    if config.search.max_length_ratio is not None:
         return config
-    ratio = limiting_ratio(pairs, extra=config.search.max_length_extra, is_reverse=is_reverse)
+    ratio = limiting_ratio(pairs, extra=config.search.max_length_extra)
     return config.model_copy(
         update={"search": config.search.model_copy(update={"max_length_ratio": ratio})}
     )
 
 
-def limiting_ratio(pairs: PairStore, *, extra: int, is_reverse: bool = False) -> float:
+def limiting_ratio(pairs: PairStore, *, extra: int) -> float:
     """The ratio r for which a limit of r * source tokens + `extra` cuts no training target (EOS
-    included), with some room. `is_reverse`: source and target are swapped."""
-    source_lengths, target_lengths = pairs.source_lengths, pairs.target_lengths
-    if is_reverse:
-        source_lengths, target_lengths = target_lengths, source_lengths
+    included), with some room."""
+    source_lengths = pairs.source_lengths
+    target_lengths = pairs.target_lengths
     needed = target_lengths + 1 - extra
     is_pair = source_lengths > 0
     smallest = float((needed[is_pair] / source_lengths[is_pair]).max(initial=0.0))

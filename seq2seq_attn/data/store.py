@@ -166,6 +166,10 @@ class PairStore:
     def __len__(self) -> int:
         return len(self._source)
 
+    def swapped(self) -> PairStore:
+        """The pairs from target to source, without links, vectors and extended ids."""
+        return PairStore(self._target, self._source)
+
     def source(self, index: int) -> IdArray:
         """int32 ids of a source sentence, a view into the file."""
         return self._source[index]
@@ -238,11 +242,11 @@ class PreparedCorpus:
         """The audit of each split (`SplitBuilder.audit`)."""
         return dict(self.meta["audit"])
 
-    def text_hashes(self, *, is_reverse: bool = False) -> dict[str, str]:
+    def text_hashes(self, sides: tuple[Side, Side] = SIDES) -> dict[str, str]:
         """The hashes by which a run knows its corpus: of the `content` of all files, however they
         were made; of the `train` text, whatever tokenizes it; and of the text that `data.mix` draws
-        `mixed` pairs from. `is_reverse`: for a run from target to source."""
-        source, target = reversed(SIDES) if is_reverse else SIDES
+        `mixed` pairs from. `sides`: those that the run translates from and to."""
+        source, target = sides
         return {
             "content": sha256_of_values(
                 {name: hashed for name, hashed in self._hashes.items() if name != META_NAME}

@@ -174,18 +174,18 @@ class Run:
         write_listed(self.config_path, dump_config(config).encode())
         self.config = config
 
-    def save_text(self, prepared: PreparedCorpus, *, is_reverse: bool = False) -> None:
+    def save_text(self, prepared: PreparedCorpus, sides: tuple[Side, Side] = SIDES) -> None:
         """Copy the tokenizers and vocabularies of a prepared corpus, so that the run is
-        self-contained, and the hashes of its text. `is_reverse`: the corpus's target is the run's
-        source."""
+        self-contained, and the hashes of its text. `sides`: the run's sides for source and target
+        of the corpus."""
         self.path.mkdir(parents=True, exist_ok=True)
-        source, target = reversed(SIDES) if is_reverse else SIDES
+        source, target = sides
         prepared.source_tokenizer.save(self.path, source)
         prepared.target_tokenizer.save(self.path, target)
         prepared.source_vocab.save(vocab_path(self.path, source))
         prepared.target_vocab.save(vocab_path(self.path, target))
         list_files(self.path, [path for pattern in _TEXT_FILES for path in self.path.glob(pattern)])
-        write_listed_json(self.path / RUN_CORPUS, prepared.text_hashes(is_reverse=is_reverse))
+        write_listed_json(self.path / RUN_CORPUS, prepared.text_hashes(sides))
 
     def save_sets(self, prepared: PreparedCorpus, *, is_reverse: bool = False) -> None:
         """Write the text of the validation and test sets of a prepared corpus. `is_reverse`: the

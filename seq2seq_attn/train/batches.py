@@ -70,18 +70,19 @@ def epoch_updates(
             "another corpus; start a new run"
         )
 
+    target_lengths = pairs.target_lengths
+
     def build(micro_batches: list[list[int]]) -> UpdateBatches:
-        # rows are sorted by length, so every n-th row gives all ranks rows of similar length
-        shares = [group.share(indices) for indices in micro_batches]
-        num_tokens = sum(
-            int(pairs.target_lengths[indices].sum()) + len(indices) for indices in micro_batches
-        )
-        batches = [
-            prepare(pairs.batch(share, with_extended=with_extended)) for share in shares if share
-        ]
-        return UpdateBatches(
-            batches, micro_batches, num_tokens, ends_epoch=micro_batches is plan[-1]
-        )
+        num_tokens = 0
+        batches = []
+        for indices in micro_batches:
+            num_tokens += int(target_lengths[indices].sum()) + len(indices)
+            # Rows are sorted by length, so every n-th row gives all ranks rows of similar length.
+            share = group.share(indices)
+            if share:
+                batches.append(prepare(pairs.batch(share, with_extended=with_extended)))
+        ends_epoch = micro_batches is plan[-1]
+        return UpdateBatches(batches, micro_batches, num_tokens, ends_epoch)
 
     return built_ahead(build, plan[updates_done:])
 

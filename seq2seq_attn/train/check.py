@@ -37,7 +37,7 @@ def check_config(config: Config) -> None:
     _check_search(config)
     resolve_device(config.train.device)
     Schedules(config.train, updates_per_epoch=1)
-    check_graphs(config)
+    check_graphs(config, model)
     _warn_without_limit(config)
     _check_data(config)
 

@@ -15,8 +15,10 @@ from torch import Tensor
 from seq2seq_attn.config import Config
 from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.model.seq2seq import Seq2Seq
 
-ROWS, POSITIONS = 16, 4
+ROWS = 16
+POSITIONS = 4
 """batches are padded to multiples of these numbers of pairs and tokens"""
 MAX_GRAPHS = 256
 """Each graph keeps a pass's tensors. Beyond this limit, and on a shape's first occurrence, a pass
@@ -27,25 +29,25 @@ Pass = Callable[[Batch, Tensor, float], Tensor]
 sum, nll sum] in float64; adds to the gradients"""
 
 
-def check_graphs(config: Config) -> None:
+def check_graphs(config: Config, model: Seq2Seq) -> None:
     """Raises UsageError if CUDA graphs are asked for with a setting whose pass they cannot
     replay."""
-    attention = config.model.attention.name
     layout = config.data.layout
     refused = {
         "train.precision=fp16": config.train.precision == "fp16",
         "train.objectives": bool(config.train.objectives),
-        "several sources, or one of vectors": len(layout.languages) > 1
-        or layout.vector_column is not None,
-        f"model.attention.name={attention}": attention
-        == "hierarchical",  # it reads a size from the device
+        "several sources, or one of vectors": (
+            len(layout.languages) > 1 or layout.vector_column is not None
+        ),
+        f"model.attention.name={config.model.attention.name}": (
+            model.decoder.attention.reads_numbers
+        ),
     }
-    if config.train.cuda_graphs and (
-        setting := next((name for name, is_set in refused.items() if is_set), None)
-    ):
-        raise UsageError(
-            f"train.cuda_graphs=true: not supported with {setting}; set train.cuda_graphs=false"
-        )
+    for setting, is_set in refused.items():
+        if config.train.cuda_graphs and is_set:
+            raise UsageError(
+                f"train.cuda_graphs=true: not supported with {setting}; set train.cuda_graphs=false"
+            )
 
 
 class Recorded(NamedTuple):
@@ -72,20 +74,19 @@ class GraphedPass:
         """Run the pass on the device, for a batch whose tensors are on the CPU. The result is
         overwritten by the next call."""
         key = (*batch.source.ids_BS.shape, batch.tgt_out_BT.shape[1], ratio)
-        recorded = self.recorded.get(key)
-        if recorded is None and (key not in self._seen or len(self.recorded) >= MAX_GRAPHS):
-            # only shapes that recur are captured; the first run also makes allocations that a
-            # capture must not make
-            self._seen.add(key)
-            return self._run(
-                batch.to(self._device), torch.tensor(float(num_tokens), device=self._device), ratio
-            )
-        if recorded is None:
-            recorded = self.recorded[key] = self.record(batch.to(self._device), ratio)
-        for source, target in zip(
-            _device_tensors(batch), _device_tensors(recorded.batch), strict=True
-        ):
-            target.copy_(source, non_blocking=True)
+        if key not in self.recorded:
+            is_first = key not in self._seen
+            if is_first or len(self.recorded) >= MAX_GRAPHS:
+                # Only shapes that recur are captured. The first run also makes allocations that a
+                # capture must not make.
+                self._seen.add(key)
+                tokens = torch.tensor(float(num_tokens), device=self._device)
+                return self._run(batch.to(self._device), tokens, ratio)
+            self.recorded[key] = self.record(batch.to(self._device), ratio)
+        recorded = self.recorded[key]
+        tensors = zip(_device_tensors(batch), _device_tensors(recorded.batch), strict=True)
+        for tensor, recorded_tensor in tensors:
+            recorded_tensor.copy_(tensor, non_blocking=True)
         recorded.num_tokens.fill_(num_tokens)
         recorded.replay()
         return recorded.sums
@@ -94,7 +95,7 @@ class GraphedPass:
         """Record a pass over a batch of this shape, which lies on the device."""
         num_tokens = torch.ones((), device=self._device)
         graph = torch.cuda.CUDAGraph()
-        # "thread_local": the thread that builds batches keeps pinning memory
+        # "thread_local", because the thread that builds batches keeps pinning memory.
         with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
             sums = self._run(batch, num_tokens, ratio)
         self._pool = graph.pool()  # one pass runs at a time, so all share their memory
@@ -102,9 +103,9 @@ class GraphedPass:
 
 
 def _device_tensors(batch: Batch) -> tuple[Tensor, ...]:
-    source = (batch.source.ids_BS, batch.source.extended_ids_BS)
     return (
-        *source,
+        batch.source.ids_BS,
+        batch.source.extended_ids_BS,
         batch.tgt_in_BT,
         batch.tgt_out_BT,
         batch.tgt_extended_BT,

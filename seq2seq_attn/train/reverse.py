@@ -23,8 +23,10 @@ from seq2seq_attn.model.build import build_model
 from seq2seq_attn.model.output.base import DecoderOutputs, TakesTable
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.run import Run
+from seq2seq_attn.text.tokenizers.base import Side
 from seq2seq_attn.train.objectives.base import Objective
 
+SWAPPED: tuple[Side, Side] = ("target", "source")
 Text = str | list[str]
 """a file of pairs or a prefix, or a list of source file and target file"""
 
@@ -60,11 +62,9 @@ class ReverseModel:
     ) -> None:
         """Write the files of a new run directory inside `run`."""
         own = Run.create(run.reverse.path)
-        limited = with_length_limit(
-            reverse_config(config), prepared.pairs("train"), is_reverse=True
-        )
-        own.save_config(limited)
-        own.save_text(prepared, is_reverse=True)
+        pairs = prepared.pairs("train").swapped()
+        own.save_config(with_length_limit(reverse_config(config), pairs))
+        own.save_text(prepared, SWAPPED)
         own.save_sets(prepared, is_reverse=True)
         own.write_environment(sys.argv, device)
 
@@ -155,6 +155,7 @@ def reverse_config(config: Config) -> Config:
             "name": f"{config.name}-reverse",
             "data": data.model_copy(update=swapped_data),
             "train": config.train.model_copy(update={"objectives": {}, "start_from": None}),
+            "search": config.search.model_copy(update={"max_length_ratio": None}),
         }
     )
 

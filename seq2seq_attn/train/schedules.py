@@ -32,16 +32,14 @@ class Schedules:
         objective starts after its end."""
         self._config = config
         self.updates_per_epoch = updates_per_epoch
-        by_epochs = None if config.max_epochs is None else config.max_epochs * updates_per_epoch
-        self.total_updates = min(
-            (end for end in (by_epochs, config.max_updates) if end is not None), default=None
-        )
+        self.total_updates = config.max_updates
+        if config.max_epochs is not None:
+            num_updates = config.max_epochs * updates_per_epoch
+            self.total_updates = min(num_updates, config.max_updates or num_updates)
         self.settings(config.schedule.warmup_updates)  # raise now if a schedule needs the end
         for name, objective in config.objectives.items():
-            needs_end = self.total_updates is None and (objective.start, objective.end) != (
-                0.0,
-                1.0,
-            )
+            is_part = objective.start > 0.0 or objective.end < 1.0
+            needs_end = is_part and self.total_updates is None
             if objective.start >= objective.end or needs_end:
                 raise UsageError(
                     f"train.objectives.{name}: start={objective.start} and end={objective.end} are "
@@ -54,13 +52,13 @@ class Schedules:
         factor = learning_rate_factor(
             update, self._config.schedule, total_updates=self.total_updates
         )
-        weights, total = {}, self.total_updates or 0
+        total = self.total_updates or 0
+        weights = {}
         for name, objective in self._config.objectives.items():
-            # the number of updates is an estimate: with batches of tokens, epochs differ in theirs
+            has_begun = update >= objective.start * total
+            # The total is an estimate: with batches of tokens, epochs differ in their updates.
             is_over = objective.end < 1.0 and update >= objective.end * total
-            weights[name] = (
-                objective.weight if objective.start * total <= update and not is_over else 0.0
-            )
+            weights[name] = objective.weight if has_begun and not is_over else 0.0
         return {
             "learning_rate": self._config.optimizer.learning_rate * factor * plateau_factor,
             "teacher_forcing_ratio": teacher_forcing_ratio(update, self._config.teacher_forcing),
@@ -69,12 +67,12 @@ class Schedules:
 
     def late_objectives(self, num_updates: int) -> list[str]:
         """Objectives that start after the first `num_updates` updates."""
-        total, objectives = self.total_updates or 0, self._config.objectives.items()
-        return [
-            name
-            for name, each in objectives
-            if each.weight and max(0, num_updates - 1) < each.start * total
-        ]
+        last_update = max(0, num_updates - 1)
+        late = []
+        for name, objective in self._config.objectives.items():
+            if objective.weight and last_update < objective.start * (self.total_updates or 0):
+                late.append(name)
+        return late
 
     def is_cut(self, num_updates: int) -> bool:
         """Whether a stop after `num_updates` cuts a falling schedule short, by more than a tenth of
@@ -108,13 +106,11 @@ def learning_rate_factor(
             "'constant'"
         )
     if config.name == "cosine":
-        share = 0.5 * (
-            1.0 + math.cos(math.pi * min(1.0, (update - warmup) / max(1, total_updates - warmup)))
-        )
+        progress = min(1.0, (update - warmup) / max(1, total_updates - warmup))
+        share = 0.5 * (1.0 + math.cos(math.pi * progress))
     else:
-        share = min(
-            1.0, max(0.0, total_updates - update) / max(1.0, config.cooldown * total_updates)
-        )
+        num_left = max(0.0, total_updates - update)
+        share = min(1.0, num_left / max(1.0, config.cooldown * total_updates))
     return config.final_ratio + (1.0 - config.final_ratio) * share
 
 
@@ -130,9 +126,8 @@ def teacher_forcing_ratio(update: int, config: TeacherForcingConfig) -> float:
         return config.end
     if config.schedule == "linear":
         share = 1.0 - update / config.num_updates
-    elif (
-        config.schedule == "exponential"
-    ):  # k^i, with k such that it ends at the floor; scaled to end at 0
+    elif config.schedule == "exponential":
+        # k^i, with k such that it ends at the floor; scaled to end at 0
         power: float = EXPONENTIAL_FLOOR ** (update / config.num_updates)
         share = (power - EXPONENTIAL_FLOOR) / (1.0 - EXPONENTIAL_FLOOR)
     else:
@@ -143,10 +138,15 @@ def teacher_forcing_ratio(update: int, config: TeacherForcingConfig) -> float:
 def _inverse_sigmoid(update: int, num_updates: int) -> float:
     """k / (k + exp(i / k)), with its midpoint halfway (k ln k = num_updates / 2), scaled to go from
     1 to 0."""
-    low, k = 1.0, num_updates + 2.0  # k ln k grows from 0 past num_updates / 2 between these
+    low = 1.0  # k ln k grows from 0 past num_updates / 2 between low and k
+    k = num_updates + 2.0
     for _ in range(100):
         middle = (low + k) / 2
-        low, k = (middle, k) if middle * math.log(middle) < num_updates / 2 else (low, middle)
-    first, last = k / (k + 1.0), 1.0 / (k + 1.0)
+        if middle * math.log(middle) < num_updates / 2:
+            low = middle
+        else:
+            k = middle
+    first = k / (k + 1.0)
+    last = 1.0 / (k + 1.0)
     value = 1.0 / (1.0 + math.exp((update - num_updates / 2) / k))
     return (value - last) / (first - last)

@@ -80,11 +80,13 @@ class Attention(nn.Module, ABC):
     if weight j belongs to source position j; false for the vectors of `fixed`, `initial` and
     `slots`. `draws_positions` is true if it draws a position, takes the value there as the context,
     and returns a `Draw` as `Attended.extra`: the weights then learn from the objective `reinforce`,
-    and from an output that reads them.
+    and from an output that reads them. `reads_numbers` is true if it reads numbers of the batch on
+    the host, such as a largest index: a CUDA graph cannot replay that.
     """
 
     is_positional: bool = True
     draws_positions: bool = False
+    reads_numbers: bool = False
 
     def __init__(self, context_size: int) -> None:
         super().__init__()

@@ -51,6 +51,8 @@ class Hierarchical(AdditiveAttention):
         attention_size: A, the size of the hidden layers of both levels; None: the query size.
     """
 
+    reads_numbers = True
+
     def __init__(
         self,
         *,
