@@ -14,6 +14,14 @@ function ticksTo(top) {
   return Array.from({ length: count + 1 }, (_, i) => ({ value: i * unit, label: (i * unit).toFixed(digits) }));
 }
 
+const chartFrame = (width, height, label, ...children) =>
+  svg('svg', { class: 'chart', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label }, children);
+
+const gridLines = (ticks, from, to, y) => ticks.map(({ value, label }) => [
+  svg('line', { class: 'grid', x1: from, x2: to, y1: y(value), y2: y(value) }),
+  svg('text', { class: 'tick', x: from - 8, y: y(value) + 4, 'text-anchor': 'end' }, label),
+]);
+
 // series: [{run (its style), name, points: [{value, low, high} or null, one for each bucket]}]; of an arm, a point also has
 // the least and the most of its seeds
 function drawChart(width, { buckets, series, unit, label, rule }) {
@@ -23,26 +31,19 @@ function drawChart(width, { buckets, series, unit, label, rule }) {
   const most = ticks[ticks.length - 1].value;
   const x = (index) => left + ((index + 0.5) * (width - left - right)) / buckets.length;
   const y = (value) => top + height * (1 - value / most);
-  const gridLines = ticks.map(({ value, label: text }) => [
-    svg('line', { class: 'grid', x1: left, x2: width - right, y1: y(value), y2: y(value) }),
-    svg('text', { class: 'tick', x: left - 8, y: y(value) + 4, 'text-anchor': 'end' }, text),
-  ]);
   const every = Math.ceil((buckets.length * 48) / (width - left - right)); // so that labels do not overlap
   const axis = buckets.map((bucket, index) => index % every ? [] : [
     svg('text', { class: 'tick strong', x: x(index), y: top + height + 20, 'text-anchor': 'middle' }, shortLabel(bucket)),
     svg('text', { class: 'tick', x: x(index), y: top + height + 36, 'text-anchor': 'middle' },
       `${index ? '' : 'n '}${integer(bucket.num_pairs)}${bucket.is_thin ? '*' : ''}`),
   ]);
-  return svg(
-    'svg',
-    { class: 'chart', width, height: top + height + bottom, viewBox: `0 0 ${width} ${top + height + bottom}`, role: 'img', 'aria-label': label },
-    gridLines,
+  return chartFrame(width, top + height + bottom, label,
+    gridLines(ticks, left, width - right, y),
     axis,
     svg('text', { class: 'tick', x: width - right, y: top + height + 53, 'text-anchor': 'end' }, unit),
     rule ? svg('line', { class: 'rule', x1: left, x2: width - right, y1: y(rule), y2: y(rule) }) : '',
     series.map((one) => drawBand(one, x, y)),
-    series.map((one) => drawLine(one, buckets, x, y)),
-  );
+    series.map((one) => drawLine(one, buckets, x, y)));
 }
 
 // A gap where a bucket has no value, on both sides of which the line goes on.
@@ -61,13 +62,12 @@ const drawBand = ({ run, points }, x, y) =>
     return svg('polygon', { class: `band run-${run % 6}`, points: [...over, ...under.toReversed()].map((p) => p.join()).join(' ') });
   });
 
+const polyline = (run, points) =>
+  svg('polyline', { class: `line run-${run % 6}`, 'stroke-dasharray': DASHES[run % 6], points: points.join(' ') });
+
 const drawLine = ({ run, name, points }, buckets, x, y) =>
   stretches(points).map((stretch) => [
-    svg('polyline', {
-      class: `line run-${run % 6}`,
-      'stroke-dasharray': DASHES[run % 6],
-      points: stretch.map((p) => `${x(p.index)},${y(p.value)}`).join(' '),
-    }),
+    polyline(run, stretch.map((p) => `${x(p.index)},${y(p.value)}`)),
     stretch.map((p) => {
       const digits = p.value < 2 && p.high < 2.5 ? 2 : 1;
       const isSpread = p.most > p.least;

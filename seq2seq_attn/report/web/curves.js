@@ -31,22 +31,16 @@ function drawCurves(width, { series, label, isLog }) {
   const most = Math.max(1, ...points.map(([update]) => update));
   const x = (update) => left + (update * (width - left - right)) / most;
   const y = (value) => top + height * (1 - (scale(value) - low) / (high - low));
-  return svg(
-    'svg',
-    { class: 'chart', width, height: top + height + bottom, viewBox: `0 0 ${width} ${top + height + bottom}`, role: 'img', 'aria-label': label },
-    ticks.map(({ value, label: text }) => [
-      svg('line', { class: 'grid', x1: left, x2: width - right, y1: y(value), y2: y(value) }),
-      svg('text', { class: 'tick', x: left - 8, y: y(value) + 4, 'text-anchor': 'end' }, text),
-    ]),
+  return chartFrame(width, top + height + bottom, label,
+    gridLines(ticks, left, width - right, y),
     roundTicks(most, Math.max(2, Math.floor(width / 110))).map((value) =>
       svg('text', { class: 'tick strong', x: x(value), y: top + height + 20, 'text-anchor': 'middle' }, integer(value))),
     svg('text', { class: 'tick', x: width - right, y: top + height + 38, 'text-anchor': 'end' }, `updates${isLog ? '; vertical axis logarithmic' : ''}`),
     series.map(({ run, name, points: of }) => [
-      svg('polyline', { class: `line run-${run % 6}`, 'stroke-dasharray': DASHES[run % 6], points: of.map(([update, value]) => `${x(update)},${y(value)}`).join(' ') }),
+      polyline(run, of.map(([update, value]) => `${x(update)},${y(value)}`)),
       of.map(([update, value]) =>
         svg('g', {}, svg('title', {}, `${name}, update ${integer(update)}: ${fixed(value)}`), marker(run, x(update), y(value), of.length > 30 ? 2 : 4))),
-    ]),
-  );
+    ]));
 }
 
 function curveFigure([title, index, isLog]) {

@@ -67,9 +67,7 @@ function showMap(focus) {
   const pictures = shown.map((of) => el('figure', {},
     shown.length > 1 ? el('figcaption', {}, runLabel(of, data.runs[of].name)) : '', pictureOf(row, of, shown.length, texts)));
   viewer.dialog.replaceChildren(
-    el(
-      'div',
-      { class: 'viewer-head' },
+    el('div', { class: 'viewer-head' },
       el('h2', { id: 'viewer-title' }, 'Sentence ', String(one.number), el('small', {}, ` ${one.set}`)),
       button('previous', 'Previous sentence', '←', () => step(-1), place <= 0),
       button('next', 'Next sentence', '→', () => step(1), place < 0 || place >= rows.length - 1),

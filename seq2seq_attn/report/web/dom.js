@@ -54,12 +54,9 @@ function marker(style, x, y, size = 4) {
 }
 
 const swatch = (style) =>
-  svg(
-    'svg',
-    { class: 'swatch', width: 30, height: 12, 'aria-hidden': 'true' },
+  svg('svg', { class: 'swatch', width: 30, height: 12, 'aria-hidden': 'true' },
     svg('line', { class: `line run-${style % 6}`, x1: 0, x2: 30, y1: 6, y2: 6, 'stroke-dasharray': DASHES[style % 6] }),
-    marker(style, 15, 6, 3.6),
-  );
+    marker(style, 15, 6, 3.6));
 
 const styleLabel = (style, name) => el('span', { class: 'run', title: name }, swatch(style), words(name));
 const runLabel = (run, name) => styleLabel(styleOf(run), name);

@@ -19,7 +19,6 @@ const deviation = (one, digits) => (one.num_seeds > 1 ? ` ± ${fixed(one.standar
 const seedsOf = (one) => (one.num_seeds > 1 ? `${one.num_seeds} seeds, ${fixed(one.min)} to ${fixed(one.max)}` : 'one seed');
 
 const pOf = ({ p_value: p }) => (p === null ? '' : `, p ${pValue(p)}`);
-
 function headline(view) {
   const [measure] = shownSet().measures;
   const names = columnLabels(view);
@@ -127,18 +126,19 @@ const extremes = ({ num_seeds: count, min, max }, unit = 1) => (count > 1 ? { le
 const scorePoint = (scores, i) => ({ value: scores[i].score, low: scores[i].low, high: scores[i].high, ...extremes(scores[i]) });
 const keptPoint = (scores, i) => scores[i].retention && { ...scores[i].retention, ...extremes(scores[i], scores[0].score) };
 
-function lengthChart(view) {
-  const title = `${data.titles[chosen.measure]} by length`;
-  const label = `${title}; the numbers are in the table below`;
-  const { buckets } = shownSet();
-  return chartFigure(title, { buckets, series: seriesOf(view, 0, scorePoint), unit: `length in ${data.unit}; n sentence pairs`, label });
+function chartByLength(title, series, rule) {
+  const label = `${title}${rule ? ', by length' : ''}; the numbers are in the table below`;
+  return chartFigure(title, { buckets: shownSet().buckets, series, unit: `length in ${data.unit}; n sentence pairs`, label, rule });
 }
 
-function retentionChart(view) {
-  const title = `Share of the ${data.titles[chosen.measure]} of ${view.names[0]} kept`;
-  const label = `${title}, by length; the numbers are in the table below`;
-  const { buckets } = shownSet();
-  return chartFigure(title, { buckets, series: seriesOf(view, 1, keptPoint), unit: `length in ${data.unit}; n sentence pairs`, label, rule: 1 });
+function lengthCharts(view) {
+  const measure = data.titles[chosen.measure];
+  const shares = seriesOf(view, 1, keptPoint);
+  const hasShares = shares.some(({ points }) => points.some(Boolean));
+  return [
+    chartByLength(`${measure} by length`, seriesOf(view, 0, scorePoint)),
+    hasShares ? chartByLength(`Share of the ${measure} of ${view.names[0]} kept`, shares, 1) : '',
+  ];
 }
 
 function lengthTable(view) {
@@ -167,7 +167,7 @@ function lengthContent() {
   const isThin = shownSet().buckets.some((bucket) => bucket.is_thin);
   return [
     el('p', { class: 'control' }, el('label', { for: 'measure' }, 'Measure'), el('select', { id: 'measure', onchange: change }, choice)),
-    el('div', { class: 'plots' }, lengthChart(view), seriesOf(view, 1, keptPoint).some(({ points }) => points.some(Boolean)) ? retentionChart(view) : ''),
+    el('div', { class: 'plots' }, lengthCharts(view)),
     lengthTable(view),
     isGrouped() ? [armNote(), perRun(lengthTable(byRun()))] : '',
     isThin ? el('p', { class: 'note' }, '* fewer than 50 sentence pairs: mostly noise') : '',

@@ -84,14 +84,11 @@ function sortBy(key) {
 function mapButton(row, run) {
   const name = data.runs[run].name;
   const label = `Attention map of sentence ${places[row].number}, ${name}`;
-  return el(
-    'button',
-    { type: 'button', class: 'map-button', 'aria-label': label, title: label, onclick: () => openMap(row, run, () => list.rows) },
+  return el('button', { type: 'button', class: 'map-button', 'aria-label': label, title: label, onclick: () => openMap(row, run, () => list.rows) },
     svg('svg', { width: 14, height: 14, 'aria-hidden': 'true' },
       [[0, 0, 1], [5, 0, 0.3], [0, 5, 0.3], [5, 5, 1], [10, 5, 0.3], [5, 10, 0.3], [10, 10, 1]].map(([x, y, opacity]) =>
         svg('rect', { x, y, width: 4, height: 4, opacity }))),
-    'map',
-  );
+    'map');
 }
 
 const isReadable = (run) => data.sentences.maps[run].some(Boolean);
@@ -110,29 +107,24 @@ function sentenceRow(row) {
     const run = data.runs.findIndex((of, i) => data.sentences.maps[i][row]);
     if (run >= 0) openMap(row, run, () => list.rows);
   };
-  return el(
-    'tr',
-    { role: 'row', 'data-row': row, onclick: open },
+  return el('tr', { role: 'row', 'data-row': row, onclick: open },
     el('td', { class: 'number', role: 'cell' }, String(one.number),
       data.sentences.sets.length > 1 ? el('span', { class: 'quiet set', title: one.set }, one.set) : ''),
     el('td', { role: 'cell', class: 'sentence' },
       sentenceTexts(row, (run) => [isMean() ? el('span', { class: 'quiet number' }, `chrF ${fixed(one.chrf[run])} `) : '',
         isReadable(run) ? mapButton(row, run) : ''])),
     el('td', { class: 'number', role: 'cell', 'data-label': 'length' }, String(one.length)),
-    cells,
-  );
+    cells);
 }
 
 function sortHeader({ key, title, style, name }) {
   const isSorted = list.sort === key;
   const state = isSorted ? (list.descending ? 'descending' : 'ascending') : 'none';
-  return el(
-    'th',
+  return el('th',
     { scope: 'col', role: 'columnheader', 'aria-sort': state, 'data-key': key, class: key === 'source' ? '' : 'number' },
     el('button', { type: 'button', onclick: () => sortBy(key) }, title,
       style === undefined || style === null ? '' : [' ', el('span', { class: 'hidden' }, name), scoredColumns().length > 1 ? swatch(style) : ''],
-      el('span', { class: 'arrow', 'aria-hidden': 'true' }, isSorted ? (list.descending ? '▼' : '▲') : '')),
-  );
+      el('span', { class: 'arrow', 'aria-hidden': 'true' }, isSorted ? (list.descending ? '▼' : '▲') : '')));
 }
 
 function clearFilters() {

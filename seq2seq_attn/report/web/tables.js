@@ -13,13 +13,7 @@ function scrolling(label, table) {
 }
 
 const tableOf = (label, header, rows, attributes = {}) =>
-  scrolling(
-    label,
-    el(
-      'table',
-      attributes,
-      el('caption', { class: 'hidden' }, label),
-      el('thead', {}, el('tr', {}, header.map((cell) => el('th', { scope: 'col' }, cell)))),
-      el('tbody', {}, rows),
-    ),
-  );
+  scrolling(label, el('table', attributes,
+    el('caption', { class: 'hidden' }, label),
+    el('thead', {}, el('tr', {}, header.map((cell) => el('th', { scope: 'col' }, cell)))),
+    el('tbody', {}, rows)));
