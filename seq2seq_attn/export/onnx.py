@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from seq2seq_attn.errors import UserError
-from seq2seq_attn.export.graphs import Graphs, export_graphs
+from seq2seq_attn.export.model_graphs import Graphs, export_graphs
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import write_json
 from seq2seq_attn.run import Run

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from seq2seq_attn.errors import UsageError, UserError
-from seq2seq_attn.export.graphs import export_graphs
+from seq2seq_attn.export.model_graphs import export_graphs
 from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.export.tokens import describe_run
 from seq2seq_attn.files import read_listed, write_text

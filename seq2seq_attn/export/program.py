@@ -19,7 +19,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, TensorArgument
 
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.export.graphs import Graphs
+from seq2seq_attn.export.model_graphs import Graphs
 
 _CHECKS = ("_assert_tensor_metadata", "_assert_scalar")
 _PLACEMENT = ("layout", "device", "pin_memory", "memory_format", "non_blocking", "cudnn_enable")

@@ -19,7 +19,7 @@ from seq2seq_attn.config import ModelConfig, load_config
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.export import program as program_module
-from seq2seq_attn.export.graphs import Graphs, export_graphs
+from seq2seq_attn.export.model_graphs import Graphs, export_graphs
 from seq2seq_attn.export.onnx import write_graphs
 from seq2seq_attn.export.program import WeightFormat, write_program
 from seq2seq_attn.model.build import build_model
