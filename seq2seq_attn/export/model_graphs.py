@@ -1,13 +1,14 @@
 """A model as two graphs of tensor operations: one encodes sentences, one makes a decoder step.
 
 `torch.export` records the operations of `Seq2Seq.prepare` and `Seq2Seq.step`, of the plain code;
-nothing depends on variants here. Numbers of sentences and of source positions are free; so is any
-dimension that grows with the steps.
+nothing depends on variants here. The export works for any number of sentences and of source
+positions; dimensions that grow with the steps are dynamic too.
 
 Shapes: B sentences, S source positions, V target vocabulary.
 """
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -56,10 +57,13 @@ class _Prepare(nn.Module):
 class _Step(nn.Module):
     def __init__(self, model: Seq2Seq, memory: Any, state: Any) -> None:
         super().__init__()
-        self.model, self.forms = model, (tree_structure(memory), tree_structure(state))
+        self.model = model
+        self.memory_structure = tree_structure(memory)
+        self.state_structure = tree_structure(state)
 
     def forward(self, ids_B: Tensor, memory_leaves: list[Any], state_leaves: list[Any]) -> Any:
-        memory, state = map(tree_unflatten, (memory_leaves, state_leaves), self.forms)
+        memory = tree_unflatten(memory_leaves, self.memory_structure)
+        state = tree_unflatten(state_leaves, self.state_structure)
         step = self.model.step(ids_B, state, memory)
         return self.model.output.log_probs(step, memory), step.weights_BS, tree_leaves(step.state)
 
@@ -76,15 +80,17 @@ def export_graphs(model: Seq2Seq) -> Graphs:
     ids_BS[:, -2:] = EOS  # as in several sentences: their number is free
     previous_B = ids_BS[:, -1].clone()
     with torch.no_grad(), speed.plain(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of PyTorch's exporter: none concerns the graphs
+        warnings.simplefilter("ignore")  # PyTorch's exporter warns of what does not matter here
         memory, state = model.prepare(SourceBatch(ids_BS, torch.zeros(0), ids_BS))
         for _ in range(2):  # a dimension of size 0 or 1 would not be free
             state = model.step(previous_B, state, memory).state
-        leaves = {"memory": tree_leaves(memory), "state": tree_leaves(state)}
+        memory_leaves = tree_leaves(memory)
+        state_leaves = tree_leaves(state)
+        step_inputs = (previous_B, memory_leaves, state_leaves)
         try:
             prepare = _export(_Prepare(model), (ids_BS, ids_BS.clone()), Dim.DYNAMIC)
-            step = _export(_Step(model, memory, state), (previous_B, *leaves.values()), Dim.AUTO)
-        except Exception as error:  # of many kinds, private ones among them
+            step = _export(_Step(model, memory, state), step_inputs, Dim.AUTO)
+        except Exception as error:  # the exporter has private kinds of errors
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise UsageError(
                 f"this model cannot be exported, as PyTorch's exporter says: {reason[:300]}"
@@ -96,26 +102,24 @@ def export_graphs(model: Seq2Seq) -> Graphs:
             "this model cannot be exported, as its steps work for one number of sentences or "
             "positions"
         )
-    counts = {kind: sum(leaf is not None for leaf in leaves[kind]) for kind in leaves}
-    return Graphs(
-        prepare,
-        step,
-        *([f"{kind}_{index}" for index in range(count)] for kind, count in counts.items()),
-    )
+    return Graphs(prepare, step, _names("memory", memory_leaves), _names("state", state_leaves))
+
+
+def _names(kind: str, leaves: Sequence[Tensor | None]) -> list[str]:
+    """A name for each tensor among the leaves."""
+    num_tensors = sum(leaf is not None for leaf in leaves)
+    return [f"{kind}_{index}" for index in range(num_tensors)]
 
 
 def _export(module: nn.Module, inputs: tuple[Any, ...], dimension: Any) -> ExportedProgram:
     def free_dimensions(leaf: Tensor | None) -> dict[int, Any] | None:
-        return (
-            None
-            if leaf is None
-            else {axis: dimension for axis, size in enumerate(leaf.shape) if size > 1}
-        )
+        if leaf is None:
+            return None
+        return {axis: dimension for axis, size in enumerate(leaf.shape) if size > 1}
 
     free = tree_map(free_dimensions, inputs)
-    table = torch.export.default_decompositions()
     program = export(module, inputs, dynamic_shapes=free, strict=False)
-    simpler: ExportedProgram = program.run_decompositions(
-        {operation: table[operation] for operation in _DECOMPOSED}
-    )
-    return simpler
+    table = torch.export.default_decompositions()
+    decompositions = {operation: table[operation] for operation in _DECOMPOSED}
+    decomposed: ExportedProgram = program.run_decompositions(decompositions)
+    return decomposed

@@ -4,9 +4,11 @@ translate tokens."""
 import importlib.util
 import logging
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from torch.export import ExportedProgram
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.export.model_graphs import Graphs, export_graphs
@@ -24,7 +26,8 @@ def export_onnx(run: Run, folder: Path) -> None:
         UserError: a package is missing, or a file of the run is missing or damaged.
         UsageError: the model cannot be exported.
     """
-    if missing := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
         raise UserError(
             f"{', '.join(missing)}: not installed; run: pip install 'seq2seq-attn[onnx]'"
         )
@@ -41,31 +44,32 @@ def export_onnx(run: Run, folder: Path) -> None:
 
 def write_graphs(graphs: Graphs, folder: Path) -> None:
     """Write `prepare.onnx` and `step.onnx` into a folder, which is made."""
-    memory, state = graphs.memory, graphs.state
-    next_state = [f"next_{name}" for name in state]
     folder.mkdir(parents=True, exist_ok=True)
-    logging.getLogger("torch.onnx").setLevel(
-        logging.ERROR
-    )  # it warns of packages that are not needed
-    for name, program, inputs, outputs in (
-        ("prepare", graphs.prepare, ["source_ids", "extended_ids"], [*memory, *state]),
-        (
-            "step",
-            graphs.step,
-            ["previous_ids", *memory, *state],
-            ["log_probs", "weights", *next_state],
-        ),
-    ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            written = torch.onnx.export(
-                program,
-                (),
-                input_names=inputs,
-                output_names=outputs,
-                dynamo=True,
-                verbose=False,
-                optimize=True,
-            )
-        assert written is not None
-        written.save(folder / f"{name}.onnx")
+    memory_and_state = [*graphs.memory, *graphs.state]
+    next_state = [f"next_{name}" for name in graphs.state]
+    step_inputs = ["previous_ids", *memory_and_state]
+    step_outputs = ["log_probs", "weights", *next_state]
+    _write_graph(
+        graphs.prepare, folder / "prepare.onnx", ["source_ids", "extended_ids"], memory_and_state
+    )
+    _write_graph(graphs.step, folder / "step.onnx", step_inputs, step_outputs)
+
+
+def _write_graph(
+    program: ExportedProgram, path: Path, inputs: Sequence[str], outputs: Sequence[str]
+) -> None:
+    # PyTorch warns of packages that are not needed.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        written = torch.onnx.export(
+            program,
+            (),
+            input_names=inputs,
+            output_names=outputs,
+            dynamo=True,
+            verbose=False,
+            optimize=True,
+        )
+    assert written is not None
+    written.save(path)

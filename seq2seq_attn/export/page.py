@@ -39,25 +39,26 @@ def export_page(runs: Sequence[Run], path: Path, weight_format: WeightFormat = "
     """
     described = [_describe(run, weight_format) for run in runs]
     title = ", ".join(run.path.resolve().name for run in runs)
-    if len({tuple(short_code(run[side]["language"]) for side in SIDES) for run in described}) > 1:
+    languages = set()
+    for run in described:
+        languages.add(tuple(short_code(run[side]["language"]) for side in SIDES))
+    if len(languages) > 1:
         raise UsageError(
             f"{title}: these runs translate different languages; export a page for each"
         )
     kernel = base64.b64encode((_WEB / "kernel.wasm").read_bytes()).decode("ascii")
     pairs = _test_pairs(runs[0])
     by_length = sorted(pairs, key=lambda pair: len(pair[0]))
-    places = (
-        [number * (len(pairs) - 1) // (NUM_SENTENCES - 1) for number in range(NUM_SENTENCES)]
-        if pairs
-        else []
-    )
+    sentences = []
+    for number in range(NUM_SENTENCES if pairs else 0):
+        sentences.append(by_length[number * (len(pairs) - 1) // (NUM_SENTENCES - 1)])
     payload = {
         "title": title,
         "kernel": kernel,
         "runs": described,
         "accuracy": _accuracy(runs, pairs),
+        "sentences": sentences,
     }
-    payload["sentences"] = [by_length[place] for place in places]
     write_text(path, fill_page(_WEB, title, ["page.css"], _SCRIPTS, payload), is_named=True)
 
 
@@ -66,11 +67,10 @@ def _describe(run: Run, weight_format: WeightFormat) -> dict[str, Any]:
     model, _ = run.load_model(config.model)
     written = write_program(export_graphs(model), weight_format)
     step = written["program"]["step"]
-    # attention weights, the second output, that no operation reads are a mean over heads: forcing
-    # them has no effect
-    can_force = model.has_attention and json.dumps({"$": step["outputs"][1]}) in json.dumps(
-        step["nodes"]
-    )
+    # Attention weights, the second output, that no operation reads are a mean over heads: forcing
+    # them has no effect.
+    weights = json.dumps({"$": step["outputs"][1]})
+    can_force = model.has_attention and weights in json.dumps(step["nodes"])
     kind = f"{config.model.attention.name} attention" if model.has_attention else "one vector"
     title = f"{run.path.resolve().name}: {kind}"
     about = {"title": title, "has_attention": model.has_attention, "can_force": can_force}
@@ -99,14 +99,12 @@ def _accuracy(runs: Sequence[Run], pairs: Sequence[tuple[str, str]]) -> list[dic
     if not pairs or any(len(lines) != len(pairs) for lines in saved):
         return []
     lengths = np.array([len(source.split()) for source, _ in pairs])
-    is_right = np.array(
-        [[line == pair[1] for line, pair in zip(lines, pairs, strict=True)] for lines in saved]
-    )
+    references = np.array([reference for _, reference in pairs], dtype=object)
+    is_right = np.array(saved, dtype=object) == references
     groups = lengths // WORDS_PER_GROUP
-    return [
-        {
-            "length": lengths[groups == group].mean(),
-            "shares": is_right[:, groups == group].mean(axis=1).tolist(),
-        }
-        for group in np.unique(groups)
-    ]
+    points = []
+    for group in np.unique(groups):
+        is_inside = groups == group
+        shares = is_right[:, is_inside].mean(axis=1).tolist()
+        points.append({"length": lengths[is_inside].mean(), "shares": shares})
+    return points

@@ -42,10 +42,8 @@ def write_program(graphs: Graphs, weight_format: WeightFormat = "int16") -> dict
         "state": graphs.state,
         "weights": list(weights.entries.values()),
     }
-    return {
-        "program": program,
-        "weights": base64.b64encode(b"".join(weights.parts)).decode("ascii"),
-    }
+    data = base64.b64encode(b"".join(weights.data)).decode("ascii")
+    return {"program": program, "weights": data}
 
 
 class _Weights:
@@ -53,25 +51,30 @@ class _Weights:
 
     def __init__(self, weight_format: WeightFormat) -> None:
         self.entries: dict[Any, dict[str, Any]] = {}
-        self.parts: list[bytes] = []
+        self.data: list[bytes] = []
         self._format = weight_format
 
     def add(self, target: str, tensor: Tensor, is_parameter: bool) -> str:
         """The name of a weight, which is stored if it is new."""
         place = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
         if place not in self.entries:
-            dtype, parts = self._store(tensor.detach().cpu(), is_parameter)
+            dtype, stored = self._encode(tensor.detach().cpu(), is_parameter)
             name = f"{len(self.entries)}:{target}"  # two constants may have the same target
             self.entries[place] = {"name": name, "shape": list(tensor.shape), "dtype": dtype}
-            self.parts += [part.contiguous().numpy().tobytes() for part in parts]
+            self.data += [values.contiguous().numpy().tobytes() for values in stored]
         return str(self.entries[place]["name"])
 
-    def _store(self, tensor: Tensor, is_parameter: bool) -> tuple[str, list[Tensor]]:
+    def _encode(self, tensor: Tensor, is_parameter: bool) -> tuple[str, list[Tensor]]:
+        """The name of the stored type, and the tensors to store: integers are followed by the
+        scale of each row."""
+        if tensor.dtype == torch.bool:
+            return "bool", [tensor]
         if not tensor.is_floating_point():
-            return ("bool", [tensor]) if tensor.dtype == torch.bool else ("int32", [tensor.int()])
+            return "int32", [tensor.int()]
         if self._format == "fp32" or not is_parameter or tensor.ndim < 2 or not tensor.numel():
             return "float32", [tensor.float()]
-        dtype, rows = getattr(torch, self._format), tensor.flatten(1).float()
+        dtype = getattr(torch, self._format)
+        rows = tensor.flatten(1).float()
         largest_N1 = rows.abs().amax(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
         scale_N1 = largest_N1 / torch.iinfo(dtype).max
         return self._format, [(rows / scale_N1).round().to(dtype), scale_N1]
@@ -79,10 +82,12 @@ class _Weights:
 
 def _write_program(program: ExportedProgram, weights: _Weights) -> dict[str, Any]:
     placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
-    inputs, names = [], {}
+    inputs = []
+    names = {}
     for spec in program.graph_signature.input_specs:
         if spec.kind == InputKind.USER_INPUT:
-            inputs += [spec.arg.name] if isinstance(spec.arg, TensorArgument) else []
+            if isinstance(spec.arg, TensorArgument):
+                inputs.append(spec.arg.name)
         elif placeholders[spec.arg.name].users:
             assert spec.target is not None
             tensors = program.state_dict if spec.target in program.state_dict else program.constants
@@ -93,17 +98,15 @@ def _write_program(program: ExportedProgram, weights: _Weights) -> dict[str, Any
 
 
 def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any]:
-    """The nodes and outputs of a graph. `names`: of placeholders that are weights."""
+    """The nodes and outputs of a graph. `names` has the weights' names of placeholders."""
 
     def encode(argument: Any) -> Any:
         if isinstance(argument, fx.Node):
             if argument.op != "get_attr":
                 return {"$": names.get(argument.name, argument.name)}
             body = getattr(module, str(argument.target))
-            return {
-                "inputs": [node.name for node in body.graph.find_nodes(op="placeholder")],
-                **_write_graph(body, {}),
-            }
+            inputs = [node.name for node in body.graph.find_nodes(op="placeholder")]
+            return {"inputs": inputs, **_write_graph(body, {})}
         if isinstance(argument, list | tuple):
             return [encode(item) for item in argument]
         if isinstance(argument, torch.dtype):
@@ -116,18 +119,16 @@ def _write_graph(module: fx.GraphModule, names: dict[str, str]) -> dict[str, Any
             f"this model cannot be exported, as its graph has an argument {argument!r}"
         )
 
-    nodes = [
-        [*_operation(node), node.name] for node in module.graph.nodes if node.op == "call_function"
-    ]
+    nodes = []
+    for node in module.graph.nodes:
+        if node.op != "call_function":
+            continue
+        name, arguments = _operation(node)
+        if name not in _CHECKS:
+            nodes.append([name, node.name, encode(arguments)])
     [returned] = module.graph.output_node().args
-    return {
-        "outputs": [item["$"] for item in encode(returned) if item is not None],
-        "nodes": [
-            [name, value, encode(arguments)]
-            for name, arguments, value in nodes
-            if name not in _CHECKS
-        ],
-    }
+    outputs = [value["$"] for value in encode(returned) if value is not None]
+    return {"outputs": outputs, "nodes": nodes}
 
 
 def _operation(node: fx.Node) -> tuple[str, list[Any]]:
@@ -136,9 +137,9 @@ def _operation(node: fx.Node) -> tuple[str, list[Any]]:
     if not isinstance(node.target, torch._ops.OpOverload):  # Python's, and `scan`
         return getattr(node.target, "__name__", str(node.target)), list(node.args)
     schema = node.target._schema.arguments
-    passed = (
-        dict(zip((argument.name for argument in schema), node.args, strict=False)) | node.kwargs
-    )
+    passed = dict(node.kwargs)
+    for argument, value in zip(schema, node.args, strict=False):
+        passed[argument.name] = value
     kept = [argument for argument in schema if argument.name not in _PLACEMENT]
     while kept and kept[-1].name not in passed:
         kept.pop()

@@ -13,7 +13,7 @@ from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer, english_name
 from seq2seq_attn.text.vocab import BOS, EOS, PAD, UNK, Vocab
 
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")
-_PARTS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
+_SYMBOLS = re.compile(r"\\U[0-9A-Fa-f]{8}|\\u[0-9A-Fa-f]{4}|\\.|.", re.DOTALL)
 """a character or an escape of a regular expression"""
 
 
@@ -49,12 +49,12 @@ def describe_tokenizer(tokenizer: Source) -> dict[str, Any]:
     described = {"tokenizer": tokenizer.name, "lowercase": getattr(tokenizer, "lowercase", False)}
     if isinstance(tokenizer, SentencePieceTokenizer):
         scores = tokenizer.scores()
-        is_bpe = all(
-            score == int(score) for score in scores.values()
-        )  # ranks; those of a unigram model are logarithms
+        # BPE has ranks, a unigram model logarithms
+        is_bpe = all(score == int(score) for score in scores.values())
         return described | {"model": "bpe" if is_bpe else "unigram", "subwords": scores}
     if isinstance(tokenizer, SpacyTokenizer):
-        if (rules := tokenizer.rules()) is None:
+        rules = tokenizer.rules()
+        if rules is None:
             raise UsageError(
                 f"language {tokenizer.language!r}: spaCy tokenizes it with a program, not with "
                 "rules"
@@ -77,20 +77,20 @@ def _for_javascript(pattern: str | None) -> str | None:
     escapes, and its classes `\\w` and `\\d` are ASCII."""
     if pattern is None:
         return None
-    parts: list[str] = []
+    written: list[str] = []
     is_in_class = False
-    for part in _PARTS.findall(pattern.removeprefix("(?u)")):
-        if part in ("[", "]"):
-            is_in_class = part == "["
-        elif part.startswith("\\U"):
-            part = f"\\u{{{part[2:]}}}"
-        elif part == "\\w":
-            part = r"\p{L}\p{N}_" if is_in_class else r"[\p{L}\p{N}_]"
-        elif part == "\\d":
-            part = r"\p{Nd}"
-        elif part[0] == "\\" and not (
-            part[1].isalnum() or part[1] in _SYNTAX or (is_in_class and part == "\\-")
-        ):
-            part = part[1]
-        parts.append(part)
-    return "".join(parts)
+    for symbol in _SYMBOLS.findall(pattern.removeprefix("(?u)")):
+        if symbol in ("[", "]"):
+            is_in_class = symbol == "["
+        if symbol.startswith("\\U"):
+            symbol = f"\\u{{{symbol[2:]}}}"
+        elif symbol == "\\w":
+            symbol = r"\p{L}\p{N}_" if is_in_class else r"[\p{L}\p{N}_]"
+        elif symbol == "\\d":
+            symbol = r"\p{Nd}"
+        elif symbol[0] == "\\":
+            is_needed = symbol[1].isalnum() or symbol[1] in _SYNTAX
+            if not is_needed and not (is_in_class and symbol == "\\-"):
+                symbol = symbol[1]
+        written.append(symbol)
+    return "".join(written)
