@@ -12,7 +12,7 @@ more memory than a batch. A line is never split if its target consists of source
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
 from itertools import chain, islice
@@ -37,10 +37,8 @@ from seq2seq_attn.search.base import (
     find_search,
 )
 from seq2seq_attn.search.steps import Ensemble, step_model
-from seq2seq_attn.text.tokenizers.base import Tokenizer
-from seq2seq_attn.text.tokenizers.source import Source
-from seq2seq_attn.text.tokenizers.vectors import FloatArray
-from seq2seq_attn.text.vocab import UNK, ExtendedIds, Vocab, extended_ids
+from seq2seq_attn.text.vocab import UNK
+from seq2seq_attn.translate.scoring import force_decode
 from seq2seq_attn.translate.segments import (
     Segment,
     check_lines,
@@ -49,6 +47,7 @@ from seq2seq_attn.translate.segments import (
     join_n_best,
     map_in_batches,
 )
+from seq2seq_attn.translate.text_model import TextModel
 from seq2seq_attn.translate.translation import EOS_TOKEN, Translation, heaviest_token
 
 
@@ -61,9 +60,8 @@ class _Plan(NamedTuple):
     keep_attention: bool
 
 
-class Translator:
-    """A model with its tokenizers and vocabularies. It is not thread-safe: give each thread its
-    own."""
+class Translator(TextModel):
+    """Translates strings. It is not thread-safe: give each thread its own."""
 
     def __init__(
         self,
@@ -85,24 +83,13 @@ class Translator:
             precision: as in `load`.
             load_run: `load`, for scorers that read another run.
         """
-        self.model = model
-        self.source_tokenizer: Source = text.source_tokenizer
-        self.target_tokenizer: Tokenizer = text.target_tokenizer
-        self.source_vocab: Vocab = text.source_vocab
-        self.target_vocab: Vocab = text.target_vocab
-        self.search = config.search
-        self.device = device
+        super().__init__(model, text, config.search, device)
         self._precision = translation_precision(precision, device)
         self._load_run = load_run
         self.infos: Sequence[ModelInfo] = ()
         """one for each model that was loaded"""
         self.max_source_length = config.data.max_length
         """the maximum number of source tokens (without EOS) in a segment"""
-        self.has_attention = model.has_attention
-        """whether translations come with attention over source positions; not with a fixed vector,
-        for example"""
-        self.copies_source = (model.output if isinstance(model, Seq2Seq) else model).copies_source
-        """whether source tokens outside the target vocabulary may be copied"""
         self._scorer_runs: dict[str, Translator] = {}
 
     def __repr__(self) -> str:
@@ -157,14 +144,7 @@ class Translator:
     ) -> list[Translation]:
         """Forced decoding: each target as a translation of its source, with the model's
         log-probability and attention (`scoring.force_decode`)."""
-        from seq2seq_attn.translate.scoring import force_decode
-
         return list(force_decode(self, sources, targets, batch_size=batch_size))
-
-    def search_options(self, options: Mapping[str, object]) -> SearchConfig:
-        """The options of a search: those given, and the run's for the rest. Raises UsageError as
-        `translate`."""
-        return find_search(self.search, options)[1]
 
     def translate_lines(
         self, lines: Iterable[str], *, keep_attention: bool = True, **options: Any
@@ -258,33 +238,6 @@ class Translator:
                 translations = _distinct(translations)
             results.append(translations)
         return results
-
-    def extend(self, segments: Sequence[Segment]) -> list[ExtendedIds] | None:
-        """The ids of source and target in the extended vocabulary; None if no source tokens are
-        copied."""
-        if not self.copies_source:
-            return None
-        extended = []
-        for segment in segments:
-            spelled = self.target_tokenizer.spell_source(segment.source)
-            extended.append(extended_ids(spelled, segment.target, self.target_vocab))
-        return extended
-
-    def read_vectors(self, segments: Sequence[Segment]) -> list[FloatArray] | None:
-        """For each segment the vectors at its positions, [positions, F], 0 where a token is of
-        text; None if all sources are texts. Raises UserError: a file has changed since it was
-        tokenized."""
-        if self.source_tokenizer.vector_size is None:
-            return None
-        return [self.source_tokenizer.vectors(segment.line, segment.source) for segment in segments]
-
-    def find_unknown(self, segment: Segment) -> tuple[int, ...]:
-        """The positions of source tokens outside the vocabulary. A vector is known whatever its
-        number."""
-        unknown = {position for position, token_id in enumerate(segment.ids) if token_id == UNK}
-        return tuple(
-            sorted(unknown.difference(self.source_tokenizer.vector_positions(segment.source)))
-        )
 
     def _translation(self, segment: Segment, hypothesis: Hypothesis, plan: _Plan) -> Translation:
         spelled = self.target_tokenizer.spell_source(segment.source)
