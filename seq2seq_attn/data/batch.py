@@ -88,12 +88,10 @@ BatchT = TypeVar("BatchT", SourceBatch, Batch)
 
 def _moved(batch: BatchT, move: Callable[[Tensor], Tensor]) -> BatchT:
     """The batch with its own tensors moved, except those that stay on the CPU."""
-    values: dict[str, Any] = batch._asdict()
-    moved: dict[str, Any] = {
-        name: move(value)
-        for name, value in values.items()
-        if isinstance(value, Tensor) and name not in _ON_CPU
-    }
+    moved: dict[str, Any] = {}
+    for name, value in batch._asdict().items():
+        if isinstance(value, Tensor) and name not in _ON_CPU:
+            moved[name] = move(value)
     return batch._replace(**moved)
 
 
@@ -106,25 +104,24 @@ def collate_source(
     extended ids, `vectors` [ids, F] those at their positions."""
     if extended is None:
         extended = [[UNK] * len(sequence) for sequence in sequences]
-    lengths = torch.tensor([len(sequence) + 1 for sequence in sequences])
-    ids_BS, extended_ids_BS = (torch.from_numpy(_padded(ids)) for ids in (sequences, extended))
+    lengths_B = torch.tensor([len(sequence) + 1 for sequence in sequences])
+    batch = SourceBatch(_padded(sequences), lengths_B, _padded(extended))
     if vectors is None:
-        return SourceBatch(ids_BS, lengths, extended_ids_BS)
-    vectors_BSF = np.zeros((*ids_BS.shape, vectors[0].shape[1]), dtype=np.float32)
+        return batch
+    vectors_BSF = np.zeros((*batch.ids_BS.shape, vectors[0].shape[1]), dtype=np.float32)
     for row, sentence_vectors in enumerate(vectors):
         vectors_BSF[row, : len(sentence_vectors)] = sentence_vectors
-    return SourceBatch(ids_BS, lengths, extended_ids_BS, torch.from_numpy(vectors_BSF))
+    return batch._replace(vectors_BSF=torch.from_numpy(vectors_BSF))
 
 
-def _padded(sequences: Sequence[Ids]) -> npt.NDArray[np.int64]:
+def _padded(sequences: Sequence[Ids]) -> Tensor:
     """[sequences, positions], EOS appended."""
-    padded = np.full(
-        (len(sequences), max(len(sequence) + 1 for sequence in sequences)), PAD, dtype=np.int64
-    )
+    shape = (len(sequences), max(map(len, sequences)) + 1)
+    padded = np.full(shape, PAD, dtype=np.int64)
     for row, sequence in enumerate(sequences):
         padded[row, : len(sequence)] = sequence
         padded[row, len(sequence)] = EOS
-    return padded
+    return torch.from_numpy(padded)
 
 
 def collate(
@@ -138,44 +135,42 @@ def collate(
     """Pad aligned source and target id sequences (without specials) into a batch; `links` of each
     pair, if there are any. Without `extended` no target token can be copied from the source.
     `vectors` as in `collate_source`."""
-    lengths = [len(sequence) + 1 for sequence in target]
+    extended_sources = None if extended is None else [pair.source for pair in extended]
     tgt_out_BT = _padded(target)
-    tgt_in_BT = np.full_like(tgt_out_BT, PAD)
-    tgt_in_BT[:, 0] = BOS
-    for row, sequence in enumerate(target):
-        tgt_in_BT[row, 1 : len(sequence) + 1] = sequence
-    tgt_extended_BT = (
-        tgt_out_BT.copy() if extended is None else _padded([pair.target for pair in extended])
-    )
     links_L3 = None
     if links is not None:
-        rows_L = np.repeat(np.arange(len(links)), [*map(len, links)])
-        links_L3 = torch.from_numpy(
-            np.column_stack([rows_L, np.concatenate(links)]).astype(np.int64)
-        )
+        rows_L = np.repeat(np.arange(len(links)), [len(pair_links) for pair_links in links])
+        columns = np.column_stack([rows_L, np.concatenate(links)])
+        links_L3 = torch.from_numpy(columns.astype(np.int64))
     return Batch(
-        source=collate_source(
-            source, None if extended is None else [pair.source for pair in extended], vectors
-        ),
-        tgt_in_BT=torch.from_numpy(tgt_in_BT),
-        tgt_out_BT=torch.from_numpy(tgt_out_BT),
-        tgt_extended_BT=torch.from_numpy(tgt_extended_BT),
-        num_tokens=sum(lengths),
+        source=collate_source(source, extended_sources, vectors),
+        tgt_in_BT=_target_inputs(tgt_out_BT),
+        tgt_out_BT=tgt_out_BT,
+        tgt_extended_BT=tgt_out_BT.clone()
+        if extended is None
+        else _padded([pair.target for pair in extended]),
+        num_tokens=sum(len(sequence) + 1 for sequence in target),
         indices_B=torch.tensor(indices),
         links_L3=links_L3,
     )
 
 
+def _target_inputs(tgt_out_BT: Tensor) -> Tensor:
+    """The targets one step later: BOS in place of EOS."""
+    bos_B1 = torch.full_like(tgt_out_BT[:, :1], BOS)
+    shifted_BT = torch.cat([bos_B1, tgt_out_BT[:, :-1]], dim=1)
+    return shifted_BT.masked_fill(tgt_out_BT == PAD, PAD)
+
+
 def swapped(batch: Batch) -> Batch:
     """The pairs in the other direction: the target is the source, the source the target. No target
     token is known to be a source token."""
-    ids_BS, tgt_BT = batch.source.ids_BS, batch.tgt_out_BT
-    bos_B1 = torch.full_like(ids_BS[:, :1], BOS)
+    ids_BS = batch.source.ids_BS
+    tgt_BT = batch.tgt_out_BT
+    lengths_B = (tgt_BT != PAD).sum(dim=1).cpu()
     return Batch(
-        source=SourceBatch(
-            tgt_BT, (tgt_BT != PAD).sum(dim=1).cpu(), torch.where(tgt_BT > EOS, UNK, tgt_BT)
-        ),
-        tgt_in_BT=torch.cat([bos_B1, ids_BS[:, :-1]], dim=1).masked_fill(ids_BS == PAD, PAD),
+        source=SourceBatch(tgt_BT, lengths_B, torch.where(tgt_BT > EOS, UNK, tgt_BT)),
+        tgt_in_BT=_target_inputs(ids_BS),
         tgt_out_BT=ids_BS,
         tgt_extended_BT=ids_BS,
         num_tokens=int(batch.source.lengths_B.sum()),
@@ -190,22 +185,21 @@ def rounded_up(batch: Batch, *, rows: int, positions: int) -> Batch:
 
     Added rows have a source of EOS alone and no target, so the loss ignores them.
     """
-    num_rows, num_source = batch.source.ids_BS.shape
-    num_target = batch.tgt_out_BT.shape[1]
-    more_rows, more_target = -num_rows % rows, -num_target % positions
+    num_rows = len(batch.tgt_out_BT)
+    more_rows = -num_rows % rows
 
-    def padded(ids: Tensor, more_positions: int) -> Tensor:
+    def padded(ids: Tensor) -> Tensor:
+        more_positions = -ids.shape[1] % positions
         return torch.nn.functional.pad(ids, (0, more_positions, 0, more_rows), value=PAD)
 
-    more_source = -num_source % positions
-    ids_BS, extended_ids_BS = (
-        padded(ids, more_source) for ids in (batch.source.ids_BS, batch.source.extended_ids_BS)
-    )
-    ids_BS[num_rows:, 0] = extended_ids_BS[num_rows:, 0] = EOS
+    ids_BS = padded(batch.source.ids_BS)
+    extended_ids_BS = padded(batch.source.extended_ids_BS)
+    ids_BS[num_rows:, 0] = EOS
+    extended_ids_BS[num_rows:, 0] = EOS
     lengths_B = torch.nn.functional.pad(batch.source.lengths_B, (0, more_rows), value=1)
     return batch._replace(
         source=SourceBatch(ids_BS, lengths_B, extended_ids_BS),
-        tgt_in_BT=padded(batch.tgt_in_BT, more_target),
-        tgt_out_BT=padded(batch.tgt_out_BT, more_target),
-        tgt_extended_BT=padded(batch.tgt_extended_BT, more_target),
+        tgt_in_BT=padded(batch.tgt_in_BT),
+        tgt_out_BT=padded(batch.tgt_out_BT),
+        tgt_extended_BT=padded(batch.tgt_extended_BT),
     )

@@ -44,13 +44,10 @@ def bucketed_batches(
     shuffled = array("i", range(len(target_lengths)))
     generator.shuffle(shuffled)
     order = _by_length(np.array(shuffled, dtype=np.int32), source_lengths + 1, target_lengths + 1)
-    count = (
-        (lambda _index, count, _size: count)
-        if unit == "sentences"
-        else _padded_tokens(target_lengths + 1)
-    )
+    # without a function, torchtext counts pairs
+    count = {"batch_size_fn": _padded_tokens(target_lengths + 1)} if unit == "tokens" else {}
     # torchtext emits an empty batch before a first pair that exceeds the size
-    batches = [indices for indices in import_torchtext().data.batch(order, size, count) if indices]
+    batches = list(filter(None, import_torchtext().data.batch(order, size, **count)))
     generator.shuffle(batches)
     return batches
 
@@ -95,9 +92,8 @@ def _by_length(order: npt.NDArray[np.int32], source: Lengths, target: Lengths) -
 
 
 def _padded_tokens(lengths: Lengths) -> Callable[[int, int, int], int]:
-    in_array = array(
-        "q", lengths.astype(np.int64).tobytes()
-    )  # several times faster to read than numpy's
+    # several times faster to read than numpy's
+    in_array = array("q", lengths.astype(np.int64).tobytes())
 
     def padded_tokens(index: int, count: int, so_far: int) -> int:
         # so_far is the padded size without this pair: (count - 1) * the longest of them

@@ -9,31 +9,34 @@ from seq2seq_attn.errors import UsageError
 # Two letters, then the codes of three letters that mean the same; of a macrolanguage also its usual
 # member (`cmn`).
 _CODES = """
-aa:aar ab:abk ae:ave af:afr ak:aka:twi:fat am:amh an:arg ar:ara:arb as:asm av:ava ay:aym:ayr az:aze:azj:azb ba:bak
-be:bel bg:bul bi:bis bm:bam bn:ben bo:bod:tib br:bre bs:bos ca:cat ce:che ch:cha co:cos cr:cre cs:ces:cze cu:chu cv:chv
-cy:cym:wel da:dan de:deu:ger dv:div dz:dzo ee:ewe el:ell:gre en:eng eo:epo es:spa et:est:ekk eu:eus:baq
-fa:fas:per:pes:prs ff:ful:fuv fi:fin fj:fij fo:fao fr:fra:fre fy:fry ga:gle gd:gla gl:glg gn:grn:gug gu:guj gv:glv
-ha:hau he:heb hi:hin ho:hmo hr:hrv ht:hat hu:hun hy:hye:arm hz:her ia:ina id:ind ie:ile ig:ibo ii:iii ik:ipk io:ido
-is:isl:ice it:ita iu:iku ja:jpn jv:jav ka:kat:geo kg:kon ki:kik kj:kua kk:kaz kl:kal km:khm kn:kan ko:kor kr:kau:knc
-ks:kas ku:kur:kmr kv:kom kw:cor ky:kir la:lat lb:ltz lg:lug li:lim ln:lin lo:lao lt:lit lu:lub lv:lav:lvs mg:mlg:plt
-mh:mah mi:mri:mao mk:mkd:mac ml:mal mn:mon:khk mr:mar ms:msa:may:zsm mt:mlt my:mya:bur na:nau nb:nob nd:nde ne:nep:npi
-ng:ndo nl:nld:dut nn:nno no:nor nr:nbl nv:nav ny:nya oc:oci oj:oji om:orm:gaz or:ori:ory os:oss pa:pan pi:pli pl:pol
-ps:pus:pbt pt:por qu:que:quy rm:roh rn:run ro:ron:rum ru:rus rw:kin sa:san sc:srd sd:snd se:sme sg:sag si:sin sk:slk:slo
-sl:slv sm:smo sn:sna so:som sq:sqi:alb:als sr:srp ss:ssw st:sot su:sun sv:swe sw:swa:swh ta:tam te:tel tg:tgk th:tha
-ti:tir tk:tuk tl:tgl tn:tsn to:ton tr:tur ts:tso tt:tat ty:tah ug:uig uk:ukr ur:urd uz:uzb:uzn ve:ven vi:vie vo:vol
-wa:wln wo:wol xh:xho yi:yid:ydd yo:yor za:zha zh:zho:chi:cmn zu:zul
+aa:aar ab:abk ae:ave af:afr ak:aka:twi:fat am:amh an:arg ar:ara:arb as:asm av:ava ay:aym:ayr
+az:aze:azj:azb ba:bak be:bel bg:bul bi:bis bm:bam bn:ben bo:bod:tib br:bre bs:bos ca:cat ce:che
+ch:cha co:cos cr:cre cs:ces:cze cu:chu cv:chv cy:cym:wel da:dan de:deu:ger dv:div dz:dzo ee:ewe
+el:ell:gre en:eng eo:epo es:spa et:est:ekk eu:eus:baq fa:fas:per:pes:prs ff:ful:fuv fi:fin fj:fij
+fo:fao fr:fra:fre fy:fry ga:gle gd:gla gl:glg gn:grn:gug gu:guj gv:glv ha:hau he:heb hi:hin ho:hmo
+hr:hrv ht:hat hu:hun hy:hye:arm hz:her ia:ina id:ind ie:ile ig:ibo ii:iii ik:ipk io:ido is:isl:ice
+it:ita iu:iku ja:jpn jv:jav ka:kat:geo kg:kon ki:kik kj:kua kk:kaz kl:kal km:khm kn:kan ko:kor
+kr:kau:knc ks:kas ku:kur:kmr kv:kom kw:cor ky:kir la:lat lb:ltz lg:lug li:lim ln:lin lo:lao lt:lit
+lu:lub lv:lav:lvs mg:mlg:plt mh:mah mi:mri:mao mk:mkd:mac ml:mal mn:mon:khk mr:mar ms:msa:may:zsm
+mt:mlt my:mya:bur na:nau nb:nob nd:nde ne:nep:npi ng:ndo nl:nld:dut nn:nno no:nor nr:nbl nv:nav
+ny:nya oc:oci oj:oji om:orm:gaz or:ori:ory os:oss pa:pan pi:pli pl:pol ps:pus:pbt pt:por qu:que:quy
+rm:roh rn:run ro:ron:rum ru:rus rw:kin sa:san sc:srd sd:snd se:sme sg:sag si:sin sk:slk:slo sl:slv
+sm:smo sn:sna so:som sq:sqi:alb:als sr:srp ss:ssw st:sot su:sun sv:swe sw:swa:swh ta:tam te:tel
+tg:tgk th:tha ti:tir tk:tuk tl:tgl tn:tsn to:ton tr:tur ts:tso tt:tat ty:tah ug:uig uk:ukr ur:urd
+uz:uzb:uzn ve:ven vi:vie vo:vol wa:wln wo:wol xh:xho yi:yid:ydd yo:yor za:zha zh:zho:chi:cmn zu:zul
 """
-_TWO_LETTERS = {
-    three: two for two, *codes in (entry.split(":") for entry in _CODES.split()) for three in codes
-}
+_TWO_LETTERS: dict[str, str] = {}
+for _two, *_three in map(re.compile(":").split, _CODES.split()):
+    _TWO_LETTERS |= dict.fromkeys(_three, _two)
 # Codes of three letters alone, as public corpora use them (FLORES-200, LAFAND).
 _OTHERS = """
-ace acm acq aeb ajp apc ars ary arz ast awa ban bbj bem bho bjn bug ceb cjk ckb crh dik dyu fil fon fur hne ilo kab kac
-kam kbp kea kmb lij lmo ltg lua luo lus mag mai min mni mos nso nus pag pap pcm sat scn shn szl taq tpi tum tzm umb vec
-war wuu yue
+ace acm acq aeb ajp apc ars ary arz ast awa ban bbj bem bho bjn bug ceb cjk ckb crh dik dyu fil fon
+fur hne ilo kab kac kam kbp kea kmb lij lmo ltg lua luo lus mag mai min mni mos nso nus pag pap pcm
+sat scn shn szl taq tpi tum tzm umb vec war wuu yue
 """
+_THREE_LETTERS = "|".join([*_TWO_LETTERS, *_OTHERS.split()])
 CODE = re.compile(
-    rf"[a-z]{{2}}([-_][A-Za-z]{{2,4}})?|[a-z]{{3}}[-_][A-Z][a-z]{{3}}|{'|'.join([*_TWO_LETTERS, *_OTHERS.split()])}"
+    rf"[a-z]{{2}}([-_][A-Za-z]{{2,4}})?|[a-z]{{3}}[-_][A-Z][a-z]{{3}}|{_THREE_LETTERS}"
 )
 """a code at the end of a file's name; of three letters only if it is known, as `txt` and `src` are
 codes too"""
@@ -53,25 +56,16 @@ def separates_words(language: str) -> bool:
     return short_code(language) not in _WITHOUT_SPACES
 
 
-def find_codes(names: Iterable[str]) -> list[str]:
-    """Those of the names that are codes of languages; of two letters, in lower case."""
-    stripped = map(str.strip, names)
-    return [
-        code
-        for name in stripped
-        if CODE.fullmatch(code := name.lower() if len(name) == 2 else name)
-    ]
-
-
 def complete_languages(
     text: str, names: Iterable[str], languages: Sequence[str | None], *, is_ordered: bool = True
 ) -> tuple[str, ...]:
     """The languages of a text. Where one is None, the names of files, columns or keys tell it.
     Raises UsageError: the names have more or fewer languages, or are not in the order of the
     sides."""
-    codes = [*dict.fromkeys(find_codes(names))]
-    codes = [code for code in codes if code == short_code(code) or short_code(code) not in codes]
-    if [*map(len, codes)] == [3]:  # a word of the first line, such as `cat`
+    candidates = [name.lower() if len(name) == 2 else name for name in map(str.strip, names)]
+    found = dict.fromkeys(filter(CODE.fullmatch, candidates))
+    codes = [code for code in found if code == short_code(code) or short_code(code) not in found]
+    if len(codes) == 1 and len(codes[0]) == 3:  # a word of the first line, such as `cat`
         codes = []
     rest = [code for code in codes if code not in languages]
     missing = languages.count(None)

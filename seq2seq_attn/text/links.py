@@ -54,11 +54,13 @@ def links_between_words(
     `word_shares`."""
     sources = _first_words(source_tokens, *_match(source_tokens, source_words))
     targets = _first_words(target_tokens, *_match(target_tokens, target_words))
-    distinct = {(sources[source], targets[target]) for source, target in links}
-    word_links = [
-        (source, target) for source, target in distinct if source is not None and target is not None
-    ]
-    return sorted(word_links, key=lambda link: (link[1], link[0]))
+    distinct = set()
+    for source_token, target_token in links:
+        source = sources[source_token]
+        target = targets[target_token]
+        if source is not None and target is not None:
+            distinct.add((source, target))
+    return sorted(distinct, key=lambda link: (link[1], link[0]))
 
 
 def links_between_tokens(
@@ -76,11 +78,9 @@ def links_between_tokens(
     are_linked = np.zeros((len(source_words), len(target_words)), dtype=np.bool_)
     for source, target in links:
         are_linked[source, target] = True
-    sources, targets = (
-        word_shares(source_tokens, source_words),
-        word_shares(target_tokens, target_words),
-    )
-    between_tokens = (sources > 0) @ are_linked @ (targets > 0).T
+    is_in_source = word_shares(source_tokens, source_words) > 0
+    is_in_target = word_shares(target_tokens, target_words) > 0
+    between_tokens = is_in_source @ are_linked @ is_in_target.T
     return [(int(source), int(target)) for source, target in np.argwhere(between_tokens)]
 
 
@@ -116,10 +116,8 @@ def _first_words(
 def _match(tokens: Sequence[str], words: Sequence[str]) -> tuple[list[int], npt.NDArray[np.int64]]:
     """The number of characters of each token, and the word of each character. Raises ValueError as
     `word_shares`."""
-    token_sizes, word_sizes = (
-        [_num_characters(token) for token in tokens],
-        [_num_characters(word) for word in words],
-    )
+    token_sizes = [_num_characters(token) for token in tokens]
+    word_sizes = [_num_characters(word) for word in words]
     if sum(token_sizes) != sum(word_sizes):
         raise ValueError(f"not the same text: {''.join(tokens)!r} and {''.join(words)!r}")
     return token_sizes, np.repeat(np.arange(len(words)), word_sizes)

@@ -42,18 +42,16 @@ class Vocab:
         """Take the tokens in order of their ids, specials first. Raises ValueError: the specials
         are not the first tokens, or a token occurs twice."""
         self._tokens = tuple(tokens)
-        if self._tokens[: len(SPECIALS)] != SPECIALS:
-            raise ValueError(
-                f"a vocabulary starts with {' '.join(SPECIALS)}, got "
-                f"{self._tokens[: len(SPECIALS)]}"
-            )
-        if len(set(self._tokens)) != len(self._tokens):
+        first = self._tokens[: len(SPECIALS)]
+        if first != SPECIALS:
+            raise ValueError(f"a vocabulary starts with {' '.join(SPECIALS)}, got {first}")
+        ids = {token: number for number, token in enumerate(self._tokens)}
+        if len(ids) < len(self._tokens):
             twice = Counter(self._tokens).most_common(1)[0][0]
             raise ValueError(f"token {twice!r} occurs twice")
-        # without the specials, so that no text maps to them
-        self._ids = {SOURCE_END: EOS} | {
-            token: i for i, token in enumerate(self._tokens) if i >= len(SPECIALS)
-        }
+        for special in SPECIALS:  # so that no text maps to them
+            del ids[special]
+        self._ids = {SOURCE_END: EOS, **ids}
 
     @property
     def tokens(self) -> list[str]:
@@ -90,11 +88,7 @@ class Vocab:
     def save(self, path: Path) -> None:
         """Write one token per line, by id. A token that would not survive as a line is written as a
         JSON string."""
-        plain = {token for token in self._tokens if token.isprintable() and token.strip() == token}
-        plain -= {"", *(token for token in plain if token.startswith('"'))}
-        write_lines(
-            path, (token if token in plain else json.dumps(token) for token in self._tokens)
-        )
+        write_lines(path, map(_to_line, self._tokens))
 
     @classmethod
     def load(cls, path: Path, read: Callable[[Path], bytes] = read_regular) -> Vocab:
@@ -111,6 +105,11 @@ class Vocab:
             raise UserError(f"{path}: not a vocabulary file ({error})") from None
 
 
+def _to_line(token: str) -> str:
+    survives = token.isprintable() and token.strip() == token
+    return token if token and survives and not token.startswith('"') else json.dumps(token)
+
+
 class ExtendedIds(NamedTuple):
     """The ids of a sentence pair in the extended vocabulary, without specials."""
 
@@ -120,16 +119,16 @@ class ExtendedIds(NamedTuple):
 
 def extended_ids(source: Sequence[str], target: Sequence[str], target_vocab: Vocab) -> ExtendedIds:
     """The extended ids of a pair. The source is spelled as on the target side (`spell_source`)."""
-    source_ids, target_ids = target_vocab.ids_of(source), target_vocab.ids_of(target)
+    source_ids = target_vocab.ids_of(source)
+    target_ids = target_vocab.ids_of(target)
     first: dict[str, int] = {}
     for position, token in enumerate(source):
         if source_ids[position] == UNK:
             source_ids[position] = first.setdefault(token, len(target_vocab) + position)
     if first:
-        target_ids = [
-            first.get(token, UNK) if i == UNK else i
-            for token, i in zip(target, target_ids, strict=True)
-        ]
+        for position, token in enumerate(target):
+            if target_ids[position] == UNK:
+                target_ids[position] = first.get(token, UNK)
     return ExtendedIds(source_ids, target_ids)
 
 
@@ -140,7 +139,8 @@ def build_vocab(
     occur at least `min_frequency` times. Ties are broken by code points."""
     # Only torchtext's list is used: its `stoi` adds every token that it is asked for. It drops text
     # spelled like a special from the counts.
-    counter = Counter({token: count for token, count in counter.items() if token != SOURCE_END})
+    counter = counter.copy()
+    del counter[SOURCE_END]
     counted = import_torchtext().vocab.Vocab(
         counter, max_size=max_size, min_freq=min_frequency, specials=list(SPECIALS)
     )

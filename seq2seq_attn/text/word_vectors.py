@@ -46,35 +46,33 @@ def read_word_vectors(path: Path, tokens: Sequence[str], size: int) -> WordVecto
     """The vectors of these tokens. A token that the file does not have takes the vector of the
     first one that differs from it in case alone (`Hund` for `hund`). Raises UserError: as
     `vector_size`; a line that is not a token with `size` finite numbers."""
-    exact = {token: index for index, token in enumerate(tokens)}
-    by_case: dict[str, list[int]] = {}
+    indices_by_case: dict[str, list[int]] = {}
     for index, token in enumerate(tokens):
-        by_case.setdefault(token.lower(), []).append(index)
+        indices_by_case.setdefault(token.lower(), []).append(index)
     same_case: dict[int, npt.NDArray[np.float32]] = {}
-    other_case: dict[int, npt.NDArray[np.float32]] = {}
+    any_case: dict[int, npt.NDArray[np.float32]] = {}
     for number, line in enumerate(iter_lines(path), 1):
-        fields = line.rstrip(" ").rsplit(" ", size)
         if not line or (number == 1 and _is_header(line.rstrip(" ").split(" "))):
             continue
-        wanted = by_case.get(fields[0].lower(), []) if len(fields) == size + 1 else []
-        values = _numbers(fields[1:]) if wanted else None
-        if len(fields) != size + 1 or (wanted and values is None):
+        name, *fields = line.rstrip(" ").rsplit(" ", size)
+        indices = indices_by_case.get(name.lower(), [])
+        values = _numbers(fields) if indices else None
+        if len(fields) != size or (indices and values is None):
             raise UserError(
                 f"{path}, line {number}: expected a token and {size} finite numbers, as in the "
                 "first lines"
             )
-        if values is not None:
-            for index in wanted:
-                other_case.setdefault(index, values)
-            if fields[0] in exact:
-                same_case.setdefault(exact[fields[0]], values)
-    together = {**other_case, **same_case}
+        if values is None:
+            continue
+        for index in indices:
+            any_case.setdefault(index, values)
+            if tokens[index] == name:
+                same_case.setdefault(index, values)
+    together = {**any_case, **same_case}
     indices = sorted(together)
-    vectors = (
-        np.stack([together[index] for index in indices])
-        if indices
-        else np.zeros((0, size), np.float32)
-    )
+    vectors = np.zeros((len(indices), size), np.float32)
+    for row, index in enumerate(indices):
+        vectors[row] = together[index]
     return WordVectors(np.array(indices, dtype=np.int64), vectors, len(together) - len(same_case))
 
 

@@ -32,14 +32,9 @@ class SentencePieceTokenizer(Tokenizer):
         super().__init__(lowercase=lowercase)
         self.model = model
         self._processor: Any = SentencePieceProcessor(model_proto=model)
-        self._subwords: list[str] = [
-            self._processor.id_to_piece(number) for number in range(self.num_subwords)
-        ]
-
-    @property
-    def num_subwords(self) -> int:
-        """Size of the model's vocabulary."""
-        return int(self._processor.get_piece_size())
+        numbers = range(self._processor.get_piece_size())
+        self.subwords: list[str] = [self._processor.id_to_piece(number) for number in numbers]
+        """the model's vocabulary"""
 
     def tokenize(self, text: str) -> list[str]:
         subwords: list[str] = self._processor.encode(
@@ -50,13 +45,13 @@ class SentencePieceTokenizer(Tokenizer):
     def tokenize_many(self, texts: Sequence[str]) -> list[list[str]]:
         lines = [normalize(text, lowercase=self.lowercase) for text in texts]
         encoded: list[list[int]] = self._processor.encode(lines, out_type=int, num_threads=1)
-        # looking strings up is faster than making them; the model has none for unknown characters
-        return [
-            [*map(self._subwords.__getitem__, numbers)]
-            if _UNKNOWN not in numbers
-            else self._processor.encode(line, out_type=str)
-            for line, numbers in zip(lines, encoded, strict=True)
-        ]
+        tokenized: list[list[str]] = []
+        for line, numbers in zip(lines, encoded, strict=True):
+            if _UNKNOWN in numbers:  # the model has no strings for unknown characters
+                tokenized.append(self._processor.encode(line, out_type=str))
+            else:  # looking strings up is faster than making them
+                tokenized.append([self.subwords[number] for number in numbers])
+        return tokenized
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         # The library's decode drops tokens spelled like its specials and shows unknown tokens as "
@@ -65,11 +60,10 @@ class SentencePieceTokenizer(Tokenizer):
 
     def scores(self) -> dict[str, float]:
         """The score of each subword of the model, without its mark for unknown characters."""
-        scores = {
-            subword: self._processor.get_score(number)
-            for number, subword in enumerate(self._subwords)
-        }
-        del scores[self._subwords[_UNKNOWN]]
+        scores = {}
+        for number, subword in enumerate(self.subwords):
+            scores[subword] = self._processor.get_score(number)
+        del scores[self.subwords[_UNKNOWN]]
         return scores
 
 
@@ -90,9 +84,8 @@ def train_sentencepiece(
     from sentencepiece import SentencePieceTrainer
 
     written = io.BytesIO()
-    normalized = filter(
-        None, (_OVER_LONG.sub(r"\1", normalize(line, lowercase=lowercase)) for line in lines)
-    )
+    cut = (_OVER_LONG.sub(r"\1", normalize(line, lowercase=lowercase)) for line in lines)
+    normalized = filter(None, cut)
     first = next(normalized, None)
     if first is None:
         raise UserError("SentencePiece: all training lines are blank; add text")
@@ -118,17 +111,16 @@ def train_sentencepiece(
         )
     except RuntimeError as error:
         needed = re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error))
-        reason = (
-            f"it has {needed[1]} distinct characters; set at least that"
-            if needed
-            else "choose another size"
-        )
+        reason = "choose another size"
+        if needed:
+            reason = f"it has {needed[1]} distinct characters; set at least that"
         raise UsageError(
             f"data.tokenizer.vocab_size={vocab_size}: SentencePiece cannot train a {model_type} "
             f"model of that size on this text; {reason}, or use data.tokenizer.name=characters"
         ) from None
     tokenizer = SentencePieceTokenizer(written.getvalue(), lowercase=lowercase)
-    if (size := tokenizer.num_subwords) < vocab_size:
+    size = len(tokenizer.subwords)
+    if size < vocab_size:
         log.info(
             "SentencePiece: %d subwords, all that this text gives (vocab_size=%d)", size, vocab_size
         )

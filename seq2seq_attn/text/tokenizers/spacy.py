@@ -45,7 +45,8 @@ def english_name(language: str) -> str:
 @lru_cache(maxsize=16)
 def stop_words(language: str) -> frozenset[str]:
     """The most frequent words of a language; none for one that spaCy does not know."""
-    code, package = short_code(language), find_spec("spacy")
+    code = short_code(language)
+    package = find_spec("spacy")
     if package is None or not code.isalpha():
         return frozenset()
     path = Path(package.origin or "", f"../lang/{code}/stop_words.py").resolve()
@@ -105,23 +106,24 @@ class SpacyTokenizer(Tokenizer):
     def _tokens(self, line: str) -> list[str]:
         # the tokenizer alone: calling the pipeline would reject lines above its `max_length`
         tokenize = self._nlp.tokenizer
-        cuts = [cut for match in _CUT_OUT.finditer(line) for cut in match.span()]
+        cuts = [0]
+        for match in _CUT_OUT.finditer(line):
+            cuts += match.span()
         tokens: list[str] = []
-        for part in (
-            line[start:stop] for start, stop in pairwise([0, *cuts, len(line)]) if start < stop
-        ):
-            tokens += (
-                [part]
-                if part == _UNKNOWN
-                else [token.text for token in tokenize(part) if not token.is_space]
-            )
+        for start, stop in pairwise([*cuts, len(line)]):
+            span = line[start:stop]
+            if span == _UNKNOWN:
+                tokens.append(span)
+            elif span:
+                tokens += [token.text for token in tokenize(span) if not token.is_space]
         return tokens
 
     def _by_spans(self, lines: Sequence[str]) -> list[list[str]]:
         """The tokens of each line, with those of known spans from the cache."""
         if self._boundaries is None:
             self._boundaries = BoundaryRules(self._nlp.tokenizer)
-        known, may_start, may_join = self._known, self._may_start, self._boundaries.may_join
+        known = self._known
+        may_start = self._may_start
         split = [line.split(" ") if line else [] for line in lines]
         for span in set(chain.from_iterable(split)).difference(known):
             tokens = known[span] = tuple(self._tokens(span))
@@ -130,18 +132,24 @@ class SpacyTokenizer(Tokenizer):
                 may_start.add(span)
         tokenized = []
         for line, spans in zip(lines, split, strict=True):
-            if not may_start.isdisjoint(spans) and any(
-                right in may_start and may_join(known[left], known[right])
-                for left, right in pairwise(spans)
-            ):
+            if not may_start.isdisjoint(spans) and self._may_match_across(spans):
                 tokenized.append(self._tokens(line))
             else:
-                tokenized.append([*chain.from_iterable(map(known.__getitem__, spans))])
+                tokenized.append(list(chain.from_iterable(map(known.__getitem__, spans))))
         if self._known_characters > _MAX_CHARACTERS:
             known.clear()
             may_start.clear()
             self._known_characters = 0
         return tokenized
+
+    def _may_match_across(self, spans: Sequence[str]) -> bool:
+        """Whether a special case may cross a space between spans."""
+        assert self._boundaries is not None
+        for left, right in pairwise(spans):
+            is_start = right in self._may_start
+            if is_start and self._boundaries.may_join(self._known[left], self._known[right]):
+                return True
+        return False
 
     def detokenize(self, tokens: Sequence[str]) -> str:
         return one_line(detokenize(tokens, self.language))
@@ -160,13 +168,12 @@ class SpacyTokenizer(Tokenizer):
             "url": tokenizer.url_match,
         }
         orth = self._nlp.vocab.strings["ORTH"]
-        special_cases = {
-            span: [token[orth] for token in tokens] for span, tokens in tokenizer.rules.items()
-        }
-        return SpacyRules(
-            {span: tokens for span, tokens in special_cases.items() if span.strip()},
-            {name: search and search.__self__.pattern for name, search in searches.items()},
-        )
+        special_cases = {}
+        for span, tokens in tokenizer.rules.items():
+            if span.strip():
+                special_cases[span] = [token[orth] for token in tokens]
+        patterns = {name: search and search.__self__.pattern for name, search in searches.items()}
+        return SpacyRules(special_cases, patterns)
 
     def settings(self) -> dict[str, Any]:
         return {**super().settings(), "language": self.language}
@@ -196,7 +203,8 @@ class BoundaryRules:
         )
         self._pairs: set[tuple[str, str]] = set()
         # a special case replaces the tokens that it matched, so its own tokens stand for them
-        ends, starts = set(), set()
+        ends = set()
+        starts = set()
         for text in tokenizer.rules:
             before = [token.text for token in plain(text)]
             after = [token.text for token in tokenizer(text)]
@@ -206,7 +214,8 @@ class BoundaryRules:
                 ends.add(after[-1])
         self._may_end = ends | {left for left, _ in self._pairs}
         self._may_start = starts | {right for _, right in self._pairs}
-        self._ends, self._starts = ends, starts
+        self._ends = ends
+        self._starts = starts
 
     def may_start(self, tokens: Tokens) -> bool:
         """Whether a match may continue into a span with these tokens."""
@@ -214,7 +223,8 @@ class BoundaryRules:
 
     def may_join(self, left: Tokens, right: Tokens) -> bool:
         """Whether a match may cross the space between spans with these tokens."""
-        end, start = left[-1], right[0]
+        end = left[-1]
+        start = right[0]
         return (
             (end, start) in self._pairs
             or (end in self._ends and start in self._may_start)
