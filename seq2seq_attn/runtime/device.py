@@ -1,19 +1,17 @@
 """Device and precision: resolve `auto`, autocast the forward pass, scale the loss for fp16."""
 
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
-from pathlib import Path
 from typing import Literal
 
 import torch
 
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.runtime.environment import describe_cpu
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
 """fp16 is for training; int8 (quantized weights) is for translation on a CPU"""
 TRAINING_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
 TRANSLATION_PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")
-_CPUINFO = Path("/proc/cpuinfo")
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -25,10 +23,12 @@ def resolve_device(name: str) -> torch.device:
     kind, _, number = name.partition(":")
     if kind not in ("cpu", "cuda") or (":" in name and (kind == "cpu" or not number.isdecimal())):
         raise UsageError(f"device {name!r}: expected auto, cpu, cuda or cuda:N")
-    if kind == "cuda" and int(number or 0) >= (num_gpus := torch.cuda.device_count()):
-        raise UsageError(
-            f"device {name!r}: this machine has {num_gpus} usable CUDA GPUs; use auto or cpu"
-        )
+    if kind == "cuda":
+        num_gpus = torch.cuda.device_count()
+        if int(number or 0) >= num_gpus:
+            raise UsageError(
+                f"device {name!r}: this machine has {num_gpus} usable CUDA GPUs; use auto or cpu"
+            )
     return torch.device(name)
 
 
@@ -75,34 +75,22 @@ def multiplies_bf16(device: torch.device) -> bool:
     return cpu_multiplies_bf16()
 
 
-@cache
-def cpu_multiplies_bf16(cpuinfo: Path = _CPUINFO) -> bool:
-    """Whether the CPU has bf16 instructions; False if /proc/cpuinfo cannot be read."""
-    flags = _describe_cpu(cpuinfo).get("flags", "").split()
+def cpu_multiplies_bf16() -> bool:
+    """Whether the CPU has bf16 instructions; False if it cannot be described."""
+    flags = describe_cpu().get("flags", "").split()
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
-@cache
-def cpu_slows_mkl(cpuinfo: Path = _CPUINFO) -> bool:
-    """Whether the CPU is one of AMD, from Zen 5 on (family 26), without AMX; False if /proc/cpuinfo
-    cannot be read.
+def cpu_slows_mkl() -> bool:
+    """Whether the CPU is one of AMD, from Zen 5 on (family 26), without AMX; False if it cannot be
+    described.
 
     On Zen 5, MKL's float32 products reach 42 % of the peak, oneDNN's 85 to 95 %. On Zen 4, MKL's
     reach 80 to 90 % and oneDNN trains 1.02 times as fast.
     """
-    cpu = _describe_cpu(cpuinfo)
+    cpu = describe_cpu()
     is_zen_5 = cpu.get("vendor_id") == "AuthenticAMD" and int(cpu.get("cpu family", 0)) >= 26
     return is_zen_5 and "amx_tile" not in cpu.get("flags", "").split()
-
-
-def _describe_cpu(cpuinfo: Path) -> dict[str, str]:
-    """The fields of the first CPU; empty if the file cannot be read."""
-    try:
-        first = cpuinfo.read_text(encoding="utf-8", errors="replace").split("\n\n")[0]
-    except OSError:
-        return {}
-    fields = (line.partition(":") for line in first.splitlines())
-    return {name.strip(): value.strip() for name, _, value in fields}
 
 
 def autocast(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
@@ -138,7 +126,6 @@ def build_scaler(precision: Precision, device: torch.device) -> torch.amp.GradSc
     if precision != "fp16":
         return None
     scaler = torch.amp.GradScaler(device.type)
-    scaler.scale(
-        torch.zeros((), device=device)
-    )  # set its scale now: a rank may have no loss in its first update
+    # This sets the scale now: a rank may have no loss in its first update.
+    scaler.scale(torch.zeros((), device=device))
     return scaler

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     import torch
 
+_CPUINFO = Path("/proc/cpuinfo")
 _PACKAGES = ("numpy", "torchtext", "spacy", "sentencepiece", "sacrebleu", "safetensors", "pydantic")
 
 
@@ -26,6 +28,7 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
     import torch
 
     device = torch.device(device)
+    cpu = describe_cpu().get("model name") or platform.processor() or platform.machine()
     versions: dict[str, str | None] = dict.fromkeys(_PACKAGES)  # None: not installed
     for name in _PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
@@ -35,13 +38,11 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
         "python": platform.python_version(),
         "packages": {**versions, "torch": torch.__version__},
         "platform": platform.platform(),
-        "cpu": _cpu_model(),
+        "cpu": cpu,
         "num_cpus": os.cpu_count(),
         "num_threads": torch.get_num_threads(),
         "device": str(device),
-        "device_name": torch.cuda.get_device_name(device)
-        if device.type == "cuda"
-        else _cpu_model(),
+        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else cpu,
         "cuda": torch.version.cuda,
         "git": _git_state(Path(__file__).parents[2]),
         "command": [os.fsencode(word).decode(errors="backslashreplace") for word in command],
@@ -49,13 +50,18 @@ def describe_environment(command: Sequence[str], device: torch.device | str) -> 
     }
 
 
-def _cpu_model() -> str:
+@cache
+def describe_cpu() -> dict[str, str]:
+    """The fields of the first CPU in Linux's /proc/cpuinfo; empty if it cannot be read."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        text = _CPUINFO.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+        return {}
+    fields = {}
+    for line in text.split("\n\n")[0].splitlines():
+        name, _, value = line.partition(":")
+        fields[name.strip()] = value.strip()
+    return fields
 
 
 def _git_state(checkout: Path) -> dict[str, Any] | None:
@@ -64,9 +70,8 @@ def _git_state(checkout: Path) -> dict[str, Any] | None:
 
     def git(*arguments: str) -> str:
         command = ["git", "--no-optional-locks", "-C", str(checkout), *arguments]
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=20
-        ).stdout.strip()
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
+        return done.stdout.strip()
 
     if not (checkout / ".git").exists():
         return None

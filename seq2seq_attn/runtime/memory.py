@@ -9,7 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 from seq2seq_attn.errors import UserError
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h of the GNU C library
+# malloc.h of the GNU C library
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
 _OLD_MMAP_BYTES = 32 << 20
 """older versions of glibc refuse more"""
 TRANSLATING_PRIMITIVES = 64
@@ -96,10 +98,8 @@ def explain_memory_error(setting: str, advice: str) -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         import torch
 
-        is_memory = isinstance(
-            error, MemoryError | torch.OutOfMemoryError
-        ) or "can't allocate memory" in str(error)
-        if not is_memory:
+        is_known_type = isinstance(error, MemoryError | torch.OutOfMemoryError)
+        if not is_known_type and "can't allocate memory" not in str(error):
             raise
         raise UserError(f"out of memory with {setting}; {advice}") from error
 

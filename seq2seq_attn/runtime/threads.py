@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 log = logging.getLogger(__name__)
 
-_PROC, _CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
+_PROC = Path("/proc")
+_CGROUPS = Path("/sys/fs/cgroup")
 _CORE = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 USER_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 SMALL_MODEL = 1_500_000

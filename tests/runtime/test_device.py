@@ -1,3 +1,6 @@
+"""Precisions and scalers, and how float32 products are made on a processor."""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -5,6 +8,7 @@ import torch
 
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.runtime import device as runtime_device
+from seq2seq_attn.runtime import environment
 from seq2seq_attn.runtime.device import (
     Precision,
     build_scaler,
@@ -17,6 +21,26 @@ from seq2seq_attn.runtime.device import (
 CPU = torch.device("cpu")
 
 
+@pytest.fixture
+def set_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Replace what Linux says of the CPU."""
+
+    def write(text: str) -> None:
+        path = tmp_path / "cpuinfo"
+        path.write_text(text)
+        monkeypatch.setattr(environment, "_CPUINFO", path)
+        environment.describe_cpu.cache_clear()
+
+    yield write
+    environment.describe_cpu.cache_clear()
+
+
+@pytest.fixture
+def restored_float32() -> Iterator[None]:
+    yield
+    torch.set_float32_matmul_precision("highest")
+
+
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
@@ -26,17 +50,15 @@ CPU = torch.device("cpu")
         ("", False),
     ],
 )
-def test_auto_on_a_cpu_looks_for_bf16_instructions(
-    tmp_path: Path, flags: str, expected: bool
+def test_a_cpu_multiplies_bf16_if_it_has_the_instructions(
+    set_cpu: Callable[[str], None], flags: str, expected: bool
 ) -> None:
-    cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text(f"processor : 0\nflags\t\t: {flags}\nbugs : amx_bf16\n")
-    assert cpu_multiplies_bf16(cpuinfo) is expected
-    assert not cpu_multiplies_bf16(tmp_path / "nowhere")
+    set_cpu(f"processor : 0\nflags\t\t: {flags}\nbugs : amx_bf16\n")
+    assert cpu_multiplies_bf16() is expected
 
 
 @pytest.mark.parametrize("has_bf16", [True, False])
-def test_auto_takes_what_is_fast(monkeypatch: pytest.MonkeyPatch, has_bf16: bool) -> None:
+def test_auto_is_bf16_where_it_is_fast(monkeypatch: pytest.MonkeyPatch, has_bf16: bool) -> None:
     monkeypatch.setattr(runtime_device, "cpu_multiplies_bf16", lambda: has_bf16)
     assert training_precision("auto", CPU) == ("bf16" if has_bf16 else "fp32")
     assert training_precision("fp16", CPU) == "fp16"
@@ -53,6 +75,7 @@ def test_only_fp16_scales() -> None:
     assert build_scaler("fp16", CPU) is not None
 
 
+@pytest.mark.usefixtures("restored_float32")
 @pytest.mark.parametrize(
     ("name", "device", "expected"),
     [("bf16", "cuda", "high"), ("fp32", "cuda", "highest"), ("bf16", "cpu", "highest")],
@@ -60,11 +83,8 @@ def test_only_fp16_scales() -> None:
 def test_tf32_is_for_what_half_precision_leaves_over(
     name: Precision, device: str, expected: str
 ) -> None:
-    try:
-        tune_float32(name, torch.device(device))
-        assert torch.get_float32_matmul_precision() == expected
-    finally:
-        torch.set_float32_matmul_precision("highest")
+    tune_float32(name, torch.device(device))
+    assert torch.get_float32_matmul_precision() == expected
 
 
 @pytest.mark.parametrize(
@@ -77,33 +97,31 @@ def test_tf32_is_for_what_half_precision_leaves_over(
     ],
 )
 def test_mkl_is_slow_on_processors_of_amd(
-    tmp_path: Path, vendor: str, family: int, flags: str, expected: bool
+    set_cpu: Callable[[str], None], vendor: str, family: int, flags: str, expected: bool
 ) -> None:
-    cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text(
-        f"vendor_id : {vendor}\ncpu family : {family}\nflags : {flags}\n\nvendor_id : other\n"
-    )
-    assert cpu_slows_mkl(cpuinfo) is expected
-    assert not cpu_slows_mkl(tmp_path / "nowhere")
+    set_cpu(f"vendor_id : {vendor}\ncpu family : {family}\nflags : {flags}\n\nvendor_id : other\n")
+    assert cpu_slows_mkl() is expected
 
 
+def test_an_unknown_cpu_is_neither(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(runtime_device, "describe_cpu", environment.describe_cpu.__wrapped__)
+    monkeypatch.setattr(environment, "_CPUINFO", tmp_path / "nowhere")
+    assert not cpu_multiplies_bf16()
+    assert not cpu_slows_mkl()
+
+
+@pytest.mark.usefixtures("restored_float32")
 @pytest.mark.parametrize(("name", "slow"), [("fp32", True), ("fp32", False), ("bf16", True)])
 def test_products_of_onednn_are_exact_float32(
     monkeypatch: pytest.MonkeyPatch, name: Precision, slow: bool
 ) -> None:
     monkeypatch.setattr(runtime_device, "cpu_slows_mkl", lambda: slow)
-    left, right = torch.randn(96, 80), torch.randn(80, 112)
-    try:
-        tune_float32(name, CPU)
-        # a CPU with AMX rounds the factors, which the function notices
-        is_plain = (
-            name == "bf16"
-            or not slow
-            or "amx_tile" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
-        )
-        assert torch.get_float32_matmul_precision() == ("highest" if is_plain else "medium")
-        torch.testing.assert_close(
-            (left @ right).double(), left.double() @ right.double(), rtol=1e-5, atol=1e-5
-        )
-    finally:
-        torch.set_float32_matmul_precision("highest")
+    tune_float32(name, CPU)
+    # A CPU with AMX rounds the factors, which the function notices.
+    has_amx = "amx_tile" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    uses_onednn = name == "fp32" and slow and not has_amx
+    assert torch.get_float32_matmul_precision() == ("medium" if uses_onednn else "highest")
+    left = torch.randn(96, 80)
+    right = torch.randn(80, 112)
+    expected = left.double() @ right.double()
+    torch.testing.assert_close((left @ right).double(), expected, rtol=1e-5, atol=1e-5)

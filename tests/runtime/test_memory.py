@@ -42,7 +42,10 @@ def resident_mib():
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS"))
 
-{"flat": keep_memory_flat, "reuse": reuse_large_blocks, "default": lambda: None}[sys.argv[1].split()[0]]()
+if "flat" in sys.argv[1]:
+    keep_memory_flat()
+if "reuse" in sys.argv[1]:
+    reuse_large_blocks()
 large = bytearray(30 << 20)
 del large  # from here on, by default, blocks of up to this size lie in the heap
 blocks, pins = [], []
