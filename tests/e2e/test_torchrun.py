@@ -14,7 +14,7 @@ import torch
 from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run import Run
 from tests.train.conftest import toy_settings
-from tests.train.test_loop import events
+from tests.train.runs import events
 from tests.waiting import wait_for
 
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

@@ -10,7 +10,6 @@ import signal
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from itertools import count
 from random import Random
 from typing import Any
 
@@ -18,7 +17,6 @@ import pytest
 import torch
 
 from seq2seq_attn import load
-from seq2seq_attn.config import Config, OptimizerConfig
 from seq2seq_attn.data import sources
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
@@ -26,71 +24,21 @@ from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.weights import read_tensors, write_tensors
 from seq2seq_attn.run import Run
 from seq2seq_attn.train import loop, update
-from seq2seq_attn.train.batches import UpdateBatches
 from seq2seq_attn.train.distributed import Group
 from seq2seq_attn.train.loop import train
 from seq2seq_attn.train.loss import batch_loss
-from seq2seq_attn.train.update import Updater, UpdateResult
+from seq2seq_attn.train.update import Updater
 from seq2seq_attn.train.validate import Validation, Validator
-
-TIMES = {"elapsed_s", "seconds", "tokens_per_s"}
-
-
-def events(run: Run, kind: str | None = None) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl, without what a clock says."""
-    lines = [json.loads(line) for line in run.metrics_path.read_text(encoding="utf-8").splitlines()]
-    return [
-        {k: v for k, v in line.items() if k not in TIMES}
-        for line in lines
-        if kind in (None, line["event"])
-    ]
-
-
-def logged(run: Run) -> str:
-    return (run.path / "train.log").read_text(encoding="utf-8")
-
-
-def assert_same_tensors(run: Run, expected: Run) -> None:
-    """Bit for bit: weights, moments, averages, random generators."""
-    tensors, expected_tensors = (read_tensors(r.state_path).tensors for r in (run, expected))
-    assert tensors.keys() == expected_tensors.keys()
-    assert [
-        name for name in tensors if not torch.equal(tensors[name], expected_tensors[name])
-    ] == []
-
-
-def assert_same_end(run: Run, expected: Run) -> None:
-    """Bit for bit: tensors, the best model, counters, history."""
-    assert_same_tensors(run, expected)
-    assert run.model_path.read_bytes() == expected.model_path.read_bytes()
-    states = [read_tensors(r.state_path).values["state"] for r in (run, expected)]
-    for state in states:  # what a clock says
-        state.update(elapsed_s=0.0, metrics_position=0)
-        state["window"]["seconds"] = 0.0
-    assert states[0] == states[1]
-    assert events(run) == events(expected)
-
-
-class Killed(BaseException):
-    """Stands for a SIGKILL: nothing may be done about it."""
-
-
-def train_and_die(at_update: int, config: Config, **options: Any) -> None:
-    """Train, and die before an update is noted: whatever was not on disk is lost."""
-    apply_update = Updater.apply_update
-
-    def mortal(
-        self: Updater, batches: UpdateBatches, *, update: int, **settings: Any
-    ) -> UpdateResult:
-        result = apply_update(self, batches, update=update, **settings)
-        if update == at_update:
-            raise Killed
-        return result
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "apply_update", mortal)
-        with pytest.raises(Killed):
-            train(config, **options)
+from tests.train.runs import (
+    Killed,
+    assert_finite,
+    assert_same_end,
+    at_update,
+    events,
+    logged,
+    saved_state,
+    train_and_die,
+)
 
 
 @pytest.fixture(scope="session")
@@ -101,15 +49,8 @@ def whole(toy_config, tmp_path_factory) -> Run:
 
 def test_a_training_leaves_a_run_that_translates(toy_config, whole):
     assert whole.is_finished()
-    files = {
-        "config.yaml",
-        "environment.json",
-        "train.log",
-        "metrics.jsonl",
-        "model.safetensors",
-        "last",
-    }
-    assert files <= {path.name for path in whole.path.iterdir()}
+    names = "config.yaml environment.json train.log metrics.jsonl model.safetensors last"
+    assert set(names.split()) <= {path.name for path in whole.path.iterdir()}
     assert len(list(whole.path.glob("events.out.tfevents.*"))) == 1
     assert whole.config == toy_config("search.max_length_ratio=2")
     assert isinstance(load(whole.path).translate(["Hund Katze"])[0].text, str)
@@ -119,28 +60,35 @@ def test_a_training_leaves_a_run_that_translates(toy_config, whole):
 
 
 def test_metrics_have_a_line_per_event(whole):
-    assert [(line["event"], line["update"]) for line in events(whole)] == [
-        *[("train", 3), ("train", 6), ("train", 9), ("validation", 10)],
-        *[("train", 12), ("train", 15), ("train", 18), ("validation", 20), ("end", 20)],
-    ]
+    numbers: dict[str, list[int]] = {}
+    for line in events(whole):
+        numbers.setdefault(line["event"], []).append(line["update"])
+    assert numbers == {"train": [3, 6, 9, 12, 15, 18], "validation": [10, 20], "end": [20]}
+
+
+def test_the_line_of_an_update_has_its_means_and_settings(whole):
     first = json.loads(whole.metrics_path.read_text().splitlines()[0])
-    assert first["loss"] == pytest.approx(
-        math.log(23), rel=0.1
-    )  # before learning: all characters alike
+    guess = math.log(23)  # before learning, all characters are equally probable
+    assert first["loss"] == pytest.approx(guess, rel=0.1)
     assert first["nll"] == pytest.approx(first["loss"])  # nothing is smoothed
     assert 0.1 < first["gradient_norm"] < 1.0
     assert (first["learning_rate"], first["teacher_forcing_ratio"]) == (1e-3, 1.0)
     assert first["tokens_per_s"] > 0
+
+
+def test_the_line_of_a_validation_has_scores_and_samples(whole):
     validation = events(whole, "validation")[-1]
     assert validation["perplexity"] > 1
     assert 0 <= validation["bleu"] <= 100
     assert validation["signature"].startswith("nrefs:1|case:mixed")
     assert validation["num_pairs"] == 24
-    assert [set(sample) for sample in validation["samples"]] == [
-        {"source", "reference", "hypothesis"}
-    ] * 3
-    assert len({sample["source"] for sample in validation["samples"]}) > 1
-    end = events(whole, "end")[0]
+    samples = validation["samples"]
+    assert len({sample["source"] for sample in samples}) == 3
+    assert all(sample.keys() == {"source", "reference", "hypothesis"} for sample in samples)
+
+
+def test_the_line_of_the_end_has_its_reason_and_the_best_update(whole):
+    [end] = events(whole, "end")
     assert end["reason"] == "train.max_epochs=2 reached"
     assert end["best_update"] in (10, 20)
 
@@ -190,42 +138,45 @@ def test_killed_and_resumed_equals_never_killed(toy_config, tmp_path, precision)
     expected = train(config, run_dir=tmp_path / "whole")
     run_dir = tmp_path / "killed"
     # in the first update, within and at the end of a period, in the last
-    for at_update in (0, 5, 6, 13, 19) if precision == "fp32" else (5, 19):
-        train_and_die(at_update, config, run_dir=run_dir, resume=True)
+    for number in (0, 5, 6, 13, 19) if precision == "fp32" else (5, 19):
+        train_and_die(number, config, run_dir=run_dir, resume=True)
     assert_same_end(train(config, run_dir=run_dir, resume=True), expected)
 
 
-@pytest.mark.parametrize(
-    ("moment", "number", "error", "message"),
-    [
-        ("update", signal.SIGINT, KeyboardInterrupt, "^$"),
-        ("validation", signal.SIGTERM, SystemExit, "^143$"),
-    ],
-)
-def test_a_signal_saves_and_leaves(toy_config, tmp_path, whole, moment, number, error, message):
-    apply_update, validate = Updater.apply_update, Validator.validate
+def send(number: int) -> Callable[[Updater], None]:
+    return lambda updater: os.kill(os.getpid(), number)
 
-    def signalled_step(
-        self: Updater, batches: UpdateBatches, *, update: int, **settings: Any
-    ) -> UpdateResult:
-        if moment == "update" and update == 12:
-            os.kill(os.getpid(), number)
-        return apply_update(self, batches, update=update, **settings)
 
-    def signalled_validation(self: Validator, model: Seq2Seq) -> Validation:
-        if moment == "validation":
-            os.kill(os.getpid(), number)
+def test_a_signal_during_an_update_saves_and_leaves(toy_config, tmp_path, whole, monkeypatch):
+    config = toy_config("train.checkpoint_every_updates=1000")
+    run = Run(tmp_path / "stopped")
+    with monkeypatch.context() as patch:
+        at_update(patch, 12, send(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            train(config, run_dir=run.path)
+    state = saved_state(run)
+    assert (state["update"], state["validated_at"]) == (13, 10)
+    assert not run.is_finished()
+    assert_same_end(train(config, run_dir=run.path, resume=True), whole)
+
+
+def test_a_signal_during_a_validation_leaves_it_to_the_resume(
+    toy_config, tmp_path, whole, monkeypatch
+):
+    validate = Validator.validate
+
+    def validate_after_signal(self: Validator, model: Seq2Seq) -> Validation | None:
+        os.kill(os.getpid(), signal.SIGTERM)
         return validate(self, model)
 
-    config, run = toy_config("train.checkpoint_every_updates=1000"), Run(tmp_path / "stopped")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "apply_update", signalled_step)
-        patch.setattr(Validator, "validate", signalled_validation)
-        with pytest.raises(error, match=message):
+    config = toy_config("train.checkpoint_every_updates=1000")
+    run = Run(tmp_path / "stopped")
+    with monkeypatch.context() as patch:
+        patch.setattr(Validator, "validate", validate_after_signal)
+        with pytest.raises(SystemExit, match=r"^143$"):
             train(config, run_dir=run.path)
-    saved = read_tensors(run.state_path).values["state"]
-    assert (saved["update"], saved["validated_at"]) == ((13, 10) if moment == "update" else (10, 0))
-    assert not run.is_finished()
+    state = saved_state(run)
+    assert (state["update"], state["validated_at"]) == (10, 0)
     assert_same_end(train(config, run_dir=run.path, resume=True), whole)
 
 
@@ -234,20 +185,15 @@ def test_a_rank_whose_torchrun_was_killed_saves_and_leaves(
 ):
     launcher = os.getppid()
     monkeypatch.setattr(loop, "join_group", lambda: nullcontext(Group(launcher=launcher)))
-    apply_update = Updater.apply_update
 
-    def lose_launcher(
-        self: Updater, batches: UpdateBatches, *, update: int, **settings: Any
-    ) -> UpdateResult:
-        if update == 3:
-            monkeypatch.setattr(os, "getppid", lambda: 1)  # the process that inherits orphans
-        return apply_update(self, batches, update=update, **settings)
+    def lose_launcher(updater: Updater) -> None:
+        monkeypatch.setattr(os, "getppid", lambda: 1)  # the process that inherits orphans
 
-    monkeypatch.setattr(Updater, "apply_update", lose_launcher)
+    at_update(monkeypatch, 3, lose_launcher)
     with pytest.raises(SystemExit, match=r"^143$"):
         train(toy_config("train.checkpoint_every_updates=1000"), run_dir=tmp_path / "run")
     assert f"torchrun (process {launcher}) is gone" in caplog.text
-    assert read_tensors(Run(tmp_path / "run").state_path).values["state"]["update"] == 4
+    assert saved_state(Run(tmp_path / "run"))["update"] == 4
 
 
 def test_ranks_share_their_first_weights_and_nothing_that_they_draw_later(
@@ -299,7 +245,7 @@ def test_a_bad_update_is_skipped_and_recorded(toy_config, tmp_path, monkeypatch)
     assert all(line["loss"] is None and len(line["indices"]) == 16 for line in bad)
     assert events(run, "end")[0]["update"] == 17
     assert events(run, "train")[-1]["num_bad"] == 3
-    assert all(torch.isfinite(tensor).all() for tensor in run.load_best().tensors.values())
+    assert_finite(run.load_best().tensors)
 
 
 def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config, tmp_path, whole):
@@ -309,7 +255,7 @@ def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config, 
         break_losses(patch, lambda number: number >= 5)
         with pytest.raises(UserError, match=message):
             train(toy_config("train.max_bad_updates=3"), run_dir=run.path)
-    state = read_tensors(run.state_path).values["state"]
+    state = saved_state(run)
     assert (state["update"], state["num_bad"]) == (4, 0)
     assert "3 updates in a row" in logged(run)
     assert_same_end(train(toy_config(), run_dir=run.path, resume=True), whole)
@@ -317,32 +263,20 @@ def test_bad_updates_in_a_row_end_training_with_the_last_good_state(toy_config, 
 
 def break_weights(patch: pytest.MonkeyPatch, draw: Random) -> None:
     """Make a weight infinite or NaN: in an update, as an overflow does, or after it."""
-    at_update, value = draw.randrange(19), draw.choice([math.nan, math.inf, -math.inf])
+    number = draw.randrange(19)
+    value = draw.choice([math.nan, math.inf, -math.inf])
 
     def break_one(optimizer: torch.optim.Optimizer) -> None:
         parameter = draw.choice(draw.choice(optimizer.param_groups)["params"]).data.view(-1)
         parameter[draw.randrange(len(parameter))] = value
 
-    def build(model: torch.nn.Module, config: OptimizerConfig) -> torch.optim.Optimizer:
-        optimizer, calls = build_optimizer(model, config), count()
-        optimizer.register_step_post_hook(
-            lambda *_: break_one(optimizer) if next(calls) == at_update else None
-        )
-        return optimizer
+    def break_in_step(updater: Updater) -> None:
+        updater.optimizer.register_step_post_hook(lambda *_: break_one(updater.optimizer))
 
-    def step_then_break(
-        self: Updater, batches: UpdateBatches, *, update: int, **settings: Any
-    ) -> UpdateResult:
-        result = apply_update(self, batches, update=update, **settings)
-        if update == at_update:
-            break_one(self.optimizer)
-        return result
-
-    build_optimizer, apply_update = update.build_optimizer, Updater.apply_update
     if draw.random() < 0.5:
-        patch.setattr(update, "build_optimizer", build)
+        at_update(patch, number, break_in_step)
     else:
-        patch.setattr(Updater, "apply_update", step_then_break)
+        at_update(patch, number, lambda updater: break_one(updater.optimizer), is_after=True)
 
 
 @pytest.mark.parametrize(
@@ -352,23 +286,23 @@ def test_weights_that_are_not_finite_end_training_with_the_last_good_state(
     toy_config, tmp_path, whole, seeds
 ):
     for seed in seeds:
-        draw, run = Random(seed), Run(tmp_path / f"run{seed}")
+        draw = Random(seed)
+        run = Run(tmp_path / f"run{seed}")
         average = draw.choice(["0", "0.9"])
+        every_updates = draw.randint(1, 7)
         config = toy_config(
             f"train.optimizer.average_decay={average}",
-            f"train.checkpoint_every_updates={draw.randint(1, 7)}",
+            f"train.checkpoint_every_updates={every_updates}",
         )
         with pytest.MonkeyPatch.context() as patch:
             break_weights(patch, draw)
             with pytest.raises(UserError, match=rf"run{seed}/.*learning.rate"):
                 train(config, run_dir=run.path)
-        for saved in [
-            read_tensors(run.state_path),
-            *([run.load_best()] if run.model_path.exists() else []),
-        ]:
-            assert all(tensor.isfinite().all() for tensor in saved.tensors.values()), seed
-        train(config, run_dir=run.path, resume=True)
-        assert all(tensor.isfinite().all() for tensor in run.load_best().tensors.values()), seed
+        assert_finite(read_tensors(run.state_path).tensors)
+        if run.model_path.exists():
+            assert_finite(Run(run.path).load_best().tensors)
+        run = train(config, run_dir=run.path, resume=True)
+        assert_finite(run.load_best().tensors)
         if average == "0":
             assert_same_end(run, whole)
         shutil.rmtree(run.path)
@@ -406,15 +340,11 @@ def test_minutes_count_over_sessions(toy_config, tmp_path):
 
 def test_rates_and_ratios_follow_their_schedules(toy_config, tmp_path):
     config = toy_config(
-        *(
-            "train.schedule={name: plateau, factor: 0.1, patience: 0}",
-            "train.optimizer.learning_rate=3.0",
-        ),
-        *(
-            "train.validation={every_updates: 2, metric: perplexity}",
-            "train.log_every_updates=1",
-            "train.max_epochs=1",
-        ),
+        "train.schedule={name: plateau, factor: 0.1, patience: 0}",
+        "train.optimizer.learning_rate=3.0",
+        "train.validation={every_updates: 2, metric: perplexity}",
+        "train.log_every_updates=1",
+        "train.max_epochs=1",
         "train.teacher_forcing={schedule: linear, start: 1.0, end: 0.2, num_updates: 4}",
     )
     run = train(config, run_dir=tmp_path / "run")
@@ -437,12 +367,14 @@ def test_a_resume_on_other_text_is_refused(toy_config, toy_corpus, tmp_path):
 
 
 def test_a_resume_on_the_same_text_from_other_files(toy_config, tmp_path, monkeypatch):
-    captions = ("data.train=null", "data.valid=null", "data.test={}", "data.corpus=captions")
-    captions = (
-        *captions,
+    captions = [
+        "data.train=null",
+        "data.valid=null",
+        "data.test={}",
+        "data.corpus=captions",
         "data.limit={train: 40, valid: 5, test: 5}",
         f"data.data_dir={tmp_path / 'data'}",
-    )
+    ]
     run = train(toy_config(*captions, "train.max_updates=1"), run_dir=tmp_path / "run")
     monkeypatch.setattr(sources, "sha256_of", lambda path: "compressed by another program")
     train(toy_config(*captions, "train.max_updates=2"), run_dir=run.path, resume=True)
@@ -461,23 +393,24 @@ def test_a_resume_without_the_best_model_is_refused_before_data_is_prepared(
         train(toy_config(f"train.max_epochs={max_epochs}"), run_dir=run.path, resume=True)
 
 
-def test_a_resume_with_another_precision_threads_or_processes_says_so(
-    toy_config, tmp_path, whole, caplog
-):
-    run = Run(shutil.copytree(whole.path, tmp_path / "run"))
-    tensors, values, _ = read_tensors(run.state_path)
-    for changes, warnings in [
+@pytest.mark.parametrize(
+    ("changes", "warnings"),
+    [
         ({}, []),
         ({"precision": "bf16"}, ["precision: fp32 in this session, bf16 before"]),
         ({"num_threads": 7}, ["num_threads: 1 in this session, 7 before"]),
         ({"num_processes": 4}, ["num_processes: 1 in this session, 4 before"]),
-    ]:
-        caplog.clear()
-        write_tensors(run.state_path, tensors, {**values, **changes})
-        train(toy_config(), run_dir=run.path, resume=True)
-        assert [
-            message.rpartition(":")[0] for message in caplog.messages if "before:" in message
-        ] == warnings
+    ],
+)
+def test_a_resume_with_another_precision_threads_or_processes_says_so(
+    toy_config, tmp_path, whole, caplog, changes, warnings
+):
+    run = Run(shutil.copytree(whole.path, tmp_path / "run"))
+    tensors, values, _ = read_tensors(run.state_path)
+    write_tensors(run.state_path, tensors, {**values, **changes})
+    train(toy_config(), run_dir=run.path, resume=True)
+    said = [message for message in caplog.messages if "before:" in message]
+    assert [message.rpartition(":")[0] for message in said] == warnings
 
 
 def test_the_averaged_weights_are_validated_and_saved(toy_config, tmp_path):
@@ -489,20 +422,20 @@ def test_the_averaged_weights_are_validated_and_saved(toy_config, tmp_path):
     assert not torch.equal(best[name], tensors[f"model/{name}"])
 
 
-def test_the_log_names_the_setting_to_change(toy_config, tmp_path):
-    """Of translations that their limit cuts, and of a model that only guesses."""
-    limits = (
-        "search.max_length_ratio=0.1",
-        "search.max_length_extra=1",
-        "data.tokenizer.lowercase=true",
-    )
-    run = train(toy_config("train.max_epochs=1", *limits), run_dir=tmp_path / "cut")
-    (validation,), (end,) = events(run, "validation"), events(run, "end")
+def test_cut_translations_are_warned_about_with_the_option(toy_config, tmp_path):
+    limits = ["search.max_length_ratio=0.1", "search.max_length_extra=1"]
+    settings = [*limits, "data.tokenizer.lowercase=true", "train.max_epochs=1"]
+    run = train(toy_config(*settings), run_dir=tmp_path / "run")
+    [validation] = events(run, "validation")
+    [end] = events(run, "end")
     assert "case:lc" in validation["signature"]
     assert end["best_num_cut"] == validation["num_cut"] > 20
     assert "--max-length-ratio" in logged(run)
+
+
+def test_a_model_that_only_guesses_is_warned_about_with_the_setting(toy_config, tmp_path):
     guessing = toy_config("train.max_epochs=1", "train.optimizer.learning_rate=100")
-    assert "learning_rate=100" in logged(train(guessing, run_dir=tmp_path / "guessing"))
+    assert "learning_rate=100" in logged(train(guessing, run_dir=tmp_path / "run"))
 
 
 def test_pairs_that_are_dropped_or_in_training_too_are_warned_about(

@@ -35,13 +35,12 @@ def test_factors_of_the_learning_rate(settings, factors):
     assert found == pytest.approx(factors)
 
 
-def test_plan_ends_at_the_earlier_limit():
-    assert Schedules(TrainConfig(max_epochs=3), updates_per_epoch=10).total_updates == 30
-    assert (
-        Schedules(TrainConfig(max_epochs=3, max_updates=25), updates_per_epoch=10).total_updates
-        == 25
-    )
-    assert Schedules(TrainConfig(max_epochs=None), updates_per_epoch=10).total_updates is None
+@pytest.mark.parametrize(
+    ("max_epochs", "max_updates", "total"), [(3, None, 30), (3, 25, 25), (None, None, None)]
+)
+def test_the_plan_ends_at_the_earlier_limit(max_epochs, max_updates, total):
+    config = TrainConfig(max_epochs=max_epochs, max_updates=max_updates)
+    assert Schedules(config, updates_per_epoch=10).total_updates == total
 
 
 @pytest.mark.parametrize(("name", "is_cut"), [("constant", False), ("trapezoid", True)])
@@ -80,8 +79,8 @@ def test_exponential_falls_by_the_same_factor_each_update():
 
 
 def test_inverse_sigmoid_is_the_papers_curve():
-    # scaling to meet 1 and 0 exactly is linear, so differences keep the paper's proportions: k / (k
-    # + exp(i / k))
+    # Scaling to meet 1 and 0 exactly is linear, so differences keep the paper's proportions:
+    # k / (k + exp(i / k)).
     k = 1000.0
     num_updates = round(2 * k * math.log(k))
     for i in (2000, 5000, 7000, 9000, 12_000):
@@ -89,33 +88,25 @@ def test_inverse_sigmoid_is_the_papers_curve():
         assert ours == pytest.approx(k / (k + math.exp(i / k)), abs=2e-3)
 
 
-def test_an_objective_acts_in_its_part_of_the_training():
+@pytest.mark.parametrize(
+    ("update", "weights"),
+    [
+        (0, {"coverage": 0.0, "guided": 2.0, "entropy": 1.0}),
+        (5, {"coverage": 0.0, "guided": 0.0, "entropy": 1.0}),
+        (8, {"coverage": 0.5, "guided": 0.0, "entropy": 1.0}),
+        # An epoch may have more updates than the first epoch.
+        (11, {"coverage": 0.5, "guided": 0.0, "entropy": 1.0}),
+    ],
+)
+def test_an_objective_acts_in_its_part_of_the_training(update, weights):
     objectives = {
         "coverage": {"weight": 0.5, "start": 0.8},
         "guided": {"weight": 2, "end": 0.5},
         "entropy": {},
     }
-    schedules = Schedules(
-        TrainConfig.model_validate({"max_epochs": 2, "objectives": objectives}), updates_per_epoch=5
-    )
-    assert schedules.settings(0)["objective_weights"] == {
-        "coverage": 0.0,
-        "guided": 2.0,
-        "entropy": 1.0,
-    }
-    assert schedules.settings(5)["objective_weights"] == {
-        "coverage": 0.0,
-        "guided": 0.0,
-        "entropy": 1.0,
-    }
-    assert schedules.settings(8)["objective_weights"] == {
-        "coverage": 0.5,
-        "guided": 0.0,
-        "entropy": 1.0,
-    }
-    assert (
-        schedules.settings(11)["objective_weights"]["coverage"] == 0.5
-    )  # epochs may have more updates than the first
+    config = TrainConfig.model_validate({"max_epochs": 2, "objectives": objectives})
+    schedules = Schedules(config, updates_per_epoch=5)
+    assert schedules.settings(update)["objective_weights"] == weights
 
 
 @pytest.mark.parametrize(

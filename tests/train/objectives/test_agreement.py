@@ -17,7 +17,7 @@ from seq2seq_attn.train.reverse import ReverseModel, reverse_config
 from seq2seq_attn.train.update import Updater
 from tests.train import test_update
 from tests.train.conftest import ConfigMaker
-from tests.train.test_loop import assert_same_end, events, train_and_die
+from tests.train.runs import assert_same_end, events, train_and_die
 from tests.train.test_update import (
     NUM_IDS,
     SOURCES,

@@ -16,7 +16,7 @@ from seq2seq_attn.train.loss import batch_loss
 from seq2seq_attn.train.objectives import fertility, guided
 from seq2seq_attn.train.reverse import ReverseModel
 from seq2seq_attn.train.schedules import Schedules
-from tests.train.test_loop import events
+from tests.train.runs import events
 from tests.train.test_update import (
     NUM_IDS,
     TARGETS,
