@@ -84,7 +84,7 @@ def compare(
         raise UsageError(f"at_once={at_once}: expected 1 or more")
     import_variants(imports)
     layers = find_layers(config, settings, text)
-    layers = layers._replace(config_names=with_default(layers.config_names))
+    layers.config_names[:] = with_default(layers.config_names)
     planned = plan_runs(layers, vary or {}, list(dict.fromkeys(seeds)), output=output)
     return train_and_compare(planned, at_once, imports=imports)
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypedDict
 from seq2seq_attn.api.own_text import choose_config, choose_settings
 from seq2seq_attn.config import Config, DataConfig, load_config, shorten
 from seq2seq_attn.config.load import RUN_CONFIG, Settings, load_run_config, read_config
-from seq2seq_attn.errors import UsageError, UserError
+from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.corpus import KINDS, Spec, Text, find_text
 
 ConfigNames = str | Path | Sequence[str | Path] | None
@@ -32,8 +32,8 @@ class OwnText(TypedDict, total=False):
 class Layers(NamedTuple):
     """What a configuration is made of: files, and settings on top of them. Later ones win."""
 
-    config_names: Sequence[str]
-    settings: Sequence[Settings]
+    config_names: list[str]
+    settings: list[Settings]
 
     def load(self) -> Config:
         """The configuration. Raises UsageError as `load_config`."""
@@ -53,27 +53,36 @@ def find_layers(
     tuned (`from_run`) or `resumed` has name, languages and settings already.
 
     Raises:
-        UsageError: as `_check_tuning`, `--valid` or `--test` without `--train`, too many files,
-            languages that the text does not name or that contradict it, or a name close to that of
-            an existing file.
+        UsageError: there is no such configuration; `--from`, `--valid` or `--test` without
+            `--train`, too many files, languages that the text does not name or that contradict it,
+            or a name close to that of an existing file.
         UserError: a file does not exist or cannot be read.
     """
     layers = Layers(_list_names(config), [settings or {}])
     if from_run is not None:
-        layers = _tune(layers, from_run, text, is_resumed=resumed is not None)
+        layers.settings.append({"data.vocab_from": from_run, "train.start_from": from_run})
+        if "train_text" not in text:
+            raise UsageError(f"--from {from_run}: expected --train TEXT, the text to tune it on")
+        if resumed is None:
+            layers.config_names[:0] = [str(from_run / RUN_CONFIG), "finetune"]
     loaded = layers.load()
     data = loaded.data if resumed is None else load_run_config(resumed).data
-    source, target = _find_languages(text, data)
+    source = _lower_code(text.get("source_language"))
+    target = _lower_code(text.get("target_language"))
+    if source and data.source_languages:
+        raise UsageError(
+            f"--source-language {source}: data.source_languages has the sources; leave this out"
+        )
     specs = _find_specs(text)
     if not specs:
         languages = {"data.source_language": source, "data.target_language": target}
-        named = {key: code for key, code in languages.items() if code}
-        return Layers(layers.config_names, [*layers.settings, named])
-    train = _find_training_text(specs["data.train"], source, target, data)
-    layers = Layers(layers.config_names, [*layers.settings, _describe_text(train, specs, data)])
-    if from_run is not None or resumed is not None:
+        layers.settings.append({key: code for key, code in languages.items() if code})
         return layers
-    return _fit_to_text(layers, train, loaded)
+    train = _find_training_text(specs["data.train"], source, target, data)
+    layers.settings.append(_describe_text(train, specs, data))
+    if from_run is None and resumed is None:
+        _fit_to_text(layers, train, loaded)
+    return layers
 
 
 def _list_names(config: ConfigNames) -> list[str]:
@@ -81,44 +90,6 @@ def _list_names(config: ConfigNames) -> list[str]:
         return []
     names = [config] if isinstance(config, str | Path) else config
     return [str(name) for name in names]
-
-
-def _tune(layers: Layers, run: Path, text: OwnText, *, is_resumed: bool) -> Layers:
-    """The layers of a run that starts from the model of another one."""
-    start = {"data.vocab_from": run, "train.start_from": run}
-    config_names = layers.config_names
-    if not is_resumed:
-        _check_tuning(run, text)
-        config_names = [str(run / RUN_CONFIG), "finetune", *config_names]
-    return Layers(config_names, [*layers.settings, start])
-
-
-def _check_tuning(run: Path, text: OwnText) -> None:
-    """Raises UsageError if there is no text to tune a run on, no such run, or it translates other
-    languages."""
-    if "train_text" not in text:
-        raise UsageError(f"--from {run}: expected --train TEXT, the text to tune it on")
-    try:
-        data = load_run_config(run).data
-    except UserError as error:
-        raise UsageError(f"--from {error}") from None
-    for option, code, language in (
-        ("--source-language", text.get("source_language"), data.source_name),
-        ("--target-language", text.get("target_language"), data.target_language),
-    ):
-        if code not in (None, language):
-            raise UsageError(f"{option} {code}: --from {run} has {language}; leave this out")
-
-
-def _find_languages(text: OwnText, data: DataConfig) -> tuple[str | None, str | None]:
-    """The languages that the user has named. Raises UsageError: the configuration has several
-    sources, so that one cannot be named."""
-    source = _lower_code(text.get("source_language"))
-    if source and data.source_languages:
-        raise UsageError(
-            f"--source-language {source}: data.source_languages has the sources; leave this out"
-        )
-    return source, _lower_code(text.get("target_language"))
 
 
 def _lower_code(code: str | None) -> str | None:
@@ -173,19 +144,18 @@ def _describe_text(train: Text, specs: dict[str, Spec], data: DataConfig) -> dic
     return settings
 
 
-def _fit_to_text(layers: Layers, train: Text, config: Config) -> Layers:
-    """The layers with a name for the text's languages, and with the settings that suit the text
-    below those of the user, unless a configuration has a name of its own."""
-    names = list(layers.config_names)
+def _fit_to_text(layers: Layers, train: Text, config: Config) -> None:
+    """Put a name for the text's languages and the settings that suit the text below the settings of
+    the user, unless a configuration has a name of its own."""
+    names = layers.config_names
     chosen: dict[str, Any] = {}
     if not any("name" in read_config(name) for name in names):
         names.insert(0, choose_config(train, config.data.limit.train))
-        defaults = load_config(names, *layers.settings)
         is_set = config.flat(exclude_unset=True)
-        for key, value in choose_settings(train, defaults.data.tokenizer).items():
+        for key, value in choose_settings(train, layers.load().data.tokenizer).items():
             if key not in is_set:
                 chosen[key] = value
     *sources, target = train.languages
     head, *overlays = load_config(names).name.split("+")
     chosen["name"] = "+".join([f"{head}-{'+'.join(sources)}-{target}", *overlays])
-    return Layers(names, [chosen, *layers.settings])
+    layers.settings.insert(0, chosen)

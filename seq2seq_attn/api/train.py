@@ -7,7 +7,7 @@ from seq2seq_attn.api.settings import ConfigNames, OwnText, find_layers
 from seq2seq_attn.config import Config
 from seq2seq_attn.config.load import Settings
 from seq2seq_attn.run import Run
-from seq2seq_attn.train.session import check_start, load_settings, newest_unfinished
+from seq2seq_attn.train.session import load_settings, newest_unfinished
 
 
 def train_model(
@@ -41,54 +41,32 @@ def train_model(
     Raises:
         UsageError, UserError: as the command.
     """
-    path = choose_run_dir(run_dir, resume=resume)
-    chosen = choose_config(config, settings, text, from_run, path, resume=resume)
+    chosen, path = find_run(config, settings, from_run, run_dir, resume=resume, **text)
     from seq2seq_attn.train.loop import train  # imports torch, which mistakes need not wait for
 
     return train(chosen, run_dir=path, resume=resume, overwrite=overwrite)
 
 
-def training_config(
+def find_run(
     config: ConfigNames = None,
     settings: Settings | None = None,
-    *,
     from_run: str | Path | None = None,
     run_dir: str | Path | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    **text: Unpack[OwnText],
-) -> Config:
-    """The configuration that `train_model` trains. The arguments, and the errors that need no
-    data, are the same."""
-    path = choose_run_dir(run_dir, resume=resume)
-    chosen = choose_config(config, settings, text, from_run, path, resume=resume)
-    check_start(chosen, path, resume=resume, overwrite=overwrite)
-    return chosen
-
-
-def choose_run_dir(run_dir: str | Path | None, *, resume: bool) -> Path | None:
-    """The named directory, or that of the newest unfinished run to resume; None: a new one."""
-    if run_dir is None:
-        return newest_unfinished() if resume else None
-    return Path(run_dir)
-
-
-def choose_config(
-    config: ConfigNames,
-    settings: Settings | None,
-    text: OwnText,
-    from_run: str | Path | None,
-    run_dir: Path | None,
     *,
-    resume: bool,
-) -> Config:
-    """The configuration of a run, which a resumed run has already."""
-    is_resumed = resume and run_dir is not None and Run(run_dir).config_path.exists()
+    resume: bool = False,
+    **text: Unpack[OwnText],
+) -> tuple[Config, Path | None]:
+    """The configuration of a run, which a resumed run has already, and its directory; None: a new
+    one. The arguments are those of `train_model`."""
+    path = None if run_dir is None else Path(run_dir)
+    if resume and path is None:
+        path = newest_unfinished()
+    is_resumed = resume and path is not None and Run(path).config_path.exists()
     layers = find_layers(
         config,
         settings,
         text,
         from_run=None if from_run is None else Path(from_run),
-        resumed=run_dir if is_resumed else None,
+        resumed=path if is_resumed else None,
     )
-    return load_settings(layers.config_names, *layers.settings, run_dir=run_dir, resume=resume)
+    return load_settings(layers.config_names, *layers.settings, run_dir=path, resume=resume), path

@@ -48,11 +48,15 @@ def train(**options: Unpack[TrainOptions]) -> None:
     The default is the multi30k configuration; --train trains on your own text. Ctrl-C saves a state
     from which --resume continues, on a CPU bit for bit.
     """
-    from seq2seq_attn.api.train import train_model, training_config
+    from seq2seq_attn.api.train import find_run, train_model
+    from seq2seq_attn.train.session import check_start
 
     arguments = shared.python_arguments(options)
     if arguments.pop("dump_config", False):
-        shared.echo(dump_config(training_config(**arguments)), nl=False)
+        overwrite = arguments.pop("overwrite", False)
+        config, run_dir = find_run(**arguments)
+        check_start(config, run_dir, resume=options.get("resume", False), overwrite=overwrite)
+        shared.echo(dump_config(config), nl=False)
         return
     run = train_model(**arguments)
     if os.environ.get("RANK", "0") == "0":  # once for all processes of torchrun

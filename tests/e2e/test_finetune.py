@@ -165,9 +165,9 @@ def test_a_changed_old_text_is_not_mixed(capsys):
     ("arguments", "message"),
     [
         (["train", "--from=old"], "--train"),
-        (["train", "--from=nowhere", "--train=new.tsv"], "--from nowhere"),
-        ([*TUNE, "--source-language=fr"], "--source-language fr"),
-        ([*TUNE, "--target-language=fr"], "--target-language fr"),
+        (["train", "--from=nowhere", "--train=new.tsv"], "nowhere"),
+        ([*TUNE[:3], "--columns=1,2", "--source-language=fr"], "data.sources"),
+        ([*TUNE[:3], "--columns=1,2", "--target-language=fr"], "data.target_language"),
         ([*TUNE, "--set=model.hidden_size=29"], "train.start_from"),
         ([*TUNE, "--set=data.vocab.min_frequency=2"], "data.vocab"),
         ([*TUNE, "--set=data.mix=-1"], "data.mix"),
