@@ -71,7 +71,7 @@ def test_a_translator_and_a_translation_are_one_short_line(root):
 
 
 def test_an_evaluation_takes_every_option_of_the_search(root, tmp_path):
-    (tmp_path / "de").write_text("".join(f"{line}\n" for line in SOURCE), encoding="utf-8")
+    (tmp_path / "de").write_text("".join(f"{line}\n" for line in SOURCE), "utf-8")
     named = {
         "source": tmp_path / "de",
         "reference": tmp_path / "de",
@@ -201,18 +201,10 @@ def test_a_comparison_from_python_plans_what_the_command_plans(monkeypatch):
     seq2seq_attn.compare(
         "quickstart", vary, settings, seeds=[1, 2], output="out", at_once=3, **text
     )
-    arguments = [
-        "compare",
-        "-c",
-        "quickstart",
-        "--vary",
-        "attention=additive,bilinear",
-        "--at-once",
-        "3",
-    ]
+    arguments = "compare -c quickstart --vary attention=additive,bilinear --at-once 3".split()
     arguments += ["--vary", "train.optimizer.betas=[0.9, 0.98]", "--set", "train.max_epochs=2"]
     arguments += [word for path in files for word in ("--train", str(path))]
-    arguments += ["--source-language", "de", "--target-language", "en"]
+    arguments += "--source-language de --target-language en".split()
     run([*arguments, "--seeds", "1-2", "--output", "out"])
     from_python, from_command = (
         ([(run.path, config) for run, config in planned], at_once) for planned, at_once in plans

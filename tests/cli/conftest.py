@@ -31,8 +31,8 @@ def workshop(tmp_path_factory) -> Path:
             [f"{a} {b}" for a in TARGET for b in TARGET],
         ),
     ]:
-        (root / f"{name}.de").write_text("\n".join(source) + "\n", encoding="utf-8")
-        (root / f"{name}.en").write_text("\n".join(target) + "\n", encoding="utf-8")
+        (root / f"{name}.de").write_text("\n".join(source) + "\n", "utf-8")
+        (root / f"{name}.en").write_text("\n".join(target) + "\n", "utf-8")
     data = {
         "corpus": "files",
         "data_dir": str(root),

@@ -57,7 +57,7 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         (["train", "--sed", "3"], "--seed"),
         (["train", "--seed", "-3"], "--seed -3"),
         (["translate", "--beam-size=99999999999999999999", "Hund"], "--beam-size"),
-        (["translate", "--length-penalty", "nan", "Hund"], "--length-penalty nan"),
+        ("translate --length-penalty nan Hund".split(), "--length-penalty nan"),
         (["evaluate", "--metric", "rouge"], "--metric rouge"),
         (["train", "-c", "multi30"], "multi30k"),
         (["train", "--set", "model.hiden_size=3"], "model.hidden_size"),
@@ -68,9 +68,9 @@ GONE = ["data.corpus=files", "data.train=gone", "model.attention.name=aditive"]
         (["translate", "Hund", "--und dann?"], "write --"),
         (["translate", "--prefix", "- No", "--n-best", "-- x"], "--n-best -- x"),
         (["prepare", "wmt14"], "corpus 'wmt14'"),
-        (["prepare", "captions", "-c", "quickstart"], "'captions' and --config"),
+        ("prepare captions -c quickstart".split(), "'captions' and --config"),
         (
-            ["train", "-c", "base", "--resume", "--overwrite", "--run-dir", "x"],
+            "train -c base --resume --overwrite --run-dir x".split(),
             "--resume and --overwrite",
         ),
     ],
@@ -92,7 +92,7 @@ def test_an_unforeseen_error_is_one_line_too(capsys, monkeypatch):
 
 
 def test_dump_config_prints_all_settings_and_nothing_else(capsys):
-    arguments = ["-c", "tutorial", "-c", "attention/fixed", "--seed", "7", "--device", "cpu"]
+    arguments = "-c tutorial -c attention/fixed --seed 7 --device cpu".split()
     arguments += ["--set", "search.beam_size=3"]
     assert run(["train", *arguments, "--dump-config"]) == 0
     out, err = capsys.readouterr()

@@ -116,16 +116,7 @@ def settings(toy: Path, *more: str) -> list[str]:
 
 def command(toy: Path, *more: str) -> list[str]:
     options = [word for one in settings(toy, *more) for word in ("--set", one)]
-    vary = [
-        "--vary",
-        "attention=additive,fixed",
-        "--seeds",
-        "1",
-        "--output",
-        "out",
-        "--at-once",
-        "2",
-    ]
+    vary = "--vary attention=additive,fixed --seeds 1 --output out --at-once 2".split()
     return ["compare", "-c", "base", *options, *vary]
 
 
@@ -159,7 +150,7 @@ def test_stopped_taken_up_and_kept(toy, capsys, number, code):
     assert run_command(command(toy, limit)) == 0
     out, err = capsys.readouterr()
     assert out == "out/report.html\n"
-    report = json.loads(Path("out/report.json").read_text(encoding="utf-8"))
+    report = json.loads(Path("out/report.json").read_text("utf-8"))
     assert [one["name"] for one in report["runs"]] == ["additive-s1", "fixed-s1"]
     assert Path("out/report.html").stat().st_size
     for path in runs:
@@ -236,7 +227,7 @@ def test_without_a_test_set_the_validation_set_is_compared(toy, capsys, monkeypa
     out, err = capsys.readouterr()
     assert out == "out/report.html\n"
     assert "validation set" in err
-    report = json.loads(Path("out/report.json").read_text(encoding="utf-8"))
+    report = json.loads(Path("out/report.json").read_text("utf-8"))
     assert [one["name"] for one in report["sets"]] == ["valid"]
 
 
@@ -254,17 +245,8 @@ def test_language_models_are_refused_before_they_are_trained(toy, monkeypatch):
 def test_own_text_is_compared_too(toy, capsys, monkeypatch):
     seen: list[PlannedRun] = []
     monkeypatch.setattr(comparison, "train_runs", lambda planned, **_: seen.extend(planned) or seen)
-    own = [
-        "--train",
-        "toy/train",
-        "--valid",
-        "toy/valid",
-        "--source-language",
-        "de",
-        "--target-language",
-        "en",
-    ]
-    own += ["--vary", "attention=additive,fixed", "--seeds", "2"]
+    own = "--train toy/train --valid toy/valid --source-language de --target-language en".split()
+    own += "--vary attention=additive,fixed --seeds 2".split()
     assert run_command(["compare", *own]) == 2
     assert "-c output/softmax" in capsys.readouterr().err
     assert run_command(["compare", *own, "-c", "output/softmax"]) == 1  # no run was trained

@@ -31,10 +31,9 @@ def _in_runs(runs, monkeypatch) -> None:
 
 
 def test_translate_with_two_runs(runs, capsys, tmp_path):
-    names = ["--run", "additive", "--run", "none"]
-    assert (
-        run_command(["translate", *names, *SOURCE, "--attention", str(tmp_path / "maps.npz")]) == 0
-    )
+    names = "--run additive --run none".split()
+    maps = f"--attention={tmp_path / 'maps.npz'}"
+    assert run_command(["translate", *names, *SOURCE, maps]) == 0
     expected = load([runs / "additive", runs / "none"], "cpu").translate(SOURCE)
     assert capsys.readouterr().out.splitlines() == [one.text for one in expected]
     assert [one.text for one in expected] != [
@@ -51,16 +50,9 @@ def test_score_takes_one_run(capsys):
 
 
 def test_the_ensemble_is_scored_beside_its_members(runs, capsys):
-    assert (
-        run_command(
-            ["evaluate", "additive", "none", "--ensemble", "--split", "short", "--device", "cpu"]
-        )
-        == 0
-    )
+    assert run_command("evaluate additive none --ensemble --split short --device cpu".split()) == 0
     assert "ensemble of additive, none" in capsys.readouterr().out
-    report = json.loads(
-        (runs / "additive" / "report.comparison.short.json").read_text(encoding="utf-8")
-    )
+    report = json.loads((runs / "additive" / "report.comparison.short.json").read_text("utf-8"))
     assert [run["name"] for run in report["runs"]] == [
         "additive",
         "none",
@@ -70,11 +62,11 @@ def test_the_ensemble_is_scored_beside_its_members(runs, capsys):
     [scores] = report["sets"]
     [bleu] = [measure for measure in scores["measures"] if measure["name"] == "bleu"]
     assert "paired_bootstrap" in bleu["runs"][2]
-    written = (runs / "additive" / "hyps" / "ensemble" / "short.txt").read_text(encoding="utf-8")
+    written = (runs / "additive" / "hyps" / "ensemble" / "short.txt").read_text("utf-8")
     expected = load([runs / "additive", runs / "none"], "cpu").translate(SOURCE)
     assert written == "".join(f"{one.text}\n" for one in expected)
     of_member = load(runs / "additive", "cpu").translate(SOURCE)
-    own = (runs / "additive" / "hyps" / "short.txt").read_text(encoding="utf-8")
+    own = (runs / "additive" / "hyps" / "short.txt").read_text("utf-8")
     assert own == "".join(f"{one.text}\n" for one in of_member)
 
 
@@ -119,4 +111,4 @@ def test_a_member_called_ensemble_keeps_its_hypotheses(runs, tmp_path):
     )
     folders = sorted((tmp_path / "scores.hyps").iterdir())
     assert len(folders) == 3
-    assert len({(folder / "short.txt").read_text(encoding="utf-8") for folder in folders}) == 3
+    assert len({(folder / "short.txt").read_text("utf-8") for folder in folders}) == 3

@@ -3,6 +3,7 @@
 import csv
 import json
 import logging
+from itertools import chain
 from xml.etree import ElementTree
 
 import pytest
@@ -27,12 +28,10 @@ def test_one_run_on_its_test_sets(workshop, caplog):
     assert [scores.num_pairs for scores in report.sets] == [5, 25, 30]
     translator = load(workshop / "additive", "cpu")
     expected = [found.text for found in translator.translate(SOURCE)]
-    written = (workshop / "additive/hyps/short.txt").read_text(encoding="utf-8")
+    written = (workshop / "additive/hyps/short.txt").read_text("utf-8")
     assert written == "".join(f"{line}\n" for line in expected)
-    assert (
-        report.sets[0].whole.scores["bleu"][0].interval.value
-        == sacrebleu.corpus_bleu(expected, [TARGET]).score
-    )
+    score = report.sets[0].whole.scores["bleu"][0].interval.value
+    assert score == sacrebleu.corpus_bleu(expected, [TARGET]).score
     assert "all test sets: 30 sentence pairs" in report.text
     assert "additive: beam size 3, length penalty 0" in report.text
     assert "report.json" in caplog.text
@@ -50,9 +49,8 @@ def test_concatenated_pairs_are_sets_of_their_own(workshop, tmp_path):
         *(("short", 5, 1), ("long", 25, 1), ("short.x2", 2, 2), ("long.x2", 12, 2)),
         *(("all test sets", 30, 1), ("all test sets.x2", 14, 2)),
     ]
-    assert (tmp_path / "report.hyps/additive/long.x2.txt").read_text(encoding="utf-8").count(
-        "\n"
-    ) == 12
+    hypotheses = (tmp_path / "report.hyps/additive/long.x2.txt").read_text("utf-8")
+    assert hypotheses.count("\n") == 12
     assert (tmp_path / "retention-by-length.x2.png").exists()
     assert (tmp_path / "retention-by-length.png").exists()
     again = translate_and_score(workshop, "additive", "none", reuse_hypotheses=True, **options)
@@ -68,7 +66,7 @@ def test_concatenated_pairs_are_translated_in_one_piece(workshop):
     expected = [
         found.text for found in translator.with_max_source_length(90).translate(joined.source)
     ]
-    assert (run.hyps_dir / "short.x3.txt").read_text(encoding="utf-8").splitlines() == expected
+    assert (run.hyps_dir / "short.x3.txt").read_text("utf-8").splitlines() == expected
     assert [found.text for found in translator.translate(joined.source)] != expected
 
 
@@ -101,46 +99,27 @@ def test_gold_links_of_the_embedded_corpus_are_used(tmp_path):
         assert [one["shift"] for one in run["gold"]] == [-1, 0, 1]
         assert run["gold"][1]["num_pairs"] == num_pairs
         assert 0 < run["gold"][1]["mass"] < 1
-        assert (
-            sum(row["runs"][0]["gold"][1]["num_pairs"] for row in values["attention"]["buckets"])
-            == num_pairs
-        )
+        rows = [row["runs"][0]["gold"][1] for row in values["attention"]["buckets"]]
+        assert sum(row["num_pairs"] for row in rows) == num_pairs
     assert "Attention against gold links" in report.text
     one = report.data["sets"][0]["attention"]["runs"][0]["gold"][1]
     gold = caption_links(*prepared.text("test"), prepared.links("test"))
     translator = load(tmp_path / "run", "cpu")
-    assert (
-        score_shifts(decode_gold(translator, *prepared.text("test"), gold))[0].error_rate
-        == one["error_rate"]
-    )
+    scores = score_shifts(decode_gold(translator, *prepared.text("test"), gold))
+    assert scores[0].error_rate == one["error_rate"]
 
 
 def test_all_references_count_in_scores_and_paired_tests(workshop, tmp_path, capsys):
     others = [line.replace("A ", "One ").replace(".", " now.") for line in TARGET]
     for name, lines in (("src", SOURCE), ("one", TARGET), ("two", others)):
-        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+        (tmp_path / name).write_text("\n".join(lines), "utf-8")
     files = [word for name in ("one", "two") for word in ("--reference", str(tmp_path / name))]
-    command = [
-        "evaluate",
-        str(workshop / "additive"),
-        str(workshop / "none"),
-        "--source",
-        str(tmp_path / "src"),
-    ]
-    written = [
-        "--json",
-        str(tmp_path / "r.json"),
-        "--metric",
-        "ter",
-        "--metric",
-        "bleu",
-        "--device",
-        "cpu",
-    ]
+    command = f"evaluate {workshop}/additive {workshop}/none --source {tmp_path}/src".split()
+    written = f"--json {tmp_path}/r.json --metric ter --metric bleu --device cpu".split()
     assert run_command([*command, *files, *written]) == 0
-    ter, bleu = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["sets"][0]["measures"]
+    ter, bleu = json.loads((tmp_path / "r.json").read_text("utf-8"))["sets"][0]["measures"]
     hypotheses = [
-        (tmp_path / f"r.hyps/{name}/files/src.txt").read_text(encoding="utf-8").splitlines()
+        (tmp_path / f"r.hyps/{name}/files/src.txt").read_text("utf-8").splitlines()
         for name in ("additive", "none")
     ]
     scores = [sacrebleu.corpus_bleu(lines, [TARGET, others]).score for lines in hypotheses]
@@ -161,17 +140,11 @@ def test_the_metric_of_validation_leads(workshop, tmp_path):
     config.train.validation.metric = "cer"
     make_toy_run(tmp_path / "run", config)
     report = run_evaluate(tmp_path, "run", split=["short"])
-    assert list(report.sets[0].whole.scores) == [
-        "cer",
-        "bleu",
-        "bleu_lowercase",
-        "bleu_tutorial",
-        "chrf",
-    ]
+    metrics = list(report.sets[0].whole.scores)
+    assert metrics == "cer bleu bleu_lowercase bleu_tutorial chrf".split()
     assert report.summary.startswith("CER ")
-    assert list(
-        run_evaluate(tmp_path, "run", split=["short"], metric=["chrf"]).sets[0].whole.scores
-    ) == ["chrf"]
+    named = run_evaluate(tmp_path, "run", split=["short"], metric=["chrf"])
+    assert list(named.sets[0].whole.scores) == ["chrf"]
 
 
 HOSTILE = "=a\x1b[2J\ufeff\u202e\x07b"
@@ -180,39 +153,25 @@ HOSTILE = "=a\x1b[2J\ufeff\u202e\x07b"
 def test_control_characters_in_names_are_shown_as_escapes(workshop, tmp_path, capsys):
     run = make_toy_run(tmp_path / HOSTILE, Run(workshop / "additive").config)
     for name, lines in ((f"{HOSTILE}.de", SOURCE), ("ref", TARGET)):
-        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+        (tmp_path / name).write_text("\n".join(lines), "utf-8")
     names = {option: tmp_path / f"r{suffix}" for option, suffix in FILES.items()}
-    command = [
-        "evaluate",
-        str(run.path),
-        str(workshop / "none"),
-        "--device",
-        "cpu",
-        "--full",
-        "--plots",
-        "svg",
-    ]
+    command = f"evaluate {run.path} {workshop}/none --device cpu --full --plots svg".split()
     files = ["--source", str(tmp_path / f"{HOSTILE}.de"), "--reference", str(tmp_path / "ref")]
-    assert (
-        run_command([*command, *files, *(str(word) for pair in names.items() for word in pair)])
-        == 0
-    )
+    files += [f"{option}={path}" for option, path in names.items()]
+    assert run_command([*command, *files]) == 0
     shown = "".join(capsys.readouterr())
     assert run_command([*command, "--split", HOSTILE]) == 2
     shown += "".join(capsys.readouterr())
     for kind in ("bleu", "retention"):
         ElementTree.parse(tmp_path / f"{kind}-by-length.r.svg")  # well-formed
-        shown += (tmp_path / f"{kind}-by-length.r.svg").read_text(encoding="utf-8")
-    shown += names["--csv"].read_text(encoding="utf-8") + names["--latex"].read_text(
-        encoding="utf-8"
-    )
-    shown += names["--report"].read_text(encoding="utf-8").partition("</title>")[0]
+        shown += (tmp_path / f"{kind}-by-length.r.svg").read_text("utf-8")
+    shown += names["--csv"].read_text("utf-8") + names["--latex"].read_text("utf-8")
+    shown += names["--report"].read_text("utf-8").partition("</title>")[0]
     assert [char for char in "\x1b\x07\ufeff\u202e" if char in shown] == []
     assert r"=a\x1b[2J\ufeff\u202e\x07b" in shown
     with names["--csv"].open(encoding="utf-8", newline="") as stream:
-        assert [
-            cell for row in csv.reader(stream) for cell in row if cell and cell[0] in "=+@"
-        ] == []
+        cells = chain(*csv.reader(stream))
+        assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
 
 
 FILES = {"--json": ".json", "--report": ".html", "--csv": ".csv", "--latex": ".tex"}
@@ -269,19 +228,20 @@ def test_one_translation_per_line_is_scored(tmp_path):
     config = toy_config()
     config.search.n_best = 2
     make_toy_run(tmp_path / "run", config)
-    (tmp_path / "de").write_text("\n".join(SOURCE), encoding="utf-8")
-    (tmp_path / "en").write_text("\n".join(TARGET), encoding="utf-8")
+    (tmp_path / "de").write_text("\n".join(SOURCE), "utf-8")
+    (tmp_path / "en").write_text("\n".join(TARGET), "utf-8")
     files = {"source": tmp_path / "de", "reference": tmp_path / "en"}
     assert evaluate([tmp_path / "run"], beam_size=1, **files).sets[0].num_pairs == 5
 
 
 def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path):
     config = Run(workshop / "additive").config
-    config.search.max_length_ratio, config.search.max_length_extra = 0.1, 1
+    config.search.max_length_ratio = 0.1
+    config.search.max_length_extra = 1
     make_toy_run(tmp_path / "cut", config)
     source = [*SOURCE, "Ein Xylofon § rennt."]
-    (tmp_path / "src").write_text("\n".join(source), encoding="utf-8")
-    (tmp_path / "ref").write_text("\n".join([*TARGET, "A thing runs."]), encoding="utf-8")
+    (tmp_path / "src").write_text("\n".join(source), "utf-8")
+    (tmp_path / "ref").write_text("\n".join([*TARGET, "A thing runs."]), "utf-8")
     named = {
         "source": tmp_path / "src",
         "reference": [tmp_path / "ref"],
@@ -289,10 +249,8 @@ def test_translations_that_the_limit_cut_are_counted_and_told(workshop, tmp_path
     }
     report = run_evaluate(tmp_path, "cut", **named)
     expected = load(tmp_path / "cut", "cpu").translate(source)
-    num_cut, num_unknown = (
-        sum(found.is_cut for found in expected),
-        sum(len(found.unknown) for found in expected),
-    )
+    num_cut = sum(found.is_cut for found in expected)
+    num_unknown = sum(len(found.unknown) for found in expected)
     assert num_cut > 0 < num_unknown
     assert report.data["sets"][0]["translations"] == [
         {"run": "cut", "num_cut": num_cut, "num_unknown_source_tokens": num_unknown}

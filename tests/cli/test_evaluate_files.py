@@ -56,7 +56,7 @@ def test_a_file_replaces_nothing_of_the_runs_own_sets(workshop, tmp_path):
     translate_and_score(workshop, "additive", split=["short"])
     names = ("report.json", "report.short.md", "hyps/short.txt")
     own = {name: (workshop / "additive" / name).read_bytes() for name in names}
-    (tmp_path / "short").write_text("Hund\n", encoding="utf-8")
+    (tmp_path / "short").write_text("Hund\n", "utf-8")
     translate_and_score(
         workshop, "additive", source=tmp_path / "short", reference=[tmp_path / "short"]
     )
@@ -109,7 +109,7 @@ def test_hypotheses_are_reused_only_if_nothing_changed(workshop, monkeypatch):
     )
     changed = translate_and_score(workshop, "none", split=["short"], reuse_hypotheses=True)
     assert not changed.data["runs"][0]["is_reused"]
-    assert "marked" not in path.read_text(encoding="utf-8")
+    assert "marked" not in path.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

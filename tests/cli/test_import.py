@@ -98,7 +98,7 @@ def test_variants_from_outside_train_are_resumed_and_translate(
     monkeypatch.setattr("seq2seq_attn.model.variants._imported", {})
     for module in MODULES:
         sys.modules.pop(module, None)
-    for command in (["translate", "--run", "mine", "Hund"], ["evaluate", "mine"]):
+    for command in ("translate --run mine Hund".split(), ["evaluate", "mine"]):
         assert run(command) == 2
         message = capsys.readouterr().err.splitlines()[-1]
         assert message.startswith("error: mine: model.")
@@ -107,7 +107,7 @@ def test_variants_from_outside_train_are_resumed_and_translate(
 
 
 def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, capsys):
-    named = ["--import", "variants", "--method", "variants:last_minute"]
+    named = "--import variants --method variants:last_minute".split()
     own = ["--set", "share=0.9", "--set", 'scorers={"variants:Long": {bonus: 2}}']
     settings = [*toy_settings(Path("toy")), "train.validation.num_pairs=4", "train.max_updates=2"]
     configured = [
@@ -115,7 +115,7 @@ def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, c
         "search.share=0.8",
         "search.max_length_ratio=2",
     ]
-    train = ["train", "--run-dir", "mine", "-c", "base", "--import", "variants"]
+    train = "train --run-dir mine -c base --import variants".split()
     assert (
         run(
             [*train, *(word for setting in [*settings, *configured] for word in ("--set", setting))]
@@ -138,11 +138,11 @@ def test_a_method_and_a_scorer_from_outside_are_known_to_every_command(folder, c
 
 @pytest.mark.usefixtures("folder")
 def test_an_exception_inside_a_variant_is_shown_with_its_file_and_line(capsys):
-    text = Path("cosine.py").read_text(encoding="utf-8")
+    text = Path("cosine.py").read_text("utf-8")
     before, call, after = text.partition("sharpness * torch.bmm(")
     Path("cosine.py").write_text(f"{before}{call}1 / 0, {after}", "utf-8")
     place = f"cosine.py:{before.count(chr(10)) + 1}"
-    train = ["train", "-c", "base", "--import", "cosine", "--set", "model.attention.name=cosine"]
+    train = "train -c base --import cosine --set model.attention.name=cosine".split()
     for setting in toy_settings(Path("toy")):
         train += ["--set", setting]
     assert run([*train, "--run-dir", "a"]) == 1

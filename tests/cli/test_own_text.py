@@ -22,7 +22,7 @@ TINY = [
     *("train.num_threads=1", "train.device=cpu", "train.max_updates=2", "train.max_epochs=1"),
 ]
 TINY_OPTIONS = [f"--set={setting}" for setting in TINY]
-LANGUAGES = ["--source-language", "de", "--target-language", "en"]
+LANGUAGES = "--source-language de --target-language en".split()
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def test_from_a_table_to_a_translation(capsys):
     assert (
         audit["train"]["pairs_read"] < 160 - num_valid
     )  # short sentences of eight words come twice
-    assert run(["evaluate", "--split", "valid", "--no-attention"]) == 0
+    assert run("evaluate --split valid --no-attention".split()) == 0
     for path in (
         Path("train.tsv"),
         *Path("data").rglob("*.source"),
@@ -122,7 +122,7 @@ def test_configurations_and_settings_go_on_top(capsys):
 
 @pytest.mark.parametrize(("target", "line"), [("zh", "猫在桌子上。"), ("ca", "El gat del país.")])
 def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys, target, line):
-    Path("own.tsv").write_text(f"en\t{target}\n" + f"a cat\t{line}\n" * 20, encoding="utf-8")
+    Path("own.tsv").write_text(f"en\t{target}\n" + f"a cat\t{line}\n" * 20, "utf-8")
     text = ["--train=own.tsv", "--source-language=en", f"--target-language={target}"]
     assert dumped(capsys, *text)["data"]["tokenizer"]["name"] == "sentencepiece"
     for chosen in (
@@ -130,7 +130,7 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys, targ
         {"vocab_size": 300},
     ):  # a file of settings comes before the choices for a text
         own = {"data": {"tokenizer": chosen}, "train": {"validation": {"metric": "exact"}}}
-        Path("mine.yaml").write_text(json.dumps(own), encoding="utf-8")
+        Path("mine.yaml").write_text(json.dumps(own), "utf-8")
         values = dumped(capsys, *text, "-c", "mine.yaml")
         assert values["data"]["tokenizer"] == {
             **values["data"]["tokenizer"],
@@ -143,7 +143,7 @@ def test_a_target_whose_words_would_get_spaces_inside_gets_subwords(capsys, targ
 
 def test_targets_of_single_words_are_validated_by_chrf(capsys):
     lines = [f"A ball {number}\t红色的球{number}\n" for number in range(40)]
-    Path("own.tsv").write_text("".join(lines), encoding="utf-8")
+    Path("own.tsv").write_text("".join(lines), "utf-8")
     text = ["--train=own.tsv", "--columns=1,2", "--source-language=en"]
     for options, metric in (
         (["--target-language=de"], "chrf"),

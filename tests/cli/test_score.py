@@ -25,11 +25,11 @@ def root(tmp_path_factory) -> Path:
         ("links", [GOLD] * len(SOURCE)),
         ("empty.tsv", []),
     ):
-        (root / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        (root / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     (root / "far").write_text("0-9\n" + "0-0\n" * 4)
     pairs = zip(SOURCE, TARGET, strict=True)
     lines = ["source\ttarget", *(f"{source}\t{target}" for source, target in pairs)]
-    (root / "pairs.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (root / "pairs.tsv").write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return root
 
 
@@ -41,7 +41,7 @@ def _in_root(root, toy_runs, monkeypatch) -> None:
         (root / name).symlink_to(toy_runs[run].path)
 
 
-FILES = ["--source", "source", "--target", "target"]
+FILES = "--source source --target target".split()
 
 
 def score(
@@ -96,7 +96,7 @@ def test_what_cannot_be_scored_as_it_is_is_counted(capsys, root):
     assert "1 of 4" in err
     assert "1 of 3" in err
     assert "2 pairs, 4" in err
-    (root / "blank.tsv").write_text("src\ttgt\n \tA dog\n", encoding="utf-8")
+    (root / "blank.tsv").write_text("src\ttgt\n \tA dog\n", "utf-8")
     assert "perplexity" not in score(capsys, "blank.tsv")[1]
 
 
@@ -115,9 +115,7 @@ def test_error_rate_against_given_links(capsys, root, tmp_path):
     assert "nan" not in err
     assert "AER" in err
     score(capsys, *FILES, "--alignment", str(tmp_path / "own"))
-    own = [
-        set(line.split()) for line in (tmp_path / "own").read_text(encoding="utf-8").splitlines()
-    ]
+    own = [set(line.split()) for line in (tmp_path / "own").read_text("utf-8").splitlines()]
     recall = sum(len(links & set(GOLD.split())) for links in own) / 25
     assert float(found[0][3]) == pytest.approx(
         recall, abs=0.2

@@ -30,7 +30,7 @@ def write_corpus(directory: Path) -> None:
     write_toy_corpus(directory)
     generator = np.random.default_rng(1)
     for path in directory.glob("*.de"):
-        split, lines = path.stem, path.read_text(encoding="utf-8").split("\n")[:-1]
+        split, lines = path.stem, path.read_text("utf-8").split("\n")[:-1]
         numbers = [[SOURCE.index(word) for word in line.split()] for line in lines]
         noise = [generator.normal(0, 0.01, (len(words), SIZE)) for words in numbers]
         pictures = {f"p{i}": np.eye(SIZE)[words] + noise[i] for i, words in enumerate(numbers)}
@@ -57,17 +57,8 @@ def trained(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("sources")
     write_corpus(root / "corpus")
     for name in SOURCES:
-        assert (
-            run(
-                [
-                    "train",
-                    "--run-dir",
-                    str(root / name),
-                    *options(root, name, "train.max_updates=2"),
-                ]
-            )
-            == 0
-        )
+        short = options(root, name, "train.max_updates=2")
+        assert run(["train", f"--run-dir={root / name}", *short]) == 0
     return root
 
 
@@ -79,9 +70,9 @@ def options(root: Path, name: str, *more: str) -> list[str]:
 def columns(root: Path, name: str) -> Path:
     """The test lines of a run's sources as one file of columns."""
     files = [root / "corpus" / f"test.{language}" for language in SOURCES[name]]
-    sides = [path.read_text(encoding="utf-8").splitlines() for path in files]
+    sides = [path.read_text("utf-8").splitlines() for path in files]
     text = "".join("\t".join(row) + "\n" for row in zip(*sides, strict=True))
-    (root / f"{name}.tsv").write_text(text, encoding="utf-8")
+    (root / f"{name}.tsv").write_text(text, "utf-8")
     return root / f"{name}.tsv"
 
 
@@ -90,18 +81,12 @@ def test_texts_files_and_columns_say_the_same(trained, capsys, name):
     prepared = outputs(capsys, "prepare", "-c", str(trained / name / "config.yaml"))
     assert f"({'+'.join(SOURCES[name])} -> en)" in prepared[0]
     of = ["translate", "--run", str(trained / name)]
-    files = [
-        word
-        for language in SOURCES[name]
-        for word in ("-i", str(trained / "corpus" / f"test.{language}"))
-    ]
+    files = [f"--input={trained}/corpus/test.{language}" for language in SOURCES[name]]
     from_files = outputs(capsys, *of, *files)
     assert len(from_files) == 20
     assert outputs(capsys, *of, "-i", str(columns(trained, name))) == from_files
-    lines = columns(trained, name).read_text(encoding="utf-8").splitlines()
-    assert (
-        outputs(capsys, *of, *(text for line in lines for text in line.split("\t"))) == from_files
-    )
+    lines = columns(trained, name).read_text("utf-8").splitlines()
+    assert outputs(capsys, *of, *"\t".join(lines).split("\t")) == from_files
     assert outputs(capsys, *of, lines[0]) == from_files[:1]
 
 
@@ -115,10 +100,8 @@ def test_each_source_counts(trained):
         "Hund Mann\t",
         "\thomme",
     ]
-    scores = {
-        translation.log_prob for translation in translator.score(lines, ["dog man"] * len(lines))
-    }
-    assert len(scores) == len(lines)
+    scored = translator.score(lines, ["dog man"] * len(lines))
+    assert len({translation.log_prob for translation in scored}) == len(lines)
     assert [t.text for t in translator.translate(["", "\t", " \t "])] == ["", "", ""]
 
 
@@ -150,7 +133,9 @@ def test_attention_is_over_the_positions_of_all_sources(trained, capsys, caplog,
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_evaluate_and_score(trained, capsys, caplog, name):
-    corpus, report, scores = trained / "corpus", trained / "report.json", []
+    corpus = trained / "corpus"
+    report = trained / "report.json"
+    scores = []
     for given in ([], [f"--source={columns(trained, name)}", f"--reference={corpus / 'test.en'}"]):
         assert run(["evaluate", str(trained / name), f"--json={report}", *given]) == 0
         values = json.loads(report.read_text())
@@ -159,14 +144,8 @@ def test_evaluate_and_score(trained, capsys, caplog, name):
     assert scores[0] == scores[1]
     assert "zero" not in caplog.text
     assert len(outputs(capsys, "score", str(corpus / "test"), "--run", str(trained / name))) == 20
-    assert_fails(
-        capsys,
-        "evaluate",
-        str(trained / name),
-        "--concatenate=2",
-        code=2,
-        message="--concatenate 2",
-    )
+    joined = f"evaluate {trained}/{name} --concatenate=2".split()
+    assert_fails(capsys, *joined, code=2, message="--concatenate 2")
 
 
 def test_own_text_as_files_and_a_table(tmp_path, monkeypatch, capsys):
@@ -187,17 +166,8 @@ def test_own_text_as_files_and_a_table(tmp_path, monkeypatch, capsys):
         found = outputs(capsys, "prepare", *given, *(f"--set={setting}" for setting in settings))
         audits.append(found[1:])
     assert audits[0] == audits[1]
-    assert (
-        run(
-            [
-                "train",
-                "--train=corpus/train",
-                "--set=data.source_languages=[de,fr]",
-                "--dump-config",
-            ]
-        )
-        == 0
-    )
+    train = "train --train=corpus/train --set=data.source_languages=[de,fr] --dump-config"
+    assert run(train.split()) == 0
     values = yaml.safe_load(capsys.readouterr().out)
     assert (values["name"], values["data"]["source_languages"]) == ("own-de+fr-en", ["de", "fr"])
 
@@ -224,7 +194,8 @@ def test_the_prepared_store_holds_the_vectors_at_their_positions(trained, name):
 def test_other_vectors_under_the_same_names_are_other_data(tmp_path):
     write_corpus(tmp_path / "corpus")
     config = load_config((), [*toy_settings(tmp_path / "corpus"), "data.source_language=vectors"])
-    before, path = prepare_corpus(config), tmp_path / "corpus" / "p0.npy"
+    before = prepare_corpus(config)
+    path = tmp_path / "corpus" / "p0.npy"
     np.save(path, np.load(path) + 1.0)
     assert prepare_corpus(config).directory != before.directory
 
@@ -242,9 +213,8 @@ def test_names_of_files_are_not_text(trained, tmp_path, tokenizer, joint):
     assert sorted(alone.source_vocab.tokens[4:]) == labels
     lines, _ = german.text("valid")
     for line, both in zip(lines, beside.text("valid")[0], strict=True):
-        assert beside.source_tokenizer.columns(beside.source_tokenizer.tokenize(both))[
-            0
-        ] == german.source_tokenizer.tokenize(line)
+        text, _ = beside.source_tokenizer.columns(beside.source_tokenizer.tokenize(both))
+        assert text == german.source_tokenizer.tokenize(line)
     assert alone.target_vocab == german.target_vocab
 
 
@@ -281,20 +251,21 @@ def test_settings_that_do_not_fit(tmp_path, settings, message, capsys):
 
 
 def test_inputs_that_do_not_fit(trained, tmp_path, capsys):
-    corpus, archive = trained / "corpus", trained / "corpus" / "valid.npz"
-    german, french, picture = (
-        ["-i", str(corpus / name)] for name in ("test.de", "train.fr", "p0.npy")
-    )
+    corpus = trained / "corpus"
+    archive = corpus / "valid.npz"
+    german = ["-i", str(corpus / "test.de")]
+    french = ["-i", str(corpus / "train.fr")]
+    picture = ["-i", str(corpus / "p0.npy")]
     for name, inputs, code, message in [
         ("texts", ["Hund"], 2, "1 text"),
         ("texts", german * 3, 2, "test.de: this run reads 2 sources"),
         ("texts", german, 1, "1 text"),
         ("texts", [*german, *french], 1, "test.de: 20 lines"),
         ("vectors", ["no.npz:a"], 1, "no.npz"),
-        *(
-            ("vectors", [file], 1, file)
-            for file in ("no.npy", f"{archive}:a", str(archive), str(tmp_path))
-        ),
+        ("vectors", ["no.npy"], 1, "no.npy"),
+        ("vectors", [f"{archive}:a"], 1, f"{archive}:a"),
+        ("vectors", [str(archive)], 1, str(archive)),
+        ("vectors", [str(tmp_path)], 1, str(tmp_path)),
         ("vectors", picture, 1, picture[1]),
     ]:
         assert_fails(
@@ -302,7 +273,7 @@ def test_inputs_that_do_not_fit(trained, tmp_path, capsys):
         )
     with pytest.raises(UserError, match="3 texts"):
         load(trained / "texts").translate(["a\tb\tc"])
-    score = ["score", str(corpus / "test"), "--run", str(trained / "vectors"), "--links=gold"]
+    score = f"score {corpus}/test --run {trained}/vectors --links=gold".split()
     assert_fails(capsys, *score, code=2, message="--links gold")
     both = [str(trained / "texts"), str(trained / "vectors")]
     files = ["--source", german[1], "--reference", german[1]]
@@ -315,7 +286,7 @@ def test_inputs_that_do_not_fit(trained, tmp_path, capsys):
 def test_attention_over_the_sentences_of_a_line(tmp_path):
     write_toy_corpus(tmp_path / "corpus")
     for path in (tmp_path / "corpus").glob("*.*"):
-        path.write_text(path.read_text(encoding="utf-8").replace("\n", ".\n"), encoding="utf-8")
+        path.write_text(path.read_text("utf-8").replace("\n", ".\n"), "utf-8")
     settings = (
         "data.tokenizer.sentences=true",
         "model.attention.name=hierarchical",

@@ -35,7 +35,7 @@ SMALL = [
 def write_pairs(pairs, *names):
     """The source and target sides as files."""
     for name, lines in zip(names, zip(*pairs, strict=True), strict=True):
-        Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        Path(name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 
 def train(*arguments, settings):
@@ -94,18 +94,9 @@ def test_pointing_at_the_letter_x(capsys):
     )
     assert len(scored) == 20
     assert sum(float(line.split("\t")[0]) > -0.7 for line in scored) > 14
-    options = [
-        "--metric",
-        "exact",
-        "--metric",
-        "cer",
-        "--length-in",
-        "characters",
-        "--json",
-        "scores.json",
-    ]
+    options = "--metric exact --metric cer --length-in characters --json scores.json".split()
     assert run(["evaluate", "run", *options]) == 0
-    [scores] = json.loads(Path("scores.json").read_text(encoding="utf-8"))["sets"]
+    [scores] = json.loads(Path("scores.json").read_text("utf-8"))["sets"]
     assert scores["measures"][0]["runs"][0]["score"] >= 80
     assert_fails(capsys, "evaluate", "run", "--concatenate", "2", code=2, message="--concatenate 2")
 
@@ -138,18 +129,9 @@ def test_pronouncing_words_letter_by_letter(capsys):
     assert {"K", "OW"} <= {*trained.target_vocab.tokens}
     assert float(trained.load_best().values["wer"]) < 25
     assert outputs(capsys, "translate", "--run", "run", "cat") == ["K AH T"]
-    options = [
-        "--metric",
-        "wer",
-        "--metric",
-        "exact",
-        "--length-in",
-        "characters",
-        "--json",
-        "scores.json",
-    ]
+    options = "--metric wer --metric exact --length-in characters --json scores.json".split()
     assert run(["evaluate", "run", *options]) == 0
-    [scores] = json.loads(Path("scores.json").read_text(encoding="utf-8"))["sets"]
+    [scores] = json.loads(Path("scores.json").read_text("utf-8"))["sets"]
     assert [measure["name"] for measure in scores["measures"]] == ["wer", "exact"]
     assert scores["measures"][0]["runs"][0]["score"] < 25
     assert "unit:word" in scores["measures"][0]["signature"]

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TextIO
 from xml.etree import ElementTree
@@ -78,20 +80,16 @@ def test_two_thousand_hostile_lines(run, tmp_path, stdin, capfdbinary, caplog):
     lines = hostile_lines(2_000, SOURCE)
     translator = load(run.path)
     alone: dict[bytes, str] = {}
-    for line in dict.fromkeys(lines):
-        (alone[line],) = (
-            t.text for t in translator.translate([line.decode(errors="replace")], beam_size=1)
-        )
+    for line in set(lines):
+        [found] = translator.translate([line.decode(errors="replace")], beam_size=1)
+        alone[line] = found.text
     line_ends = np.random.default_rng(1).choice([b"\n", b"\r\n"], len(lines)).tolist()
-    given = b"".join(line + end for line, end in zip(lines, line_ends, strict=True))
-    stdin(given.removesuffix(b"\n"))
+    data = b"".join(map(bytes.__add__, lines, line_ends))
+    stdin(data.removesuffix(b"\n"))
     translate(run=run.path, beam_size=1, alignment=tmp_path / "links")
-    out = capfdbinary.readouterr().out
-    assert out.endswith(b"\n")
-    assert out.decode().split("\n")[:-1] == [alone[line] for line in lines]
-    assert (
-        len(out.decode().splitlines()) == 2_000
-    )  # nothing in a line that any reader takes for the end of one
+    out = capfdbinary.readouterr().out.decode()
+    assert out.split("\n") == [*(alone[line] for line in lines), ""]
+    assert len(out.splitlines()) == 2_000  # no character in a line ends it for any reader
     assert len((tmp_path / "links").read_bytes().split(b"\n")) == 2_001
     num_invalid = sum(line.startswith((b"\xff", b"\xed\xa0")) or b"\0" in line for line in lines)
     [message] = [message for message in caplog.messages if "UTF-8" in message]
@@ -148,14 +146,11 @@ def test_other_encodings_are_read_or_named(
     translate(input=tmp_path / "in", run=run.path, beam_size=1)
     out = capfdbinary.readouterr().out.decode()
     if advice is None:
-        assert out.split("\n")[:-1] == [
-            one.text for one in load(run.path).translate(lines, beam_size=1)
-        ]
+        expected = load(run.path).translate(lines, beam_size=1)
+        assert out.split("\n")[:-1] == [translation.text for translation in expected]
     else:
         assert out.count("\n") == data.count(b"\n")
-        assert any(
-            re.search(rf"in: \d of \d lines .*{advice}", message) for message in caplog.messages
-        )
+        assert re.search(rf"in: \d of \d lines .*{advice}", caplog.text)
     caplog.clear()
     stdin(data)
     translate(run=run.path, beam_size=1)
@@ -171,34 +166,17 @@ def test_a_line_longer_than_what_is_read_at_once_stays_one_line():
     assert [len(line) for line in lines] == [200_000, 5, 70_000]
 
 
-def run_command(run: Run, *options: str) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-m",
-        "seq2seq_attn",
-        "translate",
-        "--run",
-        str(run.path),
-        "--beam-size",
-        "1",
-    ]
-    pipe = subprocess.PIPE
+def run_command(run: Run, *options: str, **streams: object) -> subprocess.Popen[bytes]:
+    command = f"{sys.executable} -m seq2seq_attn translate --run {run.path} --device cpu".split()
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return subprocess.Popen(
-        [*command, "--device", "cpu", *options],
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-        env=environment,
-    )
+    return subprocess.Popen([*command, *options], env=environment, **{**pipes, **streams})
 
 
 def test_an_answer_comes_before_the_next_line_is_asked_for(run):
     """Somebody at the other end of two pipes writes a line and waits for its translation."""
     expected = [t.text.encode() + b"\n" for t in load(run.path).translate(SOURCE, beam_size=1)]
-    with run_command(run) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with run_command(run, "--beam-size=1") as process:
         for line, answer in zip(SOURCE, expected, strict=True):
             process.stdin.write(line.encode() + b"\n")
             process.stdin.flush()
@@ -208,10 +186,7 @@ def test_an_answer_comes_before_the_next_line_is_asked_for(run):
 
 
 def test_a_closed_pipe_is_quiet(run, tmp_path):
-    with run_command(run, "--alignment", str(tmp_path / "links")) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
+    with run_command(run, f"--alignment={tmp_path / 'links'}") as process:
         process.stdin.write(b"Ein Hund\n")
         process.stdin.flush()
         process.stdout.readline()
@@ -224,38 +199,26 @@ def test_a_closed_pipe_is_quiet(run, tmp_path):
 
 
 def test_a_full_disk_on_standard_output_is_named(run):
-    command = [
-        sys.executable,
-        "-m",
-        "seq2seq_attn",
-        "translate",
-        "Ein Hund",
-        "--run",
-        str(run.path),
-    ]
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == 1
-    assert "standard output" in done.stderr.decode().splitlines()[-1]
+    with open("/dev/full", "wb") as full, run_command(run, "Ein Hund", stdout=full) as process:
+        assert "standard output" in process.stderr.read().decode().splitlines()[-1]
+        assert process.wait(timeout=300) == 1
 
 
 # ---- what is written beside the text ----
 
 
 def test_n_best_is_written_as_moses_has_it(run, capfdbinary):
-    translate([SOURCE[0], "", SOURCE[1]], run=run.path, n_best=2, beam_size=3, length_penalty=1.0)
-    rows = [line.split(" ||| ") for line in capfdbinary.readouterr().out.decode().split("\n")[:-1]]
-    expected = load(run.path).translate_n_best(
-        [SOURCE[0], "", SOURCE[1]], n_best=2, beam_size=3, length_penalty=1.0
-    )
-    assert [row[0] for row in rows] == ["0", "0", "1", "2", "2"]
-    assert [row[1] for row in rows] == [t.text for translations in expected for t in translations]
-    assert [float(row[2]) for row in rows] == pytest.approx(
-        [t.log_prob for ts in expected for t in ts], abs=1e-6
-    )
-    assert [float(row[3]) for row in rows] == pytest.approx(
-        [t.score for ts in expected for t in ts], abs=1e-6
-    )
+    lines = [SOURCE[0], "", SOURCE[1]]
+    options = {"n_best": 2, "beam_size": 3, "length_penalty": 1.0}
+    translate(lines, run=run.path, **options)
+    rows = capfdbinary.readouterr().out.decode().split("\n")[:-1]
+    numbers, texts, log_probs, scores = zip(*(row.split(" ||| ") for row in rows), strict=True)
+    expected = [*chain(*load(run.path).translate_n_best(lines, **options))]
+    assert numbers == ("0", "0", "1", "2", "2")
+    assert list(texts) == [found.text for found in expected]
+    close = partial(pytest.approx, abs=1e-6)
+    assert list(map(float, log_probs)) == close([found.log_prob for found in expected])
+    assert list(map(float, scores)) == close([found.score for found in expected])
 
 
 def test_lines_are_numbered_from_one_read_to_the_next(run, monkeypatch, capfdbinary):
@@ -265,10 +228,7 @@ def test_lines_are_numbered_from_one_read_to_the_next(run, monkeypatch, capfdbin
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Slow(b"Hund\nWiese\nHund\n")))
     translate(run=run.path, n_best=2, beam_size=2)
-    numbers = [
-        line.split(" ||| ")[0] for line in capfdbinary.readouterr().out.decode().splitlines()
-    ]
-    assert numbers == ["0", "0", "1", "1", "2", "2"]
+    assert re.findall(r"^\d", capfdbinary.readouterr().out.decode(), re.MULTILINE) == [*"001122"]
 
 
 def test_links_run_between_the_words_of_the_two_files(run, tmp_path):
@@ -276,7 +236,7 @@ def test_links_run_between_the_words_of_the_two_files(run, tmp_path):
     translate(lines, run=run.path, alignment=tmp_path / "links", output=tmp_path / "out")
     links = (tmp_path / "links").read_text().split("\n")
     assert [len(links), links[1], links[3]] == [4, "", ""]
-    texts = (tmp_path / "out").read_text(encoding="utf-8").split("\n")
+    texts = (tmp_path / "out").read_text("utf-8").split("\n")
     for number in (0, 2):
         found = [(int(s), int(t)) for s, t in (link.split("-") for link in links[number].split())]
         assert found
@@ -295,10 +255,8 @@ def test_attention_is_written_as_arrays_without_pickle(run, tmp_path):
         for i in (0, 2):
             np.testing.assert_array_equal(found[f"attention_{i}"], expected[i].attention)
             assert found[f"source_tokens_{i}"].tolist() == expected[i].source_tokens
-            assert (
-                found[f"target_tokens_{i}"].tolist()[: len(expected[i].tokens)]
-                == expected[i].tokens
-            )
+            tokens = expected[i].tokens
+            assert found[f"target_tokens_{i}"].tolist()[: len(tokens)] == tokens
 
 
 BEGINS = {
@@ -314,13 +272,11 @@ BEGINS = {
 def test_every_kind_of_attention_file_is_written(run, tmp_path, command):
     """Characters that no picture shows are drawn as escapes."""
     line = "Ein\ufeff Hund \x1b[31m rennt\x08 \x00 \u202e!"
-    (tmp_path / "in").write_text(f"{line}\n", encoding="utf-8")
-    (tmp_path / "pairs.tsv").write_text(f"src\ttgt\n{SOURCE[0]}\t{TARGET[0]}\n", encoding="utf-8")
-    subject = (
-        ["-i", str(tmp_path / "in")] if command == "translate" else [str(tmp_path / "pairs.tsv")]
-    )
-    files = [word for suffix in BEGINS for word in ("--attention", str(tmp_path / f"maps{suffix}"))]
-    assert run_cli([command, *subject, "--run", str(run.path), "--device", "cpu", *files]) == 0
+    (tmp_path / "in").write_text(f"{line}\n", "utf-8")
+    (tmp_path / "pairs.tsv").write_text(f"src\ttgt\n{SOURCE[0]}\t{TARGET[0]}\n", "utf-8")
+    subject = {"translate": f"-i {tmp_path}/in", "score": f"{tmp_path}/pairs.tsv"}[command]
+    files = " ".join(f"--attention {tmp_path}/maps{suffix}" for suffix in BEGINS)
+    assert run_cli(f"{command} {subject} --run {run.path} --device cpu {files}".split()) == 0
     ElementTree.parse(tmp_path / "maps.svg")  # well-formed
     for suffix, begin in BEGINS.items():
         assert (tmp_path / f"maps{suffix}").read_bytes().lower().startswith(begin.lower()), suffix
@@ -333,7 +289,7 @@ def test_a_picture_that_fails_leaves_the_translations(run, tmp_path, monkeypatch
     monkeypatch.setattr("seq2seq_attn.api.writers.write_figure", fail)
     with pytest.raises(UserError, match=r"a\.png"):
         translate(["Hund"], run=run.path, attention=tmp_path / "a.png", output=tmp_path / "out")
-    assert (tmp_path / "out").read_text(encoding="utf-8").count("\n") == 1
+    assert (tmp_path / "out").read_text("utf-8").count("\n") == 1
 
 
 def test_a_failure_leaves_no_half_written_file(run, tmp_path, monkeypatch):

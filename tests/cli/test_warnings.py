@@ -99,9 +99,7 @@ def test_a_line_of_json_has_what_a_translation_has(run, tmp_path):
             attention=attention,
             n_best=2,
         )
-        objects = [
-            json.loads(line) for line in (tmp_path / "out").read_text(encoding="utf-8").splitlines()
-        ]
+        objects = [json.loads(line) for line in (tmp_path / "out").read_text("utf-8").splitlines()]
         assert [(found["line"], found["source"]) for found in objects] == [*enumerate(lines)]
         assert ["weights" in found for found in objects] == [attention is not None] * 3
     for found, translations in zip(

@@ -16,7 +16,7 @@ from seq2seq_attn.errors import UsageError
 def write(directory: Path, name: str, text: str) -> str:
     path = directory / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, "utf-8")
     return str(path)
 
 

@@ -92,7 +92,7 @@ def test_a_configuration_is_the_same_after_dump_and_load(
 ) -> None:
     config = config_from_dict(values)
     path = tmp_path / "dumped.yaml"
-    path.write_text(dump_config(config), encoding="utf-8")
+    path.write_text(dump_config(config), "utf-8")
     assert load_config([str(path)]) == config
 
 
@@ -140,7 +140,7 @@ def test_a_wrong_file_is_one_short_line(
 
 def test_a_file_may_not_extend_itself_by_another_name(tmp_path: Path) -> None:
     mine = tmp_path / "mine.yaml"
-    mine.write_text(f"extends: ../{tmp_path.name}/mine.yaml\n", encoding="utf-8")
+    mine.write_text(f"extends: ../{tmp_path.name}/mine.yaml\n", "utf-8")
     assert "extends itself" in refusal(config_names=(str(mine),))
 
 
