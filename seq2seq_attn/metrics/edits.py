@@ -1,7 +1,8 @@
 """Exact match, character error rate (CER) and word error rate (WER), as sacreBLEU metrics: the
 counts of each sentence, whose sums give the corpus's score.
 
-    exact = 100 * sum_n [h_n = r_n] / N                 CER, WER = 100 * sum_n d(h_n, r_n) / sum_n |r_n|
+    exact = 100 * sum_n [h_n = r_n] / N
+    CER, WER = 100 * sum_n d(h_n, r_n) / sum_n |r_n|
 
 h_n and r_n are the hypothesis and the reference of sentence n, with single spaces. d is their
 Levenshtein distance (1966): the fewest insertions, deletions and substitutions that turn one into

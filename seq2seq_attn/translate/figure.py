@@ -63,10 +63,12 @@ def _find_fonts(characters: frozenset[str]) -> tuple[list[str], str]:
         if not missing:
             break
         # the font of last resort has a box for every character
-        if font.style == "normal" and not font.name.startswith("Last Resort"):
-            if missing & (known := FT2Font(font.fname).get_charmap().keys()):
-                families.append(font.name)
-                missing -= known
+        if font.style != "normal" or font.name.startswith("Last Resort"):
+            continue
+        known = FT2Font(font.fname).get_charmap().keys()
+        if missing & known:
+            families.append(font.name)
+            missing -= known
     return families, "".join(map(chr, sorted(missing)))
 
 
@@ -86,9 +88,7 @@ def write_figure(figure: Figure, file: BinaryIO, path: Path) -> None:
     with any_script(figure) as missing, matplotlib.rc_context({"svg.fonttype": "none"}):
         figure.savefig(file, format=format, dpi=min(_DPI, _MAX_PIXELS / max(width, height)))
     if missing and format != "svg":
-        shown = "".join(missing[:8])
-        log.warning(
-            "%s: boxes for %s, which no installed font has; install one, or choose .svg or .html",
-            path,
-            shown,
+        warning = (
+            "%s: boxes for %s, which no installed font has; install one, or choose .svg or .html"
         )
+        log.warning(warning, path, missing[:8])

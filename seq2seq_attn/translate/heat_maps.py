@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,9 @@ FloatArray = npt.NDArray[np.float64]
 _CELL = 0.21
 """inches; fits a label of 8 points"""
 _GAP = 0.3
-_BAR_WIDTH, _BAR_HEIGHT, _BAR_ROOM = 0.12, 1.6, 0.75
+_BAR_WIDTH = 0.12
+_BAR_HEIGHT = 1.6
+_BAR_ROOM = 0.75
 _CHARACTERS_PER_INCH = 15.5
 """average for text of 8 points"""
 _ASPECT = 1.4
@@ -42,17 +44,25 @@ def attention_figure(maps: Sequence[AttentionMap], titles: Sequence[str] = ()) -
     if not maps:
         raise ValueError("no attention to draw")
     figure = new_figure(10.0, 10.0)
-    every = [
-        _draw(figure, attention, title)
-        for attention, title in zip(maps, [*titles, *[""] * (len(maps) - len(titles))], strict=True)
-    ]
+    drawn = []
+    for number, attention in enumerate(maps):
+        title = titles[number] if number < len(titles) else ""
+        drawn.append(_draw(figure, attention, title))
     with any_script(figure):
-        boxes_N4 = np.array([_measure(figure, axes) for axes in every])
+        boxes_N4 = np.array([_measure(figure, axes) for axes in drawn])
     grids = [_grid(boxes_N4, num_columns) for num_columns in range(1, len(maps) + 1)]
-    sizes = [[float((edges.sum(axis=1) + _GAP).sum()) for edges in grid] for grid in grids]
-    best = min(range(len(grids)), key=lambda index: max(sizes[index][0] / _ASPECT, sizes[index][1]))
-    _arrange(figure, every, grids[best], sizes[best])
+    _arrange(figure, drawn, min(grids, key=_size))
     return figure
+
+
+def _size(grid: tuple[FloatArray, FloatArray]) -> float:
+    """The width that a grid needs, or its height as the width of a grid of the wanted aspect."""
+    columns, rows = grid
+    return max(_extent(columns) / _ASPECT, _extent(rows))
+
+
+def _extent(edges_N2: FloatArray) -> float:
+    return float((edges_N2.sum(axis=1) + _GAP).sum())
 
 
 def _grid(boxes_N4: FloatArray, num_columns: int) -> tuple[FloatArray, FloatArray]:
@@ -64,6 +74,12 @@ def _grid(boxes_N4: FloatArray, num_columns: int) -> tuple[FloatArray, FloatArra
         for start in range(0, len(boxes_N4), num_columns)
     ]
     return np.array(columns), np.array(rows)
+
+
+def _starts(edges_N2: FloatArray) -> FloatArray:
+    """Where the cells of each column or row begin."""
+    ends = (edges_N2.sum(axis=1) + _GAP).cumsum()
+    return np.asarray(_GAP / 2 + ends - _GAP - edges_N2[:, 1])
 
 
 def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
@@ -84,11 +100,11 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     # parse_math=False: a `$` in a token would start a formula
-    source_tokens, target_tokens = (
-        [*map(visible, tokens)] for tokens in (attention.source_tokens, attention.target_tokens)
-    )
-    axes.set_xticks(range(num_source), source_tokens, rotation=90, fontsize=8, parse_math=False)
-    axes.set_yticks(range(num_target), target_tokens, fontsize=8, parse_math=False)
+    style: dict[str, Any] = {"fontsize": 8, "parse_math": False}
+    source_tokens = [visible(token) for token in attention.source_tokens]
+    target_tokens = [visible(token) for token in attention.target_tokens]
+    axes.set_xticks(range(num_source), source_tokens, rotation=90, **style)
+    axes.set_yticks(range(num_target), target_tokens, **style)
     axes.set_xlabel("source", fontsize=8, color="0.35")
     axes.set_ylabel("translation", fontsize=8, color="0.35")
     for position in attention.unknown:
@@ -101,11 +117,8 @@ def _draw(figure: Figure, attention: AttentionMap, title: str) -> Axes:
     axes.set_yticks(np.arange(num_target + 1) - 0.5, minor=True)
     axes.grid(which="minor", color="0.9", linewidth=0.5)
     axes.tick_params(which="both", length=0)
-    lines = textwrap.wrap(
-        visible(" ".join(title.split())),
-        max(24, int(_CELL * num_source * _CHARACTERS_PER_INCH)),
-        max_lines=3,
-    )
+    num_characters = max(24, int(_CELL * num_source * _CHARACTERS_PER_INCH))
+    lines = textwrap.wrap(visible(" ".join(title.split())), num_characters, max_lines=3)
     axes.set_title("\n".join(lines), loc="left", fontsize=9, parse_math=False)
     return axes
 
@@ -114,26 +127,21 @@ def _measure(figure: Figure, axes: Axes) -> tuple[float, float, float, float]:
     """In inches: left of the cells, from their left edge on, above them, and from their top edge
     on."""
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
-    whole, cells = axes.get_tightbbox(renderer), axes.get_window_extent(renderer)
+    whole = axes.get_tightbbox(renderer)
+    cells = axes.get_window_extent(renderer)
     assert whole is not None  # the map is visible
     edges = (cells.x0 - whole.x0, whole.x1 - cells.x0, whole.y1 - cells.y1, cells.y1 - whole.y0)
     left, right, above, below = (pixels / figure.dpi for pixels in edges)
     return left, right, above, below
 
 
-def _arrange(
-    figure: Figure,
-    every: Sequence[Axes],
-    grid: tuple[FloatArray, FloatArray],
-    size: Sequence[float],
-) -> None:
-    """Arrange the maps in the grid of this size, with the color bar on its right and the
-    explanation below."""
-    extents = [axes.get_position().size * figure.get_size_inches() for axes in every]
-    room, height = size
-    width = max(room, 4.0) + _BAR_ROOM
+def _arrange(figure: Figure, drawn: Sequence[Axes], grid: tuple[FloatArray, FloatArray]) -> None:
+    """Arrange the maps in the grid, with the color bar on its right and the explanation below."""
+    columns, rows = grid
+    extents = [axes.get_position().size * figure.get_size_inches() for axes in drawn]
+    width = max(_extent(columns), 4.0) + _BAR_ROOM
     note = textwrap.wrap(MAP_NOTE, int((width - _GAP) * _CHARACTERS_PER_INCH))
-    height = max(height, _BAR_HEIGHT + 2 * _GAP) + 0.16 * len(note) + _GAP
+    height = max(_extent(rows), _BAR_HEIGHT + 2 * _GAP) + 0.16 * len(note) + _GAP
     figure.set_size_inches(width, height)
 
     def place(axes: Axes, left: float, top: float, size: Sequence[float]) -> None:
@@ -141,15 +149,13 @@ def _arrange(
             (left / width, 1 - (top + size[1]) / height, size[0] / width, size[1] / height)
         )
 
-    # where the cells of each column and row begin
-    lefts, tops = (
-        _GAP / 2 + (edges.sum(axis=1) + _GAP).cumsum() - _GAP - edges[:, 1] for edges in grid
-    )
-    for number, (axes, extent) in enumerate(zip(every, extents, strict=True)):
+    lefts = _starts(columns)
+    tops = _starts(rows)
+    for number, (axes, extent) in enumerate(zip(drawn, extents, strict=True)):
         row, column = divmod(number, len(lefts))
         place(axes, lefts[column], tops[row], extent)
     bar = figure.add_axes((0, 0, 1, 1))
-    figure.colorbar(every[0].images[0], cax=bar)
+    figure.colorbar(drawn[0].images[0], cax=bar)
     place(bar, width - _BAR_ROOM, _GAP, (_BAR_WIDTH, _BAR_HEIGHT))
     bar.set_ylabel("attention weight", fontsize=8)
     bar.tick_params(labelsize=7)
