@@ -10,7 +10,6 @@ import http.client
 import logging
 import os
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,7 +50,8 @@ SHA256 = {
 """The published files and their SHA-256."""
 
 _TIMEOUT_S = 30.0
-_TOO_BUSY = (408, 425, 429)
+_WAITS_S = (1.0, 2.0, 4.0)
+"""seconds before a download is tried again"""
 
 _log = logging.getLogger(__name__)
 
@@ -70,11 +70,12 @@ def published_splits(*languages: str) -> dict[str, tuple[str, ...]]:
     if target in sources:
         key = "source_language" if len(sources) == 1 else "source_languages"
         raise UsageError(f"data.{key} and data.target_language are both {target!r}; change one")
-    files = {
-        split: tuple(f"{name}.{language}.gz" for language in languages)
-        for split, name in SPLITS.items()
-    }
-    return {split: names for split, names in files.items() if all(name in SHA256 for name in names)}
+    splits = {}
+    for split, name in SPLITS.items():
+        files = tuple([f"{name}.{language}.gz" for language in languages])
+        if SHA256.keys() >= set(files):
+            splits[split] = files
+    return splits
 
 
 def fetch(
@@ -83,8 +84,6 @@ def fetch(
     *,
     languages: Sequence[str] = ("de", "en"),
     base_url: str = BASE_URL,
-    num_tries: int = 4,
-    backoff_s: float = 1.0,
     show_progress: bool = False,
 ) -> Path:
     """Put the files of some languages into `data_dir/multi30k/` and return that folder. Files that
@@ -97,23 +96,14 @@ def fetch(
         UsageError: the dataset lacks a language.
     """
     directory = data_dir / "multi30k"
-    names = [name for files in published_splits(*languages).values() for name in files]
-    missing = [name for name in names if not _is_verified(directory / name)]
-    if source_dir is None and (variable := os.environ.get(SOURCE_DIR_VARIABLE)):
-        source_dir = Path(variable) if Path(variable).is_dir() else None
-        if missing and source_dir is None:
-            _log.warning("%s=%s: no such folder; downloading", SOURCE_DIR_VARIABLE, variable)
+    missing = []
+    for names in published_splits(*languages).values():
+        missing += [name for name in names if not _is_verified(directory / name)]
+    if missing and source_dir is None:
+        source_dir = _default_source_dir()
     for name in tqdm(missing, desc="Multi30k", unit="file", disable=not show_progress):
-        if source_dir is None:
-            origin = f"{base_url}/{name}"
-            data = _download(origin, num_tries=num_tries, backoff_s=backoff_s)
-        else:
-            origin = str(source_dir / name)
-            if not (source_dir / name).is_file():
-                raise UserError(
-                    f"{origin}: no such file; a source folder must hold the published .gz files"
-                )
-            data = (source_dir / name).read_bytes()
+        origin = f"{base_url}/{name}" if source_dir is None else str(source_dir / name)
+        data = _download(origin) if source_dir is None else _read(source_dir / name)
         digest = hashlib.sha256(data).hexdigest()
         if digest != SHA256[name]:
             raise UserError(
@@ -126,6 +116,17 @@ def fetch(
     return directory
 
 
+def _default_source_dir() -> Path | None:
+    """The folder that the environment variable names, if it exists."""
+    name = os.environ.get(SOURCE_DIR_VARIABLE)
+    if not name:
+        return None
+    if Path(name).is_dir():
+        return Path(name)
+    _log.warning("%s=%s: no such folder; downloading", SOURCE_DIR_VARIABLE, name)
+    return None
+
+
 def _is_verified(path: Path) -> bool:
     if not path.is_file():
         return False
@@ -135,12 +136,14 @@ def _is_verified(path: Path) -> bool:
     return False
 
 
-def _download(url: str, *, num_tries: int, backoff_s: float) -> bytes:
-    reason = ""
-    for attempt in range(num_tries):
-        if attempt:
-            _log.warning("%s: %s; trying again (%d of %d)", url, reason, attempt, num_tries)
-            time.sleep(backoff_s * 2 ** (attempt - 1))
+def _read(path: Path) -> bytes:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; a source folder must hold the published .gz files")
+    return path.read_bytes()
+
+
+def _download(url: str) -> bytes:
+    for wait_s in (*_WAITS_S, None):
         try:
             with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
                 return bytes(answer.read())
@@ -148,10 +151,10 @@ def _download(url: str, *, num_tries: int, backoff_s: float) -> bytes:
         # HTTPException
         except (OSError, http.client.HTTPException) as error:
             reason = str(error) or type(error).__name__
-            if isinstance(error, urllib.error.HTTPError):
-                error.close()
-                if error.code < 500 and error.code not in _TOO_BUSY:
-                    break
+            if wait_s is None or "HTTP Error 404" in reason:
+                break
+            _log.warning("%s: %s; trying again in %g s", url, reason, wait_s)
+            time.sleep(wait_s)
     raise UserError(
         f"{url}: cannot be downloaded ({reason}); run again, or name a folder that has the files: "
         f"`seq2seq prepare multi30k --source-dir FOLDER`, or set {SOURCE_DIR_VARIABLE}=FOLDER"

@@ -22,6 +22,7 @@ def small_corpus(monkeypatch):
         multi30k, "SHA256", {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
     )
     monkeypatch.setattr(multi30k, "SPLITS", {"train": "train", "valid": "val"})
+    monkeypatch.setattr(multi30k, "_WAITS_S", (0.0, 0.0, 0.0))
     monkeypatch.delenv("SEQ2SEQ_MULTI30K_DIR", raising=False)
 
 
@@ -64,7 +65,7 @@ def hang_up(handler: Handler):
 
 
 def get(tmp_path, server, **options):
-    return fetch(tmp_path, base_url=server.url, backoff_s=0.0, **options)
+    return fetch(tmp_path, base_url=server.url, **options)
 
 
 def assert_complete(directory):
