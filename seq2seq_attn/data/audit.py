@@ -15,6 +15,18 @@ from seq2seq_attn.data.store import PairStore, PreparedCorpus
 _ROOM = 1.25
 """Translations may be longer than the training references by this factor."""
 _QUANTILES = (1, 50, 99)
+_PAIR_COUNTS = {
+    "pairs_read": "pairs",
+    "pairs_kept": "kept",
+    "blank": "blank",
+    "over_long": "over-long",
+    "ratio_outliers": "ratio",
+    "copies": "copies",
+    "duplicates": "duplicates",
+    "overlap_pairs": "in train",
+    "overlap_sources": "source in train",
+}
+"""the columns of the table of pairs, by the counts in them"""
 
 
 def audit_report(prepared: PreparedCorpus) -> str:
@@ -22,28 +34,25 @@ def audit_report(prepared: PreparedCorpus) -> str:
     terminal."""
     meta = prepared.meta
     limits = meta["config"]
-    dropped = describe_dropped(prepared.audit["train"]["dropped"], limits)
-    sizes = " and ".join(
-        f"{len(vocab):,}" for vocab in (prepared.source_vocab, prepared.target_vocab)
-    )
+    train = prepared.audit["train"]
+    dropped = describe_dropped(train["dropped"], limits)
     joint = " (one vocabulary for both)" if limits["vocab"]["joint"] else ""
-    return "\n".join(
-        [
-            f"{prepared.directory}  ({limits['source_language']} -> {limits['target_language']})",
-            "",
-            *audit_tables(prepared.audit),
-            "",
-            describe_ratios(prepared.pairs("train")),
-            "",
-            f"dropped from train: {sum(dropped.values()):,} of "
-            f"{prepared.audit['train']['pairs_read']:,} pairs",
-            *(f"  {count:,} because {reason}" for reason, count in dropped.items()),
-            "validation and test sets are kept whole; duplicates and overlaps are counted, never "
-            "dropped",
-            *meta["notes"],
-            f"vocabulary: {sizes} ids, source and target{joint}",
-        ]
-    )
+    lines = [
+        f"{prepared.directory}  ({limits['source_language']} -> {limits['target_language']})",
+        "",
+        *audit_tables(prepared.audit),
+        "",
+        describe_ratios(prepared.pairs("train")),
+        "",
+        f"dropped from train: {sum(dropped.values()):,} of {train['pairs_read']:,} pairs",
+        *[f"  {count:,} because {reason}" for reason, count in dropped.items()],
+        "validation and test sets are kept whole; duplicates and overlaps are counted, never "
+        "dropped",
+        *meta["notes"],
+        f"vocabulary: {len(prepared.source_vocab):,} and {len(prepared.target_vocab):,} ids, "
+        f"source and target{joint}",
+    ]
+    return "\n".join(lines)
 
 
 def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> dict[str, int]:
@@ -52,46 +61,23 @@ def describe_dropped(dropped: Mapping[str, int], limits: Mapping[str, Any]) -> d
     reasons = {
         "blank": "a side is blank",
         "over_long": f"a side has more than {limits['max_length']} tokens",
-        "ratio_outliers": f"one side has more than {limits['max_length_ratio']:g} times the other's tokens",
+        "ratio_outliers": (
+            f"one side has more than {limits['max_length_ratio']:g} times the other's tokens"
+        ),
     }
     return {reason: dropped[fault] for fault, reason in reasons.items() if dropped[fault]}
 
 
 def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The audit of each split (`SplitBuilder.audit`) as two text tables."""
-    pairs = [
-        [
-            "split",
-            "pairs",
-            "kept",
-            "blank",
-            "over-long",
-            "ratio",
-            "copies",
-            "duplicates",
-            "in train",
-            "source in train",
-        ]
-    ]
+    pairs = [["split", *_PAIR_COUNTS.values()]]
     tokens = [["split", "side", "tokens", "types", "longest", "OOV"]]
     for split, counts in audit.items():
-        keys = (
-            "pairs_read",
-            "pairs_kept",
-            "blank",
-            "over_long",
-            "ratio_outliers",
-            "copies",
-            "duplicates",
-        )
-        overlap = [f"{counts[key]:,}" for key in ("overlap_pairs", "overlap_sources")]
-        pairs.append(
-            [
-                split,
-                *(f"{counts[key]:,}" for key in keys),
-                *(["-", "-"] if split == "train" else overlap),
-            ]
-        )
+        row = [split]
+        for key in _PAIR_COUNTS:
+            is_overlap = key.startswith("overlap")
+            row.append("-" if is_overlap and split == "train" else f"{counts[key]:,}")
+        pairs.append(row)
         for side in ("source", "target"):
             sizes = [f"{counts[side][key]:,}" for key in ("tokens", "types", "longest")]
             tokens.append([split, side, *sizes, f"{100 * counts[side]['oov_rate']:.2f} %"])
@@ -99,9 +85,15 @@ def audit_tables(audit: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]], num_left: int) -> list[str]:
+    """The rows as lines of aligned columns, the first ones aligned at the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    forms = [f"{{:{'<' if i < num_left else '>'}{width}}}" for i, width in enumerate(widths)]
-    return ["  ".join(forms).format(*row).rstrip() for row in rows]
+    lines = []
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        for number in range(num_left):
+            cells[number] = row[number].ljust(widths[number])
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def with_length_limit(config: Config, pairs: PairStore) -> Config:
@@ -129,7 +121,8 @@ def limiting_ratio(pairs: PairStore, *, extra: int) -> float:
 
 def describe_ratios(pairs: PairStore) -> str:
     """One line with quantiles of the ratios, and the highest ratio with its lengths."""
-    source_lengths, target_lengths = pairs.source_lengths, pairs.target_lengths
+    source_lengths = pairs.source_lengths
+    target_lengths = pairs.target_lengths
     if not source_lengths.any():
         return "no source: a language model"
     ratios: npt.NDArray[np.float64] = target_lengths / source_lengths
@@ -140,4 +133,7 @@ def describe_ratios(pairs: PairStore) -> str:
     )
     highest = int(ratios.argmax())
     lengths = f"{target_lengths[highest]} to {source_lengths[highest]} tokens"
-    return f"target tokens per source token, pairs kept in train: {shares}, highest {ratios[highest]:.2f} ({lengths})"
+    return (
+        f"target tokens per source token, pairs kept in train: {shares}, highest "
+        f"{ratios[highest]:.2f} ({lengths})"
+    )

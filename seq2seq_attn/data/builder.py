@@ -99,7 +99,9 @@ def read_chunks(files: Iterable[tuple[str, Sequence[Path]]]) -> Iterator[Chunk]:
                 num_characters += max(len(source), len(target)) - 1
                 if len(sources) == MAX_PAIRS or num_characters >= MAX_CHARACTERS:
                     yield Chunk(split, sources, targets)
-                    sources, targets, num_characters = [], [], 0
+                    sources = []
+                    targets = []
+                    num_characters = 0
         if sources:
             yield Chunk(split, sources, targets)
 
@@ -111,8 +113,9 @@ def tokenize_chunk(
     max_length: int,
     max_length_ratio: float,
 ) -> TokenizedChunk:
-    """Tokenize both sides with the saved tokenizers of a folder. Pairs of the training split are dropped if they are faulty by these limits.
-    Raises UserError: the tokenizers cannot be loaded."""
+    """Tokenize both sides with the saved tokenizers of a folder. Pairs of the training split are
+    dropped if they are faulty by these limits. Raises UserError: the tokenizers cannot be
+    loaded."""
     source, target_tokenizer = _load_tokenizers(tokenizer_dir)
     sources = source.tokenize_many(chunk.sources)
     targets = target_tokenizer.tokenize_many(chunk.targets)
@@ -122,12 +125,10 @@ def tokenize_chunk(
         longest = [max(map(len, source.columns(tokens))) for tokens in sources]
         source_lengths = np.array(longest, dtype=np.int64)
     faults_FP = find_faults(source_lengths, target_lengths, max_length, max_length_ratio)
-    keep_P: Bools = (
-        np.all(~faults_FP, axis=0)
-        if chunk.split == "train"
-        else np.ones(len(sources), dtype=np.bool_)
-    )
-    sides = _side(sources, keep_P), _side(targets, keep_P)
+    keep_P: Bools = np.ones(len(sources), dtype=np.bool_)
+    if chunk.split == "train":
+        keep_P = np.all(~faults_FP, axis=0)
+    sides = (_side(sources, keep_P), _side(targets, keep_P))
     return TokenizedChunk(sides, keep_P, faults_FP, digest_pairs(chunk.sources, chunk.targets))
 
 
@@ -149,21 +150,22 @@ def find_faults(
 
 
 def _side(tokenized: Sequence[Sequence[str]], keep_P: Bools) -> TokenizedSide:
-    kept = [*compress(tokenized, keep_P.tolist())]
+    kept = list(compress(tokenized, keep_P.tolist()))
     num_tokens = _lengths(kept)
-    tokens = [*chain.from_iterable(kept)]
+    tokens = list(chain.from_iterable(kept))
     lines = "\n".join([*tokens, ""]).encode("utf-8")
     line_ends = np.flatnonzero(np.frombuffer(lines, dtype=np.uint8) == ord("\n"))
     ends = np.concatenate([[0], line_ends + 1])[np.cumsum(num_tokens)]
-    types: defaultdict[str, int] = defaultdict(count().__next__)
+    types: defaultdict[str, int] = defaultdict(count().__next__)  # numbers in order of occurrence
     numbers = np.fromiter(map(types.__getitem__, tokens), dtype=np.int32, count=len(tokens))
+    dropped = compress(tokenized, (~keep_P).tolist())
     return TokenizedSide(
         tokens=lines,
         num_bytes=np.diff(ends, prepend=0),
-        types=[*types],
+        types=list(types),
         numbers=numbers,
         num_tokens=num_tokens,
-        dropped=Counter(chain.from_iterable(compress(tokenized, (~keep_P).tolist()))),
+        dropped=Counter(chain.from_iterable(dropped)),
         longest=max(map(len, tokenized), default=0),
     )
 
@@ -187,9 +189,8 @@ def count_overlap(digests: Digests, train: Digests) -> tuple[int, int]:
     """The number of pairs of a split that also occur in the training split, and of those whose
     source does. Pairs with a blank source are not counted."""
     rows = digests[digests[:, 0] != 0]
-    is_known_source, is_known_pair = (
-        np.isin(rows[:, column], train[:, column]) for column in (0, 1)
-    )
+    is_known_source = np.isin(rows[:, 0], train[:, 0])
+    is_known_pair = np.isin(rows[:, 1], train[:, 1])
     return int(is_known_pair.sum()), int(is_known_source.sum())
 
 
@@ -207,10 +208,9 @@ class SplitBuilder:
 
     def add(self, chunk: Chunk, tokenized: TokenizedChunk) -> None:
         """Write a chunk's pairs, and count their tokens and faults."""
-        for side, lines, tokens in zip(
-            self.sides, (chunk.sources, chunk.targets), tokenized.sides, strict=True
-        ):
-            side.add(compress(lines, tokenized.keep_P.tolist()), tokens)
+        keep = tokenized.keep_P.tolist()
+        for side, lines, tokens in zip(self.sides, chunk[1:], tokenized.sides, strict=True):
+            side.add(compress(lines, keep), tokens)
         self._digests.append(tokenized.digests)
         self._keep.append(tokenized.keep_P)
         self._faults_F += tokenized.faults_FP.sum(axis=1)
@@ -233,14 +233,15 @@ class SplitBuilder:
 
     def audit(self, vocabs: Sequence[Vocab], train: SplitBuilder | None) -> dict[str, Any]:
         """Counts of the split's pairs, as JSON values. Faulty pairs are dropped from the training
-        split only. `copies`: pairs whose sides are equal. `duplicates`: pairs equal to an earlier pair of the split. `overlap_pairs`,
-        `overlap_sources`: pairs that are also pairs of the split `train` (None for the training
-        split itself), or whose source is one of its sources."""
+        split only. `copies`: pairs whose sides are equal. `duplicates`: pairs equal to an earlier
+        pair of the split. `overlap_pairs`, `overlap_sources`: pairs that are also pairs of the
+        split `train` (None for the training split itself), or whose source is one of its
+        sources."""
         digests = np.concatenate(self._digests)
-        overlap = (
-            count_overlap(digests, np.concatenate(train._digests)) if train is not None else (0, 0)
-        )
-        return {
+        overlap = (0, 0)
+        if train is not None:
+            overlap = count_overlap(digests, np.concatenate(train._digests))
+        counts = {
             "pairs_read": len(self.keep),
             "pairs_kept": int(self.keep.sum()),
             **dict(zip(FAULTS, self._faults_F.tolist(), strict=True)),
@@ -249,11 +250,10 @@ class SplitBuilder:
             "dropped": self.dropped,
             "overlap_pairs": overlap[0],
             "overlap_sources": overlap[1],
-            **{
-                side: builder.audit(vocab)
-                for side, builder, vocab in zip(SIDES, self.sides, vocabs, strict=True)
-            },
         }
+        for name, side, vocab in zip(SIDES, self.sides, vocabs, strict=True):
+            counts[name] = side.audit(vocab)
+        return counts
 
 
 class SideBuilder:
@@ -278,10 +278,9 @@ class SideBuilder:
         with self._text_path.open("a", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{line}\n" for line in kept_lines)
         self._tokens.add(np.frombuffer(tokenized.tokens, dtype=np.uint8), tokenized.num_bytes)
-        numbers = np.array(
-            [self._numbers.setdefault(token, len(self._numbers)) for token in tokenized.types],
-            np.int32,
-        )
+        for token in tokenized.types:
+            self._numbers.setdefault(token, len(self._numbers))
+        numbers = np.array([self._numbers[token] for token in tokenized.types], dtype=np.int32)
         self._ids.add(numbers[tokenized.numbers], tokenized.num_tokens)
         self._counts = np.pad(self._counts, (0, len(self._numbers) - len(self._counts)))
         self._counts[numbers] += np.bincount(tokenized.numbers, minlength=len(numbers))

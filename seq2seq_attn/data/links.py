@@ -71,13 +71,8 @@ def links_identity(data: DataConfig) -> dict[str, Any]:
     if path is not None:
         return {"links": sha256_of(path)}
     if data.links == IBM1:
-        return {
-            "links": {
-                "name": IBM1,
-                "num_iterations": ibm1.NUM_ITERATIONS,
-                "max_cells": ibm1.MAX_CELLS,
-            }
-        }
+        limits = {"num_iterations": ibm1.NUM_ITERATIONS, "max_cells": ibm1.MAX_CELLS}
+        return {"links": {"name": IBM1, **limits}}
     return {} if data.links is None else {"links": data.links}
 
 
@@ -115,28 +110,28 @@ def write_pharaoh_links(directory: Path, path: Path, keep: Iterable[bool], name:
         UserError: there is no link at all.
     """
     words = WORDS.get(name, words_of)
-    lines = compress(iter_lines(path), keep)
-    texts = [iter_lines(split_path(directory, "train", side, "txt")) for side in SIDES]
+    rows: list[Iterator[str]] = [compress(iter_lines(path), keep)]
+    rows += [iter_lines(split_path(directory, "train", side, "txt")) for side in SIDES]
     tokens = [TokenStore(split_path(directory, "train", side, "tokens")) for side in SIDES]
     num_unlike = 0
 
     def token_links() -> Iterator[Sequence[Link]]:
         nonlocal num_unlike
-        for line, *sides, source_tokens, target_tokens in zip(lines, *texts, *tokens, strict=True):
-            source, target = map(words, sides)
+        for line, source, target, *tokenized in zip(*rows, *tokens, strict=True):
             try:
                 yield links_between_tokens(
-                    parse_pharaoh(line), source, target, source_tokens, target_tokens
+                    parse_pharaoh(line), words(source), words(target), *tokenized
                 )
             except ValueError:  # a tokenizer that drops or replaces characters
                 yield ()
                 num_unlike += 1
 
     num_links = _write(directory, token_links())
-    note = (
-        f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words"
-        * bool(num_unlike)
-    )
+    note = ""
+    if num_unlike:
+        note = (
+            f"; {num_unlike:,} pairs have none: their tokens are not the same text as their words"
+        )
     if not num_links:
         raise UserError(
             f"data.links={name}: no link between tokens of training pairs; expected lines such as "
@@ -155,9 +150,9 @@ def write_estimated_links(directory: Path, draft_dir: Path) -> str:
         path = draft_dir / f"{side}.numbers"
         writer = SequenceWriter(path)
         for tokens, lengths in TokenStore(split_path(directory, "train", side, "tokens")).blocks():
-            writer.add(
-                np.array([numbers.setdefault(token, len(numbers)) for token in tokens]), lengths
-            )
+            for token in tokens:
+                numbers.setdefault(token, len(numbers))
+            writer.add(np.array([numbers[token] for token in tokens]), lengths)
         stores.append(SequenceStore(path))
     source, target = stores
     num_links = _write(directory, ibm1.align(source.__getitem__, target.__getitem__, len(source)))
@@ -171,8 +166,10 @@ def _write(directory: Path, links: Iterable[Sequence[Link]]) -> int:
     writer = SequenceWriter(split_path(directory, "train", "token_links"))
     num_links = 0
     remaining = iter(links)
-    while block := list(islice(remaining, _PAIRS_AT_ONCE)):
-        positions = np.array([*chain.from_iterable(map(chain.from_iterable, block))])
+    while True:
+        block = list(islice(remaining, _PAIRS_AT_ONCE))
+        if not block:
+            return num_links
+        positions = np.array(list(chain.from_iterable(map(chain.from_iterable, block))))
         writer.add(positions, np.array([2 * len(pair_links) for pair_links in block]))
         num_links += len(positions) // 2
-    return num_links

@@ -1,5 +1,5 @@
-"""Prepare a corpus: read and check its text, tokenize it, count tokens, and write ids. The result is
-reused if nothing changed."""
+"""Prepare a corpus: read and check its text, tokenize it, count tokens, and write ids. The result
+is reused if nothing changed."""
 
 import importlib.metadata
 import logging

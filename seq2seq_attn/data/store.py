@@ -10,7 +10,7 @@ Shapes: S source positions without EOS, F dimension of a vector.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,9 +137,9 @@ def _offsets_path(path: Path) -> Path:
 
 
 def _map(path: Path, dtype: type[np.generic]) -> Values:
-    return (
-        np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)
-    )
+    if not path.stat().st_size:
+        return np.empty(0, dtype=dtype)
+    return np.memmap(path, dtype=dtype, mode="r")
 
 
 class PairStore:
@@ -198,21 +198,21 @@ class PairStore:
     def batch(self, indices: Sequence[int], *, with_extended: bool = True) -> Batch:
         """The pairs at these indices, padded. Extended ids serve outputs that copy;
         `with_extended=False` saves the time to compute them."""
-        from seq2seq_attn.data.batch import (
-            collate,
-        )  # torch, which reading a run's settings does without
+        # torch, which reading a run's settings does without
+        from seq2seq_attn.data.batch import collate
 
         sources = [self.source(index) for index in indices]
-        return collate(
-            sources,
-            [self.target(index) for index in indices],
-            indices,
-            links=[self.links(index) for index in indices] if self._links is not None else None,
-            extended=[*map(self._extended, indices)]
-            if self._extended is not None and with_extended
-            else None,
-            vectors=[*map(self._vectors, indices, sources)] if self._vectors is not None else None,
-        )
+        targets = [self.target(index) for index in indices]
+        links = None
+        extended = None
+        vectors = None
+        if self._links is not None:
+            links = [self.links(index) for index in indices]
+        if self._extended is not None and with_extended:
+            extended = [self._extended(index) for index in indices]
+        if self._vectors is not None:
+            vectors = list(map(self._vectors, indices, sources))
+        return collate(sources, targets, indices, links=links, extended=extended, vectors=vectors)
 
 
 class PreparedCorpus:
@@ -246,16 +246,13 @@ class PreparedCorpus:
         """The hashes by which a run knows its corpus: of the `content` of all files, however they
         were made; of the `train` text, whatever tokenizes it; and of the text that `data.mix` draws
         `mixed` pairs from. `sides`: those that the run translates from and to."""
-        source, target = sides
-        return {
-            "content": sha256_of_values(
-                {name: hashed for name, hashed in self._hashes.items() if name != META_NAME}
-            ),
-            "train": sha256_of_values(
-                [self._hashes[f"train.{side}.txt"] for side in (source, target)]
-            ),
-            **({"mixed": self.meta["mix"]["text"]} if "mix" in self.meta else {}),
-        }
+        content = dict(self._hashes)
+        content.pop(META_NAME)
+        train = [self._hashes[f"train.{side}.txt"] for side in sides]
+        hashes = {"content": sha256_of_values(content), "train": sha256_of_values(train)}
+        if "mix" in self.meta:
+            hashes["mixed"] = self.meta["mix"]["text"]
+        return hashes
 
     @cached_property
     def source_tokenizer(self) -> Source:
@@ -276,13 +273,11 @@ class PreparedCorpus:
 
     def pairs(self, split: str) -> PairStore:
         """The pairs of a split as ids, with links between their tokens if configured."""
-        source, target = (
-            SequenceStore(split_path(self.directory, split, side, "ids")) for side in SIDES
-        )
-        tokens = [TokenStore(split_path(self.directory, split, side, "tokens")) for side in SIDES]
-        links = SequenceStore(split_path(self.directory, split, "token_links"))
-        vectors = SequenceStore(split_path(self.directory, split, "vectors"), np.float32)
-
+        path = partial(split_path, self.directory, split)
+        source_tokens = TokenStore(path("source", "tokens"))
+        target_tokens = TokenStore(path("target", "tokens"))
+        links = SequenceStore(path("token_links"))
+        vectors = SequenceStore(path("vectors"), np.float32)
         size = self.source_tokenizer.vector_size or 0
 
         def placed(index: int, ids: IdArray) -> FloatArray:
@@ -290,14 +285,12 @@ class PreparedCorpus:
             return place_vectors(vectors[index].reshape(-1, size), positions, len(ids))
 
         def extended(index: int) -> ExtendedIds:
-            source, target = (store[index] for store in tokens)
-            return extended_ids(
-                self.target_tokenizer.spell_source(source), target, self.target_vocab
-            )
+            source = self.target_tokenizer.spell_source(source_tokens[index])
+            return extended_ids(source, target_tokens[index], self.target_vocab)
 
         return PairStore(
-            source,
-            target,
+            SequenceStore(path("source", "ids")),
+            SequenceStore(path("target", "ids")),
             links=links if links.exists() else None,
             vectors=placed if vectors.exists() else None,
             extended=extended,
@@ -305,9 +298,8 @@ class PreparedCorpus:
 
     def text(self, split: str) -> tuple[list[str], list[str]]:
         """The lines of both sides as published, aligned with `pairs(split)`."""
-        source, target = (
-            _read_exact(split_path(self.directory, split, side, "txt")) for side in SIDES
-        )
+        source = _read_exact(split_path(self.directory, split, "source", "txt"))
+        target = _read_exact(split_path(self.directory, split, "target", "txt"))
         return source, target
 
     def links(self, split: str) -> list[str] | None:

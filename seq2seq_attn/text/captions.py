@@ -41,8 +41,11 @@ def find_captions(
     """
     check_languages(source_language, target_language)
     folder = folder or packaged("data/captions")
-    kinds = source_language, target_language, "links"
-    return {split: CaptionFiles(*find_text(str(folder / split), *kinds).paths) for split in SPLITS}
+    files = {}
+    for split in SPLITS:
+        text = find_text(str(folder / split), source_language, target_language, "links")
+        files[split] = CaptionFiles(*text.paths)
+    return files
 
 
 def check_languages(source_language: str, target_language: str) -> None:

@@ -58,13 +58,11 @@ class TranslationTable:
         """The most probable entries of each source id but `EMPTY`: source id, rank from 0, target
         id, probability."""
         source, target, probability = self.entries()
-        is_known = (source != EMPTY) & (probability > 0.0)
-        source, target, probability = source[is_known], target[is_known], probability[is_known]
         order = np.lexsort((target, -probability, source))
-        source, target, probability = source[order], target[order], probability[order]
-        rank = np.arange(len(source)) - np.searchsorted(source, source)
-        is_kept = rank < number
-        return source[is_kept], rank[is_kept], target[is_kept], probability[is_kept]
+        order = order[(source[order] != EMPTY) & (probability[order] > 0.0)]
+        rank = np.arange(len(order)) - np.searchsorted(source[order], source[order])
+        best = order[rank < number]
+        return source[best], rank[rank < number], target[best], probability[best]
 
 
 def estimate_table(
@@ -74,7 +72,8 @@ def estimate_table(
     `MAX_CELLS` cells is sampled at evenly spaced pairs."""
     num_cells = sum((len(source(i)) + 1) * len(target(i)) for i in range(num_pairs))
     # the cells, pairs of a source and a target position, of a target position stand side by side
-    keys, sizes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    keys = [np.empty(0, np.int64)]
+    sizes = [np.empty(0, np.int64)]
     for index in range(0, num_pairs, max(1, -(-num_cells // MAX_CELLS))):
         with_empty = np.concatenate([np.array([EMPTY]), source(index)])
         keys.append(_keys(with_empty, target(index)).ravel())
@@ -104,14 +103,16 @@ def best_sources(table: TranslationTable, source: Ids, target: Ids) -> npt.NDArr
 def align(source: Sentences, target: Sentences, num_pairs: int) -> Iterator[list[Link]]:
     """The links of each pair that both directions agree on, by rising target position. On 8,000
     captions they have a precision of 0.98 and a recall of 0.77."""
-    forward, backward = (
-        estimate_table(source, target, num_pairs),
-        estimate_table(target, source, num_pairs),
-    )
+    forward = estimate_table(source, target, num_pairs)
+    backward = estimate_table(target, source, num_pairs)
     for index in range(num_pairs):
-        ids = source(index), target(index)
-        sources, targets = best_sources(forward, *ids), best_sources(backward, *reversed(ids))
-        yield [(int(s), t) for t, s in enumerate(sources) if s != EMPTY and targets[s] == t]
+        sources = best_sources(forward, source(index), target(index))
+        targets = best_sources(backward, target(index), source(index))
+        links = []
+        for t, s in enumerate(sources.tolist()):
+            if s != EMPTY and targets[s] == t:
+                links.append((s, t))
+        yield links
 
 
 def _keys(source: Ids, target: Ids) -> npt.NDArray[np.int64]:

@@ -107,16 +107,23 @@ def _damaged_line(path: Path) -> UserError:
 def advice_on_encoding(sample: bytes, line: bytes) -> str:
     """How to convert a text that begins with `sample` and has a line that is not UTF-8 or holds a
     NUL character."""
-    zeros = sample[::2].count(0), sample[1::2].count(0)
-    if max(zeros) >= max(1, sample.count(b"\n")) and min(zeros) * 10 <= max(zeros):
-        return f"convert the file, for example with iconv -f UTF-16{'LE' if zeros[1] > zeros[0] else 'BE'} -t UTF-8"
+    num_even = sample[::2].count(0)
+    num_odd = sample[1::2].count(0)
+    num_zeros = max(num_even, num_odd)
+    if num_zeros >= max(1, sample.count(b"\n")) and min(num_even, num_odd) * 10 <= num_zeros:
+        order = "LE" if num_odd > num_even else "BE"
+        return f"convert the file, for example with iconv -f UTF-16{order} -t UTF-8"
     if b"\0" in line:
-        return "remove such characters, for example with tr -d '\\000', or unpack the file if it is an archive"
-    if any(
-        not line.isascii() and "\ufffd" not in line.decode("utf-8", "replace")
-        for line in sample.split(b"\n")
-    ):
-        return "other lines are UTF-8; drop the damaged bytes, for example with iconv -c -f UTF-8 -t UTF-8"
+        return (
+            "remove such characters, for example with tr -d '\\000', or unpack the file if it is "
+            "an archive"
+        )
+    for other in sample.split(b"\n"):
+        if not other.isascii() and "\ufffd" not in other.decode("utf-8", "replace"):
+            return (
+                "other lines are UTF-8; drop the damaged bytes, for example with "
+                "iconv -c -f UTF-8 -t UTF-8"
+            )
     return (
         "convert the file from its encoding, for example with iconv -f WINDOWS-1252 -t UTF-8 if it "
         "is Western European; others are GB18030, SHIFT_JIS and WINDOWS-1251"

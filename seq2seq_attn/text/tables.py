@@ -124,9 +124,9 @@ class _Dialect(NamedTuple):
 
 
 def _find_dialect(head: str) -> _Dialect | None:
-    """The separators with which most rows have the same number of columns, at least two. Text with tabs
-    is read as CSV only if quotation marks are doubled in it, as in `"a ""b"" c"`, or around each
-    cell."""
+    """The separators with which most rows have the same number of columns, at least two. Text with
+    tabs is read as CSV only if quotation marks are doubled in it, as in `"a ""b"" c"`, or around
+    each cell."""
     lines = head.split("\n")
     if separator := _named_separator(lines[0]):
         return _try_csv(lines[1:], separator, None)
