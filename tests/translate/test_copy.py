@@ -2,6 +2,7 @@
 they are."""
 
 import shutil
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -41,18 +42,16 @@ def translator(run_path) -> Translator:
     ("beam_size", "unk"), [(3, "keep"), (1, "copy"), (3, "copy"), (3, "forbid")]
 )
 def test_source_words_are_copied_whatever_is_done_with_unknown_ones(translator, beam_size, unk):
-    translations = translator.translate_n_best(
-        LINES, n_best=beam_size, beam_size=beam_size, unk=unk
-    )
+    options = {"beam_size": beam_size, "unk": unk}
+    translated = translator.translate_n_best(LINES, n_best=beam_size, **options)
     copied = set()
-    for best in translations:
-        for one in best:
-            assert {*one.tokens} <= {*one.source_tokens}
-            copied |= {*one.tokens} - {*translator.target_vocab.tokens}
-            if one.attention is not None and one.tokens:
-                assert one.attention_map().target_tokens[: len(one.tokens)] == one.tokens
+    for one in chain.from_iterable(translated):
+        assert set(one.tokens) <= set(one.source_tokens)
+        copied |= set(one.tokens).difference(translator.target_vocab.tokens)
+        if one.attention is not None and one.tokens:
+            assert one.attention_map().target_tokens[: len(one.tokens)] == one.tokens
     assert copied & {"qux", "Zabra", "Wort"}
-    [named] = translator.translate(["Zabra"], beam_size=beam_size, unk=unk)
+    [named] = translator.translate(["Zabra"], **options)
     assert {*named.tokens} == {"Zabra"}
     assert "Zabra" in named.text
     assert named.unknown == (0,)
@@ -62,37 +61,37 @@ def test_source_words_are_copied_whatever_is_done_with_unknown_ones(translator, 
 @pytest.mark.parametrize(
     ("output", "options"),
     [
-        *(
-            ("copy", options)
-            for options in ({"beam_size": 1}, {"beam_size": 3}, {"method": "sample"})
-        ),
-        *((output, {"beam_size": 3}) for output in ("copynet", "pointer")),
+        ("copy", {"beam_size": 1}),
+        ("copy", {"beam_size": 3}),
+        ("copy", {"method": "sample"}),
+        ("copynet", {"beam_size": 3}),
+        ("pointer", {"beam_size": 3}),
     ],
 )
 def test_a_prefix_is_copied_from_the_source(tmp_path, output, options):
     """ "Zabra" stands at another position in each line, and in one line nowhere."""
     path = make_run(tmp_path / "run", output=output)
-    one, both = load(path, "cpu"), load([path, shutil.copytree(path, tmp_path / "same")], "cpu")
+    options = {"prefix": "A Zabra Vexor", "unk": "forbid", **options}
+    translator = load(path, "cpu")
+    both = load([path, shutil.copytree(path, tmp_path / "same")], "cpu")
     lines = ["Ein Vexor liest Zabra", "Zabra", "Drei Kinder", "Vexor Zabra Vexor Hund"]
-    found, of_both = (
-        each.translate(lines, prefix="A Zabra Vexor", unk="forbid", **options)
-        for each in (one, both)
-    )
-    assert [each.tokens for each in of_both] == [each.tokens for each in found]
-    assert [each.log_prob for each in of_both] == pytest.approx(
-        [each.log_prob for each in found], rel=1e-4
-    )
+    alone = translator.translate(lines, **options)
+    for one, expected in zip(both.translate(lines, **options), alone, strict=True):
+        assert one.tokens == expected.tokens
+        assert one.log_prob == pytest.approx(expected.log_prob, rel=1e-4)
     if output != "pointer":
         with torch.no_grad():
-            one.model.output.projection.bias[EOS] += 20.0
-    found = one.translate(lines, prefix="A Zabra Vexor", unk="forbid", **options)
-    forced = one.score(lines, [each.text for each in found])
-    finished = [pair for pair in zip(found, forced, strict=True) if pair[0].is_finished]
-    assert len(finished) > 1
-    for made, expected in finished:
-        assert made.tokens == expected.tokens
-        assert made.log_prob == pytest.approx(expected.log_prob, rel=1e-4)
-        np.testing.assert_allclose(made.attention, expected.attention, atol=1e-5)
+            translator.model.output.projection.bias[EOS] += 20.0
+    made = translator.translate(lines, **options)
+    forced = translator.score(lines, [one.text for one in made])
+    num_finished = 0
+    for one, expected in zip(made, forced, strict=True):
+        if one.is_finished:
+            num_finished += 1
+            assert one.tokens == expected.tokens
+            assert one.log_prob == pytest.approx(expected.log_prob, rel=1e-4)
+            np.testing.assert_allclose(one.attention, expected.attention, atol=1e-5)
+    assert num_finished > 1
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])

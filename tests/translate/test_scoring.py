@@ -11,6 +11,7 @@ from seq2seq_attn.translate import segments
 from seq2seq_attn.translate.scoring import force_decode
 from tests.search.fake_model import FakeModel
 from tests.toy_run import SOURCE, TARGET, make_toy_run, toy_config
+from tests.translate.conftest import assert_same
 from tests.translate.test_translator import fake
 
 ARMS = ("additive", "uniform", "fixed", "initial")
@@ -23,31 +24,12 @@ BLANK_SOURCE, BLANK_TARGET = 5, 6
 def translators(tmp_path_factory):
     """Word models that end their sentences soon."""
     root = tmp_path_factory.mktemp("runs")
-    found = {
-        arm: load(
-            make_toy_run(root / arm, toy_config(tokenizer="spacy", attention=arm)).path,
-            device="cpu",
-        )
-        for arm in ARMS
-    }
-    for translator in found.values():
-        translator.model.output.projection.bias.data[EOS] += 2.0
-    return found
-
-
-def assert_same(found, expected):
-    assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
-        assert (one.text, one.source_tokens, one.tokens) == (
-            other.text,
-            other.source_tokens,
-            other.tokens,
-        )
-        assert (one.unknown, one.heaviest) == (other.unknown, other.heaviest)
-        assert one.log_prob == pytest.approx(other.log_prob, rel=1e-4)
-        assert (one.attention is None) == (other.attention is None)
-        if one.attention is not None:
-            np.testing.assert_allclose(one.attention, other.attention, atol=1e-4)
+    by_arm = {}
+    for arm in ARMS:
+        run = make_toy_run(root / arm, toy_config(tokenizer="spacy", attention=arm))
+        by_arm[arm] = load(run, device="cpu")
+        by_arm[arm].model.output.projection.bias.data[EOS] += 2.0
+    return by_arm
 
 
 @pytest.mark.parametrize("arm", ARMS)
@@ -56,16 +38,16 @@ def test_the_model_s_own_translations_score_as_they_were_made(
     translators, arm, beam_size, length_penalty
 ):
     translator = translators[arm]
-    lines = [
-        *SOURCE,
-        *(" ".join(line.split()[start : start + 2]) for line in SOURCE for start in range(5)),
-    ]
-    options = {"beam_size": beam_size, "length_penalty": length_penalty}
-    made = translator.translate(lines, unk="forbid", **options)
+    lines = list(SOURCE)
+    for line in SOURCE:
+        words = line.split()
+        lines += [" ".join(words[start : start + 2]) for start in range(5)]
+    made = translator.translate(
+        lines, unk="forbid", beam_size=beam_size, length_penalty=length_penalty
+    )
+    scored = translator.score(lines, [one.text for one in made])
     matched = 0
-    for translation, decoded in zip(
-        made, translator.score(lines, [one.text for one in made]), strict=True
-    ):
+    for translation, decoded in zip(made, scored, strict=True):
         if decoded.tokens != translation.tokens or not translation.is_finished:
             continue  # cut by the limit, or not cut into the words it was made of
         matched += 1
@@ -89,17 +71,14 @@ def test_a_score_is_divided_by_the_length_with_eos(translators, monkeypatch, len
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("batch_size", [2, 3, 64])
 def test_batch_size_and_order_change_nothing(translators, arm, batch_size, monkeypatch):
-    expected = list(force_decode(translators[arm], SOURCES, TARGETS, batch_size=1))
+    translator = translators[arm]
+    expected = translator.score(SOURCES, TARGETS, batch_size=1)
     assert len({decoded.log_prob for decoded in expected}) == len(expected)
-    assert_same(
-        list(force_decode(translators[arm], SOURCES, TARGETS, batch_size=batch_size)), expected
-    )
+    assert_same(translator.score(SOURCES, TARGETS, batch_size=batch_size), expected)
     order = np.random.default_rng(0).permutation(len(SOURCES)).tolist()
     monkeypatch.setattr(segments, "CHUNK_LINES", 4)
-    shuffled = force_decode(
-        translators[arm], [SOURCES[i] for i in order], [TARGETS[i] for i in order]
-    )
-    assert_same(list(shuffled), [expected[i] for i in order])
+    shuffled = translator.score([SOURCES[i] for i in order], [TARGETS[i] for i in order])
+    assert_same(shuffled, [expected[i] for i in order])
 
 
 def test_weights_lie_over_the_pair_s_own_tokens(translators):
@@ -112,10 +91,8 @@ def test_weights_lie_over_the_pair_s_own_tokens(translators):
             assert (attention.shape, decoded.log_prob) == ((0, 1), 0.0)
         else:
             # lines are whole, though the run cuts what it translates at 30 tokens
-            assert decoded.source_tokens == [
-                *translator.source_tokenizer.tokenize(SOURCES[number]),
-                "<eos>",
-            ]
+            tokens = translator.source_tokenizer.tokenize(SOURCES[number])
+            assert decoded.source_tokens == [*tokens, "<eos>"]
             assert decoded.tokens == translator.target_tokenizer.tokenize(TARGETS[number])
             assert attention.shape == (len(decoded.tokens) + 1, len(decoded.source_tokens))
             assert (len(attention) == 1) == (number == BLANK_TARGET)
@@ -133,7 +110,7 @@ def test_a_translator_scores_pairs(translators):
         translator.score(["Ein Hund"], [None])
 
 
-def test_what_is_refused(translators):
+def test_refuses_unequal_numbers_of_lines_batch_size_0_and_ensembles(translators):
     with pytest.raises(UsageError, match="2 source lines and 1 target"):
         force_decode(translators["fixed"], ["a", "b"], ["c"])
     with pytest.raises(UsageError, match="batch_size=0"):

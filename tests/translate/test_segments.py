@@ -1,5 +1,7 @@
 """Lines are cut where sentences end, batched in bounded chunks, and joined source by source."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,19 +12,20 @@ from seq2seq_attn.translate.segments import chunks, join_translations
 from seq2seq_attn.translate.translation import Translation
 
 
-def test_split_prefers_the_end_of_a_sentence_then_of_a_word():
-    assert split_tokens(list("abc"), 3) == [["a", "b", "c"]]
-    assert split_tokens(list("ab.cd.ef"), 5) == [list("ab."), list("cd.ef")]
-    assert split_tokens(["▁a", "b", "▁c", "d", "e", "▁f"], 4) == [
-        ["▁a", "b", "▁c", "d"],
-        ["e", "▁f"],
-    ]
-    assert split_tokens(["▁a", "b", "c", "▁d", "e", "▁f"], 4) == [
-        ["▁a", "b", "c"],
-        ["▁d", "e", "▁f"],
-    ]
-    assert split_tokens(list("abcdefg"), 3) == [list("abc"), list("def"), list("g")]
-    assert split_tokens(list("abc"), 1) == [["a"], ["b"], ["c"]]
+@pytest.mark.parametrize(
+    ("max_length", "segments"),
+    [
+        (3, ["a b c"]),
+        (5, ["a b .", "c d . e f"]),
+        (4, ["▁a b ▁c d", "e ▁f"]),
+        (4, ["▁a b c", "▁d e ▁f"]),
+        (3, ["a b c", "d e f", "g"]),
+        (1, ["a", "b", "c"]),
+    ],
+)
+def test_split_prefers_the_end_of_a_sentence_then_of_a_word(max_length, segments):
+    tokens = " ".join(segments).split()
+    assert split_tokens(tokens, max_length) == [segment.split() for segment in segments]
 
 
 @pytest.mark.parametrize("max_length", [1, 2, 7, 50])
@@ -38,22 +41,23 @@ def test_segments_of_several_sources_are_joined_source_by_source():
     """Each target token attends to the token of its own segment and source: t0 to a, t1 to y, t2 to
     b."""
     identity = np.eye(4, dtype=np.float32)
-    first = Translation(
-        "t0 t1", ["t0", "t1"], -1.0, -1.0, ["a", "\t", "x", "<eos>"], identity[[0, 3]], True, [0, 3]
-    )
-    second = Translation(
-        "t2",
-        ["t2"],
-        -1.0,
-        -1.0,
-        ["b", "\t", "y", "<eos>"],
-        identity[[2, 1]],
-        True,
-        [2],
-        unknown=(0,),
-    )
+    parts = []
+    for target, source, heaviest in (("t0 t1", "a \t x", [0, 3]), ("t2", "b \t y", [2, 1])):
+        tokens = target.split()
+        translation = Translation(
+            text=target,
+            tokens=tokens,
+            score=-1.0,
+            log_prob=-1.0,
+            source_tokens=[*source.split(" "), "<eos>"],
+            attention=identity[heaviest],
+            is_finished=True,
+            heaviest=heaviest[: len(tokens)],
+        )
+        parts.append(translation)
+    parts[1] = replace(parts[1], unknown=(0,))
     joined = join_translations(
-        [first, second], source=SeveralSources(["de", "fr"], [SpaceTokenizer(), SpaceTokenizer()])
+        parts, SeveralSources(["de", "fr"], [SpaceTokenizer(), SpaceTokenizer()])
     )
     assert joined.source_tokens == ["a", "b", "\t", "x", "y", "<eos>"]
     assert joined.attention is not None

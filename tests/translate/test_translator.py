@@ -1,5 +1,8 @@
+"""Translation by a toy run and by models with a script."""
+
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +14,7 @@ import torch
 from seq2seq_attn import load
 from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError
+from seq2seq_attn.files import write_lines
 from seq2seq_attn.runtime.device import translation_precision
 from seq2seq_attn.text.tokenizers.base import SpaceTokenizer
 from seq2seq_attn.text.vocab import EOS, SPECIALS, UNK, Vocab
@@ -48,6 +52,14 @@ def fake(model: FakeModel, *, max_source_length: int = 100) -> Translator:
     return Translator(model, text, config, device=torch.device("cpu"))
 
 
+def texts(translations: Iterable[Translation]) -> list[str]:
+    return [translation.text for translation in translations]
+
+
+def log_probs(translations: Iterable[Translation]) -> list[float]:
+    return [translation.log_prob for translation in translations]
+
+
 def key(translation: Translation) -> tuple[str, list[str], list[str]]:
     return translation.text, translation.tokens, translation.source_tokens
 
@@ -58,16 +70,12 @@ def key(translation: Translation) -> tuple[str, list[str], list[str]]:
 def test_batch_size_and_order_change_nothing(run_path, precision, beam_size):
     translator = load(run_path, device="cpu", precision=precision)
     expected = translator.translate(LINES, beam_size=beam_size, batch_size=1)
-    assert (
-        len({translation.text for translation in expected}) > 6
-    )  # the toy model does look at its input
+    assert len(set(texts(expected))) > 6  # the toy model does look at its input
     for batch_size in (2, 5, 64):
         found = translator.translate(LINES, beam_size=beam_size, batch_size=batch_size)
         assert [key(t) for t in found] == [key(t) for t in expected]
         if precision == "fp32":
-            assert [t.log_prob for t in found] == pytest.approx(
-                [t.log_prob for t in expected], rel=1e-5
-            )
+            assert log_probs(found) == pytest.approx(log_probs(expected), rel=1e-5)
     order = np.random.default_rng(0).permutation(len(LINES)).tolist()
     shuffled = translator.translate([LINES[i] for i in order], beam_size=beam_size)
     assert [key(t) for t in shuffled] == [key(expected[i]) for i in order]
@@ -82,7 +90,7 @@ def test_lines_of_an_endless_stream_come_in_order(translator, monkeypatch):
 
     stream = translator.translate_lines(endless(), beam_size=1)
     found = [next(stream)[0].text for _ in range(2 * len(LINES))]
-    assert found == 2 * [t.text for t in translator.translate(LINES, beam_size=1)]
+    assert found == 2 * texts(translator.translate(LINES, beam_size=1))
 
 
 def test_attention_belongs_to_the_tokens(translator):
@@ -98,7 +106,7 @@ def test_attention_belongs_to_the_tokens(translator):
 
 def test_a_blank_line_gives_an_empty_translation(translator):
     for blank in ("", " \t ", "\x00\x07", " "):
-        (translation,) = translator.translate([blank])
+        [translation] = translator.translate([blank])
         assert (translation.text, translation.tokens, translation.score) == ("", [], 0.0)
         assert translation.attention is not None
         assert translation.attention.shape == (0, 1)
@@ -106,7 +114,7 @@ def test_a_blank_line_gives_an_empty_translation(translator):
     assert translator.translate([]) == []
 
 
-def test_a_precision_that_is_not_there_is_refused():
+def test_translation_precision_refuses_what_the_device_lacks():
     assert translation_precision("auto", torch.device("cuda")) == "fp32"
     for precision, device in (("fp8", "cpu"), ("int8", "cuda")):
         with pytest.raises(UsageError, match=precision):
@@ -125,17 +133,14 @@ class FiveForOne(FakeModel):
 @pytest.mark.parametrize("beam_size", [1, 2])
 def test_the_ratio_decides_how_long_translations_may_be(beam_size):
     translator = fake(FiveForOne())
-    short, long = "s1 s2", "s1 s2 s3 s4 s5"
-    assert [t.is_cut for t in translator.translate([short, long], beam_size=beam_size)] == [
-        False,
-        True,
-    ]
-    found = translator.translate([short, long], beam_size=beam_size, max_length_ratio=5)
-    assert [(t.is_cut, t.is_finished, len(t.tokens)) for t in found] == [
-        (False, True, 10),
-        (False, True, 25),
-    ]
-    (cut,) = translator.translate([short], beam_size=1, max_length_ratio=1e-3)
+    lines = ["s1 s2", "s1 s2 s3 s4 s5"]
+    short, long = translator.translate(lines, beam_size=beam_size)
+    assert (short.is_cut, long.is_cut) == (False, True)
+    for translation in translator.translate(lines, beam_size=beam_size, max_length_ratio=5):
+        assert translation.is_finished
+        assert not translation.is_cut
+        assert len(translation.tokens) == 5 * (len(translation.source_tokens) - 1)
+    [cut] = translator.translate(lines[:1], beam_size=1, max_length_ratio=1e-3)
     assert (cut.is_cut, cut.is_finished, len(cut.tokens)) == (True, False, 10)
 
 
@@ -143,11 +148,11 @@ def test_a_long_line_is_its_segments_joined():
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
     lines = ["s1 s2 s3", "s4 s5 s6", "s7"]
     parts = translator.translate(lines)
-    (joined,) = translator.translate([" ".join(lines)])
+    [joined] = translator.translate([" ".join(lines)])
     assert joined.text == " ".join(part.text for part in parts if part.text)
     assert joined.tokens == [token for part in parts for token in part.tokens]
     assert joined.score == pytest.approx(sum(part.score for part in parts))
-    assert joined.source_tokens == ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "<eos>"]
+    assert joined.source_tokens == "s1 s2 s3 s4 s5 s6 s7 <eos>".split()
     assert joined.attention is not None
     assert joined.attention.shape == (len(joined.tokens) + parts[-1].is_finished, 8)
     np.testing.assert_allclose(joined.attention.sum(axis=1), 1.0, atol=1e-5)
@@ -156,9 +161,9 @@ def test_a_long_line_is_its_segments_joined():
 
 def test_a_matrix_too_large_is_left_out_but_links_stay(monkeypatch):
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
-    (whole,) = translator.translate(["s1 s2 s3 s4 s5"])
+    [whole] = translator.translate(["s1 s2 s3 s4 s5"])
     monkeypatch.setattr(segments, "MAX_ATTENTION_CELLS", 5)
-    (joined,) = translator.translate(["s1 s2 s3 s4 s5"])
+    [joined] = translator.translate(["s1 s2 s3 s4 s5"])
     assert joined.attention is None
     assert joined.links() == whole.links()
 
@@ -166,9 +171,8 @@ def test_a_matrix_too_large_is_left_out_but_links_stay(monkeypatch):
 def test_n_best_of_a_long_line_joins_rank_by_rank():
     translator = fake(FakeModel(num_free=4, seed=5, eos_bonus=1.0), max_source_length=2)
     first, second, third = translator.translate_n_best(["s1 s2", "s3", "s1 s2 s3"], n_best=2)
-    assert [t.tokens for t in third] == [
-        a.tokens + b.tokens for a, b in zip(first, second, strict=True)
-    ]
+    for joined, start, end in zip(third, first, second, strict=True):
+        assert joined.tokens == start.tokens + end.tokens
     assert join_translations(first[:1], SpaceTokenizer()) is first[0]
 
 
@@ -199,14 +203,15 @@ def test_unknown_tokens_are_kept_copied_or_forbidden():
 
 def test_hypotheses_that_copying_makes_equal_are_one_translation():
     first = {UNK: 0.5, B: 0.3, A: 0.2}
-    translator = fake(FakeModel(scripted={(): first, **{(token,): {EOS: 1.0} for token in first}}))
+    script = {(token,): {EOS: 1.0} for token in first}
+    translator = fake(FakeModel(scripted={(): first, **script}))
     [best] = translator.translate_n_best(["t0"], n_best=3, beam_size=3, unk="copy")
-    assert [one.text for one in best] == ["t0", "t1"]
-    assert [one.log_prob for one in best] == pytest.approx(np.log([0.5, 0.3]), abs=1e-4)
+    assert texts(best) == ["t0", "t1"]
+    assert log_probs(best) == pytest.approx(np.log([0.5, 0.3]), abs=1e-4)
     assert len(translator.translate_n_best(["t0"], n_best=3, beam_size=3)[0]) == 3
 
 
-def test_unknown_source_tokens_are_told():
+def test_unknown_has_the_positions_of_unknown_source_tokens():
     translator = fake(FakeModel(num_free=4, seed=2, eos_bonus=1.0), max_source_length=3)
     known, mixed, long = translator.translate(["s1 s2", "Hallo s1 Welt", "s1 s2 s3 Hallo s4"])
     assert [known.unknown, mixed.unknown, long.unknown] == [(), (0, 2), (3,)]
@@ -219,9 +224,8 @@ def test_a_token_that_looks_at_eos_most_copies_the_heaviest_real_one():
             weights = np.arange(1.0, len(source) + 2.0, dtype=np.float32)  # rising to EOS
             return weights / weights.sum()
 
-    (translation,) = fake(LooksAtEos(num_free=2, scripted=scripted().scripted)).translate(
-        ["Xyz Abc"], unk="copy"
-    )
+    translator = fake(LooksAtEos(num_free=2, scripted=scripted().scripted))
+    [translation] = translator.translate(["Xyz Abc"], unk="copy")
     assert translation.text == "Abc Abc"
     assert translation.links() == []
 
@@ -231,18 +235,18 @@ def test_copying_needs_attention_over_positions():
     assert not translator.has_attention
     with pytest.raises(UsageError, match="unk='copy'"):
         translator.translate(["s1"], unk="copy")
-    (translation,) = translator.translate(["s1"])
+    [translation] = translator.translate(["s1"])
     assert translation.attention is None
     with pytest.raises(ValueError, match="no links"):
         translation.links()
 
 
 def test_lines_may_come_from_any_iterable_but_one_string(translator, tmp_path):
-    texts = [translation.text for translation in translator.translate(SOURCE)]
-    (tmp_path / "in").write_text("".join(f"{line}\n" for line in SOURCE))
+    expected = texts(translator.translate(SOURCE))
+    write_lines(tmp_path / "in", SOURCE)
     with (tmp_path / "in").open() as file:
         for lines in (iter(SOURCE), map(str, SOURCE), file):
-            assert [translation.text for translation in translator.translate(lines)] == texts
+            assert texts(translator.translate(lines)) == expected
     with pytest.raises(TypeError, match=r"translate\(\[text\]\)"):
         translator.translate("Ein Hund")
     for wrong in (b"Hund", None, 1):

@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from seq2seq_attn.errors import UserError
 from seq2seq_attn.files import open_regular, sha256_of
-from seq2seq_attn.text.marks import SOURCE_END
 from seq2seq_attn.text.tokenizers.source import Source
 
 FloatArray = npt.NDArray[np.float32]
@@ -59,7 +58,7 @@ class VectorSource(Source):
     def words(self, line: str, tokens: Sequence[str]) -> list[str]:
         return list(tokens)
 
-    def vector_positions(self, sequence: Sequence[object], end: object = SOURCE_END) -> range:
+    def vector_positions(self, sequence: Sequence[object], end: object = None) -> range:
         return range(len(sequence))
 
     def vectors(self, line: str, tokens: Sequence[str]) -> FloatArray:
