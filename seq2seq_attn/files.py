@@ -50,9 +50,8 @@ def naming(path: Path) -> Iterator[None]:
 def temporary_name(path: Path) -> Path:
     """A new name next to `path`, for what will replace it. `tempfile` would ignore the user's
     umask."""
-    return path.with_name(
-        f".{path.name[:50]}.{secrets.token_hex(4)}.tmp"
-    )  # names have at most 255 bytes
+    prefix = path.name[:50]  # names have at most 255 bytes
+    return path.with_name(f".{prefix}.{secrets.token_hex(4)}.tmp")
 
 
 @contextmanager
@@ -64,9 +63,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporary_name(path)
-    os.close(
-        os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-    )  # less the user's umask
+    descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)  # less the umask
+    os.close(descriptor)
     try:
         with naming(path):
             yield temporary
@@ -132,17 +130,19 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[Path]) -> None:
     """Check, before the work begins, that each output that a user names, by option, can be written
     to a file of its own, which is not an input. Raises UsageError: two outputs go to one file, or
     an output to an input. Raises UserError: a file cannot be written."""
-    read, taken = {file_identity(path) for path in inputs}, dict[object, str]()
+    input_files = {file_identity(path) for path in inputs}
+    options_by_file: dict[object, str] = {}
     for option, path in outputs.items():
         is_stdout = path == Path("/dev/stdout")
-        identity, name = file_identity(path), STDOUT if is_stdout else path
-        if identity in taken:
+        name = STDOUT if is_stdout else path
+        file = file_identity(path)
+        if file in options_by_file:
             raise UsageError(
-                f"{taken[identity]} and {option}: both write to {name}; name two files"
+                f"{options_by_file[file]} and {option}: both write to {name}; name two files"
             )
-        if identity in read:
+        if file in input_files:
             raise UsageError(f"{option}: {name} is an input file; choose another output")
-        taken[identity] = option
+        options_by_file[file] = option
         if not is_stdout:
             check_writable(link_target(path))
 
@@ -237,7 +237,9 @@ def write_listed(path: Path, content: bytes) -> None:
 def list_files(folder: Path, paths: Iterable[Path]) -> None:
     """List complete files of a folder in its manifest. Raises UserError as `write_listed`."""
     listed = _read(folder, is_new=True)
-    _write(folder, {**listed, **{path.name: [sha256_of(path)] for path in sorted(paths)}})
+    for path in sorted(paths):
+        listed[path.name] = [sha256_of(path)]
+    _write(folder, listed)
 
 
 def remove_listed(path: Path) -> None:
@@ -266,10 +268,12 @@ class ListedFiles:
         return _read(self.folder)
 
     @cached_property
-    def _root(self) -> Path:
-        # The hub's cache keeps the files of a snapshot beside it.
+    def _roots(self) -> list[Path]:
+        """The folders that files may lie in."""
         folder = self._within.resolve()
-        return folder.parents[1] if folder.parent.name == "snapshots" else folder
+        if folder.parent.name == "snapshots":  # of the hub's cache, where they are links to blobs
+            return [folder, folder.parents[1] / "blobs"]
+        return [folder]
 
     def read(self, name: str) -> bytes:
         """The content of a file. Another process may replace the file meanwhile. Raises UserError:
@@ -292,7 +296,8 @@ class ListedFiles:
 
     def _check_link(self, name: str) -> Path:
         path = self.folder / name
-        if not path.resolve().is_relative_to(self._root):
+        real = path.resolve()
+        if not any(real.is_relative_to(root) for root in self._roots):
             raise UserError(
                 f"{path}: a link leads out of {self._within}; replace it by the file itself"
             )
@@ -333,17 +338,19 @@ def read_listed_json(path: Path) -> dict[str, Any]:
 def check_files(folder: Path, *, prefix: str = "") -> dict[str, str]:
     """Check the listed files whose names begin with `prefix`, and return their SHA-256 by name.
     Raises UserError as `read_listed`."""
-    digests, listed = {}, _read(folder)
+    listed = _read(folder)
+    digests = {}
     for name, expected in listed.items():
-        if name.startswith(prefix):
-            try:
-                digests[name] = sha256_of(folder / name)
-            except OSError as error:
-                raise _unreadable(folder / name, error) from None
-            if digests[name] not in expected:
-                if listed != _read(folder):  # it has just been replaced
-                    return check_files(folder, prefix=prefix)
-                raise _damaged(folder / name)
+        if not name.startswith(prefix):
+            continue
+        try:
+            digests[name] = sha256_of(folder / name)
+        except OSError as error:
+            raise _unreadable(folder / name, error) from None
+        if digests[name] not in expected:
+            if listed != _read(folder):  # it has just been replaced
+                return check_files(folder, prefix=prefix)
+            raise _damaged(folder / name)
     return digests
 
 
@@ -352,11 +359,11 @@ def _read(folder: Path, *, is_new: bool = False) -> dict[str, list[str]]:
     if is_new and not (folder / MANIFEST).exists():
         return {}
     listed = read_json(folder / MANIFEST)
-    if not isinstance(listed, dict) or not all(
-        isinstance(digests, list) for digests in listed.values()
-    ):
+    is_manifest = isinstance(listed, dict)
+    is_manifest = is_manifest and all(isinstance(each, list) for each in listed.values())
+    if not is_manifest:
         raise UserError(f"{folder / MANIFEST}: damaged (not a list of files); {_ADVICE}")
-    return listed
+    return dict(listed)
 
 
 def _write(folder: Path, listed: Mapping[str, list[str]]) -> None:

@@ -21,6 +21,7 @@ from asyncio.subprocess import PIPE
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
@@ -43,15 +44,16 @@ MAX_WAITING = 100_000
 """characters of all waiting lines"""
 LINE_OVERHEAD = 20
 """characters that each line counts in addition, because a line of one letter takes time too"""
-MAX_BATCH_CHARACTERS = (
-    8_192  # of a batch of several lines, so that other requests do not wait long for it
-)
-BODY_TIMEOUT_S, DRAIN_TIMEOUT_S = (
-    10,
-    60,
-)  # to receive a request; to finish accepted requests after a signal
-Pair = tuple[str, str]  # source and target language
-TRANSLATORS: dict[Pair, Any] = {}  # in the process that translates
+MAX_BATCH_CHARACTERS = 8_192
+"""characters of a batch of several lines, so that other requests do not wait long for it"""
+BODY_TIMEOUT_S = 10
+"""seconds to receive a request"""
+DRAIN_TIMEOUT_S = 60
+"""seconds to finish accepted requests after a signal"""
+Pair = tuple[str, str]
+"""source and target language"""
+TRANSLATORS: dict[Pair, Any] = {}
+"""filled in the process that translates"""
 log = logging.getLogger(__name__)
 
 
@@ -67,9 +69,10 @@ class Batcher:
     """Translates lines in batches of those that arrived while the last batch ran."""
 
     def __init__(self, pool: Executor, batch_sizes: Mapping[Pair, int]) -> None:
-        """`pool`: of one worker, which has loaded the runs; `batch_sizes`: their most lines per
-        batch."""
-        self._pool, self._batch_sizes = pool, batch_sizes
+        """`pool` has one worker, which has loaded the runs; `batch_sizes` are their lines per
+        batch, at most."""
+        self._pool = pool
+        self._batch_sizes = batch_sizes
         self.waiting: list[Line] = []
         self.counts: dict[str, float] = defaultdict(float)
         self._worker: asyncio.Task[None] | None = None
@@ -78,13 +81,13 @@ class Batcher:
         """Translate the lines of each text; line ends and blank lines stay. Raises HTTPException if
         too many wait."""
         split = [re.split(r"(\r\n|\r|\n)", text) for text in texts]
-        future = asyncio.get_running_loop().create_future
-        lines = [Line(part, pair, future()) for parts in split for part in parts if part.strip()]
-        if (
-            self.waiting
-            and sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
-            > MAX_WAITING
-        ):
+        loop = asyncio.get_running_loop()
+        lines = []
+        for text in chain.from_iterable(split):
+            if text.strip():
+                lines.append(Line(text, pair, loop.create_future()))
+        size = sum(len(line.text) + LINE_OVERHEAD for line in [*self.waiting, *lines])
+        if self.waiting and size > MAX_WAITING:
             raise HTTPException(429, "too many texts are waiting; try again later")
         self.waiting += lines
         if self._worker is None or self._worker.done():
@@ -92,10 +95,11 @@ class Batcher:
         translations = await asyncio.gather(*(line.result for line in lines))
         if None in translations:
             raise HTTPException(500, "not translated")
-        results = iter(translations)
-        return [
-            "".join(next(results) if part.strip() else part for part in parts) for parts in split
-        ]
+        rest = iter(translations)
+        results = []
+        for pieces in split:
+            results.append("".join(next(rest) if piece.strip() else piece for piece in pieces))
+        return results
 
     async def detect(self, texts: Sequence[str], pairs: Sequence[Pair]) -> dict[str, float]:
         """`detect` after the batch that is being translated."""
@@ -103,12 +107,15 @@ class Batcher:
 
     async def _work(self) -> None:
         """Translate until nothing waits."""
-        while batch := self._take():
-            texts, results = [line.text for line in batch], list[Any]([None] * len(batch))
+        while True:
+            batch = self._take()
+            if not batch:
+                return
+            texts = [line.text for line in batch]
+            results: list[Any] = [None] * len(batch)
             try:
-                results = await asyncio.wrap_future(
-                    self._pool.submit(translate_batch, batch[0].pair, texts)
-                )
+                submitted = self._pool.submit(translate_batch, batch[0].pair, texts)
+                results = await asyncio.wrap_future(submitted)
             except BrokenExecutor:
                 log.error("the process that translates has died, perhaps for lack of memory")
                 signal.raise_signal(signal.SIGTERM)
@@ -130,7 +137,7 @@ class Batcher:
         del batch[self._batch_sizes[first.pair] :]
         while len(batch) > 1 and sum(len(line.text) for line in batch) > MAX_BATCH_CHARACTERS:
             batch.pop()
-        taken = set(map(id, batch))
+        taken = {id(line) for line in batch}
         self.waiting = [line for line in self.waiting if id(line) not in taken]
         return batch
 
@@ -150,7 +157,9 @@ class App:
         runs of the page. `key`: what clients must send; empty: nothing. `max_characters`: of the
         texts of a request."""
         self.batcher = Batcher(pool, batch_sizes)
-        self._pairs, self._key, self._max_characters = [*batch_sizes], key.encode(), max_characters
+        self._pairs = list(batch_sizes)
+        self._key = key.encode()
+        self._max_characters = max_characters
         self._page = page
         self._export: asyncio.Task[tuple[int, str]] | None = None
         posts = {
@@ -167,9 +176,7 @@ class App:
         self._paths = {*posts, *gets}
         routes = [Route(path, answer, methods=["POST"]) for path, answer in posts.items()]
         routes += [Route(path, answer) for path, answer in gets.items()]
-        max_body = (
-            4_096 + 12 * max_characters
-        )  # of which each takes at most 12 bytes in JSON or a form
+        max_body = 4_096 + 12 * max_characters  # at most 12 bytes each, in JSON or a form
         self._app = Starlette(
             routes=routes, exception_handlers={HTTPException: refuse}, max_body_size=max_body
         )
@@ -178,7 +185,8 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, and log a line without its texts, which its query or an unknown path
         may hold."""
-        began_at, status = time.perf_counter(), 500
+        began_at = time.perf_counter()
+        status = 500
 
         async def send_on(message: Message) -> None:
             nonlocal status
@@ -202,37 +210,35 @@ class App:
     async def translate(self, request: Request) -> Response:
         """LibreTranslate's `/translate`."""
         values, texts = await self._read(request, "q")
-        source, shares, translated = await self._translate(
-            request, texts, values.get("source"), values.get("target")
-        )
-        detected = (
-            {"detectedLanguage": {"language": source, "confidence": shares[source]}}
-            if shares
-            else {}
-        )
-        return JSONResponse(
-            {"translatedText": translated if values["q"] is texts else translated[0], **detected}
-        )
+        languages = values.get("source"), values.get("target")
+        source, shares, translated = await self._translate(request, texts, *languages)
+        answer: dict[str, Any] = {"translatedText": translated}
+        if values["q"] is not texts:  # a single text
+            answer["translatedText"] = translated[0]
+        if shares:
+            answer["detectedLanguage"] = {"language": source, "confidence": shares[source]}
+        return JSONResponse(answer)
 
     async def translate_deepl(self, request: Request) -> Response:
         """DeepL's `/v2/translate`. Formality, glossaries and the like have no effect."""
         values, texts = await self._read(request, "text")
         languages = values.get("source_lang"), values.get("target_lang")
         source, _, translated = await self._translate(request, texts, *languages)
-        translations = [
-            {
+        translations = []
+        for text, translation in zip(texts, translated, strict=True):
+            values = {
                 "detected_source_language": source.upper(),
                 "text": translation,
                 "billed_characters": len(text),
             }
-            for text, translation in zip(texts, translated, strict=True)
-        ]
+            translations.append(values)
         return JSONResponse({"translations": translations})
 
     async def detect(self, request: Request) -> Response:
         """LibreTranslate's `/detect`, where several source languages are served."""
         _, texts = await self._read(request, "q")
-        if len(sources := {source for source, _ in self._pairs}) == 1:
+        sources = {source for source, _ in self._pairs}
+        if len(sources) == 1:
             raise HTTPException(400, f"only {sources.pop()} is served, so no language is detected")
         shares = await self.batcher.detect(texts, self._pairs)
         return JSONResponse(
@@ -241,10 +247,9 @@ class App:
 
     async def languages(self, _: Request) -> Response:
         """LibreTranslate's `/languages`; the names of languages are their codes."""
-        targets = {
-            source: [target for other, target in self._pairs if other == source]
-            for source, _ in self._pairs
-        }
+        targets = defaultdict(list)
+        for source, target in self._pairs:
+            targets[source].append(target)
         return JSONResponse(
             [{"code": code, "name": code, "targets": targets[code]} for code in targets]
         )
@@ -256,9 +261,8 @@ class App:
         """Counts in Prometheus's text format."""
         self._check_key(request, request.query_params.get("api_key"))
         values = {**self.batcher.counts, "seq2seq_lines_waiting": len(self.batcher.waiting)}
-        return PlainTextResponse(
-            "".join(f"{name} {value:.12g}\n" for name, value in sorted(values.items()))
-        )
+        lines = [f"{name} {value:.12g}\n" for name, value in sorted(values.items())]
+        return PlainTextResponse("".join(lines))
 
     async def page(self, request: Request) -> Response:
         """The page of the runs, which a process writes when it is first asked for."""
@@ -271,9 +275,8 @@ class App:
         """Raise HTTPException unless the key, or that of the header (`DeepL-Auth-Key KEY`), is
         right."""
         header = request.headers.get("authorization", "").partition(" ")[2]
-        if self._key and not any(
-            hmac.compare_digest(str(each).encode(), self._key) for each in (key or "", header)
-        ):
+        given = [str(each).encode() for each in (key or "", header)]
+        if self._key and not any(hmac.compare_digest(each, self._key) for each in given):
             raise HTTPException(
                 403, "expected a valid key, as api_key or in the header Authorization"
             )
@@ -286,15 +289,17 @@ class App:
         try:
             async with asyncio.timeout(BODY_TIMEOUT_S):
                 body = (await request.body()).decode()
-            values = parse_form(request.url.query)
-            values |= dict(json.loads(body)) if kind == "application/json" else parse_form(body)
+            in_body = dict(json.loads(body)) if kind == "application/json" else parse_form(body)
+            values = {**parse_form(request.url.query), **in_body}
             json.dumps(values, ensure_ascii=False).encode()  # fails for halves of surrogate pairs
         except TimeoutError:
             raise HTTPException(408, f"expected the body within {BODY_TIMEOUT_S} s") from None
         except (ValueError, TypeError, RecursionError):
             raise HTTPException(400, "expected a JSON object, or a form, in UTF-8") from None
         self._check_key(request, values.get("api_key"))
-        texts = [values[name]] if isinstance(values.get(name), str) else values.get(name)
+        texts = values.get(name)
+        if isinstance(texts, str):
+            texts = [texts]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise HTTPException(
                 400, f"{name}: expected a text or a list of texts, in JSON or a URL-encoded form"
@@ -311,27 +316,34 @@ class App:
         """The source language, the probabilities of several if it had to be detected, and the
         translations. Raises HTTPException if the languages are not served, or if the client hangs
         up, whose texts are then dropped."""
-        codes = [
-            "" if code in (None, "auto") else short_code(str(code)) for code in (source, target)
-        ]
-        pairs = [pair for pair in self._pairs if pair[1] == codes[1] and codes[0] in ("", pair[0])]
+        source_code, target_code = _language_code(source), _language_code(target)
+        pairs = []
+        for pair in self._pairs:
+            if pair[1] == target_code and source_code in ("", pair[0]):
+                pairs.append(pair)
         if not pairs:
             served = ", ".join(map(" to ".join, self._pairs))
             raise HTTPException(
                 400, f"source, target: expected languages that are served: {served}"
             )
-        shares = {} if codes[0] else await self.batcher.detect(texts, pairs)
-        pair = next(pair for pair in pairs if pair[0] == next(iter(shares), codes[0]))
+        shares = {}
+        if not source_code:
+            shares = await self.batcher.detect(texts, pairs)
+            source_code = next(iter(shares))
+        pair = source_code, target_code
         work = asyncio.ensure_future(self.batcher.translate(pair, texts))
-        hang_up = asyncio.ensure_future(
-            request.receive()
-        )  # the body is read, so no other message comes
+        hang_up = asyncio.ensure_future(request.receive())  # no other message can come
         await asyncio.wait({work, hang_up}, return_when=asyncio.FIRST_COMPLETED)
         hang_up.cancel()
         if not work.done():
             work.cancel()
             raise ClientDisconnect
         return pair[0], shares, await work
+
+
+def _language_code(name: object) -> str:
+    """The short code of a language; empty: it is to be detected."""
+    return "" if name in (None, "auto") else short_code(str(name))
 
 
 def parse_form(text: str) -> dict[str, Any]:
@@ -382,9 +394,8 @@ def load_runs(
 ) -> dict[Pair, int]:
     """Load runs, after modules, with options of `load`; their batch sizes. Raises UserError as
     `load`."""
-    from seq2seq_attn.translate.load import (
-        load,
-    )  # imports torch, which the process that serves does without
+    # imports torch, which the process that serves does without
+    from seq2seq_attn.translate.load import load
 
     import_variants(imports)
     memory.keep_memory_flat()
@@ -402,9 +413,8 @@ def translate_batch(pair: Pair, texts: Sequence[str]) -> list[str | None]:
     except Exception as error:
         if len(texts) > 1:
             return [translate_batch(pair, [text])[0] for text in texts]
-        log.error(
-            "a line was not translated: %s", type(error).__name__
-        )  # the message may hold text
+        # The error's message may hold text.
+        log.error("a line was not translated: %s", type(error).__name__)
         return [None]
 
 
@@ -414,20 +424,19 @@ def detect(text: str, pairs: Sequence[Pair]) -> dict[str, float]:
     unknown ones are spelled with 30 letters."""
     costs: dict[str, float] = {}
     for pair in pairs:
-        tokenizer, vocab = TRANSLATORS[pair].source_tokenizer, TRANSLATORS[pair].source_vocab
-        tokens, log_size = (
-            tokenizer.tokenize(" ".join(text.split())),
-            math.log(math.log(len(vocab))),
-        )
-        costs[pair[0]] = sum(
-            math.log(1 + number) + log_size if token in vocab else (1 + len(token)) * math.log(30)
-            for token, number in zip(tokens, vocab.ids_of(tokens), strict=True)
-        )
+        vocab = TRANSLATORS[pair].source_vocab
+        tokens = TRANSLATORS[pair].source_tokenizer.tokenize(" ".join(text.split()))
+        log_size = math.log(math.log(len(vocab)))
+        token_costs = []
+        for token, rank in zip(tokens, vocab.ids_of(tokens), strict=True):
+            if token in vocab:
+                token_costs.append(math.log(1 + rank) + log_size)
+            else:
+                token_costs.append((1 + len(token)) * math.log(30))
+        costs[pair[0]] = sum(token_costs)
     odds = {source: math.exp(min(costs.values()) - cost) for source, cost in costs.items()}
-    return {
-        source: 100 * odds[source] / sum(odds.values())
-        for source in sorted(odds, key=costs.__getitem__)
-    }
+    total = sum(odds.values())
+    return {source: 100 * odds[source] / total for source in sorted(odds, key=costs.__getitem__)}
 
 
 def make_server(app: App) -> uvicorn.Server:
@@ -435,12 +444,16 @@ def make_server(app: App) -> uvicorn.Server:
     uvicorn_log = logging.getLogger("uvicorn")
     uvicorn_log.parent = log  # a request that is not HTTP is one line there too
     uvicorn_log.setLevel(logging.WARNING)
-    options: Any = {
-        "loop": "asyncio",
-        "http": "h11",
-        "ws": "none",
-        "lifespan": "off",
-        "proxy_headers": False,
-    }
-    options |= {"log_config": None, "access_log": False, "server_header": False}
-    return uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=DRAIN_TIMEOUT_S, **options))
+    config = uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        proxy_headers=False,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=DRAIN_TIMEOUT_S,
+    )
+    return uvicorn.Server(config)

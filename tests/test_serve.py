@@ -447,7 +447,7 @@ def test_a_run_that_reads_no_text_is_not_served(tmp_path, source):
     config.data.source_languages = [source]
     run.save_config(config)
     with pytest.raises(UsageError, match=source):
-        group_runs([run.path])
+        group_runs([run])
 
 
 def test_a_taken_port_is_named(runs, capsys):

@@ -159,7 +159,7 @@ def _make_systems(
     names = run_names([run.path for run in opened], [run.config for run in opened])
     options = {**search, "n_best": 1}
     systems = [
-        System(name, [run], [run.config], options=options, device=device, precision=precision)
+        System(name, [run], options=options, device=device, precision=precision)
         for name, run in zip(names, opened, strict=True)
     ]
     _ = systems[0].resolved_precision  # an unknown device or precision is reported at once

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,22 @@ from seq2seq_attn.config import Config
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.text.normalize import visible
 
-# Settings that decide where and how a run was computed, or what it is called, but not what is
-# trained.
-_NOT_TRAINED = (
-    *(
-        "name",
-        "seed",
-        "data.data_dir",
-        "data.source_dir",
-        "data.num_processes",
-        "search.batch_size",
-    ),
-    *("train.device", "train.num_threads", "train.cuda_graphs", "train.log_every_updates"),
-    *("train.checkpoint_every_updates", "train.validation.num_samples"),
-)
+_NOT_TRAINED = {
+    "name",
+    "seed",
+    "data.data_dir",
+    "data.source_dir",
+    "data.num_processes",
+    "search.batch_size",
+    "train.device",
+    "train.num_threads",
+    "train.cuda_graphs",
+    "train.log_every_updates",
+    "train.checkpoint_every_updates",
+    "train.validation.num_samples",
+}
+"""settings that decide where and how a run was computed, or what it is called, but not what is
+trained"""
 _DATED = re.compile(r"\d{4}-\d\d-\d\d-")
 """The beginning of a directory name that `train` chose, not the user."""
 _MAX_SETTINGS = 3
@@ -55,15 +58,18 @@ def find_arms(
     groups: dict[tuple[str, int], list[int]] = {}
     times_seen: Counter[tuple[str, int]] = Counter()
     for run, config in enumerate(configs):
-        identity = json.dumps([trained_settings(config), *texts[run : run + 1]], sort_keys=True)
-        groups.setdefault((identity, times_seen[identity, config.seed]), []).append(run)
+        text = texts[run] if texts else None
+        identity = json.dumps([trained_settings(config), text], sort_keys=True)
+        repetition = times_seen[identity, config.seed]
         times_seen[identity, config.seed] += 1
+        groups.setdefault((identity, repetition), []).append(run)
     members = list(groups.values())
     arm_names = names if len(members) == len(names) else _arm_names(members, names, configs)
-    return [
-        Arm(visible(name), tuple(runs), tuple(configs[run].seed for run in runs))
-        for name, runs in zip(arm_names, members, strict=True)
-    ]
+    arms = []
+    for name, runs in zip(arm_names, members, strict=True):
+        seeds = tuple(configs[run].seed for run in runs)
+        arms.append(Arm(visible(name), tuple(runs), seeds))
+    return arms
 
 
 def named_arms(arms: Sequence[str]) -> list[Arm]:
@@ -87,25 +93,28 @@ def _arm_names(
     for name, config in zip(names, configs, strict=True):
         stripped = re.sub(rf"(?:(?:^|[-_./])s|[-_./]?seed)?[-_./]?(?<!\d){config.seed}$", "", name)
         without_seed.append(Path(stripped).name or name)
-    by_directory, by_config = (
-        _shared(members, without_seed),
-        _shared(members, [config.name for config in configs]),
-    )
+    by_directory = _shared(members, without_seed)
+    by_config = _shared(members, [config.name for config in configs])
     by_setting = differences([configs[runs[0]] for runs in members])
     choices = [by_directory, by_setting, by_config]
     if any(map(_is_dated, names)):
         choices = [by_setting, by_config, by_directory]
-    return next(filter(None, choices), [names[runs[0]] for runs in members])
+    for choice in choices:
+        if choice is not None:
+            return choice
+    return [names[runs[0]] for runs in members]
 
 
 def _shared(members: Sequence[Sequence[int]], names: Sequence[str]) -> list[str] | None:
     """The name that all runs of an arm share, for each arm; None: they do not, or two arms have the
     same."""
-    shared = [{names[run] for run in runs} for runs in members]
-    is_clear = all(len(arm_names) == 1 for arm_names in shared) and len(set.union(*shared)) == len(
-        members
-    )
-    return [name for arm_names in shared for name in arm_names] if is_clear else None
+    shared: list[str] = []
+    for runs in members:
+        arm_names = {names[run] for run in runs}
+        if len(arm_names) > 1:
+            return None
+        shared += arm_names
+    return shared if len(set(shared)) == len(shared) else None
 
 
 def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
@@ -114,7 +123,8 @@ def run_names(paths: Sequence[Path], configs: Sequence[Config]) -> list[str]:
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError(f"{', '.join(map(str, paths))}: the same path twice; name each once")
     names = [path.resolve().name for path in paths]
-    if all(map(_is_dated, names)) and (varied := differences(configs)):
+    varied = differences(configs) if all(map(_is_dated, names)) else None
+    if varied is not None:
         names = varied
     elif len(set(names)) < len(names):
         names = [str(path) for path in paths]
@@ -134,32 +144,34 @@ def trained_settings(config: Config) -> dict[str, Any]:
 def differences(configs: Sequence[Config]) -> list[str] | None:
     """For each configuration the few settings that tell it from the others, `attention=bilinear`.
     None: some are alike, or they differ in too many settings for a name."""
-    settings = [
-        {
-            key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            for key, value in trained_settings(config).items()
-        }
-        for config in configs
-    ]
-    varied = [
-        key
-        for key in dict.fromkeys(key for texts in settings for key in texts)
-        if any(texts.get(key) != settings[0].get(key) for texts in settings)
-    ]
+    settings = []
+    for config in configs:
+        texts = {}
+        for key, value in trained_settings(config).items():
+            texts[key] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        settings.append(texts)
+    keys = dict.fromkeys(chain.from_iterable(settings))
+    varied = [key for key in keys if len({texts.get(key) for texts in settings}) > 1]
     # The options of different variants follow from the variants.
-    options = tuple(
-        key.removesuffix("name") + "options." for key in varied if key.endswith(".name")
-    )
-    for keys in ([key for key in varied if not key.startswith(options)], varied):
-        # `attention` for `model.attention.name`; the key itself if that is not clear
-        short = [re.sub(r"^\w+\.|\.name$|\.options(?=\.)", "", key) for key in keys]
-        labels = {
-            key: own if short.count(own) == 1 else key for key, own in zip(keys, short, strict=True)
-        }
-        names = [
-            ", ".join(f"{labels[key]}={texts[key]}" for key in keys if key in texts)
-            for texts in settings
-        ]
-        if len(keys) <= _MAX_SETTINGS and all(names) and len(set(names)) == len(names):
-            return names
-    return None
+    variants = [key.removesuffix("name") for key in varied if key.endswith(".name")]
+    options = tuple(f"{variant}options." for variant in variants)
+    without_options = [key for key in varied if not key.startswith(options)]
+    return _name_by(without_options, settings) or _name_by(varied, settings)
+
+
+def _name_by(keys: Sequence[str], settings: Sequence[dict[str, str]]) -> list[str] | None:
+    """Names made of these settings; None: they do not tell all apart, or are too many."""
+    if len(keys) > _MAX_SETTINGS:
+        return None
+    labels = _labels(keys)
+    names = []
+    for texts in settings:
+        names.append(", ".join(f"{labels[key]}={texts[key]}" for key in keys if key in texts))
+    return names if all(names) and len(set(names)) == len(names) else None
+
+
+def _labels(keys: Sequence[str]) -> dict[str, str]:
+    """`attention` for `model.attention.name`; the key itself if that is not clear."""
+    labels = {key: re.sub(r"^\w+\.|\.name$|\.options(?=\.)", "", key) for key in keys}
+    counts = Counter(labels.values())
+    return {key: label if counts[label] == 1 else key for key, label in labels.items()}

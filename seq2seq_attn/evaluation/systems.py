@@ -43,7 +43,6 @@ class System:
 
     name: str
     runs: Sequence[Run]
-    configs: Sequence[Config]
     members: Sequence[str] = ()
     """the names of an ensemble's runs; empty: a single run"""
     _: KW_ONLY
@@ -60,7 +59,7 @@ class System:
     @property
     def config(self) -> Config:
         """The configuration of the first run."""
-        return self.configs[0]
+        return self.runs[0].config
 
     @property
     def search(self) -> SearchConfig:
@@ -77,17 +76,13 @@ class System:
         """The differences from the first run's own search and from fp32, for file names:
         `.beam1.penalty0.5.bf16`."""
         default = decisive_options(find_search(self.config.search, {})[1])
-        parts = []
+        variation = ""
         for key, value in decisive_options(self.search).items():
             if default.get(key) != value:
-                text = (
-                    f"{value:g}"
-                    if isinstance(value, int | float)
-                    else re.sub(r"\W+", "-", str(value)).strip("-")
-                )
-                parts.append(f".{_SHORT_NAMES.get(key, key)}{text[:_MAX_NAME]}")
-        precision = self.resolved_precision
-        return "".join([*parts, *([f".{precision}"] if precision != "fp32" else [])])
+                variation += f".{_SHORT_NAMES.get(key, key)}{_short_text(value)}"
+        if self.resolved_precision != "fp32":
+            variation += f".{self.resolved_precision}"
+        return variation
 
     @property
     def hyps_dir(self) -> Path:
@@ -115,58 +110,52 @@ class System:
     def describe(self) -> dict[str, Any]:
         """Which run, of what, from which seed and commit, and how it translates. An ensemble has no
         seed, training or directory of its own."""
-        # the options of the search that a report names: some always, the others where they have
-        # been changed
-        defaults = {
-            **decisive_options(SearchConfig()),
-            "max_length_extra": self.search.max_length_extra,
-        }
-        options = decisive_options(self.search).items()
-        how = {
-            "search": {
-                key: value
-                for key, value in options
-                if key in _REPORTED or value != defaults.get(key)
-            },
-            "precision": self.resolved_precision,
-        }
-        lowercases = self.config.data.tokenizer.lowercase
+        described: dict[str, Any] = {"name": self.name}
+        attention = self.config.model.attention.name
         if self.is_ensemble:
-            attentions = {config.model.attention.name for config in self.configs}
-            attention = attentions.pop() if len(attentions) == 1 else "several"
-            members = list(self.members)
-            return {
-                "name": self.name,
-                "members": members,
-                "attention": attention,
-                "lowercases": lowercases,
-                **how,
-            }
-        [run] = self.runs
-        return {
-            "name": self.name,
-            "path": str(run.path),
-            "config": self.config.name,
-            "attention": self.config.model.attention.name,
-            "seed": self.config.seed,
-            "lowercases": lowercases,
-            "model": finite(self.translator.infos[0].about),  # JSON has no infinity
-            "training_environment": run.environment,
-            **how,
-        }
+            described["members"] = list(self.members)
+            if len({run.config.model.attention.name for run in self.runs}) > 1:
+                attention = "several"
+        else:
+            run = self.runs[0]
+            described["path"] = str(run.path)
+            described["config"] = self.config.name
+            described["seed"] = self.config.seed
+            described["model"] = finite(self.translator.infos[0].about)  # JSON has no infinity
+            described["training_environment"] = run.environment
+        described["attention"] = attention
+        described["lowercases"] = self.config.data.tokenizer.lowercase
+        described["search"] = self._reported_options()
+        described["precision"] = self.resolved_precision
+        return described
+
+    def _reported_options(self) -> dict[str, Any]:
+        """The options of the search that a report names: a few always, the others where they have
+        been changed."""
+        defaults = decisive_options(SearchConfig())
+        defaults["max_length_extra"] = self.search.max_length_extra
+        reported = {}
+        for key, value in decisive_options(self.search).items():
+            if key in _REPORTED or value != defaults.get(key):
+                reported[key] = value
+        return reported
 
 
 def make_ensemble(systems: Sequence[System]) -> System:
     """Single runs as one system, named `ensemble of A, B`, or by their number if that is long."""
     names = [system.name for system in systems]
     members = ", ".join(names)
-    return replace(
-        systems[0],
-        name=f"ensemble of {members if len(members) <= _MAX_NAME else f'{len(names)} runs'}",
-        runs=[system.runs[0] for system in systems],
-        configs=[system.config for system in systems],
-        members=names,
-    )
+    if len(members) > _MAX_NAME:
+        members = f"{len(names)} runs"
+    runs = [system.runs[0] for system in systems]
+    return replace(systems[0], name=f"ensemble of {members}", runs=runs, members=names)
+
+
+def _short_text(value: object) -> str:
+    """The value of an option, for a file name."""
+    if isinstance(value, int | float):
+        return f"{value:g}"
+    return re.sub(r"\W+", "-", str(value)).strip("-")[:_MAX_NAME]
 
 
 def decisive_options(search: SearchConfig) -> dict[str, Any]:

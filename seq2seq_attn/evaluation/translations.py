@@ -22,6 +22,7 @@ from seq2seq_attn.files import (
     write_listed,
     write_listed_json,
 )
+from seq2seq_attn.run import Run
 from seq2seq_attn.runtime.memory import suggest_smaller_batch
 from seq2seq_attn.text.normalize import visible
 from seq2seq_attn.text.tokenizers.vectors import hash_vectors
@@ -82,49 +83,33 @@ def translate_set(
     name = f"{folder}{test_set.name}{system.variation}.txt"
     made_by = _how_made(system, test_set)
     if reuse_hypotheses:
-        paths = [
-            folder / name
-            for folder in dict.fromkeys((hyps_dir, system.hyps_dir))
-            if folder is not None
-        ]
-        saved = _read_saved(
-            [path for path in paths if path.exists()], made_by, len(test_set.source)
-        )
+        saved = _find_saved([hyps_dir, system.hyps_dir], name, made_by, len(test_set.source))
         if saved is not None:
             return saved
-    translations = _translate(
-        system,
-        test_set,
-        made_by["max_source_length"],
-        keep_maps=keep_maps,
-        show_progress=show_progress,
-    )
+    translations = _translate(system, test_set, keep_maps=keep_maps, show_progress=show_progress)
     if hyps_dir is not None:
-        run = system.runs[0].path
-        if hyps_dir == system.hyps_dir and not (hyps_dir / name).parent.resolve().is_relative_to(
-            run.resolve()
-        ):
-            log.warning(
-                "%s: not saved: a symbolic link there leads outside the run", hyps_dir / name
-            )
+        if hyps_dir == system.hyps_dir and _leads_outside(system.runs[0], hyps_dir / name):
+            log.warning("%s: not saved: a link there leads outside the run", hyps_dir / name)
         else:
             _save(hyps_dir / name, translations.lines, {**made_by, **translations.counts._asdict()})
     return translations
 
 
+def _leads_outside(run: Run, path: Path) -> bool:
+    return not path.parent.resolve().is_relative_to(run.path.resolve())
+
+
 def _translate(
-    system: System,
-    test_set: EvaluationSet,
-    max_source_length: int,
-    *,
-    keep_maps: bool,
-    show_progress: bool,
+    system: System, test_set: EvaluationSet, *, keep_maps: bool, show_progress: bool
 ) -> SetTranslations:
     translator = system.translator
     if test_set.num_concatenated > 1:
-        translator = translator.with_max_source_length(max_source_length)
+        translator = translator.with_max_source_length(_max_source_length(system, test_set))
     started = time.monotonic()
-    lines, maps, unknown, num_cut, num_unknown = [], [], [], 0, 0
+    lines: list[str] = []
+    maps: list[PackedMap | None] = []
+    unknown: list[tuple[tuple[str, ...], tuple[int, ...]] | None] = []
+    num_cut = num_unknown = 0
     with suggest_smaller_batch(system.search.batch_size):
         translations = tqdm(
             translator.translate_lines(test_set.source, keep_attention=keep_maps, **system.options),
@@ -137,29 +122,29 @@ def _translate(
             lines.append(best.text)
             num_cut += best.is_cut
             num_unknown += len(best.unknown)
-            attention = best.attention_map()  # packed at once: a test set's attention is far larger
-            maps.append(None if attention is None else pack_map(attention))
             unknown.append((tuple(best.source_tokens), best.unknown) if best.unknown else None)
+            # A map is packed at once, because a test set's attention is far larger.
+            attention = best.attention_map()
+            maps.append(None if attention is None else pack_map(attention))
     no_map = "its attention does not look at source positions"
     if translator.has_attention:
         no_map = "its translation is empty, or its map is too large"
-    return SetTranslations(
-        lines, LineCounts(num_cut, num_unknown), maps, unknown, no_map, time.monotonic() - started
-    )
+    seconds = time.monotonic() - started
+    return SetTranslations(lines, LineCounts(num_cut, num_unknown), maps, unknown, no_map, seconds)
 
 
-def _read_saved(
-    paths: Sequence[Path], made_by: dict[str, Any], num_lines: int
+def _find_saved(
+    folders: Sequence[Path | None], name: str, made_by: dict[str, Any], num_lines: int
 ) -> SetTranslations | None:
-    """The translations in the first of these files that the same model made of the same lines in
-    the same way."""
+    """The saved translations of this name whose note matches `made_by`, in the first folder that
+    has them."""
+    paths = [folder / name for folder in dict.fromkeys(folders) if folder is not None]
+    paths = [path for path in paths if path.exists()]
     for path in paths:
         try:
-            note, lines = (
-                read_listed_json(path.with_suffix(".json")),
-                read_listed(path)[0].decode().split("\n")[:-1],
-            )
-            counts = LineCounts(*(note[name] for name in LineCounts._fields))
+            note = read_listed_json(path.with_suffix(".json"))
+            lines = read_listed(path)[0].decode().split("\n")[:-1]
+            counts = LineCounts(*(note[field] for field in LineCounts._fields))
         except Exception:  # missing or damaged
             continue
         if note == {**made_by, **counts._asdict()} and len(lines) == num_lines:
@@ -187,18 +172,21 @@ def _save(path: Path, lines: Sequence[str], note: dict[str, Any]) -> None:
 
 def _how_made(system: System, test_set: EvaluationSet) -> dict[str, Any]:
     """All that decides the translations of a set."""
-    layout = system.config.data.layout
-    hashes = {}
-    if layout.vector_column is not None:
-        hashes["vectors_sha256"] = hash_vectors(layout.vector_files(test_set.source))
-    return {
+    made_by: dict[str, Any] = {
         **decisive_options(system.search),
-        # the length above which sources are split; concatenated pairs are not: they would be single
-        # pairs again
-        "max_source_length": test_set.num_concatenated * system.config.data.max_length,
+        "max_source_length": _max_source_length(system, test_set),
         "precision": system.resolved_precision,
         "model_sha256": system.model_hash,
         "source_sha256": hashlib.sha256("\n".join(test_set.source).encode()).hexdigest(),
-        **hashes,
         "version": __version__,
     }
+    layout = system.config.data.layout
+    if layout.vector_column is not None:
+        made_by["vectors_sha256"] = hash_vectors(layout.vector_files(test_set.source))
+    return made_by
+
+
+def _max_source_length(system: System, test_set: EvaluationSet) -> int:
+    """The length above which sources are split. Concatenated pairs are not split: they would be
+    single pairs again."""
+    return test_set.num_concatenated * system.config.data.max_length

@@ -3,7 +3,7 @@ downloads it again."""
 
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
 
 from seq2seq_attn import __version__
 from seq2seq_attn.errors import UserError
@@ -30,16 +30,15 @@ def push_run(
     has a name. Raises UserError: the run is unfinished or damaged, or the hub refuses it."""
     if not run.is_finished():
         raise UserError(f"{run.path}: not finished; only finished runs are published")
-    content: dict[str, Any] = {
-        name: str(run.path / name) for name in [*check_files(run.path), MANIFEST]
-    }
     with open_hub(f"{repository}: cannot be published") as hub:
-        content["README.md"] = make_card(run, repository, license).encode()
-        api, operations = hub.HfApi(), [hub.CommitOperationAdd(*item) for item in content.items()]
+        card = make_card(run, repository, license)
+        operations = [hub.CommitOperationAdd("README.md", card.encode())]
+        for name in [*check_files(run.path), MANIFEST]:
+            operations.append(hub.CommitOperationAdd(name, str(run.path / name)))
+        api = hub.HfApi()
         api.create_repo(repository, private=is_private or None, exist_ok=True)
-        api.create_commit(
-            repository, operations, commit_message=f"{run.path.name}, by {_LIBRARY} {__version__}"
-        )
+        message = f"{run.path.name}, by {_LIBRARY} {__version__}"
+        api.create_commit(repository, operations, commit_message=message)
     log.info("the text of the validation and test sets is not published")
     return f"{api.endpoint}/{repository}"
 
@@ -49,77 +48,82 @@ def make_card(run: Run, repository: str, license: str | None = None) -> str:
     records. Raises UserError if one is damaged."""
     from huggingface_hub import EvalResult, ModelCardData
 
-    config, name = run.config, run.path.name
-    data, model = config.data, config.model
+    config = run.config
+    data = config.data
+    model = config.model
     corpus, default_license = _CORPORA.get(data.corpus, ("a text of its own", "unknown"))
-    scores = list(_scores(run))
-    if not scores:
+    results = []
+    rows = ""
+    for score in _scores(run):
+        result = EvalResult("translation", data.corpus, score.test_set, score.measure, score.score)
+        result.metric_args = {"signature": score.signature}
+        results.append(result)
+        cells = [str(cell).replace("|", "\\|") for cell in score]  # signatures hold bars
+        rows += f"| {' | '.join(cells)} |\n"
+    if not results:
         log.warning(
             "%s: no report.json, so the card has no scores; run seq2seq evaluate %s first",
             run.path,
             run.path,
         )
     metadata = ModelCardData(
-        language=[*dict.fromkeys([*data.sources, data.target_language])],
+        language=list(dict.fromkeys([*data.sources, data.target_language])),
         license=license or default_license,
         library_name=_LIBRARY,
         pipeline_tag="translation",
-        model_name=name,
-        eval_results=[
-            EvalResult(
-                "translation",
-                data.corpus,
-                test,
-                measure,
-                score,
-                metric_args={"signature": signature},
-            )
-            for test, _, measure, score, _, signature in scores
-        ]
-        or None,
+        model_name=run.path.name,
+        eval_results=results or None,
     )
-    rows = [
-        " | ".join(str(cell).replace("|", "\\|") for cell in row) for row in scores
-    ]  # signatures hold bars
-    finished, environment = read_listed_json(run.path / "finished.json"), run.environment or {}
+    finished = read_listed_json(run.path / "finished.json")
+    environment = run.environment or {}
+    git = environment.get("git") or {}
     return _TEMPLATE.format(
         yaml=metadata.to_yaml(),
-        name=name,
+        name=run.path.name,
         languages=f"{data.source_name} to {data.target_language}",
-        model=f"encoder {model.encoder.name}, decoder {model.decoder.name}, attention {model.attention.name}",
+        encoder=model.encoder.name,
+        decoder=model.decoder.name,
+        attention=model.attention.name,
         repository=f"{HUB}{repository}",
-        scores="".join(f"| {row} |\n" for row in rows) or "| not evaluated | | | | | |\n",
+        scores=rows or "| not evaluated | | | | | |\n",
         seed=config.seed,
         updates=finished.get("update"),
         minutes=round(finished.get("minutes", 0.0), 1),
         hardware=environment.get("device_name"),
-        commit=(environment.get("git") or {}).get("commit"),
+        commit=git.get("commit"),
         corpus=corpus,
         text=run.text_hashes["train"],
         license=license or default_license,
     )
 
 
-def _scores(run: Run) -> Iterator[tuple[str, int, str, float, str, str]]:
-    """Test set, pairs, measure, score, interval and signature, as `evaluate` saved them under any
-    name."""
+class _Score(NamedTuple):
+    """A row of the card."""
+
+    test_set: str
+    num_pairs: int
+    measure: str
+    score: float
+    interval: str
+    signature: str
+
+
+def _scores(run: Run) -> Iterator[_Score]:
+    """The scores that `evaluate` saved in the run, which may have been renamed since."""
     path = run.path / "report.json"
-    for test in read_json(path)["sets"] if path.exists() else ():
-        for measure in test["measures"]:
+    if not path.exists():
+        return
+    for test_set in read_json(path)["sets"]:
+        for measure in test_set["measures"]:
+            is_alone = len(measure["runs"]) == 1
             for scored in measure["runs"]:
-                if (len(measure["runs"]) == 1 or scored["run"] == run.path.name) and measure[
-                    "name"
-                ] in _MEASURES:
-                    score, interval = (
+                if measure["name"] in _MEASURES and (is_alone or scored["run"] == run.path.name):
+                    yield _Score(
+                        test_set["name"],
+                        test_set["num_pairs"],
+                        measure["name"],
                         round(scored["score"], 1),
                         f"{scored['low']:.1f} to {scored['high']:.1f}",
-                    )
-                    yield (
-                        test["name"],
-                        test["num_pairs"],
-                        measure["name"],
-                        score,
-                        interval,
                         measure["signature"],
                     )
 
@@ -131,7 +135,8 @@ _TEMPLATE = """\
 
 # {name}
 
-Translates {languages}: a recurrent network of seq2seq-attn with {model}.
+Translates {languages}: a recurrent network of seq2seq-attn with encoder {encoder}, decoder
+{decoder}, attention {attention}.
 
 ```bash
 pip install 'seq2seq-attn[hub]'

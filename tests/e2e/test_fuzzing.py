@@ -35,7 +35,7 @@ from seq2seq_attn.text.tokenizers.vectors import read_vectors
 from seq2seq_attn.text.vocab import Vocab
 from seq2seq_attn.text.word_vectors import read_word_vectors, vector_size
 from tests.text.test_generated_text import DECOMPRESS, make_pairs, table
-from tests.toy_run import make_toy_run, toy_config
+from tests.toy_run import make_toy_run
 
 ACTED_ON = re.compile(
     "[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
@@ -127,7 +127,7 @@ def folder(tmp_path_factory) -> Folder:
     write_tensors(
         path / "small.safetensors", {"a": torch.ones(3, 2), "b": torch.zeros(1)}, {"x": [1, None]}
     )
-    system = System("run", [run], [toy_config()], device="cpu")
+    system = System("run", [run], device="cpu")
     translate_set(system, EvaluationSet("test", [], []), hyps_dir=run.hyps_dir)
     lines = [
         {"event": "validation", "update": number, "bleu": 1.5, "perplexity": 9.25}

@@ -13,7 +13,7 @@ def test_a_training_beside_an_evaluation_does_not_mix_two_models(tmp_path):
     test_set = EvaluationSet("test", SOURCE, TARGET)
 
     def evaluate(*, is_overtaken: bool) -> tuple[object, ...]:
-        system = System("run", [run], [run.config], device="cpu")
+        system = System("run", [run], device="cpu")
         model_hash = system.model_hash
         if is_overtaken:
             run.save_best(

@@ -103,7 +103,7 @@ def test_sets_of_different_numbers_of_lines_are_refused(run):
 
 
 def translate(run: Run) -> SetTranslations:
-    system = System("run", [run], [run.config], device="cpu")
+    system = System("run", [run], device="cpu")
     return translate_set(
         system,
         EvaluationSet("test", SOURCE[:2], TARGET[:2]),
