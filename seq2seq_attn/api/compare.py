@@ -75,7 +75,8 @@ def compare(
     its errors. `vary` has the values of each setting; `config`, `settings` and `text` are those of
     `train_model`. Returns the report's path.
 
-    >>> compare("quickstart", {"attention": ["additive", "bilinear"]}, seeds=[1, 2])  # doctest: +SKIP
+    >>> vary = {"attention": ["additive", "bilinear"]}
+    >>> compare("quickstart", vary, seeds=[1, 2])  # doctest: +SKIP
     PosixPath('runs/compare-quickstart/report.html')
     """
     if not seeds:
@@ -244,7 +245,7 @@ def _list_values(key: str, values: Iterable[Any]) -> list[tuple[str, Any]]:
 
 def _label(key: str, value: Any) -> str:
     """The name of a value in names of directories."""
-    text = value if isinstance(value, str) else json.dumps(value)
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
     if not key.endswith(".name"):
         text = f"{key.rpartition('.')[2]}={text}"
     return re.sub(r"[^\w.=-]+", "-", text).strip("-")

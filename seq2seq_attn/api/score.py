@@ -21,7 +21,7 @@ from seq2seq_attn.data.links import parse_links
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.evaluation.attention import word_weights
 from seq2seq_attn.metrics.attention import AlignmentScore, score_shifts
-from seq2seq_attn.run import Run, newest_run
+from seq2seq_attn.run import Run, open_runs
 from seq2seq_attn.runtime.memory import paused_collector, suggest_smaller_batch
 from seq2seq_attn.text.corpus import Text, find_text
 from seq2seq_attn.text.lines import read_lines, warn_about_tabs
@@ -184,9 +184,7 @@ def _choose_run(run: Sequence[Path], links: Path | None) -> Run:
             f"--run given {len(run)} times: score takes one run, not an ensemble; score each run "
             "by itself"
         )
-    run_dir = Run.open(run[0]) if run else newest_run()
-    if not run:
-        log.info("model: %s", run_dir.path)
+    [run_dir] = open_runs(run or None)
     layout = run_dir.config.data.layout
     if not layout.columns:
         raise UsageError(

@@ -22,7 +22,8 @@ def train_model(
 ) -> Run:
     """Train as `seq2seq train` does. Returns the run, with its directory as `path`.
 
-    >>> train_model(["quickstart", "attention/bilinear"], {"seed": 2, "train.max_epochs": 3})  # doctest: +SKIP
+    >>> settings = {"seed": 2, "train.max_epochs": 3}
+    >>> train_model(["quickstart", "attention/bilinear"], settings)  # doctest: +SKIP
     Run('runs/2026-11-22-quickstart+bilinear-s2')
 
     Args:

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from seq2seq_attn.cli import options as shared
-from seq2seq_attn.errors import UsageError
 
 
 @shared.command()
@@ -24,19 +23,7 @@ def export(
     network. DIR.onnx is a folder with a run's graphs for ONNX Runtime; it needs pip install
     'seq2seq-attn[onnx]'.
     """
-    from seq2seq_attn.run import Run, newest_run
+    from seq2seq_attn.api.export import export
 
-    run_dirs = [Run.open(run) for run in runs] if runs else [newest_run()]
-    if output.suffix == ".html" and len(run_dirs) <= 2:
-        from seq2seq_attn.export.page import export_page
-
-        export_page(run_dirs, output, weights)
-    elif output.suffix == ".onnx" and len(run_dirs) == 1:
-        from seq2seq_attn.export.onnx import export_onnx
-
-        export_onnx(run_dirs[0], output)
-    else:
-        raise UsageError(
-            f"--output {output}: expected PAGE.html for one or two runs, or DIR.onnx for one"
-        )
+    export(runs, output, weights)
     shared.echo(str(output))

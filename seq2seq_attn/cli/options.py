@@ -194,7 +194,8 @@ def command(*search: str) -> Callable[[Callable[..., None]], Callable[..., None]
                 arguments["search"] |= {name: given[name] for name in search if name in given}
             function(**arguments)
 
-        call.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+        signature = inspect.Signature(list(parameters.values()))
+        call.__signature__ = signature  # type: ignore[attr-defined]
         return call
 
     return decorate

@@ -281,7 +281,8 @@ def _path_of(config_name: str, what: str) -> Path:
         return packaged("configs") / f"{config_name}.yaml"
     nearest = difflib.get_close_matches(config_name[:300], names, n=1)
     whole = [name for name in names if "/" not in name and name != _BASE]
-    folders = sorted({name.partition("/")[0] for name in names if "/" in name})
-    known = f"packaged ones are {', '.join(whole)}, and overlays under {', '.join(f'{folder}/' for folder in folders)}"
-    hint = f"did you mean {nearest[0]!r}?" if nearest else known
+    folders = sorted({name[: name.index("/") + 1] for name in names if "/" in name})
+    hint = f"packaged ones are {', '.join(whole)}, and overlays under {', '.join(folders)}"
+    if nearest:
+        hint = f"did you mean {nearest[0]!r}?"
     raise UsageError(f"{what}: no packaged config of that name and not a .yaml file; {hint}")

@@ -195,6 +195,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(toy, caplog):
     bad = PlannedRun(Run("out/bad-s1"), absent)
     assert train_runs([bad, good], at_once=1) == [bad]
     assert good.run.is_finished()
+    assert load_config([good.config_path]) == good.config
     assert "bad-s1" in caplog.text
     assert ["left" in message for message in caplog.messages if " of 2: " in message] == [
         True,

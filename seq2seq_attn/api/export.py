@@ -1,0 +1,31 @@
+"""Write runs for use without this package, for `seq2seq export`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from seq2seq_attn.errors import UsageError
+from seq2seq_attn.run import Run, open_runs
+
+
+def export(
+    runs: str | Path | Run | Sequence[str | Path | Run] | None,
+    output: Path,
+    weights: Literal["int16", "fp32", "int8"] = "int16",
+) -> None:
+    """Write a page that translates as you type (PAGE.html, one or two runs), or the graphs for ONNX
+    Runtime (DIR.onnx, one run). `weights`: how a page stores the parameters. Raises UsageError,
+    UserError: the output has another suffix, or a run cannot be exported or read."""
+    opened = open_runs(runs)
+    if output.suffix == ".html" and len(opened) <= 2:
+        from seq2seq_attn.export.page import export_page
+
+        export_page(opened, output, weights)
+    elif output.suffix == ".onnx" and len(opened) == 1:
+        from seq2seq_attn.export.onnx import export_onnx
+
+        export_onnx(opened[0], output)
+    else:
+        raise UsageError(
+            f"--output {output}: expected PAGE.html for one or two runs, or DIR.onnx for one"
+        )
