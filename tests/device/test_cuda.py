@@ -46,9 +46,10 @@ def gradients(model, batch, dtype=None):
     with torch.autocast("cuda", dtype=dtype, enabled=dtype is not None):
         loss = batch_loss(model, batch, label_smoothing=0.1)
     loss.loss_sum.backward()
-    return loss.loss_sum.item(), {
-        name: p.grad.cpu().clone() for name, p in model.named_parameters()
-    }
+    copies = {}
+    for name, parameter in model.named_parameters():
+        copies[name] = parameter.grad.cpu().clone()
+    return loss.loss_sum.item(), copies
 
 
 @pytest.mark.parametrize("variant", REPEATABLE)
@@ -76,13 +77,16 @@ def test_searches_find_what_the_cpu_finds(variant):
     source = reverse_batch(16, num_types=NUM_TYPES, max_length=9, seed=2).source
     model = make(variant).double().eval()
     with torch.no_grad():
-        plain = [search(PlainSteps(model), source, [12] * 16, beam_size=size) for size in (1, 3)]
+        expected = [search_ids(PlainSteps(model), source, size) for size in (1, 3)]
         model.to(CUDA)
         for steps in (PlainSteps(model), step_model(model)):
-            found = [search(steps, source.to(CUDA), [12] * 16, beam_size=size) for size in (1, 3)]
-            assert [[h.ids for [h] in best] for best in found] == [
-                [h.ids for [h] in best] for best in plain
-            ]
+            assert [search_ids(steps, source.to(CUDA), size) for size in (1, 3)] == expected
+
+
+def search_ids(steps, source, beam_size):
+    """The ids of the best hypothesis of each sentence."""
+    hypotheses = search(steps, source, [12] * 16, beam_size=beam_size)
+    return [best.ids for [best] in hypotheses]
 
 
 def updates(model, batches, *, cuda_graphs, learning_rate=1e-2, ratio=1.0):
@@ -100,15 +104,14 @@ def updates(model, batches, *, cuda_graphs, learning_rate=1e-2, ratio=1.0):
 
 
 def some_batches():
-    return [
-        reverse_batch(16, num_types=NUM_TYPES, max_length=9 + 8 * (i % 2), seed=i)
-        for i in range(12)
-    ]
+    batches = []
+    for seed in range(12):
+        max_length = 9 + 8 * (seed % 2)
+        batches.append(reverse_batch(16, num_types=NUM_TYPES, max_length=max_length, seed=seed))
+    return batches
 
 
-@pytest.mark.parametrize(
-    "variant", [name for name in REPEATABLE if name != "hierarchical"]
-)  # refused
+@pytest.mark.parametrize("variant", sorted(set(REPEATABLE) - {"hierarchical"}))  # which is refused
 def test_graphs_make_the_updates_of_the_plain_pass(variant):
     expected = updates(make(variant), some_batches(), cuda_graphs=False)
     assert updates(make(variant), some_batches(), cuda_graphs=True) == pytest.approx(
@@ -124,14 +127,13 @@ def test_a_resumed_training_ends_as_a_whole_one(tmp_path, cuda_graphs):
         "train.device=cuda",
     ]
     settings = [*toy_settings(tmp_path / "toy"), *fixed, f"train.cuda_graphs={cuda_graphs}"]
-    whole, half = (
-        load_config(["multi30k-fast"], [*settings, f"train.max_updates={number}"])
-        for number in (12, 6)
-    )
+    whole = load_config(["multi30k-fast"], [*settings, "train.max_updates=12"])
+    half = load_config(["multi30k-fast"], [*settings, "train.max_updates=6"])
     expected = train(whole, run_dir=tmp_path / "whole")
     train(half, run_dir=tmp_path / "halves")
     resumed = train(whole, run_dir=tmp_path / "halves", resume=True)
-    tensors, expected_tensors = (read_tensors(run.state_path)[0] for run in (resumed, expected))
+    tensors = read_tensors(resumed.state_path).tensors
+    expected_tensors = read_tensors(expected.state_path).tensors
     torch.testing.assert_close(tensors, expected_tensors, rtol=1e-4, atol=1e-6)
 
 

@@ -14,11 +14,11 @@ from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.data.prepare import prepare_corpus
 from seq2seq_attn.errors import UsageError, UserError
 from seq2seq_attn.model.build import build_model
-from seq2seq_attn.model.weights import read_tensors
 from seq2seq_attn.run import Run
 from seq2seq_attn.text.ibm1 import estimate_table
 from seq2seq_attn.train.loop import train
 from tests.train.conftest import write_toy_corpus
+from tests.train.runs import assert_same_tensors
 
 HARDLY = ["train.optimizer.learning_rate=1e-6", "train.max_updates=1"]
 AVERAGE = "train.optimizer.average_decay=0.9"
@@ -46,11 +46,11 @@ def vectors(tmp_path) -> Path:
 
 
 def largest_difference(run: Run, expected: Run) -> float:
-    tensors = expected.load_best().tensors
-    return max(
-        (tensor - tensors[name]).abs().max().item()
-        for name, tensor in run.load_best().tensors.items()
-    )
+    expected_tensors = expected.load_best().tensors
+    largest = 0.0
+    for name, tensor in run.load_best().tensors.items():
+        largest = max(largest, (tensor - expected_tensors[name]).abs().max().item())
+    return largest
 
 
 def embedded(run: Run, name: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -144,21 +144,17 @@ def test_a_resumed_and_moved_run_needs_the_files_no_more(
     resumed = train(
         toy_config(*settings, "train.max_updates=4"), run_dir=tmp_path / "moved", resume=True
     )
-    states = [read_tensors(run.state_path).tensors for run in (whole, resumed)]
-    assert states[0].keys() == states[1].keys()
-    assert all(torch.equal(tensor, states[1][name]) for name, tensor in states[0].items())
+    assert_same_tensors(resumed, whole)
     translator = load(resumed.path)
     assert len(translator.translate(["Hund"])) == 1
     if start == "vectors":
         assert torch.equal(*embedded(resumed, "embedding.weight"))
     if start == "table":
         probs_UK = resumed.load_best().tensors["output.probs_UK"]
-        pairs, sizes = (
-            prepare_corpus(toy_config(*settings)).pairs("train"),
-            translator.model.embedding.weight.shape,
-        )
+        pairs = prepare_corpus(toy_config(*settings)).pairs("train")
+        num_target_ids = len(translator.model.embedding.weight)
         output = build_model(
-            resumed.config.model, num_source_ids=len(probs_UK), num_target_ids=sizes[0]
+            resumed.config.model, num_source_ids=len(probs_UK), num_target_ids=num_target_ids
         ).output
         output.set_table(estimate_table(pairs.source, pairs.target, len(pairs)))  # type: ignore[operator]
         assert torch.equal(output.probs_UK, probs_UK)  # type: ignore[arg-type]

@@ -32,7 +32,11 @@ from seq2seq_attn.train.session import (
 
 pytestmark = pytest.mark.usefixtures("in_tmp_path")
 
-HOLD = "import sys, pathlib; from seq2seq_attn.train.session import locked\nwith locked(pathlib.Path(sys.argv[1])):\n    "
+HOLD = """
+import sys, pathlib
+from seq2seq_attn.train.session import locked
+with locked(pathlib.Path(sys.argv[1])):
+    """
 
 
 def choose(
@@ -100,14 +104,16 @@ def test_a_run_that_lost_its_state_is_not_begun_again_by_a_resume():
 
 @pytest.mark.parametrize("call", [1, 2, 3])
 def test_a_run_killed_while_its_first_file_was_written_starts_anew(tmp_path, monkeypatch, call):
-    run, replace, calls = Run.create(tmp_path / "run"), Path.replace, iter(range(1, 9))
+    run = Run.create(tmp_path / "run")
+    replace = Path.replace
+    calls = iter(range(1, 9))
 
     def die(path: Path, target: Path) -> Path:
-        if next(calls) == call:
-            for left in [*run.path.glob(".*.tmp")]:  # a killed process removes nothing
-                shutil.copy(left, f"{left}.tmp")
-            raise KeyboardInterrupt
-        return replace(path, target)
+        if next(calls) != call:
+            return replace(path, target)
+        for leftover in list(run.path.glob(".*.tmp")):  # a killed process removes nothing
+            shutil.copy(leftover, f"{leftover}.tmp")
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", die)
@@ -167,23 +173,23 @@ def test_a_resume_of_a_run_without_state_keeps_its_settings_too():
 @pytest.mark.parametrize(
     "change",
     [
-        *("seed=9", "model.hidden_size=8", "train.batch.size=2", "data.tokenizer.lowercase=true"),
-        *(
-            f"train.validation.{change}"
-            for change in ("metric=perplexity", "num_pairs=10", "beam_size=2")
-        ),
-        *("search.coverage_penalty=0.1", "search.no_repeat_ngram=3", "search.max_length_extra=7"),
-        *(
-            "train.optimizer.name=adamw",
-            "train.optimizer.average_decay=0.5",
-            "search.length_penalty=2.5",
-        ),
-        *(
-            "search.max_length_ratio=3.0",
-            "train.start_from=runs/x",
-            "search.unk=forbid",
-            "search.temperature=0.5",
-        ),
+        "seed=9",
+        "model.hidden_size=8",
+        "data.tokenizer.lowercase=true",
+        "train.batch.size=2",
+        "train.start_from=runs/x",
+        "train.optimizer.name=adamw",
+        "train.optimizer.average_decay=0.5",
+        "train.validation.metric=perplexity",
+        "train.validation.num_pairs=10",
+        "train.validation.beam_size=2",
+        "search.coverage_penalty=0.1",
+        "search.no_repeat_ngram=3",
+        "search.max_length_extra=7",
+        "search.max_length_ratio=3.0",
+        "search.length_penalty=2.5",
+        "search.unk=forbid",
+        "search.temperature=0.5",
     ],
 )
 def test_a_resume_cannot_change_what_the_state_depends_on(change):
