@@ -13,7 +13,6 @@ the paper is the objective's weight.
 
 from torch import Tensor
 
-from seq2seq_attn.data.batch import Batch
 from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.text.vocab import PAD
 from seq2seq_attn.train.objectives.base import Objective
@@ -25,13 +24,8 @@ LEAST_LOG_PROB = -100.0
 class ConfidencePenalty(Objective):
     """Minus the entropy of each target token's distribution. It reads no attention weights."""
 
-    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs) -> Tensor:
         """See `Objective.term`."""
         real_I = (outputs.targets_N != PAD).nonzero().squeeze(1)
         log_probs_IV = outputs.log_probs_of(real_I).clamp_min(LEAST_LOG_PROB)
         return (log_probs_IV.exp() * log_probs_IV).sum()
-
-
-def build() -> ConfidencePenalty:
-    """No options."""
-    return ConfidencePenalty()

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from seq2seq_attn.data.batch import Batch, SourceBatch
+from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.attention.base import Attended, Attention, Keys, Normalizer, attend
 from seq2seq_attn.model.cell.base import InputCell
 from seq2seq_attn.model.decoder.base import (
@@ -43,9 +43,10 @@ from seq2seq_attn.train.objectives.base import Objective
 class Bigrams(Encoder):
     """h_j = tanh(W [E x_{j-1} ; E x_j] + b): each word with the one before it."""
 
+    embedding: SourceEmbedding
+
     def __init__(self, *, embedding: SourceEmbedding, hidden_size: int, dropout: float) -> None:
-        super().__init__(memory_size=hidden_size)
-        self.embedding = embedding
+        super().__init__(hidden_size, embedding)
         self.layer = nn.Linear(2 * embedding.embedding_dim, hidden_size)
         self.dropout = nn.Dropout(dropout)
 
@@ -147,9 +148,9 @@ class Small(Objective):
     def __init__(self, *, power: float = 2.0) -> None:
         self.power = power
 
-    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs) -> Tensor:
         sizes_TB = wide(outputs.hidden_TBH).abs().pow(self.power).mean(dim=-1)
-        return sizes_TB[batch.tgt_out_BT.t() != PAD].sum()
+        return sizes_TB[outputs.batch.tgt_out_BT.t() != PAD].sum()
 
 
 class LastMinute(beam.Options):

@@ -11,14 +11,13 @@ from torch.overrides import TorchFunctionMode
 
 from seq2seq_attn.config import ModelConfig
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Decoder, DecoderSettings
 from seq2seq_attn.model.encoder.base import Encoder
 from seq2seq_attn.model.layers import Embedding, VectorEmbedding
 from seq2seq_attn.model.output.base import Output
 from seq2seq_attn.model.seq2seq import Seq2Seq
 from seq2seq_attn.model.sources import SeveralSources
-from seq2seq_attn.model.variants import Missing, build_variant, find_build
+from seq2seq_attn.model.variants import build_variant, find_build
 from seq2seq_attn.text.tokenizers.base import Side
 
 ENCODER_SHORTHANDS = {
@@ -118,50 +117,69 @@ def _build_output(
     num_source_ids: int,
     num_target_ids: int,
 ) -> Output:
-    attention, embedding = decoder.attention, getattr(encoder, "embedding", None)
-    if not isinstance(embedding, Embedding):
-        source = (
-            f"model.encoder.name={config.encoder.name!r}"
-            if embedding is None
-            else "a source of vectors"
-        )
-        embedding = Missing(
-            f"reads the embeddings of source tokens, and {source} has none; add -c output/softmax"
-        )
     output: Output = build_variant(
         "output",
         config.output.name,
         config.output.options,
         feature_size=decoder.feature_size,
         hidden_size=config.hidden_size or encoder.memory_size,
-        context_size=attention.context_size,
+        context_size=decoder.attention.context_size,
         embedding_size=config.embedding_size,
         memory_size=encoder.memory_size,
         num_ids=num_target_ids,
         num_source_ids=num_source_ids,
-        source_attention=source_attention(config, attention, alternative="add -c output/softmax"),
-        source_embedding=embedding,
-        readout=getattr(
-            decoder,
-            "readout",
-            Missing("reads out each source value, and this decoder has no `readout`"),
-        ),
+        source_embedding=encoder.token_embedding,
+        read_out=decoder.read_out,
+        refusals=find_refusals(config, encoder, decoder),
     )
     return output
 
 
-def source_attention(
-    config: ModelConfig, attention: Attention, *, alternative: str
-) -> Attention | Missing:
-    """The attention, for outputs and objectives that read its weights over source positions.
-    `alternative`: what else a user may do who has chosen an attention without any."""
-    if attention.is_positional:
-        return attention
-    return Missing(
-        "reads attention weights over source positions, and "
-        f"model.attention.name={config.attention.name!r} has none; choose another attention, such "
-        f"as additive, or {alternative}"
-    )
+def find_refusals(config: ModelConfig, encoder: Encoder, decoder: Decoder) -> dict[str, str]:
+    """The requirements of outputs and objectives that this model does not meet, and why a variant
+    with that requirement is refused."""
+    attention = decoder.attention
+    attention_name = f"model.attention.name={config.attention.name!r}"
+    encoder_name = f"model.encoder.name={config.encoder.name!r}"
+    decoder_name = f"model.decoder.name={config.decoder.name!r}"
+    instead = "choose another attention, such as additive"
+    requirements = {
+        "source_attention": (
+            attention.is_positional,
+            f"reads attention weights over source positions, and {attention_name} has none; "
+            f"{instead}",
+        ),
+        "soft_weights": (
+            not attention.is_one_hot,
+            f"sums over source positions, and {attention_name} gives all weight to one position; "
+            f"{instead}",
+        ),
+        "query_dependence": (
+            attention.depends_on_query,
+            f"has no parameters, and {attention_name} always gives the same weights, so there is "
+            f"nothing to learn; {instead}",
+        ),
+        "query_with_token": (
+            decoder.queries_with_token,
+            f"predicts by the attention weights, and {decoder_name} asks for them before it has "
+            "read the previous token; set model.decoder.name to conditional or luong",
+        ),
+        "drawn_positions": (
+            attention.draws_positions,
+            "reads which source positions the attention has drawn: set model.attention.name=hard "
+            "and model.attention.options.estimator=reinforce",
+        ),
+        "source_embedding": (
+            encoder.token_embedding is not None,
+            f"reads the embeddings of source tokens, and {encoder_name} has none, or reads a "
+            "source of vectors; add -c output/softmax",
+        ),
+        "read_out": (
+            decoder.read_out is not None,
+            f"reads out each source value, and {decoder_name} has no `read_out`",
+        ),
+    }
+    return {name: reason for name, (is_met, reason) in requirements.items() if not is_met}
 
 
 def model_without_weights(config: ModelConfig, **sizes: Any) -> Seq2Seq:
@@ -248,8 +266,8 @@ def count_parameters(model: nn.Module) -> int:
 def _tie(model: Seq2Seq, *, tie_source: bool) -> None:
     """Share the target embedding with the output layer, and with the source embedding (Press and
     Wolf 2017)."""
-    projection, embedding = getattr(model.output, "projection", None), model.embedding
-    if not isinstance(projection, nn.Linear):
+    projection, embedding = model.output.projection, model.embedding
+    if projection is None:
         raise UsageError(
             "model.tie_embeddings: this output has no weights to tie; set model.tie_embeddings=none"
         )
@@ -277,8 +295,8 @@ def embedding_of(model: Seq2Seq, side: Side) -> Embedding:
     Raises:
         UsageError: an encoder that has none.
     """
-    embedding = model.embedding if side == "target" else getattr(model.encoder, "embedding", None)
-    if not isinstance(embedding, Embedding):
+    embedding = model.embedding if side == "target" else model.encoder.token_embedding
+    if embedding is None:
         raise UsageError(
             "model.encoder: it has no embedding of tokens; set model.tie_embeddings to target or "
             "none, and model.embedding.source_vectors=null"

@@ -15,6 +15,7 @@ dimension of a vector.
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -43,12 +44,10 @@ class SeveralSources(Encoder):
         self.combination = nn.Linear(len(encoders) * memory_size, memory_size)
 
     @property
-    def embedding(self) -> Embedding | None:
+    def token_embedding(self) -> Embedding | None:
         """The embedding of the tokens of all texts; None if the encoders have none."""
-        embeddings = (getattr(encoder, "embedding", None) for encoder in self.encoders)
-        return next(
-            (embedding for embedding in embeddings if isinstance(embedding, Embedding)), None
-        )
+        embeddings = (cast(Encoder, encoder).token_embedding for encoder in self.encoders)
+        return next((embedding for embedding in embeddings if embedding is not None), None)
 
     def forward(self, source: SourceBatch) -> Encoded:
         mask_BS = source.mask_BS
@@ -58,7 +57,7 @@ class SeveralSources(Encoder):
         encodings: list[Encoded] = []
         width = 0
         for number, encoder in enumerate(self.encoders):
-            reads_vectors = isinstance(getattr(encoder, "embedding", None), VectorEmbedding)
+            reads_vectors = isinstance(encoder.embedding, VectorEmbedding)
             own = source if reads_vectors else source._replace(vectors_BSF=None)
             part, starts_B = _part(own, mask_BS & (numbers_BS == number))
             encoded = encoder(part)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, Literal, get_args
 
 from pydantic import Field, PrivateAttr, PydanticUserError, TypeAdapter, ValidationError
@@ -75,14 +75,6 @@ SCORER = Axis(
 _imported: dict[str, ModuleType] = {}
 _files: set[str] = set()
 """files of the modules that the user has named"""
-
-
-@dataclass(frozen=True)
-class Missing:
-    """A parameter of `build` that this model or its data does not have: a variant that asks for it
-    is refused."""
-
-    reason: str
 
 
 class Nested(Section):
@@ -213,26 +205,39 @@ def find_build(axis: Axis | ModelAxis, name: str, *, function: str = "build") ->
 
 
 def build_variant(
-    axis: Axis | ModelAxis, name: str, options: Mapping[str, Any], **sizes: Any
+    axis: Axis | ModelAxis,
+    name: str,
+    options: Mapping[str, Any],
+    *,
+    refusals: Mapping[str, str] = MappingProxyType({}),
+    **sizes: Any,
 ) -> Any:
     """Build a variant from its options and from those `sizes` of its axis that its `build` has a
-    parameter for.
+    parameter for. `refusals`: for each requirement that is not met, the reason to refuse a variant
+    whose contract `requires` it.
 
     Raises:
         UsageError: there is no such variant, an option is unknown or of the wrong type, the sizes
-            do not fit it, or it asks for one that is missing.
+            do not fit it, or it requires something that is not there.
     """
     axis = AXES[axis] if isinstance(axis, str) else axis
     key, build = axis.key.format(name=name), find_build(axis, name)
     asked = {size: value for size, value in sizes.items() if size in read_parameters(build)}
-    if missing := next((value for value in asked.values() if isinstance(value, Missing)), None):
-        raise UsageError(f"{key}: {missing.reason}")
+    _check_requirements(key, build, refusals)
     built = build(**asked, **_checked_options(axis, name, build, sizes, options))
     if not isinstance(built, _contract(axis)):
         raise UsageError(
             f"{key}: built {type(built).__name__}; expected an instance of {axis.contract}"
         )
+    _check_requirements(key, built, refusals)  # of what a function has built
     return built
+
+
+def _check_requirements(key: str, variant: Any, refusals: Mapping[str, str]) -> None:
+    """Raise UsageError if one of `variant.requires` is refused."""
+    for requirement in getattr(variant, "requires", ()):
+        if requirement in refusals:
+            raise UsageError(f"{key}: {refusals[requirement]}")
 
 
 def _contract(axis: Axis) -> type[Any]:
@@ -305,15 +310,6 @@ def _checked_value(key: str, declared: Any, value: object) -> Any:
             f"{key}: its type {declared} is not known at run time; import it outside of "
             "TYPE_CHECKING"
         ) from None
-
-
-def takes(axis: Axis | ModelAxis, name: str, parameter: str) -> bool:
-    """Whether the function that builds this variant has this parameter.
-
-    Raises:
-        UsageError: as `find_build`.
-    """
-    return parameter in read_parameters(find_build(axis, name))
 
 
 def read_parameters(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

@@ -9,13 +9,13 @@ from seq2seq_attn.data.sources import find_extra, split_names
 from seq2seq_attn.errors import UsageError
 from seq2seq_attn.model.build import model_without_weights
 from seq2seq_attn.model.seq2seq import Seq2Seq
-from seq2seq_attn.model.variants import SCORER, find_build, takes
+from seq2seq_attn.model.variants import SCORER, find_build
 from seq2seq_attn.runtime.device import resolve_device
 from seq2seq_attn.search.base import find_search
 from seq2seq_attn.text.tokenizers.spacy import SpacyTokenizer
 from seq2seq_attn.text.vocab import SPECIALS
 from seq2seq_attn.train.graphs import check_graphs
-from seq2seq_attn.train.loss import OBJECTIVE, build_objectives
+from seq2seq_attn.train.loss import build_objectives
 from seq2seq_attn.train.reverse import check_reverse
 from seq2seq_attn.train.schedules import Schedules
 
@@ -67,7 +67,7 @@ def _check_objectives(config: Config, model: Seq2Seq) -> None:
         if objective.needs_reverse:
             check_reverse(f"train.objectives.{name}", config, model)
         has_weight = config.train.objectives[name].weight > 0
-        if has_weight and takes(OBJECTIVE, name, "drawing_attention"):
+        if has_weight and "drawn_positions" in objective.requires:
             trains_draws = True
     if model.decoder.attention.draws_positions and not trains_draws:
         raise UsageError(

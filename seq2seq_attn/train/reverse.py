@@ -45,11 +45,8 @@ class ReverseModel:
         first model's random numbers do not change."""
         device = outputs.features_NF.device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            swapped_batch = swapped(batch)
-            own_outputs = self.model(swapped_batch)
-            loss = self.model.output.loss(
-                own_outputs, swapped_batch, label_smoothing=label_smoothing
-            )
+            own_outputs = self.model(swapped(batch))
+            loss = self.model.output.loss(own_outputs, label_smoothing=label_smoothing)
         return outputs._replace(reverse_weights_SBT=own_outputs.weights_TBS), loss.loss_sum
 
     @staticmethod

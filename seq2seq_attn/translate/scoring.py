@@ -107,7 +107,7 @@ def _decode_batch(text_model: TextModel, pairs: Sequence[Segment]) -> list[Trans
     ).to(text_model.device)
     outputs = model(batch)
     is_padding_TB = batch.tgt_out_BT.t() == PAD
-    log_probs_TB = model.output.target_log_probs(outputs, batch).float().view(is_padding_TB.shape)
+    log_probs_TB = model.output.target_log_probs(outputs).float().view(is_padding_TB.shape)
     log_probs = log_probs_TB.masked_fill(is_padding_TB, 0.0).sum(dim=0).tolist()
     weights_BTS = outputs.weights_TBS.transpose(0, 1).float().cpu().numpy()
     translations = []

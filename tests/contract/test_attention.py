@@ -16,7 +16,7 @@ from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.encoder.base import Encoded, zeroed
 from seq2seq_attn.model.layers import select_rows
 from seq2seq_attn.model.normalizer import softmax
-from seq2seq_attn.model.variants import build_variant, takes
+from seq2seq_attn.model.variants import build_variant, find_build, read_parameters
 from seq2seq_attn.text.vocab import EOS
 from tests.contract.chosen import variants
 
@@ -140,7 +140,12 @@ def test_the_weights_of_bf16_values_are_float32(name, training):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in variants("attention") if takes("attention", name, "attention_size")]
+    "name",
+    [
+        name
+        for name in variants("attention")
+        if "attention_size" in read_parameters(find_build("attention", name))
+    ],
 )
 def test_the_scoring_size_may_differ_from_the_others(name):
     attention, (_, values, query, mask) = build(name, attention_size=6)[0].eval(), case(name)

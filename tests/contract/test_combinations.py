@@ -51,12 +51,12 @@ REFUSED = {
     ("hard", "marginal"): "gives all weight to one position",
     **dict.fromkeys(product(["key_value", "self_history"], ["marginal"]), "reads a source value"),
 }
-"""(attention, output) and the reason; every other pair works"""
+"""(attention, output) and the reason; every other pair works with the decoder `conditional`"""
 
 
 def is_refused(combination):
-    _, _, attention, _, _, output, _ = combination
-    return (attention, output) in REFUSED
+    _, _, attention, _, decoder, output, _ = combination
+    return (attention, output) in REFUSED or (decoder, output) == ("bahdanau", "pointer")
 
 
 def sample():
@@ -104,7 +104,14 @@ def test_an_attention_works_with_every_output_or_is_refused_for_a_reason(attenti
     for output in CHOICES["output"]:
         reason = REFUSED.get((attention, output))
         with pytest.raises(UsageError, match=reason) if reason else nullcontext():
-            build("bidirectional", "gru", attention, "softmax", "bahdanau", output, "1")
+            build("bidirectional", "gru", attention, "softmax", "conditional", output, "1")
+
+
+@pytest.mark.parametrize("decoder", CHOICES["decoder"])
+def test_pointer_needs_a_query_that_has_read_the_previous_token(decoder):
+    reason = "previous token" if decoder == "bahdanau" else None
+    with pytest.raises(UsageError, match=reason) if reason else nullcontext():
+        build("bidirectional", "gru", "additive", "softmax", decoder, "pointer", "1")
 
 
 @pytest.mark.parametrize("names", SAMPLE, ids=" ".join)
@@ -156,7 +163,7 @@ class Untidy(torch.nn.Module):
     [pair for pair in product(["additive", "slots"], CHOICES["output"]) if pair not in REFUSED],
 )
 def test_what_an_encoder_leaves_on_padding_changes_nothing_bit_for_bit(attention, output, garbage):
-    model = build("bidirectional", "gru", attention, "softmax", "bahdanau", output, "1").eval()
+    model = build("bidirectional", "gru", attention, "softmax", "conditional", output, "1").eval()
     batch = make_batch()
     clean = batch_loss(model, batch).loss_sum
     model.encoder = Untidy(model.encoder, garbage)

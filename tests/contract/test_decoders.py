@@ -116,8 +116,8 @@ def test_features_have_their_size_and_their_readout(name):
     model, embedded = build(name), embeddings()
     _, steps = run(model, SOURCES, embedded)
     assert steps[-1].features_BF.shape == (len(SOURCES), model.decoder.feature_size)
-    if (readout := getattr(model.decoder, "readout", None)) is not None:
-        again = readout(steps[-1].hidden_BH, steps[-1].context_BM, embedded[-1])
+    if model.decoder.read_out is not None:
+        again = model.decoder.read_out(steps[-1].hidden_BH, steps[-1].context_BM, embedded[-1])
         torch.testing.assert_close(again, steps[-1].features_BF)
 
 

@@ -61,10 +61,10 @@ class PredictsWeights(Output):
     def log_probs(self, step: StepOutput, memory: Memory) -> torch.Tensor:
         return step.weights_BS.clamp_min(1e-30).log()
 
-    def target_log_probs(self, outputs: DecoderOutputs, batch: Batch) -> torch.Tensor:
+    def target_log_probs(self, outputs: DecoderOutputs) -> torch.Tensor:
         return self.log_probs_N
 
-    def loss(self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
+    def loss(self, outputs: DecoderOutputs, *, label_smoothing: float) -> TokenLoss:
         raise NotImplementedError
 
 
@@ -97,7 +97,7 @@ def outputs_of(batch: Batch, scores_TBS: torch.Tensor) -> DecoderOutputs:
 
 def test_a_term_is_finite_and_counts_something(objective):
     batch = make_batch()
-    term = objective.term(outputs_of(batch, random_scores(batch)), batch)
+    term = objective.term(outputs_of(batch, random_scores(batch)))
     assert term.shape == ()
     assert torch.isfinite(term)
     assert term != 0.0
@@ -108,7 +108,7 @@ def test_a_term_is_finite_and_counts_something(objective):
 def test_padding_never_matters(objective):
     batch = make_batch()
     scores_TBS = random_scores(batch)
-    plain = objective.term(outputs_of(batch, scores_TBS), batch)
+    plain = objective.term(outputs_of(batch, scores_TBS))
     rounded = rounded_up(batch, rows=7, positions=11)
     more = [
         (0, new - old)
@@ -117,24 +117,24 @@ def test_padding_never_matters(objective):
     padded = torch.nn.functional.pad(
         scores_TBS, [size for pair in reversed(more) for size in pair], value=7.5
     )
-    torch.testing.assert_close(objective.term(outputs_of(rounded, padded), rounded), plain)
+    torch.testing.assert_close(objective.term(outputs_of(rounded, padded)), plain)
     assert objective.count(rounded) == objective.count(batch)
     is_padding_TB = (batch.tgt_out_BT == 0).t()
     other = scores_TBS.masked_fill(is_padding_TB.unsqueeze(2), 9.5)
-    assert torch.equal(objective.term(outputs_of(batch, other), batch), plain)
+    assert torch.equal(objective.term(outputs_of(batch, other)), plain)
 
 
 def test_rows_add_up(objective):
     batch = make_batch()
     scores_TBS = random_scores(batch)
-    together = objective.term(outputs_of(batch, scores_TBS), batch)
+    together = objective.term(outputs_of(batch, scores_TBS))
     alone, counts = [], []
     for row in range(4):
         one = make_batch([row])
         num_target, num_source = one.tgt_out_BT.shape[1], one.source.ids_BS.shape[1]
         first = row * len(one.tgt_out_BT)
         part = scores_TBS[:num_target, first : first + len(one.tgt_out_BT), :num_source]
-        alone.append(objective.term(outputs_of(one, part), one))
+        alone.append(objective.term(outputs_of(one, part)))
         counts.append(objective.count(one))
     torch.testing.assert_close(torch.stack(alone).sum(), together)
     assert sum(counts) == objective.count(batch)
@@ -144,7 +144,7 @@ def test_gradcheck(objective):
     batch = make_batch()
     scores_TBS = random_scores(batch).requires_grad_()
     assert torch.autograd.gradcheck(
-        lambda scores: objective.term(outputs_of(batch, scores), batch), scores_TBS
+        lambda scores: objective.term(outputs_of(batch, scores)), scores_TBS
     )
 
 
@@ -152,7 +152,7 @@ def test_gradcheck(objective):
 def test_sharp_and_flat_weights_have_finite_gradients(objective, scale):
     batch = make_batch()
     scores_TBS = (random_scores(batch, torch.float32) * scale).requires_grad_()
-    term = objective.term(outputs_of(batch, scores_TBS), batch)
+    term = objective.term(outputs_of(batch, scores_TBS))
     term.backward()
     assert torch.isfinite(term)
     assert scores_TBS.grad is not None
@@ -175,7 +175,7 @@ def test_the_attention_of_a_model_learns_from_it(name, objective, precision):
         ):
             outputs = model(batch)
             outputs, _ = reverse.read(outputs, batch, label_smoothing=0.0)
-            term = objective.term(outputs, batch)
+            term = objective.term(outputs)
         assert term.dtype == torch.float32
         optimizer.zero_grad()
         (term / objective.count(batch)).backward()

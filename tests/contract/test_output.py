@@ -41,6 +41,7 @@ def build(name, dtype=torch.float64):
         hidden_size=5,
         readout_size=11,
         encoder={"name": "reversed", "hidden_size": 7},
+        decoder={"name": "conditional"},
         output={"name": name},
         tie_embeddings="none",
         dropout={"embedding": 0.0, "encoder": 0.0, "readout": 0.0},
@@ -98,16 +99,16 @@ def test_probabilities_are_a_distribution(name):
 def test_the_loss_is_that_of_the_probabilities(name):
     model, batch, outputs = make_case(name)
     output, outputs = model.output, prepared(model, batch, outputs)
-    targets = output.targets(outputs, batch)
+    targets = output.targets(batch)
     assert torch.equal(targets == PAD, ~real(batch))
     assert int((targets == EOS).sum()) == len(TARGET)
     wanted = all_log_probs(output, outputs).gather(1, targets.unsqueeze(1)).squeeze(1)[real(batch)]
-    torch.testing.assert_close(output.target_log_probs(outputs, batch)[real(batch)], wanted)
-    loss = output.loss(outputs, batch, label_smoothing=0.0)
+    torch.testing.assert_close(output.target_log_probs(outputs)[real(batch)], wanted)
+    loss = output.loss(outputs, label_smoothing=0.0)
     torch.testing.assert_close(loss.loss_sum, -wanted.sum())
     torch.testing.assert_close(loss.nll_sum, -wanted.sum().detach())
-    assert not output.target_log_probs(outputs, batch).requires_grad
-    smoothed = output.loss(outputs, batch, label_smoothing=0.1)
+    assert not output.target_log_probs(outputs).requires_grad
+    smoothed = output.loss(outputs, label_smoothing=0.1)
     torch.testing.assert_close(smoothed.nll_sum, loss.nll_sum)
     assert smoothed.loss_sum != loss.loss_sum
 
@@ -121,11 +122,11 @@ def test_padded_steps_change_nothing_bit_for_bit(name, garbage):
     }
     dirty["features_NF"] = outputs.features_NF.masked_fill(is_padding_TB1.flatten(0, 1), garbage)
     for smoothing in (0.0, 0.1):
-        clean = output.loss(outputs, batch, label_smoothing=smoothing)
-        found = output.loss(outputs._replace(**dirty), batch, label_smoothing=smoothing)
+        clean = output.loss(outputs, label_smoothing=smoothing)
+        found = output.loss(outputs._replace(**dirty), label_smoothing=smoothing)
         assert torch.equal(found.loss_sum, clean.loss_sum)
     wanted, found = (
-        output.target_log_probs(o, batch)[real(batch)] for o in (outputs, outputs._replace(**dirty))
+        output.target_log_probs(o)[real(batch)] for o in (outputs, outputs._replace(**dirty))
     )
     assert torch.equal(found, wanted)
 
@@ -151,7 +152,7 @@ def test_gradcheck(name, label_smoothing):
 
     def run(*tensors):
         given = prepared(model, batch, outputs)._replace(**dict(zip(fields, tensors, strict=False)))
-        return model.output.loss(given, batch, label_smoothing=label_smoothing).loss_sum
+        return model.output.loss(given, label_smoothing=label_smoothing).loss_sum
 
     inputs = [getattr(outputs, field).requires_grad_() for field in fields]
     with speed.plain():
@@ -168,7 +169,7 @@ def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale):
         with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16, enabled=enabled):
             given = prepared(model, batch, outputs)
             log_probs = all_log_probs(model.output, given)
-            loss = model.output.loss(given, batch, label_smoothing=0.1)
+            loss = model.output.loss(given, label_smoothing=0.1)
         assert log_probs.dtype == loss.loss_sum.dtype == torch.float32
         assert not log_probs.isnan().any()
         assert torch.isfinite(loss.loss_sum)
@@ -180,24 +181,20 @@ def test_large_and_small_scores_stay_finite_also_in_bf16(name, scale):
 def test_every_parameter_gets_a_gradient(name):
     model, batch, outputs = make_case(name)
     outputs.weights_TBS.requires_grad_()  # for an output without parameters
-    model.output.loss(
-        prepared(model, batch, outputs), batch, label_smoothing=0.1
-    ).loss_sum.backward()
+    model.output.loss(prepared(model, batch, outputs), label_smoothing=0.1).loss_sum.backward()
     for parameter_name, parameter in model.output.named_parameters():
         assert parameter.grad.abs().sum() > 0, parameter_name
 
 
 def test_chunks_change_nothing(name, monkeypatch):
-    model, batch, outputs = make_case(name)
-    wanted = model.output.loss(outputs, batch, label_smoothing=0.1).loss_sum
-    log_probs = model.output.target_log_probs(outputs, batch)
+    model, _, outputs = make_case(name)
+    wanted = model.output.loss(outputs, label_smoothing=0.1).loss_sum
+    log_probs = model.output.target_log_probs(outputs)
     monkeypatch.setattr(base, "CHUNK_CELLS", 3 * NUM_IDS)
     monkeypatch.setattr(base, "ROWS_AT_ONCE", 3)
     with speed.plain():
-        torch.testing.assert_close(
-            model.output.loss(outputs, batch, label_smoothing=0.1).loss_sum, wanted
-        )
-    torch.testing.assert_close(model.output.target_log_probs(outputs, batch), log_probs)
+        torch.testing.assert_close(model.output.loss(outputs, label_smoothing=0.1).loss_sum, wanted)
+    torch.testing.assert_close(model.output.target_log_probs(outputs), log_probs)
 
 
 def test_nothing_is_kept_between_calls(name):

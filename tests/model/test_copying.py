@@ -21,7 +21,7 @@ def check_forced(model, hypotheses, source, extended=None):
         extended_ids = None if extended is None else [ExtendedIds(extended, hypothesis.ids)]
         batch = collate([source], [known], [0], extended=extended_ids)
         num_scored = len(known) + hypothesis.is_finished
-        log_probs = model.output.target_log_probs(model(batch), batch)[:num_scored]
+        log_probs = model.output.target_log_probs(model(batch))[:num_scored]
         assert hypothesis.log_prob == pytest.approx(log_probs.sum().item(), abs=1e-4)
 
 

@@ -55,7 +55,7 @@ def test_each_encoder_reads_its_source_alone(name):
         ]
         values = torch.cat([of_source.values_BSM[0] for of_source in alone])
         torch.testing.assert_close(encoded.values_BSM[row, : len(values)], values)
-        embedded = model.encoder.embedding(torch.tensor([*LINES[row], EOS]))
+        embedded = model.encoder.token_embedding(torch.tensor([*LINES[row], EOS]))
         torch.testing.assert_close(encoded.embedded_BSE[row, : len(values)], embedded)
         joined = torch.cat([of_source.final_BM[0] for of_source in alone])
         torch.testing.assert_close(

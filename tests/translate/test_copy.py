@@ -21,6 +21,8 @@ LINES = [*SOURCE, "", "qux Hund ✈ qux", "Zabra", "Ein Vexor liest <unk> ." + "
 def make_run(path: Path, *, seed: int = 4, output: str = "copy", tokenizer: str = "spacy") -> Path:
     config = toy_config(tokenizer=tokenizer)
     config.model.output.name = output
+    if output == "pointer":  # which is refused with the default decoder
+        config.model.decoder.name = "conditional"
     return make_toy_run(path, config, seed=seed).path
 
 

@@ -76,17 +76,22 @@ class Draw(NamedTuple):
 class Attention(nn.Module, ABC):
     """Weights over source positions for a query. Variants are final: none inherits from another.
 
-    `context_size` is the width of the context, which a variant may choose. `is_positional` is true
-    if weight j belongs to source position j; false for the vectors of `fixed`, `initial` and
-    `slots`. `draws_positions` is true if it draws a position, takes the value there as the context,
-    and returns a `Draw` as `Attended.extra`: the weights then learn from the objective `reinforce`,
-    and from an output that reads them. `reads_numbers` is true if it reads numbers of the batch on
-    the host, such as a largest index: a CUDA graph cannot replay that.
+    `context_size` is the width of the context, which a variant may choose.
     """
 
     is_positional: bool = True
+    """whether weight j belongs to source position j; false for vectors, as of `fixed` and `slots`"""
+    depends_on_query: bool = True
+    """whether the weights differ between steps"""
+    is_one_hot: bool = False
+    """whether the weights are 1 at one position and 0 elsewhere"""
     draws_positions: bool = False
+    """whether it draws a position, takes the value there as the context, and returns a `Draw` as
+    `Attended.extra`: the weights then learn from the objective `reinforce`, and from an output that
+    reads them"""
     reads_numbers: bool = False
+    """whether it reads numbers of the batch on the host, such as a largest index, which a CUDA
+    graph cannot replay"""
 
     def __init__(self, context_size: int) -> None:
         super().__init__()
@@ -141,6 +146,8 @@ class AdditiveAttention(Attention):
 class ConstantAttention(Attention):
     """An attention whose context is the same at every step, whatever the query: its memory is the
     result of a step."""
+
+    depends_on_query = False
 
     def step(self, query_BH: Tensor, memory: Attended, state: None) -> Attended:
         """The memory."""

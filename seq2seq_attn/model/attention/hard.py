@@ -72,6 +72,7 @@ class Hard(AdditiveAttention):
         super().__init__(query_size, memory_size, attention_size)
         self.temperature = temperature
         self.draws_positions = estimator == "reinforce"
+        self.is_one_hot = not self.draws_positions
         self.baseline = nn.Linear(query_size, 1) if self.draws_positions else None
         self.normalizer = normalizer
 

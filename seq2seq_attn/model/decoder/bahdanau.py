@@ -23,6 +23,8 @@ class Bahdanau(Decoder):
     """Query s_{i-1}, one cell, a readout. `residual`: each layer but the first adds its input to
     its output."""
 
+    queries_with_token = False
+
     def __init__(self, settings: DecoderSettings, residual: bool = False) -> None:
         super().__init__(settings)
         context_size = self.attention.context_size
@@ -44,3 +46,8 @@ class Bahdanau(Decoder):
         return StepOutput.of(
             features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state)
         )
+
+    def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        """The features f([s ; c ; E y])."""
+        features: Tensor = self.readout(hidden, context, embedded)
+        return features

@@ -153,16 +153,21 @@ class Readout(nn.Module):
         return features
 
 
-class Decoder(nn.Module, ABC):
-    """A variant adds its `cell` to `attention` and `bridge`, and sets `feature_size`, the width F
-    of its features.
+ReadOut = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""states [..., H], contexts [..., M] and embeddings [..., E] to features [..., F]"""
 
-    Where the features are a function of state, context and embedding alone, `readout` is that
-    function: the output `marginal` calls it with each source value as the context.
-    """
+
+class Decoder(nn.Module, ABC):
+    """A variant adds its `cell` to `attention` and `bridge`."""
 
     cell: Cell
     feature_size: int
+    """F, the width of its features"""
+    queries_with_token: bool = True
+    """whether the query depends on the previous token"""
+    read_out: ReadOut | None = None
+    """the features as a function of state, context and embedding, if they depend on nothing else;
+    the output `marginal` calls it with each source value as the context"""
 
     def __init__(self, settings: DecoderSettings) -> None:
         super().__init__()

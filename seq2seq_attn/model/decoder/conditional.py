@@ -61,3 +61,8 @@ class Conditional(Decoder):
         return StepOutput.of(
             features_BF, hidden_BH, embedded_BE, attended, State(cell_state, attended.state)
         )
+
+    def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+        """The features f([s ; c ; E y])."""
+        features: Tensor = self.readout(hidden, context, embedded)
+        return features

@@ -57,13 +57,13 @@ class Luong(Decoder):
         cell_state = self.cell.step(self.cell.project_inputs(embedded_BE, fed_BF), state.cell)
         hidden_BH = self.cell.hidden(cell_state)
         attended = self.attention.step(hidden_BH, memory.attention, state.attention)
-        attentional_BF = self.readout(hidden_BH, attended.context_BM, embedded_BE)
+        attentional_BF = self.read_out(hidden_BH, attended.context_BM, embedded_BE)
         next_state = State(
             cell_state, attended.state, attentional_BF[:, : self.num_fed].to(fed_BF.dtype)
         )
         return StepOutput.of(attentional_BF, hidden_BH, embedded_BE, attended, next_state)
 
-    def readout(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
+    def read_out(self, hidden: Tensor, context: Tensor, embedded: Tensor) -> Tensor:
         """h~_t [..., F]. It does not see the embedding."""
         joined = torch.cat([context.to(hidden.dtype), hidden], dim=-1)
         attentional: Tensor = self.dropout(torch.tanh(self.attentional(joined)))

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.model.cell.base import Cell, run_cell
-from seq2seq_attn.model.layers import wide_dtype
+from seq2seq_attn.model.layers import Embedding, SourceEmbedding, wide_dtype
 
 
 class Encoded(NamedTuple):
@@ -33,11 +33,17 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module, ABC):
-    """`memory_size` is the width M of values and summary."""
+    """Encodes a source. `memory_size` is the width M of values and summary."""
 
-    def __init__(self, memory_size: int) -> None:
+    def __init__(self, memory_size: int, embedding: SourceEmbedding | None = None) -> None:
         super().__init__()
         self.memory_size = memory_size
+        self.embedding = embedding
+
+    @property
+    def token_embedding(self) -> Embedding | None:
+        """The embedding of source tokens; None: there is none, or the source is vectors."""
+        return self.embedding if isinstance(self.embedding, Embedding) else None
 
     @abstractmethod
     def forward(self, source: SourceBatch) -> Encoded:

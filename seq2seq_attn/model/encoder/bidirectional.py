@@ -35,6 +35,8 @@ class Bidirectional(Encoder):
             right.
     """
 
+    embedding: SourceEmbedding
+
     def __init__(
         self,
         *,
@@ -46,8 +48,7 @@ class Bidirectional(Encoder):
         residual: bool = False,
         layers_above: Literal["bidirectional", "forward"] = "bidirectional",
     ) -> None:
-        super().__init__(2 * hidden_size)
-        self.embedding = embedding
+        super().__init__(2 * hidden_size, embedding)
         self.layers = nn.ModuleList()
         for index in range(num_layers):
             input_size = 2 * hidden_size if index else embedding.embedding_dim

@@ -39,6 +39,8 @@ class Convolutional(Encoder):
         num_positions: number of position embeddings; later positions share the last one.
     """
 
+    embedding: SourceEmbedding
+
     def __init__(
         self,
         *,
@@ -50,8 +52,7 @@ class Convolutional(Encoder):
         radius: Size = 1,
         num_positions: Size = 256,
     ) -> None:
-        super().__init__(2 * hidden_size)
-        self.embedding = embedding
+        super().__init__(2 * hidden_size, embedding)
         self.positions = Positions(num_positions, embedding.embedding_dim)
         self.projection = nn.Linear(embedding.embedding_dim, hidden_size)
         self.stacks = nn.ModuleList(

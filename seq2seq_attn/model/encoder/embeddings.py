@@ -24,6 +24,8 @@ class Embeddings(Encoder):
     after the first `num_positions` share the last embedding. Raises UsageError for more than one
     layer."""
 
+    embedding: SourceEmbedding
+
     def __init__(
         self,
         *,
@@ -33,13 +35,12 @@ class Embeddings(Encoder):
         dropout: float,
         num_positions: Size = 256,
     ) -> None:
-        super().__init__(memory_size=2 * hidden_size)
+        super().__init__(2 * hidden_size, embedding)
         if num_layers != 1:
             raise UsageError(
                 f"model.encoder.num_layers={num_layers}: the encoder 'embeddings' has one layer, "
                 "as it has no context; set model.encoder.num_layers=1 or take 'convolutional'"
             )
-        self.embedding = embedding
         self.positions = Positions(num_positions, embedding.embedding_dim)
         self.projection = nn.Linear(embedding.embedding_dim, self.memory_size)
         self.dropout = nn.Dropout(dropout)

@@ -28,6 +28,8 @@ class Reversed(Encoder):
             is of these sums.
     """
 
+    embedding: SourceEmbedding
+
     def __init__(
         self,
         *,
@@ -38,8 +40,7 @@ class Reversed(Encoder):
         dropout: float,
         residual: bool = False,
     ) -> None:
-        super().__init__(hidden_size)
-        self.embedding = embedding
+        super().__init__(hidden_size, embedding)
         sizes = [embedding.embedding_dim] + [hidden_size] * (num_layers - 1)
         self.layers = nn.ModuleList(
             build_cell(input_sizes=[size], hidden_size=hidden_size) for size in sizes

@@ -27,6 +27,8 @@ class SelfAttention(Encoder):
     """`num_layers` layers of self-attention and of a feed-forward network. Raises UsageError where
     the heads cannot share the width."""
 
+    embedding: SourceEmbedding
+
     def __init__(
         self,
         *,
@@ -38,13 +40,12 @@ class SelfAttention(Encoder):
         feedforward_ratio: Size = 2,
     ) -> None:
         memory_size = 2 * hidden_size
-        super().__init__(memory_size)
+        super().__init__(memory_size, embedding)
         if memory_size % num_heads:
             raise UsageError(
                 f"model.encoder.options.num_heads={num_heads}: expected a divisor of the encoder's "
                 f"width, {memory_size}"
             )
-        self.embedding = embedding
         self.projection = nn.Linear(embedding.embedding_dim, memory_size)
         self.layers = nn.ModuleList(
             nn.TransformerEncoderLayer(

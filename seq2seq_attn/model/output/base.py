@@ -69,7 +69,7 @@ class DecoderOutputs(NamedTuple):
     def target_log_probs(self) -> Tensor:
         """`log_probs_N` of the target tokens, without gradient; computed by each call. Any value in
         padding."""
-        return self.output.target_log_probs(self, self.batch)
+        return self.output.target_log_probs(self)
 
     def rows(self, chosen: slice | Tensor) -> tuple[StepOutput, Memory]:
         """The steps of the chosen target positions, and the memory of their sentences, row by
@@ -115,15 +115,21 @@ class TokenLoss(NamedTuple):
 class Output(nn.Module, ABC):
     """Probabilities of the target vocabulary.
 
-    `copies_source` says whether those of source positions follow, by their extended ids
-    (`text/vocab.py`). `needs_history` says whether it reads `StepOutput.history`. A `build` with a
-    parameter `source_attention` gets the attention if its weights are over source positions, one
-    with `source_embedding` the embedding of source tokens, one with `readout` the decoder's; a
-    model that lacks it is refused before data is prepared.
+    A model that lacks one of `requires` is refused before data is prepared. `model/build.py` has
+    the list of requirements and the reasons of refusals.
     """
 
+    requires: tuple[str, ...] = ()
     copies_source: bool = False
+    """whether the probabilities of source positions follow, by their extended ids
+    (`text/vocab.py`)"""
     needs_history: bool = False
+    """whether it reads `StepOutput.history`"""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.projection: nn.Linear | None = None
+        """the layer whose weights may be those of the target embedding"""
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Any:
         """The part of a source batch that all steps read, `Memory.output`: any batch-first named
@@ -135,16 +141,16 @@ class Output(nn.Module, ABC):
         """`log_probs_BV` of the next token, in float32 or wider; [B, V + S] with the source
         positions."""
 
-    def targets(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
+    def targets(self, batch: Batch) -> Tensor:
         """int64 [N], the target tokens as columns of `log_probs`: extended ids, if it copies; PAD
         in padding."""
         targets_BT = batch.tgt_extended_BT if self.copies_source else batch.tgt_out_BT
         return targets_BT.t().flatten()
 
     @torch.no_grad()
-    def target_log_probs(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
+    def target_log_probs(self, outputs: DecoderOutputs) -> Tensor:
         """`log_probs_N` of the target tokens, without gradient."""
-        targets_N = self.targets(outputs, batch)
+        targets_N = self.targets(outputs.batch)
         log_probs = []
         for start in range(0, len(targets_N), ROWS_AT_ONCE):
             chosen = slice(start, start + ROWS_AT_ONCE)
@@ -153,7 +159,7 @@ class Output(nn.Module, ABC):
         return torch.cat(log_probs)
 
     @abstractmethod
-    def loss(self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
+    def loss(self, outputs: DecoderOutputs, *, label_smoothing: float) -> TokenLoss:
         """The cross-entropy of a batch's target tokens."""
 
 
@@ -176,9 +182,10 @@ class ScoredOutput(Output):
 
     with m_n the mean log-probability of a vocabulary entry, for the label smoothing eps.
 
-    As it is, p is the softmax of `logits`. The weight of `projection` may be the target
-    embedding's.
+    As it is, p is the softmax of `logits`.
     """
+
+    projection: nn.Linear
 
     def __init__(self, feature_size: int, num_ids: int) -> None:
         super().__init__()
@@ -205,19 +212,19 @@ class ScoredOutput(Output):
         return 1
 
     @torch.no_grad()
-    def target_log_probs(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
-        return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs, batch)])
+    def target_log_probs(self, outputs: DecoderOutputs) -> Tensor:
+        return torch.cat([log_probs_N for log_probs_N, _ in self._scores(outputs)])
 
-    def loss(self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
+    def loss(self, outputs: DecoderOutputs, *, label_smoothing: float) -> TokenLoss:
         if fast := speed.find("cross_entropy", self):
             return TokenLoss(*fast(outputs, label_smoothing))
         log_probs_N, means_N = (
-            torch.cat(parts) for parts in zip(*self._scores(outputs, batch), strict=True)
+            torch.cat(parts) for parts in zip(*self._scores(outputs), strict=True)
         )
         return smoothed_loss(log_probs_N, means_N, outputs, label_smoothing)
 
-    def _scores(self, outputs: DecoderOutputs, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
-        targets_N = self.targets(outputs, batch)
+    def _scores(self, outputs: DecoderOutputs) -> Iterator[tuple[Tensor, Tensor]]:
+        targets_N = self.targets(outputs.batch)
         num_softmaxes = self.num_softmaxes(outputs.weights_TBS.shape[2])
         num_rows = max(1, CHUNK_CELLS // (self.projection.out_features * num_softmaxes))
         for first in range(0, len(targets_N), num_rows):

@@ -17,7 +17,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.layers import wide
 from seq2seq_attn.model.output.base import Copying, CopyingOutput
@@ -25,6 +24,8 @@ from seq2seq_attn.model.output.base import Copying, CopyingOutput
 
 class Copy(CopyingOutput):
     """One linear layer for P_vocab and one for p_gen."""
+
+    requires = ("source_attention",)
 
     def __init__(
         self,
@@ -34,7 +35,6 @@ class Copy(CopyingOutput):
         context_size: int,
         embedding_size: int,
         num_ids: int,
-        source_attention: Attention,
     ) -> None:
         super().__init__(feature_size, num_ids)
         self.gate = nn.Linear(context_size + hidden_size + embedding_size, 1)

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import Embedding, wide
@@ -26,12 +25,13 @@ class Lexical(ScoredOutput):
     """Two linear layers into the vocabulary, one from the features and one from the source
     words."""
 
+    requires = ("source_attention", "source_embedding")
+
     def __init__(
         self,
         *,
         feature_size: int,
         num_ids: int,
-        source_attention: Attention,
         source_embedding: Embedding,
     ) -> None:
         super().__init__(feature_size, num_ids)

@@ -26,7 +26,6 @@ from torch.nn import functional
 
 from seq2seq_attn.config.types import PositiveFloat, Whole
 from seq2seq_attn.data.batch import SourceBatch
-from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import wide
@@ -55,13 +54,14 @@ class Lexicon(ScoredOutput):
         epsilon: eps, of the variant `bias`.
     """
 
+    requires = ("source_attention",)
+
     def __init__(
         self,
         *,
         feature_size: int,
         num_ids: int,
         num_source_ids: int,
-        source_attention: Attention,
         variant: Variant = "bias",
         epsilon: PositiveFloat = 0.001,
         num_entries: NumEntries = 32,

@@ -21,38 +21,32 @@ softmaxes as the source has positions, or K.
 Shapes: N rows, S source positions, K positions summed over, V target vocabulary, M value size.
 """
 
-from collections.abc import Callable
-from functools import partial
-
 import torch
 from torch import Tensor
 
 from seq2seq_attn.config import Size
 from seq2seq_attn.data.batch import SourceBatch
 from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.attention.hard import Hard
-from seq2seq_attn.model.decoder.base import Memory, StepOutput
+from seq2seq_attn.model.decoder.base import Memory, ReadOut, StepOutput
 from seq2seq_attn.model.encoder.base import Encoded
 from seq2seq_attn.model.layers import select_rows, wide
 from seq2seq_attn.model.output import base
 from seq2seq_attn.model.output.base import ScoredOutput
 from seq2seq_attn.text.vocab import PAD
 
-Readout = Callable[[Tensor, Tensor, Tensor], Tensor]
-
 
 class Marginal(ScoredOutput):
     """A softmax per source position.
 
     Args:
-        readout: the decoder's, from states, values and embeddings to features.
+        read_out: the decoder's, see `Decoder.read_out`.
         top_k: K; None: all positions.
 
     Raises:
-        UsageError: a context that is not as wide as a value, or weights that are 1 at one position
-            and 0 elsewhere.
+        UsageError: a context that is not as wide as a value.
     """
+
+    requires = ("source_attention", "soft_weights", "read_out")
 
     def __init__(
         self,
@@ -61,24 +55,17 @@ class Marginal(ScoredOutput):
         context_size: int,
         num_ids: int,
         memory_size: int,
-        source_attention: Attention,
-        readout: Readout,
+        read_out: ReadOut,
         top_k: Size | None = None,
     ) -> None:
         super().__init__(feature_size, num_ids)
-        if isinstance(source_attention, Hard) and not source_attention.draws_positions:
-            raise UsageError(
-                "model.output.name='marginal': sums over source positions, and "
-                "model.attention.name='hard' gives all weight to one position; choose another "
-                "attention, such as additive"
-            )
         if context_size != memory_size:
             raise UsageError(
                 f"model.output.name='marginal': reads a source value of {memory_size} numbers in "
                 f"place of the context, and this attention's context has {context_size}; choose "
                 "another attention, such as additive"
             )
-        self.readout = partial(readout)  # not a submodule: the decoder saves its parameters
+        self.read_out = read_out
         self.top_k = top_k
 
     def prepare(self, encoded: Encoded, source: SourceBatch) -> Tensor:
@@ -133,7 +120,9 @@ class Marginal(ScoredOutput):
             tensor.unsqueeze(1).expand(-1, num_positions, -1)
             for tensor in (step.hidden_BH, step.embedded_BE)
         )
-        return weights_NK, wide(self.projection(self.readout(hidden_NKH, values_NKM, embedded_NKE)))
+        return weights_NK, wide(
+            self.projection(self.read_out(hidden_NKH, values_NKM, embedded_NKE))
+        )
 
 
 def _log(weights: Tensor) -> Tensor:

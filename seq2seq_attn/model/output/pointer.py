@@ -7,16 +7,13 @@ a (the paper's softmax over u_j) are the attention weights of the step. x_j is h
 is spelled on the target side (`text/vocab.py`): as its token, so that equal tokens add up (Kadlec
 et al. 2016); or as its number, with `data.tokenizer.target: positions`, so that the answer is a
 position. The source's EOS ends the target. There are no parameters but the attention's. The label
-smoothing eps is over the |x| source positions.
+smoothing eps is over the |x| source positions. As in the paper, the query must have read y_{i-1}:
+the query of the decoder `bahdanau` has not, so that p(y_i) would ignore it.
 """
 
 from torch import Tensor
 from torch.nn import functional
 
-from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.errors import UsageError
-from seq2seq_attn.model.attention.base import Attention
-from seq2seq_attn.model.attention.uniform import Uniform
 from seq2seq_attn.model.decoder.base import Memory, StepOutput
 from seq2seq_attn.model.layers import wide
 from seq2seq_attn.model.output.base import (
@@ -30,19 +27,13 @@ from seq2seq_attn.text.vocab import PAD
 
 
 class Pointer(Output):
-    """No parameters: the attention weights are the probabilities. Raises UsageError if they always
-    stay the same."""
+    """No parameters: the attention weights are the probabilities."""
 
+    requires = ("source_attention", "query_dependence", "query_with_token")
     copies_source = True
 
-    def __init__(self, *, num_ids: int, source_attention: Attention) -> None:
+    def __init__(self, *, num_ids: int) -> None:
         super().__init__()
-        if isinstance(source_attention, Uniform):
-            raise UsageError(
-                "model.output.name='pointer': has no parameters, and "
-                "model.attention.name='uniform' always gives the same weights, so there is nothing "
-                "to learn; choose another attention, such as additive"
-            )
         self._num_ids = num_ids
 
     def log_probs(self, step: StepOutput, memory: Memory) -> Tensor:
@@ -56,10 +47,11 @@ class Pointer(Output):
             .log()
         )
 
-    def loss(self, outputs: DecoderOutputs, batch: Batch, *, label_smoothing: float) -> TokenLoss:
+    def loss(self, outputs: DecoderOutputs, *, label_smoothing: float) -> TokenLoss:
         """Cross-entropy over the source positions of each row."""
         step, memory = outputs.rows(slice(None))
-        targets_N, weights_NS = self.targets(outputs, batch), _positive(step, memory)
+        targets_N = self.targets(outputs.batch)
+        weights_NS = _positive(step, memory)
         extended_NS = memory.extended_ids_BS
         least_N = LEAST_WEIGHT * (targets_N < self._num_ids)
         log_probs_N = (

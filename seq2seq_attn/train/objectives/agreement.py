@@ -20,8 +20,6 @@ models.
 
 from torch import Tensor
 
-from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective, target_weights
 
@@ -29,14 +27,9 @@ from seq2seq_attn.train.objectives.base import Objective, target_weights
 class Agreement(Objective):
     """Minus the trace of the product of both directions' weights."""
 
+    requires = ("source_attention",)
     needs_reverse = True
 
-    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs) -> Tensor:
         assert outputs.reverse_weights_SBT is not None
-        return -(
-            target_weights(outputs, batch) * outputs.reverse_weights_SBT.permute(1, 2, 0)
-        ).sum()
-
-
-def build(*, source_attention: Attention) -> Agreement:
-    return Agreement()
+        return -(target_weights(outputs) * outputs.reverse_weights_SBT.permute(1, 2, 0)).sum()

@@ -1,9 +1,8 @@
 """The contract of training objectives: extra loss terms, computed from all decoder steps of a
 batch. They have no parameters of their own.
 
-A variant is a file of this folder with one final class and `build(**options)`, the class or a
-function that makes one. The configuration names it in `train.objectives`, with its weight and its
-options. An update minimizes
+A variant is a file of this folder with one final class, whose constructor takes its options. The
+configuration names it in `train.objectives`, with its weight and its options. An update minimizes
 
     loss / target tokens + sum over objectives of  weight * sum of terms / sum of counts
 
@@ -25,17 +24,16 @@ from seq2seq_attn.text.vocab import PAD
 class Objective(ABC):
     """An extra loss. It ignores padding, and the term of a batch is the sum over its rows.
 
-    A `build` with a parameter `source_attention` gets the attention if its weights are over source
-    positions, one with `drawing_attention` if `DecoderOutputs.extra` is a `Draw`, and one with
-    `links` the setting `data.links` if batches have `Batch.links_L3`. A model or data that lacks it
-    is refused before data is prepared.
-
-    `needs_reverse` says whether it reads `DecoderOutputs.reverse_weights_SBT`. A model of the other
-    direction is then trained beside the first (`train/loss.py`). An update minimizes its loss too,
-    as a mean over source tokens.
+    A model or data that lacks one of `requires` is refused before data is prepared:
+    `source_attention` for weights over source positions, `drawn_positions` for a `Draw` as
+    `DecoderOutputs.extra`, `links` for `Batch.links_L3`.
     """
 
+    requires: tuple[str, ...] = ()
     needs_reverse: bool = False
+    """whether it reads `DecoderOutputs.reverse_weights_SBT`. A model of the other direction is then
+    trained beside the first (`train/loss.py`), and an update minimizes its loss too, as a mean over
+    source tokens"""
 
     def count(self, batch: Batch) -> int:
         """The number of terms of a batch, by which the sum is divided: one per target token, unless
@@ -44,7 +42,7 @@ class Objective(ABC):
         return batch.num_tokens
 
     @abstractmethod
-    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs) -> Tensor:
         """0-d, the sum over the batch, with its graph, in float32 or wider."""
 
 
@@ -53,7 +51,7 @@ def is_target_BT(batch: Batch) -> Tensor:
     return batch.tgt_out_BT != PAD
 
 
-def target_weights(outputs: DecoderOutputs, batch: Batch) -> Tensor:
+def target_weights(outputs: DecoderOutputs) -> Tensor:
     """`weights_BTS` of all steps, 0 where there is no target token."""
     weights_BTS = outputs.weights_TBS.transpose(0, 1)
-    return weights_BTS.masked_fill(~is_target_BT(batch).unsqueeze(2), 0.0)
+    return weights_BTS.masked_fill(~is_target_BT(outputs.batch).unsqueeze(2), 0.0)

@@ -14,8 +14,6 @@ training.
 import torch
 from torch import Tensor
 
-from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective, target_weights
 
@@ -23,11 +21,9 @@ from seq2seq_attn.train.objectives.base import Objective, target_weights
 class Coverage(Objective):
     """The overlap of each step's weights with all weights before it."""
 
-    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
-        weights_BTS = target_weights(outputs, batch)
+    requires = ("source_attention",)
+
+    def term(self, outputs: DecoderOutputs) -> Tensor:
+        weights_BTS = target_weights(outputs)
         coverage_BTS = weights_BTS.cumsum(dim=1)[:, :-1]
         return torch.minimum(weights_BTS[:, 1:], coverage_BTS).sum()
-
-
-def build(*, source_attention: Attention) -> Coverage:
-    return Coverage()

@@ -12,8 +12,6 @@ often.
 
 from torch import Tensor
 
-from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective, target_weights
 
@@ -21,11 +19,9 @@ from seq2seq_attn.train.objectives.base import Objective, target_weights
 class Entropy(Objective):
     """The entropy of each target token's weights."""
 
-    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
-        weights_BTS = target_weights(outputs, batch)
+    requires = ("source_attention",)
+
+    def term(self, outputs: DecoderOutputs) -> Tensor:
+        weights_BTS = target_weights(outputs)
         positive_BTS = weights_BTS.where(weights_BTS > 0.0, 1.0)
         return -(positive_BTS * positive_BTS.log()).sum()
-
-
-def build(*, source_attention: Attention) -> Entropy:
-    return Entropy()

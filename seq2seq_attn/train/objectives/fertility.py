@@ -16,29 +16,30 @@ from torch import Tensor
 
 from seq2seq_attn.config.types import NonNegativeFloat
 from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective, is_target_BT, target_weights
 
 
 class Fertility(Objective):
-    """The squared distance of a source position's total weight from its fertility."""
+    """The squared distance of a source position's total weight from its fertility.
 
-    def __init__(self, fertility: float) -> None:
+    Args:
+        fertility: phi, target tokens per source token.
+    """
+
+    requires = ("source_attention",)
+
+    def __init__(self, *, fertility: NonNegativeFloat = 1.0) -> None:
         self._fertility = fertility
 
     def count(self, batch: Batch) -> int:
         """Source positions, EOS included."""
         return int(_is_source_BS(batch).sum())
 
-    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
-        missing_BS = self._fertility - target_weights(outputs, batch).sum(dim=1)
+    def term(self, outputs: DecoderOutputs) -> Tensor:
+        batch = outputs.batch
+        missing_BS = self._fertility - target_weights(outputs).sum(dim=1)
         return missing_BS.square().masked_fill(~_is_source_BS(batch), 0.0).sum()
-
-
-def build(*, source_attention: Attention, fertility: NonNegativeFloat = 1.0) -> Fertility:
-    """`fertility`: target tokens per source token."""
-    return Fertility(fertility)
 
 
 def _is_source_BS(batch: Batch) -> Tensor:

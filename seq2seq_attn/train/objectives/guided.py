@@ -19,7 +19,6 @@ import torch
 from torch import Tensor
 
 from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.attention.base import Attention
 from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective
 
@@ -30,21 +29,20 @@ SMALLEST = 1e-30
 class Guided(Objective):
     """The cross-entropy between links and weights."""
 
+    requires = ("source_attention", "links")
+
     def count(self, batch: Batch) -> int:
         """Target positions with a link."""
         return len(torch.unique(_target_positions(batch)))
 
-    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
-        assert batch.links_L3 is not None
+    def term(self, outputs: DecoderOutputs) -> Tensor:
+        batch = outputs.batch
+        assert batch.links_L3 is not None  # a configuration without links is refused
         row_L, source_L, target_L = batch.links_L3.unbind(1)
         positions_L = _target_positions(batch)
         num_links_L = torch.bincount(positions_L, minlength=batch.tgt_out_BT.numel())[positions_L]
         weights_L = outputs.weights_TBS[target_L, row_L, source_L]
         return -(weights_L.clamp_min(SMALLEST).log() / num_links_L).sum()
-
-
-def build(*, source_attention: Attention, links: str) -> Guided:
-    return Guided()
 
 
 def _target_positions(batch: Batch) -> Tensor:

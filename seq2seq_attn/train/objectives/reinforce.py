@@ -17,24 +17,29 @@ still point to wrong words.
 from torch import Tensor
 
 from seq2seq_attn.config.types import NonNegativeFloat
-from seq2seq_attn.data.batch import Batch
-from seq2seq_attn.model.attention.base import Attention, Draw
+from seq2seq_attn.model.attention.base import Draw
 from seq2seq_attn.model.output.base import DecoderOutputs
 from seq2seq_attn.train.objectives.base import Objective, is_target_BT
 from seq2seq_attn.train.objectives.entropy import Entropy
 
 
 class Reinforce(Objective):
-    """The policy gradient of the drawn positions, their entropy, and the error of the baseline."""
+    """The policy gradient of the drawn positions, their entropy, and the error of the baseline.
 
-    def __init__(self, entropy_weight: float) -> None:
-        self._entropy_weight = entropy_weight
+    Args:
+        entropy: lambda_e, which keeps the weights from settling too early.
+    """
+
+    requires = ("drawn_positions",)
+
+    def __init__(self, *, entropy: NonNegativeFloat = 0.01) -> None:
+        self._entropy_weight = entropy
         self._entropy = Entropy()
 
-    def term(self, outputs: DecoderOutputs, batch: Batch) -> Tensor:
+    def term(self, outputs: DecoderOutputs) -> Tensor:
         assert isinstance(outputs.extra, Draw)
         draw_log_probs_TB, baselines_TB = outputs.extra
-        is_target_TB = is_target_BT(batch).t()
+        is_target_TB = is_target_BT(outputs.batch).t()
         log_probs_TB = outputs.target_log_probs().view(is_target_TB.shape)
         rewards_TB = _from_here_on(log_probs_TB.masked_fill(~is_target_TB, 0.0))
         num_left_TB = _from_here_on(is_target_TB.to(log_probs_TB.dtype))
@@ -42,12 +47,7 @@ class Reinforce(Objective):
         advantages_TB = (errors_TB * num_left_TB).detach()
         terms_TB = errors_TB.square() - advantages_TB * draw_log_probs_TB
         total = terms_TB.masked_fill(~is_target_TB, 0.0).sum()
-        return total - self._entropy_weight * self._entropy.term(outputs, batch)
-
-
-def build(*, drawing_attention: Attention, entropy: NonNegativeFloat = 0.01) -> Reinforce:
-    """`entropy`: lambda_e, which keeps the weights from settling too early."""
-    return Reinforce(entropy)
+        return total - self._entropy_weight * self._entropy.term(outputs)
 
 
 def _from_here_on(values_TB: Tensor) -> Tensor:

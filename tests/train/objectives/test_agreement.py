@@ -44,13 +44,11 @@ def updater(*overrides: str) -> Updater:
 def test_the_gradient_is_that_of_both_losses_and_the_trace_bonus():
     learner, oracle, pairs = updater(UNCLIPPED), updater(), batch(range(6))
     result = make(learner)
-    other = swapped(pairs)
     assert oracle.reverse is not None
+    other = swapped(pairs)
     outputs, reverse_outputs = oracle.model(pairs), oracle.reverse.model(other)
-    loss = oracle.model.output.loss(outputs, pairs, label_smoothing=0.0).loss_sum
-    reverse_loss = oracle.reverse.model.output.loss(
-        reverse_outputs, other, label_smoothing=0.0
-    ).loss_sum
+    loss = oracle.model.output.loss(outputs, label_smoothing=0.0).loss_sum
+    reverse_loss = oracle.reverse.model.output.loss(reverse_outputs, label_smoothing=0.0).loss_sum
     trace = torch.zeros(())
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         weights_TS = outputs.weights_TBS[: len(target) + 1, row, : len(source) + 1]

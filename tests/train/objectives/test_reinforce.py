@@ -40,7 +40,9 @@ def test_a_batch_is_the_sum_of_loops_over_its_steps():
             expected += error**2 - error * len(future) * draw_log_probs_TB[t, row].item()
             weights = outputs.weights_TBS[t, row].tolist()
             expected += 0.3 * sum(weight * math.log(weight) for weight in weights if weight)
-    assert reinforce.Reinforce(0.3).term(outputs, batch).item() == pytest.approx(expected, rel=1e-9)
+    assert reinforce.Reinforce(entropy=0.3).term(outputs).item() == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 class Forced(Attention):
@@ -99,13 +101,13 @@ def forced_losses(model: Seq2Seq) -> tuple[Tensor, Tensor, list[Tensor]]:
     """Of each sequence of positions: its probability, log p(target), and the gradient that training
     follows."""
     all_positions = list(itertools.product(range(NUM_POSITIONS), repeat=NUM_STEPS))
-    drawing, objective, batch = model.decoder.attention, reinforce.Reinforce(0.0), copies(1)
+    drawing, objective, batch = model.decoder.attention, reinforce.Reinforce(entropy=0.0), copies(1)
     probs, rewards, gradients = [], [], []
     for positions in all_positions:
         model.decoder.attention = Forced(drawing, torch.tensor([positions]))
         outputs = model(batch)
-        loss = model.output.loss(outputs, batch, label_smoothing=0.0).loss_sum
-        term = objective.term(outputs, batch)
+        loss = model.output.loss(outputs, label_smoothing=0.0).loss_sum
+        term = objective.term(outputs)
         model.decoder.attention = drawing
         probs.append(outputs.extra.log_prob_B.sum().exp())
         rewards.append(-loss)
@@ -119,7 +121,7 @@ def test_the_gradient_is_that_of_all_sequences_of_positions(decoder):
     """That of minus the sum over sequences of p(positions) log p(target | positions): exactly, as
     the mean over all sequences, and within 5 standard errors in each of hundreds of parameters for
     10,000 draws."""
-    model, objective = toy_model(decoder), reinforce.Reinforce(0.0)
+    model, objective = toy_model(decoder), reinforce.Reinforce(entropy=0.0)
     probs, rewards, gradients = forced_losses(model)
     expected = flat_gradient(-(probs * rewards).sum(), model)
     mean = (torch.stack(gradients) * probs.detach().unsqueeze(1)).sum(dim=0)

@@ -68,7 +68,7 @@ def test_the_gradient_is_that_of_the_loss_and_the_weighted_means():
     loss = batch_loss(
         oracle.model.train(),
         batch(range(6)),
-        objectives=[guided.Guided(), fertility.Fertility(1.0)],
+        objectives=[guided.Guided(), fertility.Fertility()],
     )
     num_linked, num_sources = 6, 21
     (

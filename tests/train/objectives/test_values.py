@@ -32,7 +32,7 @@ def pair() -> Batch:
 
 
 def term(objective: Objective, weights_TS: torch.Tensor, batch: Batch) -> torch.Tensor:
-    return objective.term(model_outputs(batch, weights_TS.unsqueeze(1)), batch)
+    return objective.term(model_outputs(batch, weights_TS.unsqueeze(1)))
 
 
 def test_the_entropy_of_a_small_weight_has_the_gradient_of_the_formula(pair):
@@ -46,7 +46,7 @@ def test_the_entropy_of_a_small_weight_has_the_gradient_of_the_formula(pair):
 
 def test_guided_without_a_link_is_nothing_and_a_weight_of_zero_costs_much_but_not_everything(pair):
     unlinked, objective = make_batch([2]), guided.Guided()
-    value = objective.term(outputs_of(unlinked, random_scores(unlinked)), unlinked).item()
+    value = objective.term(outputs_of(unlinked, random_scores(unlinked))).item()
     assert (value, objective.count(unlinked)) == (0.0, 0)
     weights_TS = torch.tensor([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]], requires_grad=True)
     cost = term(objective, weights_TS, pair)
@@ -80,8 +80,8 @@ def oracle(name: str, weights_TS: list[list[float]], links: list[tuple[int, int]
     [
         ("guided", guided.Guided()),
         ("coverage", coverage.Coverage()),
-        ("fertility", fertility.Fertility(1.0)),
-        ("half a fertility", fertility.Fertility(0.5)),
+        ("fertility", fertility.Fertility()),
+        ("half a fertility", fertility.Fertility(fertility=0.5)),
         ("entropy", entropy.Entropy()),
         ("agreement", agreement.Agreement()),
     ],
@@ -93,7 +93,7 @@ def test_a_batch_is_the_sum_of_loops_over_its_pairs(name, objective):
     for row, (source, target, links) in enumerate(zip(SOURCES, TARGETS, LINKS, strict=True)):
         weights_TS = outputs.weights_TBS[: len(target) + 1, row, : len(source) + 1].tolist()
         expected += oracle(name, weights_TS, links)
-    assert objective.term(outputs, batch).item() == pytest.approx(expected, rel=1e-12)
+    assert objective.term(outputs).item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_an_objective_may_read_the_log_probabilities_of_all_tokens():
