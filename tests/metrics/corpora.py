@@ -2,7 +2,10 @@
 
 import random
 
-_WORDS = 'A a man woman dog Dog runs is two in the park , . with red "blue" over an old bench while children play'.split()
+_WORDS = (
+    'A a man woman dog Dog runs is two in the park , . with red "blue" over an old bench while '
+    "children play"
+).split()
 
 
 def make_references(num_pairs: int, seed: int = 0, max_length: int = 25) -> list[str]:

@@ -35,9 +35,6 @@ def test_scores_and_signatures_are_sacrebleus(name, metric, others):
     statistics = statistics_of(name, HYPOTHESES, REFERENCES, *others)
     assert statistics.score().score == pytest.approx(expected.score, abs=1e-9)
     assert statistics.signature == str(metric.get_signature())
-    assert statistics.score_sums(statistics.rows_ND.sum(axis=0)[None])[0] == pytest.approx(
-        expected.score
-    )
 
 
 EDGES = (
@@ -51,14 +48,8 @@ EDGES = (
 @pytest.mark.parametrize("lines", [(HYPOTHESES, REFERENCES), EDGES], ids=["corpus", "edges"])
 def test_vectorised_formula_equals_sacrebleus(name, kind, lines):
     statistics = statistics_of(name, *lines)
-    num_pairs = len(lines[0])
-    groups = [
-        [0],
-        [1, 2],
-        [*range(num_pairs // 2)],
-        [*range(num_pairs)],
-        *([row] for row in range(num_pairs)),
-    ]
+    rows = range(len(lines[0]))
+    groups = [rows, rows[1:3], rows[: len(rows) // 2], *(rows[row : row + 1] for row in rows)]
     sums = np.array([statistics.rows_ND[group].sum(axis=0) for group in groups], dtype=kind)
     one_by_one = [statistics.subset(group).score().score for group in groups]
     assert statistics.score_sums(sums) == pytest.approx(one_by_one, abs=1e-9)
@@ -66,7 +57,8 @@ def test_vectorised_formula_equals_sacrebleus(name, kind, lines):
 
 def test_tutorial_convention_lower_cases_spacys_tokens_and_says_so():
     lines = (["A DOG can't sleep .", "Two dogs."], ["a dog can't sleep.", "Two dogs."])
-    tutorial, bleu = statistics_of("bleu_tutorial", *lines), statistics_of("bleu", *lines)
+    tutorial = statistics_of("bleu_tutorial", *lines)
+    bleu = statistics_of("bleu", *lines)
     assert tutorial.score().score == pytest.approx(100.0)
     assert bleu.score().score < 60
     assert "|case:lc|" in tutorial.signature
@@ -76,16 +68,11 @@ def test_tutorial_convention_lower_cases_spacys_tokens_and_says_so():
     assert "hyp_len = 9 ref_len = 9" in tutorial.details
 
 
-@pytest.mark.parametrize(
-    ("lines", "error", "message"),
-    [
-        ((HYPOTHESES[:-1], REFERENCES), UserError, "79 .*80"),
-        ((["a", "b"], ["a", "b"], ["a", "b", "c"]), UserError, "2 and 3"),
-    ],
-)
-def test_wrong_numbers_and_shapes_are_errors(lines, error, message):
-    with pytest.raises(error, match=message):
-        statistics_of("bleu", *lines)
+def test_other_numbers_of_hypotheses_or_references_are_errors():
+    with pytest.raises(UserError, match=r"79 .*80"):
+        statistics_of("bleu", HYPOTHESES[:-1])
+    with pytest.raises(UserError, match="80 and 79"):
+        Measure("bleu", REFERENCES, OTHERS[:-1])
 
 
 def test_unknown_metrics_and_empty_subsets_are_errors():
@@ -108,10 +95,8 @@ def test_texts_are_compared_in_the_form_that_models_write(name):
 def test_the_unknown_word_is_one_word_for_the_tutorial():
     """As it is in the tutorial's lists of tokens."""
     measure = Measure("bleu_tutorial", ["a man and a dog run here ."])
-    with_unknown, with_another = (
-        measure.statistics([f"a man and a {word} run here ."]) for word in ("<unk>", "cat")
-    )
-    assert with_unknown.score().score == with_another.score().score > 0
+    unknown = measure.statistics(["a man and a <unk> run here ."]).score().score
+    assert unknown == measure.statistics(["a man and a cat run here ."]).score().score > 0
 
 
 def test_the_nearest_reference_counts_for_edits():
@@ -138,9 +123,8 @@ def test_errors_are_counted_in_characters_where_words_are_not_separated(name):
     statistics = Measure(name, ["水在 哪里？"], target_language="zh").statistics(["火在哪里？"])
     assert statistics.score().score == pytest.approx(100 / 5)
     assert statistics.signature.endswith("|characters")
-    assert Measure(name, ["a b c d e"]).statistics(["f b c d e"]).score().score == pytest.approx(
-        100 / 5
-    )
+    statistics = Measure(name, ["a b c d e"]).statistics(["f b c d e"])
+    assert statistics.score().score == pytest.approx(100 / 5)
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def paired_bootstrap(baseline, system, **draws):
     return mean_difference(*arms([baseline], [system], **draws))
 
 
-TESTS = (paired_bootstrap, paired_randomization)
+TESTS = [paired_bootstrap, paired_randomization]
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_intervals_equal_sacrebleus_and_plain_resampling():
     interval = percentile_interval(arm.mean, arm.means_R)
     theirs = BLEU().corpus_score(BASELINE, [REFERENCES], n_bootstrap=100)
     assert (interval.high - interval.low) / 2 == pytest.approx(theirs._ci, abs=1e-9)
-    drawn = np.random.default_rng(12345).choice(
-        len(REFERENCES), size=(100, len(REFERENCES)), replace=True
-    )
-    sampled = (
-        [[lines[i] for i in row] for lines in (BASELINE, REFERENCES)] for row in drawn.tolist()
-    )
-    scores = sorted(BLEU().corpus_score(lines, [references]).score for lines, references in sampled)
+    num_pairs = len(REFERENCES)
+    scores = []
+    for row in np.random.default_rng(12345).choice(num_pairs, size=(100, num_pairs)).tolist():
+        lines = [BASELINE[index] for index in row]
+        references = [REFERENCES[index] for index in row]
+        scores.append(BLEU().corpus_score(lines, [references]).score)
+    scores.sort()
     assert (interval.low, interval.high) == pytest.approx((scores[2], scores[97]), abs=1e-4)
 
 
@@ -131,7 +131,7 @@ def test_significance_needs_p_and_the_interval(p_value, low, high, is_significan
     assert test.is_significant == is_significant
 
 
-@pytest.mark.parametrize("test", [paired_bootstrap, paired_randomization])
+@pytest.mark.parametrize("test", TESTS)
 def test_few_pairs_have_a_difference_and_no_p(test):
     pair = statistics_of("bleu", BASELINE, REFERENCES)
     few, enough = ([run.subset(range(size)) for run in pair] for size in (49, 50))
@@ -154,43 +154,39 @@ def test_an_arm_does_not_differ_from_itself_in_another_order_or_repeated(arm):
 def test_few_different_sentences_are_not_significant(name, num_changed, p_value):
     """Each is swapped or not: all or none of them in 2 of 2^n cases, which tie with the
     difference."""
+    wrong = [row for row, line in enumerate(BASELINE) if line != REFERENCES[row]]
     system = list(BASELINE)
-    for index in [i for i, line in enumerate(BASELINE) if line != REFERENCES[i]][:num_changed]:
-        system[index] = REFERENCES[index]
-    assert paired_randomization(*statistics_of(name, BASELINE, system)).p_value == pytest.approx(
-        p_value, abs=0.02
-    )
+    for row in wrong[:num_changed]:
+        system[row] = REFERENCES[row]
+    test = paired_randomization(*statistics_of(name, BASELINE, system))
+    assert test.p_value == pytest.approx(p_value, abs=0.02)
 
 
 def test_chunks_draw_the_same_as_one_piece(monkeypatch):
     systems = statistics_of("bleu", BASELINE, SYSTEM)
-    whole = (
-        arms(systems, num_resamples=100),
-        paired_randomization(*systems, Resampling(num_trials=100)),
-    )
-    monkeypatch.setattr(
-        significance, "CHUNK_CELLS", 50 * 120
-    )  # of 100 rows of 120 pairs, 50 fit and 32 are taken
-    chunked = (
-        arms(systems, num_resamples=100),
-        paired_randomization(*systems, Resampling(num_trials=100)),
-    )
-    np.testing.assert_array_equal(whole[0][0].samples, chunked[0][0].samples)
-    assert whole[1] == chunked[1]
+    trials = Resampling(num_trials=100)
+    [whole] = arms(systems, num_resamples=100)
+    whole_test = paired_randomization(*systems, trials)
+    # of 100 rows of 120 pairs, 50 fit and 32 are taken
+    monkeypatch.setattr(significance, "CHUNK_CELLS", 50 * 120)
+    [chunked] = arms(systems, num_resamples=100)
+    np.testing.assert_array_equal(whole.samples, chunked.samples)
+    assert whole_test == paired_randomization(*systems, trials)
 
 
 @pytest.mark.parametrize(
-    ("name", "one", "other"),
+    ("name", "baseline", "system"),
     [
         ("bleu", BASELINE, BASELINE),
-        *(("bleu", ["zzz"] * 120, ["qqq"] * 120), ("chrf", ["zzz"] * 120, ["ZZZ"] * 120)),
+        ("bleu", ["zzz"] * 120, ["qqq"] * 120),
         ("bleu", ["zzz"] * 120, [""] * 120),
+        ("chrf", ["zzz"] * 120, ["ZZZ"] * 120),
     ],
 )
-def test_equal_scores_do_not_differ_whatever_the_sentences(name, one, other):
-    for test in TESTS:
-        result = test(*statistics_of(name, one, other))
-        assert (result.difference, result.p_value) == (0.0, 1.0)
+@pytest.mark.parametrize("test", TESTS)
+def test_equal_scores_do_not_differ_whatever_the_sentences(test, name, baseline, system):
+    result = test(*statistics_of(name, baseline, system))
+    assert (result.difference, result.p_value) == (0.0, 1.0)
 
 
 def test_retention_is_1_of_itself_and_undefined_of_a_baseline_at_zero_and_of_error_rates():
